@@ -1,0 +1,47 @@
+//! Checksums: 64 lower-case hexadecimal digits of SHA-256.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::DataError;
+
+/// SHA-256 of some bytes, in hexadecimal.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hex(Sha256::new().chain_update(bytes))
+}
+
+/// SHA-256 of a file, read in pieces.
+pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
+    let mut file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let mut state = Sha256::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let n_read = file.read(&mut piece).map_err(|source| DataError::io(path, "file", source))?;
+        if n_read == 0 {
+            return Ok(hex(state));
+        }
+        state.update(&piece[..n_read]);
+    }
+}
+
+fn hex(state: Sha256) -> String {
+    state.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_the_standard() {
+        // FIPS 180-2, appendix B.1.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(of_bytes(b"abc"), expected);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"abc").unwrap();
+        assert_eq!(of_file(file.path()).unwrap(), expected);
+    }
+}

@@ -1,0 +1,97 @@
+//! Where data sets are looked for.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::DataError;
+
+/// The environment variable that names the data directory.
+pub const ENVIRONMENT_VARIABLE: &str = "POSENC_DATA";
+
+/// The directory under which the manifest's paths are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataDirectory {
+    path: PathBuf,
+}
+
+impl DataDirectory {
+    /// The directory named by `explicit` (the option `--data`), else by the environment variable
+    /// `POSENC_DATA`, else `data/` in the repository.
+    ///
+    /// # Errors
+    /// When the option or the variable names something that is not a directory. `data/` itself may
+    /// be missing: every data set then has its stand-in.
+    pub fn resolve(explicit: Option<&Path>, repository: &Path) -> Result<Self, DataError> {
+        Self::resolve_with(explicit, std::env::var_os(ENVIRONMENT_VARIABLE), repository)
+    }
+
+    fn resolve_with(
+        explicit: Option<&Path>,
+        environment: Option<OsString>,
+        repository: &Path,
+    ) -> Result<Self, DataError> {
+        let environment = environment.filter(|value| !value.is_empty()).map(PathBuf::from);
+        let (path, given_by) = match (explicit, environment) {
+            (Some(path), _) => (path.to_owned(), "--data"),
+            (None, Some(path)) => (path, ENVIRONMENT_VARIABLE),
+            (None, None) => {
+                return Ok(DataDirectory { path: repository.join("data") });
+            }
+        };
+        if !path.is_dir() {
+            return Err(DataError::NoDataDirectory { path, given_by });
+        }
+        Ok(DataDirectory { path })
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder in which a user may put images of their own for data set `id`.
+    #[must_use]
+    pub fn images_folder(&self, id: &str) -> PathBuf {
+        self.path.join(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_option_wins_over_the_variable_and_the_variable_over_the_repository() {
+        let (option, variable) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let repository = Path::new("/nowhere");
+        let set = || Some(variable.path().as_os_str().to_owned());
+        let resolve = |explicit, environment| {
+            DataDirectory::resolve_with(explicit, environment, repository).unwrap().path
+        };
+        assert_eq!(resolve(Some(option.path()), set()), option.path());
+        assert_eq!(resolve(None, set()), variable.path());
+        assert_eq!(resolve(None, None), repository.join("data"));
+        // An empty variable counts as none, as shells make it easy to set one.
+        assert_eq!(resolve(None, Some(OsString::new())), repository.join("data"));
+    }
+
+    #[test]
+    fn a_directory_that_was_asked_for_must_exist() {
+        let missing = Path::new("/nowhere/at/all");
+        let by_option = DataDirectory::resolve_with(Some(missing), None, missing).unwrap_err();
+        assert!(
+            by_option.to_string().contains("/nowhere/at/all, given by --data, is not"),
+            "{by_option}"
+        );
+        let by_variable =
+            DataDirectory::resolve_with(None, Some(missing.into()), missing).unwrap_err();
+        assert!(by_variable.to_string().contains("given by POSENC_DATA"), "{by_variable}");
+    }
+
+    #[test]
+    fn a_file_is_no_data_directory() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(DataDirectory::resolve_with(Some(file.path()), None, Path::new("/")).is_err());
+    }
+}

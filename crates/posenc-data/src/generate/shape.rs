@@ -1,0 +1,98 @@
+//! Outlines of leaves as signed distances: negative inside, positive outside, in pixels.
+
+/// Kinds of outlines. `a` is half the length along the first axis, `b ≤ a` half the width.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Outline {
+    /// An ellipse with half axes a and b.
+    Ellipse,
+    /// The lens between two circular arcs that meet at (±a, 0) and reach (0, ±b).
+    Leaf,
+    /// A rectangle with corners rounded by 0.12 b.
+    Box,
+}
+
+/// An outline with its size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub outline: Outline,
+    pub a: f32,
+    pub b: f32,
+}
+
+impl Shape {
+    /// Radius of a circle around the center that holds the shape.
+    pub(super) fn reach(&self) -> f32 {
+        match self.outline {
+            Outline::Box => (self.a * self.a + self.b * self.b).sqrt(),
+            Outline::Ellipse | Outline::Leaf => self.a,
+        }
+    }
+
+    /// Signed distance of the point (u, v) in the shape's own axes. For the ellipse it is the
+    /// first-order approximation g/|∇g|, right near the outline, where alone it matters.
+    #[inline]
+    pub(super) fn signed_distance(&self, u: f32, v: f32) -> f32 {
+        let (a, b) = (self.a, self.b);
+        match self.outline {
+            Outline::Ellipse => {
+                let (p, q) = (u / a, v / b);
+                let level = (p * p + q * q).sqrt();
+                let slope = ((p / a) * (p / a) + (q / b) * (q / b)).sqrt();
+                if slope < 1e-6 { -b } else { (level - 1.0) * level / slope }
+            }
+            Outline::Leaf => {
+                let radius = (a * a + b * b) / (2.0 * b);
+                let w = v.abs() + radius - b;
+                (u * u + w * w).sqrt() - radius
+            }
+            Outline::Box => {
+                let corner = 0.12 * b;
+                let (p, q) = (u.abs() - a + corner, v.abs() - b + corner);
+                let (outside_p, outside_q) = (p.max(0.0), q.max(0.0));
+                p.max(q).min(0.0) + (outside_p * outside_p + outside_q * outside_q).sqrt() - corner
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outlines_pass_through_their_half_axes() {
+        for outline in [Outline::Ellipse, Outline::Leaf, Outline::Box] {
+            let shape = Shape { outline, a: 20.0, b: 8.0 };
+            for (u, v) in [(20.0, 0.0), (-20.0, 0.0), (0.0, 8.0), (0.0, -8.0)] {
+                let distance = shape.signed_distance(u, v);
+                assert!(distance.abs() < 1e-4, "{outline:?} at ({u}, {v}): {distance}");
+            }
+            assert!(shape.signed_distance(0.0, 0.0) < -1.0, "{outline:?} has no inside");
+        }
+    }
+
+    #[test]
+    fn one_pixel_outside_is_at_distance_one() {
+        for outline in [Outline::Ellipse, Outline::Leaf, Outline::Box] {
+            let distance = Shape { outline, a: 20.0, b: 8.0 }.signed_distance(0.0, 9.0);
+            assert!((distance - 1.0).abs() < 0.15, "{outline:?}: {distance}");
+        }
+    }
+
+    #[test]
+    fn nothing_inside_lies_beyond_the_reach() {
+        for outline in [Outline::Ellipse, Outline::Leaf, Outline::Box] {
+            let shape = Shape { outline, a: 12.0, b: 9.0 };
+            for u in -20..=20 {
+                for v in -20..=20 {
+                    let (u, v) = (u as f32, v as f32);
+                    let inside = shape.signed_distance(u, v) < 0.0;
+                    assert!(
+                        !inside || (u * u + v * v).sqrt() <= shape.reach() + 1e-3,
+                        "{outline:?}"
+                    );
+                }
+            }
+        }
+    }
+}

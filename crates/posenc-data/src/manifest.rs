@@ -1,0 +1,376 @@
+//! The manifest `data/manifest.yaml`: which data sets there are, under which license, where they
+//! lie, what uses them and what stands in for them.
+//!
+//! Serde sees the private types whose names begin with `Wire`; they refuse unknown keys.
+//! [`Manifest::parse`] turns them into [`DataSet`]s, and nothing later checks again.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::error::DataError;
+use crate::generate::Generator;
+use crate::image::Image;
+
+/// All data sets, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    path: PathBuf,
+    sets: Vec<DataSet>,
+}
+
+/// One data set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataSet {
+    /// Name: small letters, digits and hyphens.
+    pub id: String,
+    /// One line for a person.
+    pub title: String,
+    /// What a signal of the set is.
+    pub kind: Kind,
+    /// License of the data.
+    pub license: String,
+    /// Who made it, and where it can be had.
+    pub origin: String,
+    /// Side length of the (square) images.
+    pub size: u32,
+    /// Channels of the images.
+    pub channels: Channels,
+    /// Number of images.
+    pub count: usize,
+    /// Where it lies in the data directory.
+    pub layout: Layout,
+    /// SHA-256 of the pixels as 8-bit values: image by image, row by row, channels fastest.
+    pub sha256: String,
+    /// The items of the papers that use it, as `paper/item`.
+    pub used_by: Vec<String>,
+    /// What is generated where it is absent.
+    pub stand_in: Generator,
+}
+
+/// What a signal of a data set is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Square images.
+    Images,
+}
+
+/// Channels of a data set's images; what is loaded is converted to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channels {
+    /// Red, green, blue.
+    Rgb,
+    /// One channel: gray as stored, or the luminance of a color image.
+    Gray,
+}
+
+impl Channels {
+    /// 3 or 1.
+    #[must_use]
+    pub fn count(self) -> usize {
+        match self {
+            Channels::Rgb => 3,
+            Channels::Gray => 1,
+        }
+    }
+
+    /// The image with these channels.
+    pub(crate) fn convert(self, image: Image) -> Image {
+        match (self, image.channels) {
+            (Channels::Rgb, 3) | (Channels::Gray, 1) => image,
+            (Channels::Rgb, _) => image.rgb(),
+            (Channels::Gray, _) => image.luminance(),
+        }
+    }
+}
+
+/// Where a data set lies; of several paths the first that exists is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layout {
+    /// An array (count, size, size, channels) in an npz archive.
+    Npz {
+        /// Name of the array.
+        key: String,
+        /// Relative paths of the archive.
+        any_of: Vec<PathBuf>,
+    },
+    /// One image file.
+    Image {
+        /// Relative paths of the image.
+        any_of: Vec<PathBuf>,
+    },
+}
+
+impl Layout {
+    /// The relative paths at which the data may lie.
+    #[must_use]
+    pub fn any_of(&self) -> &[PathBuf] {
+        match self {
+            Layout::Npz { any_of, .. } | Layout::Image { any_of } => any_of,
+        }
+    }
+}
+
+impl Manifest {
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or as [`Manifest::parse`].
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| DataError::io(path, "file", source))?;
+        Self::parse(&text, path)
+    }
+
+    /// Parses a manifest; `path` is only named in messages.
+    ///
+    /// # Errors
+    /// For anything that is not as the format says, with the line where it stands.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, DataError> {
+        let fail = |line: Option<usize>, reason: String| DataError::Manifest {
+            path: path.to_owned(),
+            line,
+            reason,
+        };
+        let wire: WireManifest = serde_yaml::from_str(text).map_err(|error| {
+            let line = error.location().map(|location| location.line());
+            let reason = error.to_string();
+            // The location is printed in front, once.
+            let reason =
+                reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
+            fail(line, reason.to_owned())
+        })?;
+
+        let mut sets: Vec<DataSet> = Vec::with_capacity(wire.sets.len());
+        for set in wire.sets {
+            let id = set.id.0.clone();
+            let nth_line = |nth: usize| line_of_id(text, &id, nth);
+            if sets.iter().any(|earlier| earlier.id == id) {
+                return Err(fail(
+                    nth_line(1),
+                    format!("data set '{id}' is defined twice; give each its own id"),
+                ));
+            }
+            sets.push(
+                set.into_data_set()
+                    .map_err(|reason| fail(nth_line(0), format!("data set '{id}': {reason}")))?,
+            );
+        }
+        Ok(Manifest { path: path.to_owned(), sets })
+    }
+
+    /// The data sets, in the order of the file.
+    #[must_use]
+    pub fn sets(&self) -> &[DataSet] {
+        &self.sets
+    }
+
+    /// The data set named `id`.
+    ///
+    /// # Errors
+    /// When there is none; the message lists those that there are.
+    pub fn get(&self, id: &str) -> Result<&DataSet, DataError> {
+        self.sets.iter().find(|set| set.id == id).ok_or_else(|| DataError::UnknownDataSet {
+            id: id.to_owned(),
+            path: self.path.clone(),
+            known: self.sets.iter().map(|set| set.id.clone()).collect(),
+        })
+    }
+}
+
+/// Line, counted from one, of the `nth` definition (counted from zero) of data set `id`.
+fn line_of_id(text: &str, id: &str, nth: usize) -> Option<usize> {
+    let defines = |line: &str| {
+        let line = line.trim_start().trim_start_matches("- ").trim_start();
+        let value = line.strip_prefix("id:").map(|value| value.trim().trim_matches(['"', '\'']));
+        value.is_some_and(|value| value == id)
+    };
+    text.lines().enumerate().filter(|(_, line)| defines(line)).nth(nth).map(|(at, _)| at + 1)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireManifest {
+    sets: Vec<WireSet>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireSet {
+    id: WireId,
+    title: String,
+    kind: Kind,
+    license: String,
+    origin: String,
+    size: WireCount<4096>,
+    channels: Channels,
+    count: WireCount<10_000>,
+    layout: WireLayout,
+    sha256: WireSha256,
+    used_by: Vec<String>,
+    stand_in: WireStandIn,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireLayout {
+    key: Option<String>,
+    any_of: Vec<WirePath>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireStandIn {
+    generator: Generator,
+}
+
+impl WireSet {
+    fn into_data_set(self) -> Result<DataSet, String> {
+        let any_of: Vec<PathBuf> = self.layout.any_of.into_iter().map(|path| path.0).collect();
+        if any_of.is_empty() {
+            return Err(
+                "layout.any_of is empty; give at least one path in the data directory".to_owned()
+            );
+        }
+        let layout = match self.layout.key {
+            Some(key) => Layout::Npz { key, any_of },
+            None if self.count.0 == 1 => Layout::Image { any_of },
+            None => {
+                let count = self.count.0;
+                return Err(format!(
+                    "count is {count}, but a layout without a key is a single image; set layout.key to the name of \
+                     the array in the npz archive, or count to 1"
+                ));
+            }
+        };
+        Ok(DataSet {
+            id: self.id.0,
+            title: self.title,
+            kind: self.kind,
+            license: self.license,
+            origin: self.origin,
+            size: self.size.0,
+            channels: self.channels,
+            count: self.count.0 as usize,
+            layout,
+            sha256: self.sha256.0,
+            used_by: self.used_by,
+            stand_in: self.stand_in.generator,
+        })
+    }
+}
+
+/// Lets a scalar be checked while the parser still knows its line: an error of `#[serde(try_from)]`
+/// would be reported at the start of the data set.
+struct Checked<T>(PhantomData<T>);
+
+impl<T: TryFrom<String, Error = String>> Visitor<'_> for Checked<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        T::try_from(text.to_owned()).map_err(E::custom)
+    }
+}
+
+/// As [`Checked`], for the whole numbers from 1 to `MAX`.
+struct CheckedCount<const MAX: u32>;
+
+impl<const MAX: u32> Visitor<'_> for CheckedCount<MAX> {
+    type Value = WireCount<MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from 1 to {MAX}")
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<WireCount<MAX>, E> {
+        match u32::try_from(value) {
+            Ok(value) if (1..=MAX).contains(&value) => Ok(WireCount(value)),
+            _ => Err(E::custom(format!("{value} is out of range; 1 to {MAX} is allowed"))),
+        }
+    }
+}
+
+/// A whole number from 1 to `MAX`.
+struct WireCount<const MAX: u32>(u32);
+
+impl<'de, const MAX: u32> Deserialize<'de> for WireCount<MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_u64(CheckedCount)
+    }
+}
+
+impl<'de> Deserialize<'de> for WireId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Checked(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for WireSha256 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Checked(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for WirePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Checked(PhantomData))
+    }
+}
+
+/// An id; it is also the name of the folder for a user's own images.
+struct WireId(String);
+
+impl TryFrom<String> for WireId {
+    type Error = String;
+
+    fn try_from(id: String) -> Result<Self, String> {
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        match id.bytes().all(allowed) && id.bytes().any(|byte| byte != b'-') {
+            true => Ok(WireId(id)),
+            false => {
+                Err(format!("id '{id}' is not allowed; use small letters, digits and hyphens"))
+            }
+        }
+    }
+}
+
+struct WireSha256(String);
+
+impl TryFrom<String> for WireSha256 {
+    type Error = String;
+
+    fn try_from(digits: String) -> Result<Self, String> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        match digits.len() == 64 && digits.bytes().all(is_digit) {
+            true => Ok(WireSha256(digits)),
+            false => Err(format!("'{digits}' is no SHA-256; 64 digits 0-9 and a-f are required")),
+        }
+    }
+}
+
+/// A path that stays inside the data directory.
+struct WirePath(PathBuf);
+
+impl TryFrom<String> for WirePath {
+    type Error = String;
+
+    fn try_from(path: String) -> Result<Self, String> {
+        let relative = PathBuf::from(&path);
+        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        match inside && !path.is_empty() {
+            true => Ok(WirePath(relative)),
+            false => Err(format!(
+                "path '{path}' is not allowed; paths are relative to the data directory, without '..'"
+            )),
+        }
+    }
+}

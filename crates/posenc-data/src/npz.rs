@@ -1,0 +1,284 @@
+//! Arrays of 8-bit integers in numpy's npz archives.
+//!
+//! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the
+//! length of a header, the header (a Python dictionary with `descr`, `fortran_order` and `shape`)
+//! and the elements in C order. Only what image sets need is read, by a parser of our own: a
+//! general one recurses on nested headers and trusts the lengths it finds in them, and this one
+//! must survive any bytes.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use zip::ZipArchive;
+
+use crate::error::DataError;
+
+/// Most bytes that an array may have: 1 GiB, eighty times the image sets of the papers.
+pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
+/// Headers written by numpy have 128 bytes; structured types may need more.
+const MAX_HEADER_BYTES: usize = 1 << 16;
+/// Memory asked for up front; beyond it the buffer grows with what really arrives.
+const FIRST_ALLOCATION: u64 = 1 << 24;
+
+/// An array of 8-bit unsigned integers in C order (last index fastest).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByteArray {
+    /// Length of each axis.
+    pub shape: Vec<u64>,
+    /// The elements; their number is the product of `shape`.
+    pub bytes: Vec<u8>,
+}
+
+/// Names of the arrays in an archive, sorted.
+///
+/// # Errors
+/// When the file is missing or is not a zip archive.
+pub fn array_names(path: &Path) -> Result<Vec<String>, DataError> {
+    Ok(names(&open(path)?))
+}
+
+/// Reads the array `key` of the archive at `path`.
+///
+/// # Errors
+/// When the file is missing, not an archive, cut short or damaged, when it has no array `key`, when
+/// the array's elements are not 8-bit unsigned integers, or when it announces more than
+/// [`MAX_ARRAY_BYTES`].
+pub fn read_array(path: &Path, key: &str) -> Result<ByteArray, DataError> {
+    let damaged = |reason: String| DataError::DamagedArray {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        reason,
+    };
+    let mut archive = open(path)?;
+    let entry = format!("{key}.npy");
+    if archive.index_for_name(&entry).is_none() {
+        return Err(DataError::MissingKey {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            present: names(&archive),
+        });
+    }
+    let mut file = archive.by_name(&entry).map_err(|error| damaged(error.to_string()))?;
+
+    let header = Header::read(&mut file).map_err(damaged)?;
+    if !["|u1", "<u1", ">u1", "u1"].contains(&header.descr.as_str()) {
+        return Err(DataError::WrongElementType {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            found: header.descr.clone(),
+        });
+    }
+    let n_bytes =
+        header.shape.iter().try_fold(1u128, |product, &axis| product.checked_mul(axis.into()));
+    let n_bytes = match n_bytes {
+        Some(n_bytes) if n_bytes <= MAX_ARRAY_BYTES.into() => n_bytes as u64,
+        _ => {
+            return Err(DataError::TooLarge {
+                path: path.to_owned(),
+                what: format!("array '{key}'"),
+                bytes: n_bytes.unwrap_or(u128::MAX),
+                limit: MAX_ARRAY_BYTES,
+            });
+        }
+    };
+    if header.fortran_order {
+        return Err(damaged(
+            "it is stored in Fortran order (save it with numpy.ascontiguousarray)".to_owned(),
+        ));
+    }
+
+    let mut bytes = Vec::with_capacity(n_bytes.min(FIRST_ALLOCATION) as usize);
+    // One byte more than announced, so that a surplus is seen; the zip reader compares the checksum
+    // at the end.
+    (&mut file)
+        .take(n_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| damaged(error.to_string()))?;
+    if bytes.len() as u64 != n_bytes {
+        let found = if bytes.len() as u64 > n_bytes {
+            "more".to_owned()
+        } else {
+            format!("only {}", bytes.len())
+        };
+        return Err(damaged(format!("its header announces {n_bytes} bytes, but {found} follow")));
+    }
+    Ok(ByteArray { shape: header.shape, bytes })
+}
+
+fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {
+    let file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    ZipArchive::new(BufReader::new(file)).map_err(|error| DataError::NotAnArchive {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+fn names<R: Read + std::io::Seek>(archive: &ZipArchive<R>) -> Vec<String> {
+    // A name that is no text cannot be asked for either.
+    let mut names: Vec<String> = archive
+        .file_names()
+        .filter_map(|name| name.ok()?.strip_suffix(".npy").map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+/// The header of one `.npy` file.
+#[derive(Debug, PartialEq, Eq)]
+struct Header {
+    /// Element type: a string such as `|u1`, or the source text of a structured type.
+    descr: String,
+    fortran_order: bool,
+    shape: Vec<u64>,
+}
+
+impl Header {
+    fn read(reader: &mut impl Read) -> Result<Self, String> {
+        let cut_short = |error: std::io::Error| format!("its header cannot be read ({error})");
+        let mut start = [0; 8];
+        reader.read_exact(&mut start).map_err(cut_short)?;
+        if &start[..6] != b"\x93NUMPY" {
+            return Err("it does not start like a .npy file".to_owned());
+        }
+        let length = match start[6] {
+            1 => {
+                let mut length = [0; 2];
+                reader.read_exact(&mut length).map_err(cut_short)?;
+                u16::from_le_bytes(length) as usize
+            }
+            2 | 3 => {
+                let mut length = [0; 4];
+                reader.read_exact(&mut length).map_err(cut_short)?;
+                u32::from_le_bytes(length) as usize
+            }
+            version => {
+                return Err(format!(
+                    "version {version} of the .npy format is unknown (1, 2 and 3 are read)"
+                ));
+            }
+        };
+        if length > MAX_HEADER_BYTES {
+            return Err(format!(
+                "its header announces {length} bytes, at most {MAX_HEADER_BYTES} are read"
+            ));
+        }
+        let mut text = vec![0; length];
+        reader.read_exact(&mut text).map_err(cut_short)?;
+        let text = str::from_utf8(&text).map_err(|_| "its header is not text".to_owned())?;
+        Self::parse(text).ok_or_else(|| format!("its header {:?} is not understood", text.trim()))
+    }
+
+    /// Takes the dictionary apart; `None` for anything that numpy would not write.
+    fn parse(text: &str) -> Option<Self> {
+        let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        for item in split_at_commas(inner)? {
+            let (key, value) = item.split_once(':')?;
+            match unquote(key)? {
+                "descr" => descr = Some(unquote(value).unwrap_or(value.trim()).to_owned()),
+                "fortran_order" => {
+                    fortran_order = Some(match value.trim() {
+                        "False" => false,
+                        "True" => true,
+                        _ => return None,
+                    });
+                }
+                "shape" => {
+                    let axes = value.trim().strip_prefix('(')?.strip_suffix(')')?;
+                    let axes = axes.split(',').map(str::trim).filter(|axis| !axis.is_empty());
+                    shape = Some(axes.map(|axis| axis.parse().ok()).collect::<Option<Vec<u64>>>()?);
+                }
+                _ => return None,
+            }
+        }
+        Some(Header { descr: descr?, fortran_order: fortran_order?, shape: shape? })
+    }
+}
+
+/// Splits at the commas that stand outside of brackets and quotes; blank pieces are dropped.
+fn split_at_commas(text: &str) -> Option<Vec<&str>> {
+    let (mut pieces, mut start, mut depth, mut quote) = (Vec::new(), 0, 0usize, None);
+    for (at, character) in text.char_indices() {
+        match (quote, character) {
+            (Some(open), _) if open == character => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth = depth.checked_sub(1)?,
+            (None, ',') if depth == 0 => {
+                pieces.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces.retain(|piece| !piece.trim().is_empty());
+    (depth == 0 && quote.is_none()).then_some(pieces)
+}
+
+fn unquote(text: &str) -> Option<&str> {
+    let text = text.trim();
+    ['\'', '"'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn headers_as_numpy_writes_them_are_understood() {
+        let text =
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (16, 512, 512, 3), }          \n";
+        let expected =
+            Header { descr: "|u1".to_owned(), fortran_order: false, shape: vec![16, 512, 512, 3] };
+        assert_eq!(Header::parse(text), Some(expected));
+        // A scalar, one axis, a structured type with commas inside of brackets and quotes.
+        assert_eq!(
+            Header::parse("{'descr':'|u1','fortran_order':False,'shape':()}").unwrap().shape,
+            [0u64; 0]
+        );
+        assert_eq!(
+            Header::parse("{'descr':'|u1','fortran_order':True,'shape':(7,)}").unwrap().shape,
+            [7]
+        );
+        let structured =
+            "{'descr': [('a,)', '<u2'), ('b', '<f4')], 'fortran_order': False, 'shape': (2,)}";
+        assert_eq!(Header::parse(structured).unwrap().descr, "[('a,)', '<u2'), ('b', '<f4')]");
+    }
+
+    #[test]
+    fn headers_that_numpy_would_not_write_are_refused() {
+        for text in [
+            "",
+            "{}",
+            "{'descr': '|u1', 'fortran_order': False}",
+            "{'descr': '|u1', 'fortran_order': 0, 'shape': (1,)}",
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (-1,)}",
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999999,)}",
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), 'more': 2}",
+            "{'descr': '|u1, 'fortran_order': False, 'shape': (1,)}",
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (1,)))}",
+        ] {
+            assert_eq!(Header::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        // Catches slicing inside a character, unbounded recursion and arithmetic that overflows.
+        #[test]
+        fn no_header_makes_the_parser_panic(text in "[{}()\\[\\]',:descrhapforn_0-9TFé\" ]{0,80}") {
+            let _ = Header::parse(&text);
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64), version in 0u8..5) {
+            let mut file = b"\x93NUMPY".to_vec();
+            file.push(version);
+            file.extend(bytes);
+            let _ = Header::read(&mut file.as_slice());
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Image files: PNG, JPEG and TIFF with 8 or 16 bits for each channel.
+
+use std::path::{Path, PathBuf};
+
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
+
+use crate::digest;
+use crate::error::DataError;
+use crate::image::Image;
+
+/// Longest side that is read, in pixels.
+pub const MAX_SIDE: u32 = 32_768;
+/// Most bytes that one decoded image may take: 512 MiB.
+pub const MAX_IMAGE_BYTES: u64 = 1 << 29;
+
+/// A decoded image file: gray or RGB, 8 or 16 bits, without alpha, upright.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// The file it came from.
+    pub path: PathBuf,
+    /// One of the variants `ImageLuma8`, `ImageLuma16`, `ImageRgb8`, `ImageRgb16`.
+    image: DynamicImage,
+    /// What was changed on the way, in words for a person.
+    pub warnings: Vec<String>,
+}
+
+impl Picture {
+    /// Reads the image file at `path`; its content, not its name, tells the format.
+    ///
+    /// An alpha channel is dropped, with a warning; a rotation noted in the file is carried out.
+    ///
+    /// # Errors
+    /// When the file is missing, is no image, is larger than [`MAX_SIDE`] or [`MAX_IMAGE_BYTES`],
+    /// or has samples that are not 8- or 16-bit integers.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let not_an_image = |reason: String| DataError::NotAnImage {
+            path: path.to_owned(),
+            reason: first_line(&reason),
+        };
+        let mut reader = ImageReader::open(path)
+            .and_then(ImageReader::with_guessed_format)
+            .map_err(|source| DataError::io(path, "file", source))?;
+        if reader.format().is_none() {
+            return Err(not_an_image("its first bytes are those of no known format".to_owned()));
+        }
+        let mut limits = Limits::default();
+        limits.max_image_width = Some(MAX_SIDE);
+        limits.max_image_height = Some(MAX_SIDE);
+        limits.max_alloc = Some(MAX_IMAGE_BYTES);
+        reader.limits(limits);
+
+        let mut decoder = reader.into_decoder().map_err(|error| not_an_image(error.to_string()))?;
+        if decoder.total_bytes() > MAX_IMAGE_BYTES {
+            return Err(DataError::TooLarge {
+                path: path.to_owned(),
+                what: "the image".to_owned(),
+                bytes: decoder.total_bytes().into(),
+                limit: MAX_IMAGE_BYTES,
+            });
+        }
+        // A file whose orientation cannot be read is taken as upright.
+        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let mut image =
+            DynamicImage::from_decoder(decoder).map_err(|error| not_an_image(error.to_string()))?;
+        image.apply_orientation(orientation);
+
+        let has_alpha = image.color().has_alpha();
+        let image = match image {
+            DynamicImage::ImageLuma8(_)
+            | DynamicImage::ImageLuma16(_)
+            | DynamicImage::ImageRgb8(_)
+            | DynamicImage::ImageRgb16(_) => image,
+            DynamicImage::ImageLumaA8(_) => DynamicImage::ImageLuma8(image.into_luma8()),
+            DynamicImage::ImageLumaA16(_) => DynamicImage::ImageLuma16(image.into_luma16()),
+            DynamicImage::ImageRgba8(_) => DynamicImage::ImageRgb8(image.into_rgb8()),
+            DynamicImage::ImageRgba16(_) => DynamicImage::ImageRgb16(image.into_rgb16()),
+            other => {
+                let found = format!("{:?}", other.color());
+                return Err(DataError::WrongPixelType { path: path.to_owned(), found });
+            }
+        };
+        let dropped =
+            has_alpha.then(|| format!("{}: the alpha channel is ignored", path.display()));
+        Ok(Picture { path: path.to_owned(), image, warnings: dropped.into_iter().collect() })
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.image.width()
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn height(&self) -> u32 {
+        self.image.height()
+    }
+
+    /// 1 for gray, 3 for RGB.
+    #[must_use]
+    pub fn channels(&self) -> usize {
+        self.image.color().channel_count().into()
+    }
+
+    /// SHA-256 of the pixels, row by row, channels fastest; 16-bit values with the low byte first.
+    /// Unlike the file's checksum it stays the same when an image is packed again without loss.
+    #[must_use]
+    pub fn pixels_sha256(&self) -> String {
+        let low_byte_first = |values: &[u16]| -> Vec<u8> {
+            values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        };
+        match &self.image {
+            DynamicImage::ImageLuma16(image) => digest::of_bytes(&low_byte_first(image.as_raw())),
+            DynamicImage::ImageRgb16(image) => digest::of_bytes(&low_byte_first(image.as_raw())),
+            other => digest::of_bytes(other.as_bytes()),
+        }
+    }
+
+    /// Makes a square of `size` pixels: the largest square in the middle is cut out and reduced
+    /// with the Catmull–Rom cubic filter, widened by the reduction so that it also low-passes.
+    /// Values are filtered as they are stored (gamma-encoded), as common tools do.
+    ///
+    /// # Errors
+    /// When a side is shorter than `size`: enlarging would make a signal smoother than any real
+    /// one. `id` names the data set in the message.
+    pub fn fit(mut self, size: u32, id: &str) -> Result<Self, DataError> {
+        let (width, height) = (self.width(), self.height());
+        let side = width.min(height);
+        if side < size {
+            let (path, id) = (self.path, id.to_owned());
+            return Err(DataError::TooSmall { path, id, width, height, required: size });
+        }
+        if (width, height) != (size, size) {
+            self.image = self
+                .image
+                .crop_imm((width - side) / 2, (height - side) / 2, side, side)
+                .resize_exact(size, size, FilterType::CatmullRom);
+            self.warnings.push(format!(
+                "{}: {width}×{height} pixels, cut to the square in the middle and reduced to {size}×{size}",
+                self.path.display()
+            ));
+        }
+        Ok(self)
+    }
+
+    /// As real numbers in [0, 1].
+    #[must_use]
+    pub fn to_image(&self, name: String) -> Image {
+        let (width, height) = (self.width() as usize, self.height() as usize);
+        let from_words =
+            |values: &[u16]| values.iter().map(|&value| f64::from(value) / 65535.0).collect();
+        let pixels = match &self.image {
+            DynamicImage::ImageLuma16(image) => from_words(image.as_raw()),
+            DynamicImage::ImageRgb16(image) => from_words(image.as_raw()),
+            bytes => {
+                return Image::from_bytes(name, width, height, self.channels(), bytes.as_bytes());
+            }
+        };
+        Image { name, width, height, channels: self.channels(), pixels }
+    }
+}
+
+/// The image files directly inside `folder`, sorted by name; other files and sub-folders are passed
+/// over.
+///
+/// # Errors
+/// When the folder is missing, cannot be read, or holds no file that ends in png, jpg, jpeg, tif or
+/// tiff.
+pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let unreadable = |source| DataError::io(folder, "folder", source);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_file() && has_image_extension(&path) {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(DataError::EmptyFolder { path: folder.to_owned() });
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn has_image_extension(path: &Path) -> bool {
+    // The hidden "._photo.jpg" that some systems leave beside photo.jpg are no images.
+    let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let known = ["png", "jpg", "jpeg", "tif", "tiff"];
+    !hidden && known.iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

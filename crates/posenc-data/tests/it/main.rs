@@ -1,0 +1,10 @@
+//! Tests on real files, made by the tests in temporary folders.
+
+mod generator;
+mod manifest;
+mod npz;
+mod pictures;
+mod published;
+mod source;
+mod status;
+mod support;

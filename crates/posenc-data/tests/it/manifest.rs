@@ -1,0 +1,109 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use posenc_data::{Channels, Layout, Manifest};
+
+use crate::support::assert_says;
+
+const SOUND: &str = "sets:
+  - id: one
+    title: t
+    kind: images
+    license: l
+    origin: o
+    size: 16
+    channels: rgb
+    count: 2
+    layout:
+      key: k
+      any_of: [a/b.npz]
+    sha256: '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'
+    used_by: [p/fig1]
+    stand_in: { generator: dead-leaves }
+";
+
+fn parse(text: &str) -> Result<Manifest, posenc_data::DataError> {
+    Manifest::parse(text, Path::new("data/manifest.yaml"))
+}
+
+/// Checks that the manifest with `from` replaced is refused on `line`, in a message with all
+/// `parts`.
+#[track_caller]
+fn refused(from: &str, to: &str, line: usize, parts: &[&str]) {
+    assert!(SOUND.contains(from));
+    let error = parse(&SOUND.replace(from, to)).unwrap_err();
+    assert_says(&error, &[&format!("data/manifest.yaml:{line}: ")]);
+    assert_says(&error, parts);
+}
+
+#[test]
+fn a_sound_manifest_is_understood() {
+    let manifest = parse(SOUND).unwrap();
+    let set = manifest.get("one").unwrap();
+    assert_eq!((set.size, set.count, set.channels), (16, 2, Channels::Rgb));
+    assert_eq!(set.layout, Layout::Npz { key: "k".to_owned(), any_of: vec!["a/b.npz".into()] });
+}
+
+#[test]
+fn unknown_keys_and_values_are_refused_with_their_line() {
+    refused("    title: t", "    tittle: t", 3, &["unknown field `tittle`", "`title`"]);
+    refused("      key: k", "      keys: k", 11, &["unknown field `keys`"]);
+    refused("channels: rgb", "channels: cmyk", 8, &["cmyk", "`rgb`", "`gray`"]);
+    refused("dead-leaves }", "noise }", 15, &["noise", "`dead-leaves`"]);
+    refused("dead-leaves }", "dead-leaves, seed: 1 }", 15, &["unknown field `seed`"]);
+    refused("kind: images", "kind: sounds", 4, &["sounds", "`images`"]);
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_what_is_allowed() {
+    refused("size: 16", "size: 0", 7, &["0 is out of range", "1 to 4096"]);
+    refused("count: 2", "count: 1000000", 9, &["1 to 10000"]);
+    refused("'0123456789abcdef0", "'0", 13, &["64 digits"]);
+    refused("id: one", "id: One/Two", 2, &["'One/Two'", "small letters, digits and hyphens"]);
+    refused("[a/b.npz]", "[../b.npz]", 12, &["'../b.npz'", "relative to the data directory"]);
+    refused("[a/b.npz]", "[/etc/passwd]", 12, &["'/etc/passwd'"]);
+}
+
+#[test]
+fn contradictions_are_refused_with_the_line_of_the_set() {
+    refused("[a/b.npz]", "[]", 2, &["'one'", "any_of is empty"]);
+    refused("      key: k\n", "", 2, &["count is 2", "layout.key"]);
+    let twice = format!("{SOUND}{}", SOUND.strip_prefix("sets:\n").unwrap());
+    assert_says(
+        &parse(&twice).unwrap_err(),
+        &["data/manifest.yaml:16: ", "'one' is defined twice"],
+    );
+}
+
+#[test]
+fn what_is_no_yaml_is_refused_with_its_line() {
+    assert_says(&parse("sets:\n  - id: [\n").unwrap_err(), &["data/manifest.yaml:"]);
+    assert!(parse("").is_err());
+    assert_says(
+        &Manifest::read(Path::new("/nowhere.yaml")).unwrap_err(),
+        &["/nowhere.yaml", "no such file"],
+    );
+}
+
+#[test]
+fn an_unknown_data_set_lists_those_that_exist() {
+    assert_says(
+        &parse(SOUND).unwrap().get("two").unwrap_err(),
+        &["'two'", "data/manifest.yaml has one"],
+    );
+}
+
+// The checksums themselves are checked against the real data, where they are: see `published`.
+#[test]
+fn the_manifest_of_this_repository_is_sound() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/manifest.yaml");
+    let manifest = Manifest::read(&path).unwrap();
+    let ids: Vec<&str> = manifest.sets().iter().map(|set| set.id.as_str()).collect();
+    for id in ["div2k-test", "div2k-train", "sipi-peppers", "sipi-stream-and-bridge", "sipi-house"]
+    {
+        assert!(ids.contains(&id), "{id} is missing");
+    }
+    // A checksum copied from one set to another would pass every other test.
+    let checksums: BTreeSet<&str> = manifest.sets().iter().map(|set| set.sha256.as_str()).collect();
+    assert_eq!(checksums.len(), ids.len());
+}

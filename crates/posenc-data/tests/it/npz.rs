@@ -1,0 +1,129 @@
+use std::path::Path;
+
+use posenc_data::npz::{array_names, read_array};
+use proptest::prelude::*;
+
+use crate::support::{assert_says, header, npy, write_npz};
+
+/// An archive with one array of this header and these elements.
+fn archive(header: &str, elements: &[u8]) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::with_suffix(".npz").unwrap();
+    write_npz(file.path(), &[("test_data", npy(header, elements))]);
+    file
+}
+
+#[test]
+fn an_array_comes_back_as_it_was_written() {
+    let elements: Vec<u8> = (0..24).collect();
+    let file = archive(&header("|u1", "2, 2, 2, 3"), &elements);
+    let array = read_array(file.path(), "test_data").unwrap();
+    assert_eq!((array.shape, array.bytes), (vec![2, 2, 2, 3], elements));
+    assert_eq!(array_names(file.path()).unwrap(), ["test_data"]);
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = read_array(Path::new("/nowhere/data_div2k.npz"), "test_data").unwrap_err();
+    assert_says(&error, &["/nowhere/data_div2k.npz", "no such file"]);
+}
+
+#[test]
+fn a_missing_key_lists_the_keys_that_are_there() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let array = npy(&header("|u1", "1,"), &[1]);
+    write_npz(file.path(), &[("train_data", array.clone()), ("labels", array)]);
+    let error = read_array(file.path(), "test_data").unwrap_err();
+    assert_says(&error, &["'test_data'", "labels, train_data", "right file"]);
+}
+
+#[test]
+fn an_archive_that_was_cut_short_is_recognized() {
+    let file = archive(&header("|u1", "100,"), &[5; 100]);
+    let bytes = std::fs::read(file.path()).unwrap();
+    for keep in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(file.path(), &bytes[..keep]).unwrap();
+        let error = read_array(file.path(), "test_data").unwrap_err();
+        assert_says(&error, &["not a complete npz archive", "fetch the file again"]);
+    }
+}
+
+#[test]
+fn an_array_with_fewer_or_more_elements_than_announced_is_damaged() {
+    let fewer = archive(&header("|u1", "10,"), &[0; 9]);
+    assert_says(
+        &read_array(fewer.path(), "test_data").unwrap_err(),
+        &["'test_data'", "10 bytes", "only 9"],
+    );
+    let more = archive(&header("|u1", "10,"), &[0; 11]);
+    assert_says(&read_array(more.path(), "test_data").unwrap_err(), &["10 bytes", "more follow"]);
+}
+
+#[test]
+fn another_element_type_is_refused_with_the_cure() {
+    for descr in ["<f4", "<i8", "|b1"] {
+        let file = archive(&header(descr, "1,"), &[0; 8]);
+        let error = read_array(file.path(), "test_data").unwrap_err();
+        assert_says(&error, &[descr, "'|u1'", ".astype('uint8')"]);
+    }
+}
+
+// An allocation of 10¹² bytes would abort the process; 10²⁴ would overflow the product.
+#[test]
+fn a_header_that_announces_too_much_is_refused_before_memory_is_asked_for() {
+    for shape in
+        ["1000000, 1000000", "1000000, 1000000, 1000000, 1000000", "18446744073709551615, 2"]
+    {
+        let file = archive(&header("|u1", shape), &[0; 8]);
+        assert_says(
+            &read_array(file.path(), "test_data").unwrap_err(),
+            &["announces", "at most 1073741824"],
+        );
+    }
+    // Within the limit, but not in the file: memory follows what arrives.
+    let file = archive(&header("|u1", "1000000000"), &[0; 8]);
+    assert_says(&read_array(file.path(), "test_data").unwrap_err(), &["only 8 follow"]);
+}
+
+#[test]
+fn fortran_order_is_refused_with_the_cure() {
+    let text = header("|u1", "2, 2").replace("False", "True");
+    let error = read_array(archive(&text, &[0; 4]).path(), "test_data").unwrap_err();
+    assert_says(&error, &["Fortran order", "ascontiguousarray"]);
+}
+
+#[test]
+fn an_entry_that_is_no_npy_file_is_damaged() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    write_npz(file.path(), &[("test_data", b"not an array at all".to_vec())]);
+    assert_says(
+        &read_array(file.path(), "test_data").unwrap_err(),
+        &["'test_data'", "like a .npy file"],
+    );
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_the_checksum() {
+    let file = archive(&header("|u1", "1000,"), &[5; 1000]);
+    let mut bytes = std::fs::read(file.path()).unwrap();
+    let sound = read_array(file.path(), "test_data").unwrap();
+    // Somewhere in the compressed elements, after the two headers.
+    let at = bytes.windows(4).position(|window| window == b"PK\x01\x02").unwrap() - 4;
+    bytes[at] ^= 0x10;
+    std::fs::write(file.path(), &bytes).unwrap();
+    assert!(read_array(file.path(), "test_data").is_err(), "{} elements", sound.bytes.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_damage_makes_the_reader_panic(at in 0usize..400, value: u8, keep in 0usize..500) {
+        let file = archive(&header("|u1", "4, 4, 3"), &[77; 48]);
+        let mut bytes = std::fs::read(file.path()).unwrap();
+        let n_bytes = bytes.len();
+        bytes[at % n_bytes] = value;
+        bytes.truncate(keep.max(n_bytes / 2));
+        std::fs::write(file.path(), &bytes).unwrap();
+        let _ = read_array(file.path(), "test_data");
+    }
+}

@@ -1,0 +1,204 @@
+use std::path::Path;
+
+use image::{DynamicImage, GrayImage, ImageBuffer, Rgb, Rgb32FImage, RgbaImage};
+use posenc_data::{Picture, images_in};
+use proptest::prelude::*;
+
+use crate::support::{assert_says, save_rgb};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn png_and_tiff_give_the_same_pixels_and_jpeg_nearly_so() {
+    let folder = folder();
+    let read = |name: &str| {
+        let path = folder.path().join(name);
+        save_rgb(&path, 20, 12);
+        Picture::read(&path).unwrap()
+    };
+    let (png, tiff, jpeg) = (read("a.png"), read("a.tiff"), read("a.jpg"));
+    assert_eq!((png.width(), png.height(), png.channels()), (20, 12, 3));
+    assert_eq!(png.pixels_sha256(), tiff.pixels_sha256());
+    assert_eq!(png.to_image(String::new()), tiff.to_image(String::new()));
+    let (exact, lossy) = (png.to_image(String::new()), jpeg.to_image(String::new()));
+    let largest =
+        exact.pixels.iter().zip(&lossy.pixels).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(largest > 0.0 && largest < 0.15, "{largest}");
+}
+
+#[test]
+fn values_are_scaled_to_one_by_their_depth() {
+    let folder = folder();
+    let (deep, flat) = (folder.path().join("deep.png"), folder.path().join("flat.png"));
+    let words = ImageBuffer::from_vec(2, 1, vec![65535u16, 13107]).unwrap();
+    DynamicImage::ImageLuma16(words).save(&deep).unwrap();
+    DynamicImage::ImageLuma8(GrayImage::from_vec(2, 1, vec![255, 51]).unwrap())
+        .save(&flat)
+        .unwrap();
+    for path in [deep, flat] {
+        assert_eq!(Picture::read(&path).unwrap().to_image(String::new()).pixels, [1.0, 0.2]);
+    }
+}
+
+#[test]
+fn the_checksum_of_the_pixels_has_16_bit_values_low_byte_first() {
+    let folder = folder();
+    let path = folder.path().join("deep.png");
+    let deep = ImageBuffer::from_fn(1, 1, |_, _| Rgb([0x0102u16, 0x0304, 0x0506]));
+    DynamicImage::ImageRgb16(deep).save(&path).unwrap();
+    let expected = crate::support::sha256(&[2, 1, 4, 3, 6, 5]);
+    assert_eq!(Picture::read(&path).unwrap().pixels_sha256(), expected);
+}
+
+#[test]
+fn alpha_is_dropped_and_said() {
+    let folder = folder();
+    let path = folder.path().join("clear.png");
+    DynamicImage::ImageRgba8(RgbaImage::from_vec(1, 1, vec![10, 20, 30, 0]).unwrap())
+        .save(&path)
+        .unwrap();
+    let picture = Picture::read(&path).unwrap();
+    assert_eq!(picture.to_image(String::new()).pixels, [10.0 / 255.0, 20.0 / 255.0, 30.0 / 255.0]);
+    assert_says(&picture.warnings.join("\n"), &["clear.png", "alpha channel is ignored"]);
+}
+
+#[test]
+fn a_missing_image_and_a_file_that_is_none_are_told_apart() {
+    assert_says(
+        &Picture::read(Path::new("/nowhere/a.png")).unwrap_err(),
+        &["/nowhere/a.png", "no such file"],
+    );
+    let folder = folder();
+    let path = folder.path().join("note.png");
+    std::fs::write(&path, "only words").unwrap();
+    let allowed = ["note.png", "not a readable image", "PNG, JPEG or TIFF"];
+    assert_says(&Picture::read(&path).unwrap_err(), &allowed);
+    // The content counts, not the name.
+    save_rgb(&folder.path().join("real.png"), 3, 3);
+    std::fs::rename(folder.path().join("real.png"), &path).unwrap();
+    assert!(Picture::read(&path).is_ok());
+}
+
+#[test]
+fn an_image_that_was_cut_short_is_an_error() {
+    let folder = folder();
+    let path = folder.path().join("half.png");
+    save_rgb(&path, 40, 40);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert_says(&Picture::read(&path).unwrap_err(), &["half.png", "not a readable image"]);
+}
+
+#[test]
+fn floating_point_pixels_are_refused() {
+    let folder = folder();
+    let path = folder.path().join("float.tiff");
+    DynamicImage::ImageRgb32F(Rgb32FImage::new(2, 2)).save(&path).unwrap();
+    assert_says(&Picture::read(&path).unwrap_err(), &["float.tiff", "32F", "8 or 16 bits"]);
+}
+
+/// The checksum of PNG's chunks.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _: u32| {
+        if crc & 1 == 1 { 0xEDB8_8320 ^ (crc >> 1) } else { crc >> 1 }
+    };
+    !bytes.iter().fold(!0, |crc: u32, &byte| (0..8).fold(crc ^ u32::from(byte), step))
+}
+
+// Decoding would ask for 2.7 GB, respectively for more than any machine has.
+#[test]
+fn a_header_that_announces_a_giant_image_is_refused() {
+    let folder = folder();
+    for side in [30_000u32, 1_000_000] {
+        let path = folder.path().join("giant.png");
+        save_rgb(&path, 4, 4);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[16..20].copy_from_slice(&side.to_be_bytes());
+        bytes[20..24].copy_from_slice(&side.to_be_bytes());
+        let crc = crc32(&bytes[12..29]);
+        bytes[29..33].copy_from_slice(&crc.to_be_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        assert_says(&Picture::read(&path).unwrap_err(), &["giant.png"]);
+    }
+}
+
+#[test]
+fn a_larger_image_is_cut_to_the_middle_and_reduced() {
+    let folder = folder();
+    let path = folder.path().join("wide.png");
+    save_rgb(&path, 64, 32);
+    let picture = Picture::read(&path).unwrap().fit(16, "set").unwrap();
+    assert_eq!((picture.width(), picture.height()), (16, 16));
+    assert_says(&picture.warnings.join("\n"), &["wide.png", "64×32", "16×16"]);
+    let image = picture.to_image(String::new());
+    // Red runs from 0 to 1 over 64 columns; the middle 32 keep a quarter to three quarters of it.
+    let red = image.channel(0).unwrap();
+    for (x, value) in red[..16].iter().enumerate() {
+        let expected = (16.0 + 2.0 * x as f64 + 0.5) / 64.0;
+        assert!((value - expected).abs() < 0.02, "column {x}: {value} against {expected}");
+    }
+    let green = image.channel(1).unwrap();
+    assert!(green[0] < 0.05 && green[15 * 16] > 0.9, "rows are not kept");
+}
+
+#[test]
+fn an_image_of_the_right_size_is_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("exact.png");
+    save_rgb(&path, 16, 16);
+    let picture = Picture::read(&path).unwrap();
+    assert_eq!(picture.clone().fit(16, "set").unwrap(), picture);
+}
+
+#[test]
+fn a_smaller_image_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("small.png");
+    save_rgb(&path, 40, 15);
+    let error = Picture::read(&path).unwrap().fit(16, "div2k-test").unwrap_err();
+    assert_says(&error, &["small.png", "40×15", "'div2k-test'", "16×16", "use a larger image"]);
+}
+
+#[test]
+fn a_folder_gives_its_images_sorted_by_name() {
+    let folder = folder();
+    for name in ["b.png", "a.JPG", "c.tif", "notes.txt", ".hidden.png", "._a.jpg"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    std::fs::create_dir(folder.path().join("d.png")).unwrap();
+    let files = images_in(folder.path()).unwrap();
+    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap()).collect();
+    assert_eq!(names, ["a.JPG", "b.png", "c.tif"]);
+}
+
+#[test]
+fn an_empty_and_a_missing_folder_are_errors() {
+    let folder = folder();
+    assert_says(&images_in(folder.path()).unwrap_err(), &["holds no images", "PNG, JPEG or TIFF"]);
+    assert_says(&images_in(Path::new("/nowhere")).unwrap_err(), &["/nowhere", "no such folder"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn no_damage_makes_a_decoder_panic(
+        format in prop::sample::select(vec!["png", "jpg", "tiff"]),
+        damage in prop::collection::vec((0usize..2000, any::<u8>()), 1..4),
+        keep in 0.3..1.0,
+    ) {
+        let folder = folder();
+        let path = folder.path().join(format!("image.{format}"));
+        save_rgb(&path, 9, 7);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let n_bytes = bytes.len();
+        for (at, value) in damage {
+            bytes[at % n_bytes] = value;
+        }
+        bytes.truncate((n_bytes as f64 * keep) as usize);
+        std::fs::write(&path, &bytes).unwrap();
+        let _ = Picture::read(&path);
+    }
+}

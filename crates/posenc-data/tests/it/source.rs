@@ -1,0 +1,201 @@
+use image::{DynamicImage, GrayImage, RgbaImage};
+use posenc_data::{Image, Origin};
+
+use crate::support::{Data, assert_says, header, npy, pixels, save_rgb, write_npz};
+
+#[test]
+fn the_published_array_is_recognized_by_its_checksum() {
+    let data = Data::with_trio(3);
+    let set = data.source().load("trio", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("trio", Origin::Published));
+    assert_eq!(set.identity_sha256, data.sha256);
+    assert_eq!(set.warnings, [""; 0]);
+    let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
+    assert_eq!(names, ["image-00", "image-01", "image-02"]);
+    // The second image begins where the first ends, channels fastest.
+    let expected: Vec<f64> =
+        pixels(3, 16)[768..771].iter().map(|&byte| f64::from(byte) / 255.0).collect();
+    assert_eq!(set.signals[1].pixels[..3], expected[..]);
+}
+
+#[test]
+fn another_checksum_is_loaded_under_another_label() {
+    let mut data = Data::with_trio(2);
+    data.sha256 = "f".repeat(64);
+    let set = data.source().load("trio", 0, None).unwrap();
+    assert_eq!(
+        (set.label.as_str(), set.origin, set.signals.len()),
+        ("other:trio", Origin::Other, 2)
+    );
+    assert_ne!(set.identity_sha256, data.sha256);
+    assert_says(&set.warnings.join("\n"), &["second.npz", &data.sha256, "other:trio"]);
+}
+
+#[test]
+fn what_is_absent_is_generated_and_said() {
+    let source = Data::empty().source();
+    let set = source.load("trio", 7, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("embedded:dead-leaves", Origin::Embedded));
+    assert_eq!(set.signals.len(), 3);
+    assert!(
+        set.signals.iter().all(|image| (image.width, image.height, image.channels) == (16, 16, 3))
+    );
+    assert_says(&set.warnings.join("\n"), &["trio", "trio/first.npz, trio/second.npz", "stand in"]);
+    let gray = source.load("single", 7, None).unwrap();
+    assert_eq!((gray.signals.len(), gray.signals[0].channels), (1, 1));
+}
+
+#[test]
+fn the_identity_tells_seeds_and_sets_apart_but_not_limits() {
+    let source = Data::empty().source();
+    let of = |id: &str, seed: u64| source.identity(id, seed).unwrap().sha256;
+    assert_ne!(of("trio", 0), of("trio", 1));
+    assert_ne!(of("trio", 0), of("single", 0));
+    let limited = source.load("trio", 0, Some(1)).unwrap();
+    assert_eq!((limited.signals.len(), limited.identity_sha256), (1, of("trio", 0)));
+    let whole = source.load("trio", 0, None).unwrap();
+    assert_eq!(limited.signals[0], whole.signals[0]);
+}
+
+#[test]
+fn a_damaged_published_file_is_an_error_and_not_replaced() {
+    let data = Data::with_trio(3);
+    let path = data.path("trio/second.npz");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 30]).unwrap();
+    let error = data.source().load("trio", 0, None).unwrap_err();
+    assert_says(&error, &["second.npz", "not a complete npz archive"]);
+}
+
+#[test]
+fn an_array_of_another_shape_is_refused() {
+    for (shape, n_elements) in
+        [("3, 8, 16, 3", 1152), ("2, 16, 16", 512), ("0, 16, 16, 3", 0), ("768,", 768)]
+    {
+        let data = Data::empty();
+        std::fs::create_dir(data.path("trio")).unwrap();
+        let array = npy(&header("|u1", shape), &vec![0; n_elements]);
+        write_npz(&data.path("trio/first.npz"), &[("test_data", array)]);
+        let error = data.source().load("trio", 0, None).unwrap_err();
+        assert_says(&error, &["first.npz", "'test_data'", "(n, 16, 16, 3)", "at least 1"]);
+    }
+}
+
+#[test]
+fn of_several_paths_the_first_that_exists_is_taken() {
+    let data = Data::with_trio(3);
+    let array = npy(&header("|u1", "1, 16, 16, 3"), &pixels(1, 16));
+    write_npz(&data.path("trio/first.npz"), &[("test_data", array)]);
+    assert_eq!(data.source().load("trio", 0, None).unwrap().signals.len(), 1);
+}
+
+#[test]
+fn a_folder_named_like_the_set_stands_in() {
+    let data = Data::empty();
+    std::fs::create_dir(data.path("trio")).unwrap();
+    for name in ["d.png", "b.png", "c.png", "a.png"] {
+        save_rgb(&data.path("trio").join(name), 16, 16);
+    }
+    let source = data.source();
+    let set = source.load("trio", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("user:trio", Origin::User));
+    let names: Vec<&str> = set.signals.iter().map(|image| image.name.as_str()).collect();
+    assert_eq!(names, ["a.png", "b.png", "c.png"]);
+    assert_says(&set.warnings.join("\n"), &["4 images", "first 3"]);
+    // An image that changes changes the identity; one that is not used does not.
+    let before = source.identity("trio", 0).unwrap();
+    save_rgb(&data.path("trio/d.png"), 17, 17);
+    assert_eq!(source.identity("trio", 0).unwrap(), before);
+    save_rgb(&data.path("trio/b.png"), 17, 17);
+    assert_ne!(source.identity("trio", 0).unwrap(), before);
+}
+
+#[test]
+fn an_empty_folder_named_like_the_set_is_mentioned_and_passed_over() {
+    let data = Data::empty();
+    std::fs::create_dir(data.path("trio")).unwrap();
+    let set = data.source().load("trio", 0, Some(0)).unwrap();
+    assert_eq!(set.origin, Origin::Embedded);
+    assert_says(&set.warnings.join("\n"), &["holds no images"]);
+}
+
+#[test]
+fn images_named_by_the_user_win_over_the_published_ones() {
+    let data = Data::with_trio(3);
+    let holiday = data.path("holiday");
+    std::fs::create_dir(&holiday).unwrap();
+    save_rgb(&holiday.join("beach.png"), 40, 30);
+    let mut source = data.source();
+    source.use_images("trio", &holiday).unwrap();
+    let set = source.load("trio", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.signals.len()), ("user:holiday", 1));
+    assert_eq!(set.signals[0].width, 16);
+    // A single file will do, too.
+    source.use_images("trio", &holiday.join("beach.png")).unwrap();
+    assert_eq!(source.load("trio", 0, None).unwrap().label, "user:beach.png");
+}
+
+#[test]
+fn images_beside_the_published_files_are_mentioned() {
+    let data = Data::with_trio(3);
+    save_rgb(&data.path("trio/mine.png"), 16, 16);
+    let set = data.source().load("trio", 0, None).unwrap();
+    assert_eq!(set.origin, Origin::Published);
+    assert_says(&set.warnings.join("\n"), &["not the images in", "--images trio="]);
+}
+
+#[test]
+fn images_that_cannot_be_used_are_refused_when_they_are_named() {
+    let data = Data::empty();
+    let mut source = data.source();
+    let empty = data.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    assert_says(&source.use_images("trio", &empty).unwrap_err(), &["empty", "holds no images"]);
+    assert_says(
+        &source.use_images("trio", &data.path("gone")).unwrap_err(),
+        &["gone", "no such file or folder"],
+    );
+    assert_says(&source.use_images("quartet", &empty).unwrap_err(), &["'quartet'", "trio, single"]);
+}
+
+#[test]
+fn small_images_of_the_user_are_refused_with_name_and_sizes() {
+    let data = Data::empty();
+    save_rgb(&data.path("tiny.png"), 12, 20);
+    let mut source = data.source();
+    source.use_images("trio", &data.path("tiny.png")).unwrap();
+    let error = source.load("trio", 0, None).unwrap_err();
+    assert_says(&error, &["tiny.png", "12×20", "'trio'", "16×16"]);
+}
+
+#[test]
+fn channels_are_converted_and_said() {
+    let data = Data::empty();
+    let mut source = data.source();
+    let gray = GrayImage::from_fn(16, 16, |x, _| image::Luma([x as u8]));
+    DynamicImage::ImageLuma8(gray).save(data.path("gray.png")).unwrap();
+    source.use_images("trio", &data.path("gray.png")).unwrap();
+    let set = source.load("trio", 0, None).unwrap();
+    assert_eq!(set.signals[0].pixels[3..6], [1.0 / 255.0; 3]);
+    assert_says(&set.warnings.join("\n"), &["gray.png", "repeated"]);
+
+    let red = RgbaImage::from_pixel(16, 16, image::Rgba([255, 0, 0, 9]));
+    DynamicImage::ImageRgba8(red).save(data.path("red.png")).unwrap();
+    source.use_images("single", &data.path("red.png")).unwrap();
+    let set = source.load("single", 0, None).unwrap();
+    assert_eq!(set.signals[0].channels, 1);
+    assert!(set.signals[0].pixels.iter().all(|value| (value - 0.2125).abs() < 1e-15));
+    assert_says(&set.warnings.join("\n"), &["alpha channel is ignored", "luminance"]);
+}
+
+#[test]
+fn a_single_published_image_is_loaded_from_its_file() {
+    let data = Data::empty();
+    std::fs::create_dir(data.path("single")).unwrap();
+    let gray = GrayImage::from_fn(16, 16, |x, y| image::Luma([(16 * y + x) as u8]));
+    DynamicImage::ImageLuma8(gray).save(data.path("single/image.png")).unwrap();
+    let set = data.source().load("single", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.signals.len()), ("other:single", 1));
+    let image: &Image = &set.signals[0];
+    assert_eq!((image.name.as_str(), image.rows(&[2]).unwrap()[0][5]), ("image.png", 37.0 / 255.0));
+}

@@ -1,0 +1,16 @@
+//! The YAML schema, plans and units, records, claims and verdicts.
+//!
+//! This crate knows what an experiment is and what its records mean; it runs nothing.
+
+pub mod catalog;
+pub mod plan;
+pub mod published;
+pub mod record;
+pub mod schema;
+pub mod selector;
+pub mod verdict;
+pub mod yaml;
+
+pub use catalog::Catalog;
+pub use published::{Published, PublishedValue};
+pub use schema::{Experiment, Group, Profile, Protocol, Resolved, Variant};

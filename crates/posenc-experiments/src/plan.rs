@@ -1,0 +1,118 @@
+//! Plans: an experiment expanded to units, each with the parts of its key.
+//!
+//! A unit is one variant × signal × seed. Units that share an embedding (same variant and seed)
+//! form a [`Job`] and run together.
+
+use crate::record::KeyParts;
+use crate::schema::{Experiment, Group, Profile, Protocol, Resolved, Variant};
+use crate::selector::Selectors;
+
+/// Name of the only signal of an experiment without data.
+pub const NO_SIGNAL: &str = "-";
+
+/// Units that share an embedding.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// The group.
+    pub group: &'a Group,
+    /// The variant.
+    pub variant: &'a Variant,
+    /// Place of the variant in the group.
+    pub variant_index: usize,
+    /// What it does.
+    pub resolved: &'a Resolved,
+    /// Profile that was asked for.
+    pub profile: Profile,
+    /// Largest profile of the same protocol: what the record says.
+    pub recorded_profile: Profile,
+    /// Repetition, from 0.
+    pub seed_index: u64,
+}
+
+impl Job<'_> {
+    /// `paper/item/group/method`.
+    pub fn path(&self) -> String {
+        format!("{}/{}/{}", self.experiment.id(), self.group.id, self.variant.id)
+    }
+
+    /// Label of the unit's random stream for a purpose: independent of settings and data, so
+    /// that variants which differ in one setting draw the same numbers.
+    pub fn stream_label(&self, purpose: &str) -> String {
+        format!("{} seed {} {purpose}", self.path(), self.seed_index)
+    }
+
+    /// The parts of the key of one unit of this job.
+    pub fn key_parts(
+        &self,
+        signal: &str,
+        data_sha256: &str,
+        device: &str,
+        seed: u64,
+        epochs: &str,
+    ) -> KeyParts {
+        let embedder = match &self.variant.embedder {
+            Some(spec) => spec.canonical(),
+            None => "-".to_owned(),
+        };
+        KeyParts {
+            identity: format!(
+                "{}.{}.{signal}.seed={}",
+                self.group.id, self.variant.id, self.seed_index
+            ),
+            specification: format!("{} | {embedder}", self.resolved.protocol.canonical()),
+            data: data_sha256.to_owned(),
+            device: device.to_owned(),
+            seed,
+            epochs: epochs.to_owned(),
+        }
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &Protocol {
+        &self.resolved.protocol
+    }
+}
+
+/// All jobs that the selectors name at a profile, in the order of the files.
+pub fn jobs<'a>(
+    experiments: impl Iterator<Item = &'a Experiment>,
+    selectors: &Selectors,
+    profile: Profile,
+) -> Vec<Job<'a>> {
+    let mut jobs = Vec::new();
+    for experiment in experiments {
+        for group in &experiment.groups {
+            for (variant_index, variant) in group.variants.iter().enumerate() {
+                if !selectors.matches(&experiment.paper, &experiment.item, &group.id, &variant.id) {
+                    continue;
+                }
+                // Without a `long` of its own a group runs its `quick`: a long run of
+                // everything must not become a run at the paper's cost.
+                let own = if group.runs_at(profile) {
+                    profile
+                } else {
+                    Profile::Quick
+                };
+                let Some(resolved) = group.resolved(own, variant_index) else {
+                    continue;
+                };
+                let recorded_profile = group.equivalent_profile(own, variant_index);
+                for seed_index in 0..resolved.seeds as u64 {
+                    jobs.push(Job {
+                        experiment,
+                        group,
+                        variant,
+                        variant_index,
+                        resolved,
+                        profile: own,
+                        recorded_profile,
+                        seed_index,
+                    });
+                }
+            }
+        }
+    }
+    jobs
+}

@@ -1,0 +1,134 @@
+//! Published values: `data/papers/<paper>.csv`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::record::csv::CsvFile;
+use crate::schema::claim::Select;
+use crate::yaml::FileError;
+
+/// A number that a paper, its authors' notebook or its theory prints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishedValue {
+    /// Item key.
+    pub item: String,
+    /// Group key.
+    pub group: String,
+    /// Method.
+    pub method: String,
+    /// Signal; empty for a mean over signals.
+    pub signal: String,
+    /// Metric.
+    pub metric: String,
+    /// Abscissa.
+    pub x: Option<f64>,
+    /// The number; `None` where the paper leaves the cell empty.
+    pub value: Option<f64>,
+    /// Standard deviation printed beside it.
+    pub deviation: Option<f64>,
+    /// Unit.
+    pub unit: String,
+    /// `paper`, `notebook`, `plot`, `theory` or `code`.
+    pub source: String,
+    /// Remark.
+    pub note: String,
+}
+
+/// All published values, by paper.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    papers: BTreeMap<String, Vec<PublishedValue>>,
+}
+
+const COLUMNS: &[&str] = &[
+    "item", "group", "method", "signal", "metric", "x", "value", "std", "unit", "source", "note",
+];
+
+impl Published {
+    /// Reads `<directory>/<paper>.csv` for each paper; a missing file is a paper without values.
+    pub fn read<'a>(
+        directory: &Path,
+        papers: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, FileError> {
+        let mut all = Published::default();
+        for paper in papers {
+            let file = directory.join(format!("{paper}.csv"));
+            if !file.exists() {
+                continue;
+            }
+            let csv = CsvFile::read(&file, COLUMNS)?;
+            let mut values = Vec::with_capacity(csv.rows());
+            for row in 0..csv.rows() {
+                let text = |c: &str| csv.text(row, c).to_owned();
+                values.push(PublishedValue {
+                    item: text("item"),
+                    group: text("group"),
+                    method: text("method"),
+                    signal: text("signal"),
+                    metric: text("metric"),
+                    x: csv.number(row, "x")?,
+                    value: csv.number(row, "value")?,
+                    deviation: csv.number(row, "std")?,
+                    unit: text("unit"),
+                    source: text("source"),
+                    note: text("note"),
+                });
+            }
+            all.papers.insert(paper.to_owned(), values);
+        }
+        Ok(all)
+    }
+
+    /// All values of an item.
+    pub fn item<'a>(
+        &'a self,
+        paper: &str,
+        item: &'a str,
+    ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
+        self.papers
+            .get(paper)
+            .into_iter()
+            .flatten()
+            .filter(move |v| v.item == item)
+    }
+
+    /// Values that a selection names (its `from` is not looked at).
+    pub fn select<'a>(
+        &'a self,
+        paper: &str,
+        item: &'a str,
+        select: &'a Select,
+    ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
+        self.item(paper, item).filter(move |v| {
+            v.group == select.group
+                && v.metric == select.metric
+                && select.method.as_ref().is_none_or(|m| *m == v.method)
+                && select.signal.as_ref().is_none_or(|s| *s == v.signal)
+                && select.x.as_ref().is_none_or(|x| x.contains(v.x))
+        })
+    }
+
+    /// One value by all its keys.
+    pub fn value(
+        &self,
+        paper: &str,
+        item: &str,
+        group: &str,
+        method: &str,
+        metric: &str,
+        x: Option<f64>,
+    ) -> Option<&PublishedValue> {
+        let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e-12),
+            (None, None) => true,
+            _ => false,
+        };
+        self.papers.get(paper)?.iter().find(|v| {
+            v.item == item
+                && v.group == group
+                && v.method == method
+                && v.metric == metric
+                && close(v.x, x)
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! A record in long form, one row per measured number: `report/record/<paper>/<item>.csv`.
+
+use std::io::Write;
+use std::path::Path;
+
+use polars::prelude::*;
+
+use super::csv::CsvFile;
+use crate::schema::Profile;
+use crate::schema::claim::Select;
+use crate::yaml::FileError;
+
+/// One measured number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Group key.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Signal: an image, a curve; `-` where there is only one.
+    pub signal: String,
+    /// Repetition, from 0.
+    pub seed: u64,
+    /// Metric.
+    pub metric: String,
+    /// Abscissa.
+    pub x: Option<f64>,
+    /// Second abscissa, for heat maps.
+    pub y: Option<f64>,
+    /// The number. NaN is kept as `NaN`: a failed measurement is a result.
+    pub value: f64,
+    /// Unit; empty for pure numbers.
+    pub unit: String,
+    /// Largest profile whose protocol this is.
+    pub profile: Profile,
+    /// Device that measured it.
+    pub device: String,
+    /// Data it was measured on; `-` for none.
+    pub data: String,
+}
+
+impl Row {
+    /// Whether the number was read off a clock and so differs from run to run.
+    pub fn is_clock(&self) -> bool {
+        self.metric.starts_with("time")
+    }
+
+    /// Whether a selection names this row.
+    pub fn selected(&self, select: &Select) -> bool {
+        self.group == select.group
+            && self.metric == select.metric
+            && select.method.as_ref().is_none_or(|m| *m == self.method)
+            && select.signal.as_ref().is_none_or(|s| *s == self.signal)
+            && select.x.as_ref().is_none_or(|x| x.contains(self.x))
+    }
+}
+
+/// All rows of an item, in the order of the experiment file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// Columns of a record file, in order.
+pub const COLUMNS: &[&str] = &[
+    "paper", "item", "group", "method", "signal", "seed", "metric", "x", "y", "value", "unit",
+    "profile", "device", "data",
+];
+
+impl Table {
+    /// Reads a record; damage is named by line and column.
+    pub fn read(file: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
+        let csv = CsvFile::read(file, COLUMNS)?;
+        let mut rows = Vec::with_capacity(csv.rows());
+        for i in 0..csv.rows() {
+            for (column, expected) in [("paper", paper), ("item", item)] {
+                if csv.text(i, column) != expected {
+                    let found = csv.text(i, column).to_owned();
+                    return Err(csv.error(
+                        i,
+                        column,
+                        format!("`{found}` in the record of {paper}/{item}"),
+                    ));
+                }
+            }
+            let text = |c: &str| csv.text(i, c).to_owned();
+            let required = |c: &str| {
+                csv.number(i, c)?
+                    .ok_or_else(|| csv.error(i, c, "empty; a number belongs here"))
+            };
+            let seed = required("seed")?;
+            if seed < 0.0 || seed.fract() != 0.0 {
+                return Err(csv.error(i, "seed", format!("{seed} is not a whole number")));
+            }
+            let profile = Profile::parse(csv.text(i, "profile")).ok_or_else(|| {
+                let names = Profile::ALL.map(Profile::name).join(", ");
+                csv.error(
+                    i,
+                    "profile",
+                    format!("`{}`; allowed: {names}", csv.text(i, "profile")),
+                )
+            })?;
+            rows.push(Row {
+                group: text("group"),
+                method: text("method"),
+                signal: text("signal"),
+                seed: seed as u64,
+                metric: text("metric"),
+                x: csv.number(i, "x")?,
+                y: csv.number(i, "y")?,
+                value: required("value")?,
+                unit: text("unit"),
+                profile,
+                device: text("device"),
+                data: text("data"),
+            });
+        }
+        Ok(Table { rows })
+    }
+
+    /// The rows as a data frame with typed columns, for analysis.
+    pub fn frame(&self, paper: &str, item: &str) -> PolarsResult<DataFrame> {
+        fn text<'a>(rows: &'a [Row], name: &str, f: impl Fn(&'a Row) -> &'a str) -> Column {
+            Column::new(name.into(), rows.iter().map(f).collect::<Vec<_>>())
+        }
+        let constant = |name: &str, v: &str| Column::new(name.into(), vec![v; self.rows.len()]);
+        let rows = &self.rows;
+        let columns = vec![
+            constant("paper", paper),
+            constant("item", item),
+            text(rows, "group", |r| &r.group),
+            text(rows, "method", |r| &r.method),
+            text(rows, "signal", |r| &r.signal),
+            Column::new(
+                "seed".into(),
+                self.rows.iter().map(|r| r.seed).collect::<Vec<_>>(),
+            ),
+            text(rows, "metric", |r| &r.metric),
+            Column::new(
+                "x".into(),
+                self.rows.iter().map(|r| r.x).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "y".into(),
+                self.rows.iter().map(|r| r.y).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "value".into(),
+                self.rows.iter().map(|r| r.value).collect::<Vec<_>>(),
+            ),
+            text(rows, "unit", |r| &r.unit),
+            text(rows, "profile", |r| r.profile.name()),
+            text(rows, "device", |r| &r.device),
+            text(rows, "data", |r| &r.data),
+        ];
+        DataFrame::new(self.rows.len(), columns)
+    }
+
+    /// The record as CSV. Numbers are printed in the shortest form that reads back the same.
+    pub fn to_csv(&self, paper: &str, item: &str) -> PolarsResult<String> {
+        // polars prints floats with its own formatter; ours is Rust's shortest round trip, so
+        // that bytes are equal exactly where numbers are.
+        let number = |v: Option<f64>| v.map(|v| format!("{v:?}")).unwrap_or_default();
+        let mut frame = self.frame(paper, item)?;
+        for (name, f) in [
+            ("x", (|r: &Row| r.x) as fn(&Row) -> Option<f64>),
+            ("y", |r| r.y),
+            ("value", |r| Some(r.value)),
+        ] {
+            let texts: Vec<_> = self.rows.iter().map(|r| number(f(r))).collect();
+            frame.with_column(Column::new(name.into(), texts))?;
+        }
+        let mut bytes = Vec::new();
+        CsvWriter::new(&mut bytes)
+            .with_quote_style(QuoteStyle::Necessary)
+            .finish(&mut frame)?;
+        // Empty texts come out as `""`; an empty field says the same and reads better.
+        Ok(String::from_utf8_lossy(&bytes).replace("\"\"", ""))
+    }
+
+    /// Writes the record beside itself and renames it: a reader never sees half a file.
+    pub fn write(&self, file: &Path, paper: &str, item: &str) -> Result<(), FileError> {
+        let problem = |message: String| FileError {
+            file: file.to_owned(),
+            line: None,
+            key: String::new(),
+            message,
+        };
+        let text = self
+            .to_csv(paper, item)
+            .map_err(|e| problem(format!("cannot be written: {e}")))?;
+        write_atomically(file, text.as_bytes())
+            .map_err(|e| problem(format!("cannot be written: {e}")))
+    }
+
+    /// Rows that a selection names.
+    pub fn select<'a>(&'a self, select: &'a Select) -> impl Iterator<Item = &'a Row> + 'a {
+        self.rows.iter().filter(move |r| r.selected(select))
+    }
+}
+
+/// Writes a file by way of a temporary one in the same directory.
+pub fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".writing-")
+        .suffix(".tmp")
+        .tempfile_in(directory)?;
+    temporary.write_all(bytes)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(file).map_err(|e| e.error)?;
+    // Temporary files are private; records are for everyone who may read the directory.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644))?;
+    }
+    Ok(())
+}

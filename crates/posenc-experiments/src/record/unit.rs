@@ -1,0 +1,235 @@
+//! Raw records: one JSON file per unit, named by the unit and its key, never overwritten by a
+//! unit of another key.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::table::write_atomically;
+use crate::yaml::FileError;
+
+/// What a unit's result depends on. Two units of equal parts have equal results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyParts {
+    /// Group, method, signal and seed: which unit this is.
+    pub identity: String,
+    /// Protocol settings and embedder, fully resolved.
+    pub specification: String,
+    /// sha256 of the data; `-` for none.
+    pub data: String,
+    /// `cpu`, or the class of accelerator.
+    pub device: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Hand-bumped numbers of the components whose change moves results.
+    pub epochs: String,
+}
+
+impl KeyParts {
+    /// blake3 of all parts, in hexadecimal.
+    pub fn key(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for part in [
+            &self.identity,
+            &self.specification,
+            &self.data,
+            &self.device,
+            &self.seed.to_string(),
+            &self.epochs,
+        ] {
+            // Lengths keep ("a", "bc") and ("ab", "c") apart.
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// Names of the parts that differ, for people.
+    pub fn differences(&self, other: &KeyParts) -> Vec<&'static str> {
+        [
+            (self.specification != other.specification, "specification"),
+            (self.data != other.data, "data"),
+            (self.device != other.device, "device"),
+            (self.seed != other.seed, "seed"),
+            (self.epochs != other.epochs, "epoch"),
+        ]
+        .into_iter()
+        .filter_map(|(differs, name)| differs.then_some(name))
+        .collect()
+    }
+}
+
+/// One number of a unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Value {
+    /// Metric.
+    pub metric: String,
+    /// Abscissa.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
+    /// Second abscissa.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y: Option<f64>,
+    /// The number, as text: JSON has no NaN and no infinity.
+    #[serde(with = "float_text")]
+    pub value: f64,
+    /// Unit.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Replaces the unit's signal where one unit measures several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// Replaces the variant's id where one unit measures several things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+}
+
+impl Value {
+    /// A number without abscissa and unit.
+    pub fn new(metric: impl Into<String>, value: f64) -> Self {
+        Value {
+            metric: metric.into(),
+            x: None,
+            y: None,
+            value,
+            unit: String::new(),
+            signal: None,
+            method: None,
+        }
+    }
+
+    /// Sets the abscissa.
+    pub fn at(mut self, x: f64) -> Self {
+        self.x = Some(x);
+        self
+    }
+
+    /// Sets the second abscissa.
+    pub fn and(mut self, y: f64) -> Self {
+        self.y = Some(y);
+        self
+    }
+
+    /// Sets the unit.
+    pub fn unit(mut self, unit: &str) -> Self {
+        self.unit = unit.to_owned();
+        self
+    }
+
+    /// Sets the method.
+    pub fn method(mut self, method: impl Into<String>) -> Self {
+        self.method = Some(method.into());
+        self
+    }
+
+    /// Sets the signal.
+    pub fn signal(mut self, signal: impl Into<String>) -> Self {
+        self.signal = Some(signal.into());
+        self
+    }
+}
+
+mod float_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&format!("{value:?}"))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse()
+            .map_err(|_| serde::de::Error::custom(format!("`{text}` is not a number")))
+    }
+}
+
+/// The result of one unit, as it lies on disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitRecord {
+    /// What the result depends on.
+    pub parts: KeyParts,
+    /// Device in words.
+    pub device: String,
+    /// Label of the data; `-` for none.
+    pub data: String,
+    /// Wall time in seconds.
+    pub seconds: f64,
+    /// Remarks of the loader or protocol that the report repeats.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+    /// The numbers.
+    pub values: Vec<Value>,
+    /// Versions of compiler and packages.
+    pub versions: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    /// blake3 of `body`: a hand-edited or half-written record is noticed.
+    checksum: String,
+    body: serde_json::Value,
+}
+
+impl UnitRecord {
+    /// File name of a unit: readable, with the start of its key.
+    pub fn file_name(parts: &KeyParts) -> String {
+        let slug: String = parts
+            .identity
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-.=_".contains(c) { c } else { '_' })
+            .collect();
+        // Names stay below the 255 bytes that file systems allow.
+        let slug = &slug[..slug.len().min(150)];
+        format!("{slug}-{}.json", &parts.key()[..16])
+    }
+
+    /// Reads a record and checks that it is whole and belongs to `parts`.
+    pub fn read(file: &Path) -> Result<Self, FileError> {
+        let problem = |message: String| FileError {
+            file: file.to_owned(),
+            line: None,
+            key: String::new(),
+            message,
+        };
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| problem(format!("cannot be read: {e}")))?;
+        let envelope: Envelope = serde_json::from_str(&text).map_err(|e| FileError {
+            line: Some(e.line()),
+            ..problem(format!("damaged ({e})"))
+        })?;
+        if checksum(&envelope.body) != envelope.checksum {
+            return Err(problem("damaged (its checksum does not fit its content)".into()));
+        }
+        serde_json::from_value(envelope.body).map_err(|e| problem(format!("damaged ({e})")))
+    }
+
+    /// Writes the record whole or not at all.
+    pub fn write(&self, file: &Path) -> Result<(), FileError> {
+        let problem = |message: String| FileError {
+            file: file.to_owned(),
+            line: None,
+            key: String::new(),
+            message,
+        };
+        let body = serde_json::to_value(self).map_err(|e| problem(e.to_string()))?;
+        let envelope = Envelope {
+            checksum: checksum(&body),
+            body,
+        };
+        let text = serde_json::to_string(&envelope).map_err(|e| problem(e.to_string()))?;
+        write_atomically(file, text.as_bytes())
+            .map_err(|e| problem(format!("cannot be written: {e}")))
+    }
+}
+
+/// serde_json sorts the keys of a `Value`, so the text is canonical.
+fn checksum(body: &serde_json::Value) -> String {
+    blake3::hash(body.to_string().as_bytes())
+        .to_hex()
+        .to_string()
+}

@@ -1,0 +1,245 @@
+//! How records are drawn and tabulated.
+
+use serde::Deserialize;
+
+use super::experiment::Group;
+use crate::yaml::{Document, FileError};
+
+/// One picture: one or more panels side by side.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// Part of the file name.
+    pub id: String,
+    /// Text below the picture (Markdown).
+    pub caption: String,
+    /// The panels, left to right.
+    pub panels: Vec<Panel>,
+}
+
+/// One pair of axes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// Above the axes.
+    pub title: String,
+    /// How values are drawn.
+    #[serde(default)]
+    pub kind: PanelKind,
+    /// Group key.
+    pub group: String,
+    /// Metric.
+    pub metric: String,
+    /// Methods; all of the group where absent.
+    #[serde(default)]
+    pub methods: Option<Vec<String>>,
+    /// What makes a curve of its own: `method` (default) or `signal`.
+    #[serde(default)]
+    pub series: By,
+    /// A metric drawn dashed in the same color: theory.
+    #[serde(default)]
+    pub dashed: Option<String>,
+    /// Whether published values are marked.
+    #[serde(default = "yes")]
+    pub published: bool,
+    /// Abscissa.
+    pub x: Axis,
+    /// Ordinate; for heat maps the second coordinate.
+    pub y: Axis,
+    /// Heat maps only: what the color bar shows.
+    #[serde(default)]
+    pub color_label: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// How values are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PanelKind {
+    /// Mean with a band over signals and seeds.
+    #[default]
+    Lines,
+    /// Every row by itself.
+    Points,
+    /// One method's values over x and y, with a color bar.
+    Heatmap,
+}
+
+/// What tells rows or curves apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The method.
+    #[default]
+    Method,
+    /// The signal.
+    Signal,
+    /// The abscissa (tables only).
+    X,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// Label, with its unit.
+    pub label: String,
+    /// Scale.
+    #[serde(default)]
+    pub scale: Scale,
+    /// Smallest value shown; from the values where absent.
+    #[serde(default)]
+    pub from: Option<f64>,
+    /// Largest value shown; from the values where absent.
+    #[serde(default)]
+    pub to: Option<f64>,
+}
+
+/// Scale of an axis.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Evenly spaced.
+    #[default]
+    Linear,
+    /// Evenly spaced in the logarithm.
+    Log,
+}
+
+/// One table: a row per method (or signal, or abscissa) of each group.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Unique inside the experiment.
+    pub id: String,
+    /// Above the table.
+    pub title: String,
+    /// What makes a row of its own.
+    #[serde(default)]
+    pub rows: By,
+    /// Heading of the column that names the rows; `Method`, `Signal` or `x` where absent.
+    #[serde(default)]
+    pub row_label: Option<String>,
+    /// Groups, in order. A group that is only published (not run yet) may stand here too.
+    pub groups: Vec<String>,
+    /// Methods; all where absent.
+    #[serde(default)]
+    pub methods: Option<Vec<String>>,
+    /// Columns.
+    pub columns: Vec<Column>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Metric.
+    pub metric: String,
+    /// Heading, with its unit.
+    pub label: String,
+    /// Digits after the point.
+    #[serde(default = "two")]
+    pub digits: usize,
+    /// How several values become one cell.
+    #[serde(default)]
+    pub aggregate: Aggregate,
+    /// Whether published values stand in a column beside.
+    #[serde(default = "yes")]
+    pub published: bool,
+    /// One abscissa; all where absent.
+    #[serde(default)]
+    pub x: Option<f64>,
+    /// Which value stands in bold: `highest`, `lowest` or `none` (default).
+    #[serde(default)]
+    pub best: Best,
+}
+
+/// Which value of a column stands in bold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Best {
+    /// No value is better than another.
+    #[default]
+    None,
+    /// The highest.
+    Highest,
+    /// The lowest.
+    Lowest,
+}
+
+fn two() -> usize {
+    2
+}
+
+/// How several values become one cell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregate {
+    /// Mean ± population standard deviation, where there is more than one value.
+    #[default]
+    MeanDeviation,
+    /// Mean.
+    Mean,
+}
+
+pub(super) fn check(
+    document: &Document,
+    plots: &[Plot],
+    tables: &[Table],
+    groups: &[Group],
+) -> Result<(), FileError> {
+    for (i, plot) in plots.iter().enumerate() {
+        if plot.panels.is_empty() || plot.panels.len() > 6 {
+            return Err(document.error(&format!("plots[{i}].panels"), "allowed: 1 to 6 panels"));
+        }
+        for (j, panel) in plot.panels.iter().enumerate() {
+            let path = format!("plots[{i}].panels[{j}]");
+            let Some(group) = groups.iter().find(|g| g.id == panel.group) else {
+                return Err(no_group(document, &format!("{path}.group"), &panel.group, groups));
+            };
+            for (k, method) in panel.methods.iter().flatten().enumerate() {
+                if !group.variants.iter().any(|v| v.id == *method) {
+                    return Err(document.error(
+                        &format!("{path}.methods[{k}]"),
+                        format!("no variant `{method}` in group `{}`", group.id),
+                    ));
+                }
+            }
+            for (axis, name) in [(&panel.x, "x"), (&panel.y, "y")] {
+                if let (Some(from), Some(to)) = (axis.from, axis.to)
+                    && (from >= to || (axis.scale == Scale::Log && from <= 0.0))
+                {
+                    return Err(document.error(
+                        &format!("{path}.{name}"),
+                        "`from` must be below `to`, and above 0 on a log scale",
+                    ));
+                }
+            }
+        }
+    }
+    for (i, table) in tables.iter().enumerate() {
+        if table.columns.is_empty() {
+            return Err(document.error(&format!("tables[{i}].columns"), "empty"));
+        }
+        if !table.groups.iter().any(|t| groups.iter().any(|g| g.id == *t)) {
+            let first = table.groups.first().map(String::as_str).unwrap_or("");
+            return Err(no_group(document, &format!("tables[{i}].groups"), first, groups));
+        }
+        for (j, column) in table.columns.iter().enumerate() {
+            if column.digits > 12 {
+                return Err(
+                    document.error(&format!("tables[{i}].columns[{j}].digits"), "allowed: 0 to 12")
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_group(document: &Document, path: &str, wrong: &str, groups: &[Group]) -> FileError {
+    let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
+    document.error(path, format!("no group `{wrong}`; allowed: {}", ids.join(", ")))
+}

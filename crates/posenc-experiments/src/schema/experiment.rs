@@ -1,0 +1,488 @@
+//! One experiment file: what is run, what it is held against, how it is shown.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use posenc_math::embedder::{EmbedderSpec, ParameterValue};
+use serde::Deserialize;
+use serde_yaml::{Mapping, Value};
+
+use super::claim::{Claim, WireClaim};
+use super::display::{Plot, Table};
+use super::protocol::Protocol;
+use crate::yaml::{Document, FileError};
+
+/// How much of the published protocol a run does. Ordered: a later one says more.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Everything in a minute, for tests.
+    Smoke,
+    /// The default.
+    Quick,
+    /// An hour or so, where a definition has one.
+    Long,
+    /// The published protocol.
+    Paper,
+}
+
+impl Profile {
+    /// All profiles, smallest first.
+    pub const ALL: [Profile; 4] = [Profile::Smoke, Profile::Quick, Profile::Long, Profile::Paper];
+
+    /// The name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Smoke => "smoke",
+            Profile::Quick => "quick",
+            Profile::Long => "long",
+            Profile::Paper => "paper",
+        }
+    }
+
+    /// The profile of that name.
+    pub fn parse(name: &str) -> Option<Profile> {
+        Profile::ALL.into_iter().find(|p| p.name() == name)
+    }
+}
+
+impl std::fmt::Display for Profile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What an item is in its paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemKind {
+    /// A figure.
+    Figure,
+    /// A table.
+    Table,
+    /// A proposition or an equation.
+    Proposition,
+    /// An appendix.
+    Appendix,
+    /// Not in the paper: from the authors' notebooks, or ours.
+    Extra,
+}
+
+/// One experiment, checked: nothing later checks again.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// The file it was read from.
+    pub file: PathBuf,
+    /// Paper key, such as `trading`.
+    pub paper: String,
+    /// Item key, such as `table1`.
+    pub item: String,
+    /// What the item is.
+    pub kind: ItemKind,
+    /// One line.
+    pub title: String,
+    /// What the paper shows, in our words (Markdown).
+    pub shows: String,
+    /// What is run.
+    pub groups: Vec<Group>,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+    /// How records are drawn.
+    pub plots: Vec<Plot>,
+    /// How records are tabulated.
+    pub tables: Vec<Table>,
+    /// What we make of it (Markdown).
+    pub analysis: String,
+    /// Where we depart from the paper, or choose what it leaves open.
+    pub deviations: Vec<String>,
+}
+
+/// Variants that share a protocol and data.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Group key, such as `closed-form`.
+    pub id: String,
+    /// Data the signals come from; none for experiments on embeddings alone.
+    pub data: Option<Data>,
+    /// Independent repetitions.
+    pub seeds: usize,
+    /// The variants.
+    pub variants: Vec<Variant>,
+    /// Resolved settings per profile and variant (same order as `variants`).
+    plans: BTreeMap<Profile, Vec<Resolved>>,
+    /// The profile's reduction, where it has one.
+    reductions: BTreeMap<Profile, String>,
+}
+
+/// Data a group reads.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Id in `data/manifest.yaml`.
+    pub set: String,
+}
+
+/// One row of a table, one curve of a figure.
+#[derive(Debug, Clone)]
+pub struct Variant {
+    /// The method's name in records and published values, such as `Gau`.
+    pub id: String,
+    /// The embedder, where the protocol needs one.
+    pub embedder: Option<EmbedderSpec>,
+}
+
+/// What one variant does at one profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The protocol with all overrides applied.
+    pub protocol: Protocol,
+    /// Independent repetitions.
+    pub seeds: usize,
+    /// At most so many signals of the data set; all where absent.
+    pub signals: Option<usize>,
+}
+
+impl Group {
+    /// What variant number `variant` does at `profile`; `long` is `paper`'s or, where the group
+    /// defines it, its own. `None` if the group does not run at this profile.
+    pub fn resolved(&self, profile: Profile, variant: usize) -> Option<&Resolved> {
+        self.plans.get(&profile)?.get(variant)
+    }
+
+    /// Whether the group runs at `profile`.
+    pub fn runs_at(&self, profile: Profile) -> bool {
+        self.plans.contains_key(&profile)
+    }
+
+    /// What is reduced at `profile` against the published protocol; `None` for full scale.
+    pub fn reduced(&self, profile: Profile) -> Option<&str> {
+        self.reductions.get(&profile).map(String::as_str)
+    }
+
+    /// The largest profile that does exactly what `profile` does for this variant: a full-scale
+    /// `quick` run is a `paper` run and is recorded as one.
+    pub fn equivalent_profile(&self, profile: Profile, variant: usize) -> Profile {
+        let here = self.resolved(profile, variant);
+        let reduced = self.reductions.get(&profile);
+        Profile::ALL
+            .into_iter()
+            .rev()
+            .find(|p| {
+                *p >= profile
+                    && self.resolved(*p, variant) == here
+                    && self.reductions.get(p) == reduced
+            })
+            .unwrap_or(profile)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireExperiment {
+    paper: String,
+    item: String,
+    kind: ItemKind,
+    title: String,
+    shows: String,
+    groups: Vec<WireGroup>,
+    #[serde(default)]
+    claims: Vec<WireClaim>,
+    #[serde(default)]
+    plots: Vec<Plot>,
+    #[serde(default)]
+    tables: Vec<Table>,
+    #[serde(default)]
+    analysis: String,
+    #[serde(default)]
+    deviations: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireGroup {
+    id: String,
+    protocol: Mapping,
+    #[serde(default)]
+    data: Option<Data>,
+    #[serde(default = "one")]
+    seeds: usize,
+    variants: Vec<WireVariant>,
+    #[serde(default)]
+    profiles: BTreeMap<Profile, WireProfile>,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireVariant {
+    id: String,
+    #[serde(default)]
+    embedder: Option<Mapping>,
+    #[serde(default)]
+    settings: Mapping,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireProfile {
+    #[serde(default)]
+    reduced: Option<String>,
+    #[serde(default)]
+    seeds: Option<usize>,
+    #[serde(default)]
+    signals: Option<usize>,
+    #[serde(default)]
+    settings: Mapping,
+}
+
+/// Keys become parts of file names and selectors.
+fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if key.is_empty() || key.len() > 60 || !key.chars().all(allowed) {
+        return Err(document.error(
+            path,
+            format!("`{key}` is not allowed; allowed: 1 to 60 of a-z, 0-9 and -"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_unique<'a>(
+    document: &Document,
+    list: &str,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<(), FileError> {
+    let mut seen = HashSet::new();
+    for (i, id) in ids.enumerate() {
+        if !seen.insert(id) {
+            return Err(document.error(
+                &format!("{list}[{i}].id"),
+                format!("`{id}` stands twice; every id under `{list}` must be its own"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Experiment {
+    /// `paper/item`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.paper, self.item)
+    }
+
+    /// The group of that id.
+    pub fn group(&self, id: &str) -> Option<&Group> {
+        self.groups.iter().find(|g| g.id == id)
+    }
+
+    /// Reads one experiment file.
+    pub fn read(file: &Path) -> Result<Self, FileError> {
+        Experiment::from_document(&Document::read(file)?)
+    }
+
+    /// Types a document; every error names file, line and key.
+    pub fn from_document(document: &Document) -> Result<Self, FileError> {
+        let wire: WireExperiment = document.typed("", document.value.clone())?;
+        check_key(document, "paper", &wire.paper)?;
+        check_key(document, "item", &wire.item)?;
+        if wire.groups.is_empty() {
+            return Err(document.error("groups", "empty; an experiment needs at least one group"));
+        }
+        check_unique(document, "groups", wire.groups.iter().map(|g| g.id.as_str()))?;
+        check_unique(document, "claims", wire.claims.iter().map(|c| c.id.as_str()))?;
+        check_unique(document, "plots", wire.plots.iter().map(|p| p.id.as_str()))?;
+        check_unique(document, "tables", wire.tables.iter().map(|t| t.id.as_str()))?;
+        for (i, plot) in wire.plots.iter().enumerate() {
+            check_key(document, &format!("plots[{i}].id"), &plot.id)?;
+        }
+        let groups = wire
+            .groups
+            .into_iter()
+            .enumerate()
+            .map(|(i, g)| g.checked(document, &format!("groups[{i}]")))
+            .collect::<Result<Vec<_>, _>>()?;
+        let claims = wire
+            .claims
+            .into_iter()
+            .enumerate()
+            .map(|(i, c)| c.checked(document, &format!("claims[{i}]"), &groups))
+            .collect::<Result<Vec<_>, _>>()?;
+        super::display::check(document, &wire.plots, &wire.tables, &groups)?;
+        Ok(Experiment {
+            file: document.file().to_owned(),
+            paper: wire.paper,
+            item: wire.item,
+            kind: wire.kind,
+            title: wire.title,
+            shows: wire.shows,
+            groups,
+            claims,
+            plots: wire.plots,
+            tables: wire.tables,
+            analysis: wire.analysis,
+            deviations: wire.deviations,
+        })
+    }
+}
+
+impl WireGroup {
+    fn checked(self, document: &Document, path: &str) -> Result<Group, FileError> {
+        check_key(document, &format!("{path}.id"), &self.id)?;
+        if self.variants.is_empty() {
+            return Err(document.error(
+                &format!("{path}.variants"),
+                "empty; a group needs at least one variant",
+            ));
+        }
+        check_unique(
+            document,
+            &format!("{path}.variants"),
+            self.variants.iter().map(|v| v.id.as_str()),
+        )?;
+        // A local `long` run without a definition of its own would repeat `paper` at its cost.
+        let defined = |p: Profile| p != Profile::Long || self.profiles.contains_key(&p);
+        let mut plans = BTreeMap::new();
+        let mut reductions = BTreeMap::new();
+        for profile in Profile::ALL.into_iter().filter(|p| defined(*p)) {
+            let over = self.profiles.get(&profile);
+            let here = format!("{path}.profiles.{profile}");
+            if let Some(reduced) = over.and_then(|o| o.reduced.clone()) {
+                if profile == Profile::Paper {
+                    return Err(document.error(
+                        &format!("{here}.reduced"),
+                        "the `paper` profile is the published protocol and cannot be reduced",
+                    ));
+                }
+                reductions.insert(profile, reduced);
+            }
+            let seeds = over.and_then(|o| o.seeds).unwrap_or(self.seeds);
+            let signals = over.and_then(|o| o.signals);
+            for (key, value) in [("seeds", Some(seeds)), ("signals", signals)] {
+                if value.is_some_and(|v| v == 0 || v > 100_000) {
+                    return Err(document.error(&format!("{here}.{key}"), "allowed: 1 to 100000"));
+                }
+            }
+            if signals.is_some() && self.data.is_none() {
+                return Err(document.error(
+                    &format!("{here}.signals"),
+                    "the group has no `data`, so it has no signals to limit",
+                ));
+            }
+            let mut resolved = Vec::new();
+            for (i, variant) in self.variants.iter().enumerate() {
+                let mut settings = self.protocol.clone();
+                let mut at = format!("{path}.protocol");
+                for (layer, place) in [
+                    (Some(&variant.settings), format!("{path}.variants[{i}].settings")),
+                    (over.map(|o| &o.settings), format!("{here}.settings")),
+                ] {
+                    for (key, value) in layer.into_iter().flatten() {
+                        if key.as_str() == Some("kind") {
+                            return Err(document.error(
+                                &format!("{place}.kind"),
+                                "the protocol's kind cannot be overridden; make another group",
+                            ));
+                        }
+                        settings.insert(key.clone(), value.clone());
+                        at = place.clone();
+                    }
+                }
+                let protocol = Protocol::from_mapping(document, &at, settings)?;
+                if protocol.needs_embedder() && variant.embedder.is_none() {
+                    return Err(document.error(
+                        &format!("{path}.variants[{i}]"),
+                        format!(
+                            "protocol `{}` needs an `embedder` in every variant",
+                            protocol.name()
+                        ),
+                    ));
+                }
+                if matches!(protocol, Protocol::ClosedForm(_)) && self.data.is_none() {
+                    return Err(document.error(
+                        path,
+                        "protocol `closed-form` needs `data: {set: …}`; see data/manifest.yaml",
+                    ));
+                }
+                resolved.push(Resolved {
+                    protocol,
+                    seeds,
+                    signals,
+                });
+            }
+            plans.insert(profile, resolved);
+        }
+        let mut variants = Vec::new();
+        for (i, wire) in self.variants.into_iter().enumerate() {
+            let here = format!("{path}.variants[{i}]");
+            if wire.id.is_empty() || wire.id.len() > 80 || wire.id.chars().any(|c| c.is_control()) {
+                return Err(document.error(
+                    &format!("{here}.id"),
+                    "allowed: 1 to 80 printable characters",
+                ));
+            }
+            let embedder = wire
+                .embedder
+                .map(|m| embedder(document, &format!("{here}.embedder"), m))
+                .transpose()?;
+            variants.push(Variant {
+                id: wire.id,
+                embedder,
+            });
+        }
+        Ok(Group {
+            id: self.id,
+            data: self.data,
+            seeds: self.seeds,
+            variants,
+            plans,
+            reductions,
+        })
+    }
+}
+
+/// An embedder as it stands under `embedder:`: `kind` and its parameters, flat.
+fn embedder(document: &Document, path: &str, mapping: Mapping) -> Result<EmbedderSpec, FileError> {
+    let mut kind = None;
+    let mut parameters = BTreeMap::new();
+    for (key, value) in mapping {
+        let Value::String(key) = key else {
+            return Err(document.error(path, "every key of an embedder is a name"));
+        };
+        let here = format!("{path}.{key}");
+        match value {
+            Value::String(text) if key == "kind" => kind = Some(text),
+            Value::String(text) => {
+                parameters.insert(key, ParameterValue::Text(text));
+            }
+            Value::Number(number) if key != "kind" => {
+                let number = number.as_f64().unwrap_or(f64::NAN);
+                parameters.insert(key, ParameterValue::Number(number));
+            }
+            _ => return Err(document.error(&here, "allowed: a number or a text")),
+        }
+    }
+    let kinds = || {
+        let names: Vec<_> = posenc_math::embedder::registry()
+            .iter()
+            .map(|k| k.name)
+            .collect();
+        names.join(", ")
+    };
+    let Some(kind) = kind else {
+        return Err(document.error(path, format!("`kind` is missing; allowed: {}", kinds())));
+    };
+    let spec = EmbedderSpec { kind, parameters };
+    posenc_math::embedder::validate(&spec).map_err(|e| {
+        let place = match e.parameter() {
+            Some(name) => format!("{path}.{name}"),
+            None => path.to_owned(),
+        };
+        document.error(&place, e.to_string())
+    })?;
+    Ok(spec)
+}

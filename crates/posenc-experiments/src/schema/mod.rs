@@ -1,0 +1,14 @@
+//! The YAML schema: wire types that refuse what they do not know, and domain types behind them.
+//!
+//! `FORMAT.md` in the repository documents every key with its default; a test keeps it complete.
+
+pub mod claim;
+pub mod display;
+pub mod experiment;
+mod numbers;
+pub mod paper;
+pub mod protocol;
+
+pub use experiment::{Data, Experiment, Group, ItemKind, Profile, Resolved, Variant};
+pub use numbers::Numbers;
+pub use protocol::Protocol;

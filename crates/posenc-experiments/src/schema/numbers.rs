@@ -1,0 +1,198 @@
+//! Lists of numbers as a person writes them: literal, by step, or evenly spaced.
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Longest list a file may ask for: a typo in a step must not fill the memory.
+const LONGEST: usize = 100_000;
+
+/// A list of finite numbers, written as a list whose entries are numbers or ranges.
+///
+/// - `{from: 1, to: 96, step: 5}`: 1, 6, …, 96 (the end is included where a step meets it);
+/// - `{from: 0.1, to: 0.0001, count: 50, spacing: log}`: evenly spaced, both ends included,
+///   `spacing` being `linear` (default) or `log`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "Wire")]
+pub struct Numbers(pub Vec<f64>);
+
+/// `untagged` tries in order; a list must come first, since serde also reads structs from lists.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Wire {
+    Many(Vec<Entry>),
+    One(Entry),
+}
+
+enum Entry {
+    Number(f64),
+    Step { from: f64, to: f64, step: f64 },
+    Count { from: f64, to: f64, count: usize, spacing: Spacing },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Range {
+    from: f64,
+    to: f64,
+    #[serde(default)]
+    step: Option<f64>,
+    #[serde(default)]
+    count: Option<usize>,
+    #[serde(default)]
+    spacing: Spacing,
+}
+
+/// Numbers and mappings, nothing else: a list inside the list is a mistake.
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntryVisitor;
+
+        impl<'de> Visitor<'de> for EntryVisitor {
+            type Value = Entry;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number, {from, to, step} or {from, to, count, spacing}")
+            }
+
+            fn visit_f64<E>(self, v: f64) -> Result<Entry, E> {
+                Ok(Entry::Number(v))
+            }
+
+            fn visit_u64<E>(self, v: u64) -> Result<Entry, E> {
+                Ok(Entry::Number(v as f64))
+            }
+
+            fn visit_i64<E>(self, v: i64) -> Result<Entry, E> {
+                Ok(Entry::Number(v as f64))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
+                let range = Range::deserialize(MapAccessDeserializer::new(map))?;
+                let Range { from, to, spacing, .. } = range;
+                match (range.step, range.count) {
+                    (Some(step), None) => Ok(Entry::Step { from, to, step }),
+                    (None, Some(count)) => Ok(Entry::Count { from, to, count, spacing }),
+                    _ => Err(A::Error::custom("a range has either `step` or `count`")),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(EntryVisitor)
+    }
+}
+
+#[derive(Deserialize, Default, PartialEq, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Spacing {
+    #[default]
+    Linear,
+    Log,
+}
+
+impl TryFrom<Wire> for Numbers {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Self, String> {
+        let entries = match wire {
+            Wire::One(entry) => vec![entry],
+            Wire::Many(entries) => entries,
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            entry.expand(&mut all)?;
+            if all.len() > LONGEST {
+                return Err(format!("more than {LONGEST} numbers"));
+            }
+        }
+        if all.is_empty() {
+            return Err("an empty list of numbers".into());
+        }
+        if let Some(bad) = all.iter().find(|v| !v.is_finite()) {
+            return Err(format!("{bad} is not a finite number"));
+        }
+        Ok(Numbers(all))
+    }
+}
+
+impl Entry {
+    fn expand(&self, out: &mut Vec<f64>) -> Result<(), String> {
+        match self {
+            Entry::Number(v) => out.push(*v),
+            Entry::Step { from, to, step } => {
+                let count = (to - from) / step;
+                if !count.is_finite() || count < 0.0 || count > LONGEST as f64 {
+                    return Err(format!(
+                        "from {from} to {to} by steps of {step} gives no list of 1 to {LONGEST} numbers"
+                    ));
+                }
+                // The small allowance keeps `to` where rounding would lose it.
+                out.extend((0..=(count + 1e-9) as usize).map(|i| from + i as f64 * step));
+            }
+            Entry::Count { from, to, count, spacing } => {
+                if *count < 2 || *count > LONGEST {
+                    return Err(format!("`count` is {count}; allowed: 2 to {LONGEST}"));
+                }
+                let log = *spacing == Spacing::Log;
+                if log && (*from <= 0.0 || *to <= 0.0) {
+                    return Err("`spacing: log` needs `from` and `to` above 0".into());
+                }
+                let last = (count - 1) as f64;
+                out.extend((0..*count).map(|i| {
+                    let s = i as f64 / last;
+                    if log {
+                        10f64.powf(from.log10() * (1.0 - s) + to.log10() * s)
+                    } else {
+                        from * (1.0 - s) + to * s
+                    }
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Vec<f64>, String> {
+        serde_yaml::from_str::<Numbers>(text)
+            .map(|n| n.0)
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn ranges_include_their_ends() {
+        assert_eq!(parse("[1, {from: 1, to: 11, step: 5}]").unwrap(), [1.0, 1.0, 6.0, 11.0]);
+        let log = parse("{from: 0.1, to: 0.0001, count: 4, spacing: log}").unwrap();
+        for (value, expected) in log.iter().zip([1e-1, 1e-2, 1e-3, 1e-4]) {
+            assert!((value / expected - 1.0).abs() < 1e-12);
+        }
+    }
+
+    /// Catches a list of three that is read as the fields of a range.
+    #[test]
+    fn lists_of_three_are_lists() {
+        assert_eq!(parse("[8, 16, 24]").unwrap(), [8.0, 16.0, 24.0]);
+        assert_eq!(parse("5").unwrap(), [5.0]);
+        assert!(parse("[[8, 16, 24]]").is_err());
+        assert!(parse("{from: 1, to: 2, step: 1, count: 2}").is_err());
+    }
+
+    /// Catches ranges that would loop for ever or fill the memory.
+    #[test]
+    fn endless_ranges_are_refused() {
+        for text in [
+            "{from: 0, to: 1, step: 0}",
+            "{from: 0, to: 1, step: -1}",
+            "{from: 0, to: 1, step: 1e-12}",
+            "{from: 0, to: 1, count: 1}",
+            "{from: 0, to: 1, count: 5, spacing: log}",
+            "[]",
+            "[.nan]",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

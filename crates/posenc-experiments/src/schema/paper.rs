@@ -1,0 +1,50 @@
+//! `experiments/<paper>/paper.yaml`: the paper and its items in the paper's order.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::yaml::{Document, FileError};
+
+/// A paper and its items.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Key, such as `trading`.
+    pub key: String,
+    /// Title.
+    pub title: String,
+    /// Authors.
+    pub authors: Vec<String>,
+    /// Where it appeared.
+    pub venue: String,
+    /// When it appeared.
+    pub year: u32,
+    /// arXiv identifier, where known.
+    #[serde(default)]
+    pub arxiv: Option<String>,
+    /// What it is about, in our words (Markdown).
+    pub summary: String,
+    /// Every figure, table and proposition, in the paper's order.
+    pub items: Vec<Item>,
+}
+
+/// An item of a paper.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// Key, such as `fig3`.
+    pub item: String,
+    /// Name in print, such as `Figure 3`.
+    pub name: String,
+    /// One line, in our words.
+    pub title: String,
+}
+
+impl Paper {
+    /// Reads `paper.yaml`.
+    pub fn read(file: &Path) -> Result<Self, FileError> {
+        let document = Document::read(file)?;
+        document.typed("", document.value.clone())
+    }
+}

@@ -1,0 +1,94 @@
+//! Selectors of the command line: globs on `paper/item/group/method`.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// A set of globs; an empty set selects everything.
+#[derive(Debug, Clone, Default)]
+pub struct Selectors {
+    globs: Vec<(String, usize, GlobMatcher)>,
+}
+
+impl Selectors {
+    /// Parses selectors such as `trading`, `trading/table1/closed-form` or `*/fig*`.
+    pub fn parse(texts: &[String]) -> Result<Self, String> {
+        let mut globs = Vec::new();
+        for text in texts {
+            let depth = text.split('/').count();
+            if text.is_empty() || depth > 4 {
+                return Err(format!(
+                    "selector `{text}`: allowed are one to four parts, paper/item/group/method, such as trading/table1/closed-form"
+                ));
+            }
+            let glob = GlobBuilder::new(text)
+                .literal_separator(true)
+                .build()
+                .map_err(|e| format!("selector `{text}`: {}", e.kind()))?;
+            globs.push((text.clone(), depth, glob.compile_matcher()));
+        }
+        Ok(Selectors { globs })
+    }
+
+    /// Whether nothing is excluded.
+    pub fn is_everything(&self) -> bool {
+        self.globs.is_empty()
+    }
+
+    /// Whether a method is selected: a selector of n parts is held against the first n.
+    pub fn matches(&self, paper: &str, item: &str, group: &str, method: &str) -> bool {
+        // A slash inside a method's name is no separator.
+        let method = method.replace('/', "_");
+        let parts = [paper, item, group, &method];
+        self.globs.is_empty()
+            || self
+                .globs
+                .iter()
+                .any(|(_, depth, glob)| glob.is_match(parts[..*depth].join("/")))
+    }
+
+    /// Selectors that match none of `candidates` (paper, item, group, method).
+    pub fn unmatched<'a>(
+        &self,
+        candidates: &[(&'a str, &'a str, &'a str, &'a str)],
+    ) -> Vec<&str> {
+        self.globs
+            .iter()
+            .filter(|(text, _, _)| {
+                let one = Selectors {
+                    globs: self.globs.iter().filter(|g| g.0 == *text).cloned().collect(),
+                };
+                !candidates.iter().any(|c| one.matches(c.0, c.1, c.2, c.3))
+            })
+            .map(|(text, _, _)| text.as_str())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selects(selector: &str, path: [&str; 4]) -> bool {
+        Selectors::parse(&[selector.to_owned()])
+            .unwrap()
+            .matches(path[0], path[1], path[2], path[3])
+    }
+
+    /// Catches globs that cross a slash or need all four parts.
+    #[test]
+    fn parts_are_matched_one_by_one() {
+        let gau = ["trading", "table1", "closed-form", "Gau"];
+        for selector in ["trading", "trading/table1", "*/table?", "trading/*/*/Gau", "t*"] {
+            assert!(selects(selector, gau), "{selector}");
+        }
+        for selector in ["rethinking", "table1", "trading/table", "trading/table1/closed-form/Tri"] {
+            assert!(!selects(selector, gau), "{selector}");
+        }
+    }
+
+    #[test]
+    fn too_many_parts_and_bad_globs_are_refused() {
+        for bad in ["", "a/b/c/d/e", "trading/[", "a{b"] {
+            assert!(Selectors::parse(&[bad.to_owned()]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! One function per kind of claim.
+
+use std::collections::BTreeMap;
+
+use super::statistics::{self, Interval};
+use super::{Judgement, Verdict};
+use crate::published::Published;
+use crate::record::{Row, Table};
+use crate::schema::Experiment;
+use crate::schema::claim::{
+    BoundCheck, Check, Claim, Direction, EqualityCheck, Expected, First, Limit, OrderingCheck,
+    RatioCheck, Select, Source, Tolerance, TrendCheck, ValueCheck,
+};
+
+/// What a claim is judged with.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Its record, if there is one.
+    pub record: Option<&'a Table>,
+    /// Published values.
+    pub published: &'a Published,
+}
+
+/// A number with the keys that pair it with others.
+#[derive(Debug, Clone)]
+struct Point {
+    method: String,
+    signal: String,
+    seed: u64,
+    x: Option<f64>,
+    value: f64,
+}
+
+/// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
+pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
+    let printed = decide(&claim.check, context);
+    let Some(link) = &claim.erratum else {
+        return printed;
+    };
+    if printed.verdict != Verdict::NotReproduced {
+        return printed;
+    }
+    let corrected = decide(&link.check, context);
+    match corrected.verdict {
+        Verdict::Reproduced => Judgement {
+            verdict: Verdict::Erratum,
+            measured: corrected.measured,
+            statistics: corrected.statistics,
+            reason: format!(
+                "as printed it fails ({}); corrected: {}",
+                printed.measured, link.corrected
+            ),
+        },
+        _ => Judgement {
+            reason: format!(
+                "{}; the correction ({}) is {}: {}",
+                printed.reason,
+                link.corrected,
+                corrected.verdict.name(),
+                corrected.measured
+            ),
+            ..printed
+        },
+    }
+}
+
+fn decide(check: &Check, context: Context<'_>) -> Judgement {
+    let needs_record = check.selects().iter().any(|(_, s)| s.from == Source::Measured);
+    if needs_record && context.record.is_none() {
+        return not_run("no record");
+    }
+    match check {
+        Check::Value(c) => value(c, context),
+        Check::Ordering(c) => ordering(c, context),
+        Check::Ratio(c) => ratio(c, context),
+        Check::Trend(c) => trend(c, context),
+        Check::Bound(c) => bound(c, context),
+        Check::Equality(c) => equality(c, context),
+    }
+}
+
+fn not_run(reason: impl Into<String>) -> Judgement {
+    Judgement {
+        verdict: Verdict::NotRun,
+        measured: "–".into(),
+        statistics: String::new(),
+        reason: reason.into(),
+    }
+}
+
+fn describe(select: &Select) -> String {
+    let mut text = format!("{}/{}", select.group, select.method.as_deref().unwrap_or("*"));
+    text.push(' ');
+    text.push_str(&select.metric);
+    text
+}
+
+fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
+    let points: Vec<Point> = match select.from {
+        Source::Measured => rows(select, context)
+            .map(|r| Point {
+                method: r.method.clone(),
+                signal: r.signal.clone(),
+                seed: r.seed,
+                x: r.x,
+                value: r.value,
+            })
+            .collect(),
+        Source::Published => context
+            .published
+            .select(&context.experiment.paper, &context.experiment.item, select)
+            .filter_map(|v| {
+                Some(Point {
+                    method: v.method.clone(),
+                    signal: v.signal.clone(),
+                    seed: 0,
+                    x: v.x,
+                    value: v.value?,
+                })
+            })
+            .collect(),
+    };
+    if points.is_empty() {
+        return Err(not_run(format!("no values for {}", describe(select))));
+    }
+    Ok(points)
+}
+
+fn rows<'a>(select: &'a Select, context: Context<'a>) -> impl Iterator<Item = &'a Row> + 'a {
+    context.record.into_iter().flat_map(move |t| t.select(select))
+}
+
+/// Why the selected rows cannot be held against the paper's own numbers.
+fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
+    let group = context.experiment.group(&select.group)?;
+    for row in rows(select, context) {
+        if let Some(reduced) = group.reduced(row.profile) {
+            return Some(format!("reduced: {reduced}"));
+        }
+        if group.data.as_ref().is_some_and(|d| d.set != row.data) {
+            return Some(format!("other data: {}", row.data));
+        }
+    }
+    None
+}
+
+fn values(points: &[Point]) -> Vec<f64> {
+    points.iter().map(|p| p.value).collect()
+}
+
+/// Four significant digits are enough to compare and few enough to read.
+fn show(value: f64) -> String {
+    if !value.is_finite() {
+        return format!("{value}");
+    }
+    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
+        return format!("{value:.3e}");
+    }
+    let digits = (4 - value.abs().max(1e-3).log10().floor() as i32 - 1).clamp(0, 6) as usize;
+    format!("{value:.digits$}")
+}
+
+fn margin(tolerance: &Tolerance, expected: f64, deviation: Option<f64>) -> Option<(f64, String)> {
+    if let Some(absolute) = tolerance.absolute {
+        return Some((absolute, format!("± {}", show(absolute))));
+    }
+    if let Some(relative) = tolerance.relative {
+        return Some((
+            relative * expected.abs(),
+            format!("± {} %", show(100.0 * relative)),
+        ));
+    }
+    let factor = tolerance.published_deviations?;
+    let deviation = deviation?;
+    Some((
+        factor * deviation,
+        format!("± {} published deviations", show(factor)),
+    ))
+}
+
+fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
+    let points = match points(&check.of, context) {
+        Ok(points) => points,
+        Err(judgement) => return judgement,
+    };
+    let (expected, deviation) = match check.expect {
+        Expected::Number(v) => (v, None),
+        Expected::Published(_) => {
+            let item = &context.experiment.item;
+            let found: Vec<_> = context
+                .published
+                .select(&context.experiment.paper, item, &check.of)
+                .filter_map(|v| Some((v.value?, v.deviation)))
+                .collect();
+            match found.as_slice() {
+                [one] => *one,
+                [] => return not_run(format!("nothing published for {}", describe(&check.of))),
+                _ => {
+                    return not_run(format!(
+                        "{} published values for {}; narrow the selection",
+                        found.len(),
+                        describe(&check.of)
+                    ));
+                }
+            }
+        }
+    };
+    let Some((margin, margin_text)) = margin(&check.tolerance, expected, deviation) else {
+        return not_run("no published deviation to measure by");
+    };
+    let values = values(&points);
+    let interval = statistics::mean_interval(&values);
+    let measured = format!(
+        "{} against {} ({margin_text})",
+        show(interval.mean),
+        show(expected)
+    );
+    let statistics = spread_text(&interval);
+    if let Some(reason) = incomparable(&check.of, context) {
+        return Judgement {
+            verdict: Verdict::NotComparable,
+            measured,
+            statistics,
+            reason,
+        };
+    }
+    let difference = (interval.mean - expected).abs();
+    // The last digits of a decimal tolerance are not exact in binary.
+    let verdict = if difference <= margin * (1.0 + 1e-9) {
+        Verdict::Reproduced
+    } else if interval
+        .half_width
+        .is_some_and(|h| difference <= margin + h)
+    {
+        Verdict::WithinNoise
+    } else {
+        Verdict::NotReproduced
+    };
+    let reason = match verdict {
+        Verdict::Reproduced => String::new(),
+        _ => format!("off by {}", show(interval.mean - expected)),
+    };
+    Judgement {
+        verdict,
+        measured,
+        statistics,
+        reason,
+    }
+}
+
+fn spread_text(interval: &Interval) -> String {
+    match interval.half_width {
+        Some(h) => format!("n = {}, 95 % interval ± {}", interval.n, show(h)),
+        None if interval.n == 1 => String::new(),
+        None => format!("n = {}", interval.n),
+    }
+}
+
+/// Pairs two selections over signal, seed and abscissa, and over the method where neither
+/// selection names one.
+fn pairs(left: &[Point], right: &[Point], by_method: bool) -> Vec<(f64, f64)> {
+    let key = |p: &Point| {
+        let method = if by_method { p.method.clone() } else { String::new() };
+        // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
+        (method, p.signal.clone(), p.seed, p.x.map(f64::to_bits))
+    };
+    let mut index = BTreeMap::new();
+    for p in right {
+        index.insert(key(p), p.value);
+    }
+    left.iter()
+        .filter_map(|p| Some((p.value, *index.get(&key(p))?)))
+        .collect()
+}
+
+fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
+    let mut all = Vec::new();
+    for select in &check.of {
+        match points(select, context) {
+            Ok(points) => all.push((select, points)),
+            Err(judgement) => return judgement,
+        }
+    }
+    let sign = match check.first {
+        First::Highest => 1.0,
+        First::Lowest => -1.0,
+    };
+    let mut worst = Verdict::Reproduced;
+    let mut statistics_text = Vec::new();
+    let mut reasons = Vec::new();
+    for window in all.windows(2) {
+        let ((a, left), (b, right)) = (&window[0], &window[1]);
+        let by_method = a.method.is_none() && b.method.is_none();
+        let pairs = pairs(left, right, by_method);
+        let name = |s: &Select| s.method.clone().unwrap_or_else(|| s.group.clone());
+        let title = format!("{} − {}", name(a), name(b));
+        if pairs.is_empty() {
+            return not_run(format!("{title}: no values in common"));
+        }
+        let differences: Vec<f64> = pairs.iter().map(|(l, r)| sign * (l - r)).collect();
+        let test = statistics::mean_interval(&differences);
+        let verdict = match test.half_width {
+            // One exact number: its sign is all there is.
+            None if test.mean > 0.0 => Verdict::Reproduced,
+            None => Verdict::NotReproduced,
+            Some(h) if test.mean > h => Verdict::Reproduced,
+            Some(h) if test.mean < -h => Verdict::NotReproduced,
+            Some(_) => Verdict::WithinNoise,
+        };
+        let mut text = format!("{title}: {}", show(sign * test.mean));
+        if let Some(h) = test.half_width {
+            text += &format!(" ± {} (n = {}", show(h), test.n);
+            if let Some(p) = test.p {
+                text += &format!(", paired t-test p = {}", show_p(p));
+            }
+            text.push(')');
+        }
+        statistics_text.push(text);
+        if verdict != Verdict::Reproduced {
+            reasons.push(format!("{title} is {}", verdict.name()));
+        }
+        worst = match (worst, verdict) {
+            (Verdict::NotReproduced, _) | (_, Verdict::NotReproduced) => Verdict::NotReproduced,
+            (Verdict::WithinNoise, _) | (_, Verdict::WithinNoise) => Verdict::WithinNoise,
+            _ => Verdict::Reproduced,
+        };
+    }
+    let measured = all
+        .iter()
+        .map(|(s, p)| {
+            let name = s.method.as_deref().unwrap_or(&s.group);
+            format!("{name} {}", show(statistics::mean_interval(&values(p)).mean))
+        })
+        .collect::<Vec<_>>()
+        .join(if sign > 0.0 { " > " } else { " < " });
+    Judgement {
+        verdict: worst,
+        measured: if worst == Verdict::Reproduced {
+            measured
+        } else {
+            measured.replace(['>', '<'], ",").replace(" ,", ",")
+        },
+        statistics: statistics_text.join("; "),
+        reason: reasons.join("; "),
+    }
+}
+
+fn show_p(p: f64) -> String {
+    if p < 1e-4 {
+        "< 0.0001".into()
+    } else {
+        format!("{p:.4}")
+    }
+}
+
+fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
+    let (above, below) = match (
+        points(&check.numerator, context),
+        points(&check.denominator, context),
+    ) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(j), _) | (_, Err(j)) => return j,
+    };
+    let mean = |p: &[Point]| statistics::mean_interval(&values(p)).mean;
+    let quotient = mean(&above) / mean(&below);
+    let mut limits = Vec::new();
+    if let Some(least) = check.at_least {
+        limits.push(format!("at least {}", show(least)));
+    }
+    if let Some(most) = check.at_most {
+        limits.push(format!("at most {}", show(most)));
+    }
+    let holds = quotient.is_finite()
+        && check.at_least.is_none_or(|l| quotient >= l)
+        && check.at_most.is_none_or(|m| quotient <= m);
+    let each: Vec<f64> = pairs(&above, &below, false).iter().map(|(a, b)| a / b).collect();
+    let statistics = match each.len() {
+        0 | 1 => String::new(),
+        n => {
+            let least = each.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            format!("n = {n} pairs, quotients from {} to {}", show(least), show(most))
+        }
+    };
+    Judgement {
+        verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
+        measured: format!("{} ({})", show(quotient), limits.join(", ")),
+        statistics,
+        reason: if holds { String::new() } else { "outside the limits".into() },
+    }
+}
+
+fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
+    let all = match points(&check.of, context) {
+        Ok(points) => points,
+        Err(judgement) => return judgement,
+    };
+    // Means per abscissa, for each method by itself.
+    let mut curves: BTreeMap<&str, BTreeMap<u64, (f64, Vec<f64>)>> = BTreeMap::new();
+    for p in &all {
+        let Some(x) = p.x else { continue };
+        // Order-preserving bits, so that the map is sorted by x.
+        let bits = x.to_bits();
+        let key = if x.is_sign_negative() { !bits } else { bits | 1 << 63 };
+        let entry = curves.entry(&p.method).or_default().entry(key);
+        entry.or_insert_with(|| (x, Vec::new())).1.push(p.value);
+    }
+    let mut failures = Vec::new();
+    let mut steps = 0;
+    let mut texts = Vec::new();
+    for (method, curve) in &curves {
+        let ys: Vec<f64> = curve
+            .values()
+            .map(|(_, v)| statistics::mean_interval(v).mean)
+            .collect();
+        if ys.len() < 2 {
+            return not_run(format!("{method}: a trend needs two places of the abscissa"));
+        }
+        let least = ys.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let slack = check.slack * (most - least).abs();
+        steps += ys.len() - 1;
+        let against = match check.direction {
+            Direction::Constant => {
+                let mean = statistics::mean_interval(&ys).mean;
+                let spread = (most - least) / mean.abs().max(f64::MIN_POSITIVE);
+                texts.push(format!("{method}: spread {} %", show(100.0 * spread)));
+                // `!(a <= b)` also refuses NaN.
+                usize::from(!(spread <= check.slack))
+            }
+            direction => {
+                let sign = if direction == Direction::Increasing { 1.0 } else { -1.0 };
+                texts.push(format!(
+                    "{method}: {} → {}",
+                    show(ys[0]),
+                    show(ys[ys.len() - 1])
+                ));
+                let wrong = ys
+                    .windows(2)
+                    .filter(|w| !(sign * (w[1] - w[0]) >= -slack))
+                    .count();
+                let overall = sign * (ys[ys.len() - 1] - ys[0]) > 0.0;
+                wrong + usize::from(!overall)
+            }
+        };
+        if against > 0 {
+            failures.push(format!("{method} has {against} steps against it"));
+        }
+    }
+    let shown = texts.len().min(4);
+    let mut measured = texts[..shown].join("; ");
+    if texts.len() > shown {
+        measured += &format!("; … ({} curves)", texts.len());
+    }
+    Judgement {
+        verdict: if failures.is_empty() {
+            Verdict::Reproduced
+        } else {
+            Verdict::NotReproduced
+        },
+        measured,
+        statistics: format!(
+            "{} curves, {steps} steps, slack {} %",
+            curves.len(),
+            show(100.0 * check.slack)
+        ),
+        reason: failures.join("; "),
+    }
+}
+
+fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
+    let all = match points(&check.of, context) {
+        Ok(points) => points,
+        Err(judgement) => return judgement,
+    };
+    let limit_of = |limit: &Limit| -> Result<Vec<Option<f64>>, Judgement> {
+        match limit {
+            Limit::Number(v) => Ok(vec![Some(*v); all.len()]),
+            Limit::Metric(metric) => {
+                let select = Select {
+                    metric: metric.clone(),
+                    ..check.of.clone()
+                };
+                let others = points(&select, context)?;
+                let find = |p: &Point| {
+                    others
+                        .iter()
+                        .find(|o| {
+                            o.method == p.method
+                                && o.signal == p.signal
+                                && o.seed == p.seed
+                                && o.x == p.x
+                        })
+                        .map(|o| o.value)
+                };
+                Ok(all.iter().map(find).collect())
+            }
+        }
+    };
+    // Largest excess over a limit, as a share of it.
+    let mut worst: Option<(f64, &Point, f64)> = None;
+    let mut judged = 0;
+    for (limit, sign) in [(&check.at_most, 1.0), (&check.at_least, -1.0)] {
+        let Some(limit) = limit else { continue };
+        let limits = match limit_of(limit) {
+            Ok(limits) => limits,
+            Err(judgement) => return judgement,
+        };
+        for (p, l) in all.iter().zip(limits) {
+            let Some(l) = l else { continue };
+            judged += 1;
+            let scale = if l == 0.0 { 1.0 } else { l.abs() };
+            let excess = sign * (p.value - l) / scale;
+            let excess = if excess.is_nan() { f64::INFINITY } else { excess };
+            if worst.is_none_or(|(w, _, _)| excess > w) {
+                worst = Some((excess, p, l));
+            }
+        }
+    }
+    let Some((excess, point, limit)) = worst else {
+        return not_run("no limit at the selected places");
+    };
+    let place = point.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
+    let holds = excess <= check.slack + 1e-12;
+    Judgement {
+        verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
+        measured: format!(
+            "closest to its limit: {} {} against {}{place}",
+            point.method,
+            show(point.value),
+            show(limit)
+        ),
+        statistics: format!("{judged} values"),
+        reason: if holds {
+            String::new()
+        } else {
+            format!("passes the limit by {} %", show(100.0 * excess))
+        },
+    }
+}
+
+fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
+    let (left, right) = match (points(&check.left, context), points(&check.right, context)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(j), _) | (_, Err(j)) => return j,
+    };
+    let by_method = check.left.method.is_none() && check.right.method.is_none();
+    let pairs = pairs(&left, &right, by_method);
+    if pairs.is_empty() {
+        return not_run("no values in common");
+    }
+    let relative = check.tolerance.relative.is_some();
+    let tolerance = check.tolerance.absolute.or(check.tolerance.relative);
+    let Some(tolerance) = tolerance else {
+        return not_run("an equality needs `absolute` or `relative`");
+    };
+    let difference = |(a, b): &(f64, f64)| {
+        let d = (a - b).abs();
+        let d = if relative { d / b.abs().max(f64::MIN_POSITIVE) } else { d };
+        if d.is_nan() { f64::INFINITY } else { d }
+    };
+    let largest = pairs.iter().map(difference).fold(0.0, f64::max);
+    let holds = largest <= tolerance;
+    let unit = if relative { " %" } else { "" };
+    let scale = if relative { 100.0 } else { 1.0 };
+    Judgement {
+        verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
+        measured: format!(
+            "largest difference {}{unit} (allowed {}{unit})",
+            show(scale * largest),
+            show(scale * tolerance)
+        ),
+        statistics: format!("{} pairs", pairs.len()),
+        reason: if holds { String::new() } else { "the series differ".into() },
+    }
+}

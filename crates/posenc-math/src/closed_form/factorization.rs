@@ -1,0 +1,328 @@
+//! The pseudo-inverse of one axis' embedding matrix, and what is known about its rank.
+
+use super::apply::{AxisMap, AxisMapRef, diagonal_of, even_odd_blocks, product};
+use super::{ClosedFormError, Real, check_entries, default_rcond};
+use faer::linalg::solvers::ColPivQr;
+use faer::{Mat, MatRef};
+
+/// How the pseudo-inverse was obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reciprocals of the entries of a diagonal Ψ; they are its singular values up to sign.
+    Diagonal,
+    /// QR factorization with column pivoting, full rank proved.
+    CertifiedQr,
+    /// Truncated singular value decomposition of the triangular factor.
+    TruncatedSvd,
+}
+
+/// Ratio of the largest to the smallest singular value that takes part in the solution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Condition {
+    /// Proved upper bound; the truth is usually several times smaller.
+    AtMost(f64),
+    /// Ratio of computed singular values, σ_1/σ_r.
+    SingularValues(f64),
+}
+
+impl Condition {
+    /// The number, bound or ratio.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::AtMost(value) | Self::SingularValues(value) => value,
+        }
+    }
+}
+
+/// What a factorization found out about Ψ (N × K).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankReport {
+    /// Number of points, N.
+    pub n_points: usize,
+    /// Number of features, K.
+    pub n_features: usize,
+    /// Singular values above `rcond · σ_1`.
+    pub rank: usize,
+    /// Cutoff as a share of the largest singular value.
+    pub rcond: f64,
+    /// Condition number of the part of Ψ that was inverted; 1 for a zero matrix, which has rank 0.
+    pub condition: Condition,
+    /// How the pseudo-inverse was obtained.
+    pub method: Method,
+    /// Whether Ψ decoupled into an even and an odd half.
+    pub even_odd: bool,
+}
+
+impl RankReport {
+    /// Whether the rank is min(N, K). If not, directions were cut off and the solution is the one of
+    /// least norm.
+    pub fn is_full_rank(&self) -> bool {
+        self.rank == self.n_points.min(self.n_features)
+    }
+}
+
+/// Pseudo-inverse of an embedding matrix, computed once and shared by all images and channels.
+#[derive(Clone, Debug)]
+pub struct Factorization<T> {
+    inverse: AxisMap<T>,
+    report: RankReport,
+}
+
+impl<T: Real> Factorization<T> {
+    /// Factors Ψ (N points × K features, any shape) with the cutoff [`default_rcond`].
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`],
+    /// [`ClosedFormError::NoConvergence`].
+    pub fn new(psi: MatRef<'_, T>) -> Result<Self, ClosedFormError> {
+        Self::with_rcond(psi, default_rcond(psi.nrows(), psi.ncols()))
+    }
+
+    /// Factors Ψ, leaving out singular values at or below `rcond` (0 ≤ rcond < 1) of the largest.
+    /// Below the default, values at the level of rounding of `T` start to count.
+    ///
+    /// # Errors
+    ///
+    /// As [`Factorization::new`], and [`ClosedFormError::Cutoff`].
+    pub fn with_rcond(psi: MatRef<'_, T>, rcond: f64) -> Result<Self, ClosedFormError> {
+        if !(0.0..1.0).contains(&rcond) {
+            return Err(ClosedFormError::Cutoff(rcond));
+        }
+        check_entries(|| "the embedding matrix".into(), psi)?;
+        let (n_points, n_features) = psi.shape();
+        if let Some(diagonal) = diagonal_of(psi) {
+            return Ok(Self::of_diagonal(&diagonal, rcond));
+        }
+        let blocks = match even_odd_blocks(psi) {
+            Some((even, odd)) => vec![even, odd],
+            None => vec![psi.to_owned()],
+        };
+        let even_odd = blocks.len() == 2;
+        let Inverses { inverses, rank, condition, method } = invert(blocks, rcond)
+            .ok_or(ClosedFormError::NoConvergence { rows: n_points, columns: n_features })?;
+        let report = RankReport { n_points, n_features, rank, rcond, condition, method, even_odd };
+        Ok(Self { inverse: assemble(inverses), report })
+    }
+
+    fn of_diagonal(diagonal: &[T], rcond: f64) -> Self {
+        let values: Vec<f64> = diagonal.iter().map(|value| value.to_f64().abs()).collect();
+        let Kept { rank, cutoff, ratio } = Kept::above(rcond, &values);
+        let reciprocal = |(value, size): (&T, &f64)| {
+            if *size > cutoff { T::one_impl() / *value } else { T::zero_impl() }
+        };
+        Self {
+            inverse: AxisMap::Diagonal(diagonal.iter().zip(&values).map(reciprocal).collect()),
+            report: RankReport {
+                n_points: diagonal.len(),
+                n_features: diagonal.len(),
+                rank,
+                rcond,
+                condition: Condition::SingularValues(ratio),
+                method: Method::Diagonal,
+                even_odd: false,
+            },
+        }
+    }
+
+    /// Rank, condition number and method.
+    pub fn report(&self) -> &RankReport {
+        &self.report
+    }
+
+    /// Ψ⁺ written out, K × N.
+    pub fn pseudo_inverse(&self) -> Mat<T> {
+        let (k, n) = self.inverse.as_ref().shape();
+        let mut transposed = Mat::zeros(n, k);
+        self.inverse.as_ref().apply_transposed(Mat::identity(n, n).as_mut(), transposed.as_mut());
+        transposed.transpose().to_owned()
+    }
+
+    pub(super) fn inverse(&self) -> AxisMapRef<'_, T> {
+        self.inverse.as_ref()
+    }
+}
+
+/// What a relative cutoff leaves of the singular values of one matrix.
+struct Kept {
+    rank: usize,
+    cutoff: f64,
+    ratio: f64,
+}
+
+impl Kept {
+    fn above(rcond: f64, values: &[f64]) -> Self {
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let cutoff = rcond * largest;
+        let kept = values.iter().copied().filter(|&value| value > cutoff);
+        let rank = kept.clone().count();
+        let ratio = if rank == 0 { 1.0 } else { largest / kept.fold(f64::INFINITY, f64::min) };
+        Self { rank, cutoff, ratio }
+    }
+}
+
+/// Pseudo-inverses of the diagonal blocks of one matrix.
+struct Inverses<T> {
+    inverses: Vec<Mat<T>>,
+    rank: usize,
+    condition: Condition,
+    method: Method,
+}
+
+/// The blocks share one cutoff, since their singular values together are those of the matrix.
+/// `None` when a singular value decomposition does not converge.
+fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64) -> Option<Inverses<T>> {
+    let tall: Vec<Tall<T>> = blocks.into_iter().map(Tall::new).collect();
+    if let Some((inverses, bound)) = certified_inverses(&tall, rcond) {
+        return Some(Inverses {
+            inverses,
+            rank: tall.iter().map(|block| block.matrix.ncols()).sum(),
+            condition: Condition::AtMost(bound),
+            method: Method::CertifiedQr,
+        });
+    }
+    let spectra = tall.iter().map(Spectrum::new).collect::<Option<Vec<_>>>()?;
+    let values: Vec<f64> = spectra.iter().flat_map(|spectrum| spectrum.values.clone()).collect();
+    let Kept { rank, cutoff, ratio } = Kept::above(rcond, &values);
+    Some(Inverses {
+        inverses: tall
+            .iter()
+            .zip(&spectra)
+            .map(|(block, spectrum)| spectrum.pseudo_inverse(block, cutoff))
+            .collect(),
+        rank,
+        condition: Condition::SingularValues(ratio),
+        method: Method::TruncatedSvd,
+    })
+}
+
+fn assemble<T: Real>(mut inverses: Vec<Mat<T>>) -> AxisMap<T> {
+    let half = |matrix: Mat<T>| {
+        Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)] * T::from_f64(0.5))
+    };
+    match (inverses.pop(), inverses.pop()) {
+        (Some(odd), Some(even)) => AxisMap::EvenOdd { half_even: half(even), half_odd: half(odd) },
+        (Some(whole), None) => AxisMap::Plain(whole),
+        (None, _) => unreachable!("there is one block at least"),
+    }
+}
+
+/// A block with at least as many rows as columns (wide ones are transposed), and its factorization
+/// `matrix · P⁻¹ = Q R`.
+struct Tall<T> {
+    transposed: bool,
+    matrix: Mat<T>,
+    qr: ColPivQr<T>,
+}
+
+impl<T: Real> Tall<T> {
+    fn new(block: Mat<T>) -> Self {
+        let transposed = block.nrows() < block.ncols();
+        let matrix = if transposed { block.transpose().to_owned() } else { block };
+        let qr = matrix.col_piv_qr();
+        Self { transposed, matrix, qr }
+    }
+
+    /// Leading rows of R above the level of rounding, `ε √K/8 · |R_00|`.
+    ///
+    /// With column pivoting no later column is longer than the next diagonal entry, so the dropped
+    /// rows together move a singular value by less than `ε K/8 · σ_1`, an eighth of the default cutoff
+    /// in f32 and much less in f64.
+    fn significant_rows(&self) -> usize {
+        let r = self.qr.R();
+        let level = T::EPSILON * (r.ncols() as f64).sqrt() / 8.0 * r[(0, 0)].to_f64().abs();
+        (0..r.ncols()).take_while(|&j| r[(j, j)].to_f64().abs() > level).count()
+    }
+
+    /// Back from the pseudo-inverse of `matrix · P⁻¹` (columns × rows) to the one of the block.
+    fn restore(&self, inverse: Mat<T>) -> Mat<T> {
+        let inverse = self.qr.P().inverse() * inverse;
+        if self.transposed { inverse.transpose().to_owned() } else { inverse }
+    }
+}
+
+/// `R⁻¹ Qᵀ` of every block with a bound on the condition number of the whole, or `None` if that bound
+/// does not prove that all singular values are above the cutoff.
+fn certified_inverses<T: Real>(blocks: &[Tall<T>], rcond: f64) -> Option<(Vec<Mat<T>>, f64)> {
+    let mut inverses = Vec::with_capacity(blocks.len());
+    let (mut largest, mut inverse_of_smallest) = (0.0_f64, 0.0_f64);
+    for block in blocks {
+        let k = block.matrix.ncols();
+        if block.significant_rows() < k {
+            return None;
+        }
+        let mut x = block.qr.compute_thin_Q().transpose().to_owned();
+        block.qr.thin_R().solve_upper_triangular_in_place(x.as_mut());
+        let x = block.qr.P().inverse() * x;
+        let (norm, inverse_norm) = (norm_bound(block.matrix.as_ref()), norm_bound(x.as_ref()));
+        let mut residual = Mat::zeros(k, k);
+        product(residual.as_mut(), x.as_ref(), block.matrix.as_ref());
+        for j in 0..k {
+            residual[(j, j)] -= T::one_impl();
+        }
+        let rounding = T::EPSILON * block.matrix.nrows() as f64 * norm * inverse_norm;
+        let deviation = residual.norm_l2().to_f64() + rounding;
+        // NaN comes from overflow in R⁻¹.
+        if deviation.is_nan() || deviation >= 1.0 {
+            return None;
+        }
+        largest = largest.max(norm);
+        inverse_of_smallest = inverse_of_smallest.max(inverse_norm / (1.0 - deviation));
+        inverses.push(if block.transposed { x.transpose().to_owned() } else { x });
+    }
+    let bound = largest * inverse_of_smallest;
+    (bound * rcond < 1.0).then_some((inverses, bound))
+}
+
+/// `√(‖A‖_1 ‖A‖_∞)`, never below the largest singular value; rounding of the sums included.
+fn norm_bound<T: Real>(a: MatRef<'_, T>) -> f64 {
+    let mut row_sums = vec![0.0; a.nrows()];
+    let mut largest_column = 0.0_f64;
+    for column in a.col_iter() {
+        for (row_sum, value) in row_sums.iter_mut().zip(column.iter()) {
+            *row_sum += value.to_f64().abs();
+        }
+        largest_column = largest_column.max(column.norm_l1().to_f64());
+    }
+    let rounding = 1.0 + T::EPSILON * a.nrows() as f64;
+    (largest_column * rounding * row_sums.into_iter().fold(0.0, f64::max)).sqrt()
+}
+
+/// Singular value decomposition of the significant rows of R: `R_s = V_r diag(values) U_rᵀ`.
+struct Spectrum<T> {
+    values: Vec<f64>,
+    left: Mat<T>,
+    right: Mat<T>,
+}
+
+impl<T: Real> Spectrum<T> {
+    fn new(block: &Tall<T>) -> Option<Self> {
+        let rows = block.significant_rows();
+        let k = block.matrix.ncols();
+        if rows == 0 {
+            return Some(Self { values: vec![], left: Mat::zeros(0, 0), right: Mat::zeros(k, 0) });
+        }
+        // The transpose is tall, and its decomposition the faster one.
+        let r = block.qr.thin_R().subrows(0, rows);
+        let svd = Mat::from_fn(k, rows, |i, j| if i < j { T::zero_impl() } else { r[(j, i)] })
+            .thin_svd()
+            .ok()?;
+        let values = svd.S().column_vector().iter().map(|value| value.to_f64()).collect();
+        Some(Self { values, left: svd.V().to_owned(), right: svd.U().to_owned() })
+    }
+
+    /// Pseudo-inverse of the block from the singular values above `cutoff`.
+    fn pseudo_inverse(&self, block: &Tall<T>, cutoff: f64) -> Mat<T> {
+        let rank = self.values.iter().take_while(|&&value| value > cutoff).count();
+        let rows = self.left.nrows();
+        let scaled = Mat::from_fn(self.right.nrows(), rank, |i, l| {
+            self.right[(i, l)] / T::from_f64(self.values[l])
+        });
+        let mut small = Mat::zeros(self.right.nrows(), rows);
+        product(small.as_mut(), scaled.as_ref(), self.left.subcols(0, rank).transpose());
+        let q = block.qr.compute_thin_Q();
+        let mut inverse = Mat::zeros(self.right.nrows(), block.matrix.nrows());
+        product(inverse.as_mut(), small.as_ref(), q.subcols(0, rows).transpose());
+        block.restore(inverse)
+    }
+}

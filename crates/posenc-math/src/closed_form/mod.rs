@@ -1,0 +1,175 @@
+//! Closed-form weights of the linear complex encoding: minimum-norm least squares.
+//!
+//! On a grid the weights that minimize `‖S − Ψy W Ψxᵀ‖²` (trading, Eqs. 11 and 12; Eqs. 40 to 42 with
+//! the missing transposes put back) are
+//!
+//! ```text
+//! W = Ψy⁺ S (Ψx⁺)ᵀ                  S: M × N,  Ψy: M × Ky,  Ψx: N × Kx,  W: Ky × Kx
+//! W = S ×₀ Ψ0⁺ ×₁ Ψ1⁺ ×₂ Ψ2⁺        S: N0 × N1 × N2,  W: K0 × K1 × K2
+//! ```
+//!
+//! where `Ψ⁺` is the pseudo-inverse. Row `j` of `S` is the coordinate y_j, column `i` is x_i; there is
+//! neither bias nor ridge. With `Ψ = Σ σ_l u_l v_lᵀ` and σ_1 ≥ σ_2 ≥ …,
+//!
+//! ```text
+//! Ψ⁺ = Σ_{l ≤ r} v_l u_lᵀ / σ_l,     r = #{l : σ_l > rcond · σ_1},     rcond = ε₃₂ · max(N, K)
+//! ```
+//!
+//! `ε₃₂ = 2⁻²³` is the machine epsilon of f32, so that f64 runs solve the same problem as the f32 runs
+//! of the authors' scripts. When r < min(N, K) the solution is the one of least norm, and
+//! [`Factorization::report`] says so.
+//!
+//! The work splits in two. [`Factorization::new`] does everything that depends on the coordinates
+//! alone, once; [`solve_2d`] and [`solve_3d`] are two or three matrix products per channel, and any
+//! number of images and channels share the factorizations. Channels do not touch each other: callers
+//! may give each thread some of them, and get the same bits for any number of threads.
+//!
+//! # Fast paths
+//!
+//! - *Diagonal Ψ*. The triangle embedder of half width 1/K on N = K points is the identity; its
+//!   solution interpolates linearly between the training points.
+//! - *Certified full rank*. A QR factorization with column pivoting gives a candidate X for Ψ⁺. With
+//!   ρ = ‖I − XΨ‖ (rounding of this product included) `σ_min(Ψ) ≥ (1 − ρ)/‖X‖`, so a bound on the
+//!   condition number follows that cannot be too small. Only if it proves that no singular value is
+//!   below the cutoff is X used; otherwise the singular values decide.
+//! - *Truncation before the singular value decomposition*. Rows of R at the level of rounding are
+//!   dropped, and the smaller rest is decomposed.
+//! - *Even and odd parts*. When Ψ is unchanged by reversing both the order of its points and of its
+//!   features (a shift-invariant, even kernel on N = K equispaced points), it decouples into an even
+//!   and an odd half, a quarter of the work to factor and half of the work to apply. The symmetry is
+//!   tested for equality of bits.
+
+mod apply;
+mod factorization;
+mod solve;
+
+pub use factorization::{Condition, Factorization, Method, RankReport};
+pub use solve::{predict_2d, predict_3d, solve_2d, solve_3d};
+
+use faer::MatRef;
+use faer::traits::RealField;
+use thiserror::Error;
+
+/// The two precisions of the closed form.
+pub trait Real: RealField + Copy + Send + Sync + private::Sealed {
+    /// Distance from 1 to the next larger number.
+    const EPSILON: f64;
+
+    /// Exact for f32 and f64.
+    fn to_f64(self) -> f64;
+
+    /// Rounded to nearest.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl Real for f32 {
+    const EPSILON: f64 = f32::EPSILON as f64;
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Real for f64 {
+    const EPSILON: f64 = f64::EPSILON;
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// Why there is no closed-form solution.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ClosedFormError {
+    /// A matrix without entries.
+    #[error("{what} is {rows}×{columns}; it needs at least one row and one column")]
+    Empty {
+        /// Which argument.
+        what: String,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// NaN or infinity in the input.
+    #[error("{what} holds {value} at {at}; every entry must be finite")]
+    NotFinite {
+        /// Which argument.
+        what: String,
+        /// Index of the first such entry.
+        at: String,
+        /// NaN or an infinity.
+        value: f64,
+    },
+    /// Signal or weights do not fit the embedding matrices.
+    #[error("{what} is {found} but the embedding matrices {factors} need {needed}")]
+    Shape {
+        /// Which argument.
+        what: String,
+        /// Its shape.
+        found: String,
+        /// Shapes of the embedding matrices, axis by axis.
+        factors: String,
+        /// The shape that would fit.
+        needed: String,
+    },
+    /// The cutoff is not a share of the largest singular value.
+    #[error("rcond is {0}; it must be at least 0 and below 1")]
+    Cutoff(f64),
+    /// The singular value decomposition did not converge.
+    #[error("the singular values of the {rows}×{columns} embedding matrix did not converge")]
+    NoConvergence {
+        /// Number of points.
+        rows: usize,
+        /// Number of features.
+        columns: usize,
+    },
+}
+
+/// Cutoff of the published scripts (the default of their least squares): `ε₃₂ · max(N, K)`.
+pub fn default_rcond(n_points: usize, n_features: usize) -> f64 {
+    f64::from(f32::EPSILON) * n_points.max(n_features) as f64
+}
+
+/// Refuses empty matrices and entries that are NaN or infinite.
+fn check_entries<T: Real>(
+    what: impl Fn() -> String,
+    matrix: MatRef<'_, T>,
+) -> Result<(), ClosedFormError> {
+    let (rows, columns) = matrix.shape();
+    if rows == 0 || columns == 0 {
+        return Err(ClosedFormError::Empty { what: what(), rows, columns });
+    }
+    if matrix.is_all_finite() {
+        return Ok(());
+    }
+    let offending = (0..rows)
+        .flat_map(|row| (0..columns).map(move |column| (row, column)))
+        .map(|at| (at, matrix[at].to_f64()))
+        .find(|(_, value)| !value.is_finite());
+    match offending {
+        Some(((row, column), value)) => Err(ClosedFormError::NotFinite {
+            what: what(),
+            at: format!("row {row}, column {column}"),
+            value,
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,365 @@
+use super::*;
+use crate::kronecker::{self, Cube};
+use crate::tolerance::{Tolerance, assert_all_close, assert_close};
+use faer::Mat;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::TAU;
+
+/// Entries drawn uniformly from [-1, 1).
+fn random(rows: usize, columns: usize, seed: u64) -> Mat<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
+}
+
+fn of_rank(rows: usize, columns: usize, rank: usize, seed: u64) -> Mat<f64> {
+    random(rows, rank, seed) * random(rank, columns, seed + 1)
+}
+
+fn shifted(n: usize, k: usize, kernel: impl Fn(f64) -> f64) -> Mat<f64> {
+    Mat::from_fn(n, k, |i, j| kernel(i as f64 / n as f64 - j as f64 / k as f64))
+}
+
+fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
+    shifted(n, k, |delta| (-delta * delta / (2.0 * sigma * sigma)).exp())
+}
+
+/// Triangle of half width `d`, as in the authors' scripts.
+fn triangle(n: usize, k: usize, d: f64) -> Mat<f64> {
+    shifted(n, k, |delta| (1.0 - delta.abs() / d).max(0.0))
+}
+
+/// K/2 sines, then K/2 cosines.
+fn fourier(n: usize, k: usize, frequency: impl Fn(f64) -> f64) -> Mat<f64> {
+    let half = k / 2;
+    Mat::from_fn(n, k, |i, j| {
+        let angle = TAU * frequency((j % half) as f64 / (half - 1) as f64) * i as f64 / n as f64;
+        if j < half { angle.sin() } else { angle.cos() }
+    })
+}
+
+fn narrow(m: &Mat<f64>) -> Mat<f32> {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] as f32)
+}
+
+fn widen(m: &Mat<f32>) -> Mat<f64> {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| f64::from(m[(i, j)]))
+}
+
+fn entries(m: &Mat<f64>) -> Vec<f64> {
+    (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect()
+}
+
+/// The definition: all singular values of the whole matrix, those at or below the cutoff left out.
+fn reference_inverse(psi: &Mat<f64>, rcond: f64) -> (Mat<f64>, usize) {
+    let svd = psi.thin_svd().expect("small matrices converge");
+    let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+    let rank = values.iter().filter(|&&value| value > rcond * values[0]).count();
+    let scaled = Mat::from_fn(psi.ncols(), rank, |i, l| svd.V()[(i, l)] / values[l]);
+    (scaled * svd.U().subcols(0, rank).transpose(), rank)
+}
+
+fn check_against_reference(psi: &Mat<f64>, tolerance: Tolerance) -> RankReport {
+    let factorization = Factorization::new(psi.as_ref()).expect("valid input");
+    let report = factorization.report().clone();
+    let (expected, rank) = reference_inverse(psi, report.rcond);
+    assert_eq!(report.rank, rank, "{report:?}");
+    assert_all_close(&entries(&factorization.pseudo_inverse()), &entries(&expected), tolerance);
+    report
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // Tall, wide and square, full and deficient rank; would catch a lost permutation, a transposed
+    // factor or a wrong truncation.
+    #[test]
+    fn pseudo_inverse_equals_the_definition(n in 1..12usize, k in 1..12usize, lost in 0..4usize, seed in 0..10_000u64) {
+        let rank = n.min(k).saturating_sub(lost).max(1);
+        let psi = of_rank(n, k, rank, seed);
+        let report = check_against_reference(&psi, Tolerance::new(1e-8, 1e-8));
+        prop_assert_eq!(report.is_full_rank(), report.rank == n.min(k));
+    }
+
+    // The even and odd halves must be put back together as the whole, also when one of them is
+    // singular, and share one cutoff.
+    #[test]
+    fn centrosymmetric_matrices_equal_the_definition(n in 1..7usize, k in 1..7usize, rank in 1..7usize, seed in 0..10_000u64) {
+        let (n, k) = (2 * n, 2 * k);
+        let a = of_rank(n, k, rank, seed);
+        let psi = Mat::from_fn(n, k, |i, j| a[(i, j)] + a[(n - 1 - i, k - 1 - j)]);
+        let report = check_against_reference(&psi, Tolerance::new(1e-8, 1e-8));
+        prop_assert!(report.even_odd);
+    }
+
+    // The bound of the fast path may be loose, never too small.
+    #[test]
+    fn the_condition_number_is_a_bound(n in 2..12usize, k in 2..12usize, seed in 0..10_000u64) {
+        let psi = random(n, k, seed);
+        let report = Factorization::new(psi.as_ref()).unwrap().report().clone();
+        let values = psi.singular_values().unwrap();
+        let truth = values[0] / values[values.len() - 1];
+        match report.condition {
+            Condition::AtMost(bound) => prop_assert!(bound >= truth * (1.0 - 1e-12) && bound * report.rcond < 1.0),
+            Condition::SingularValues(ratio) => assert_close(ratio, truth, Tolerance::relative(1e-6)),
+        }
+    }
+
+    // trading, Eqs. 11 and 12: the separable solution is the least-squares solution of least norm of
+    // the written-out Kronecker system, also for M ≠ N and deficient factors.
+    #[test]
+    fn solve_2d_equals_dense_least_squares(
+        m in 2..6usize, n in 2..6usize, ky in 1..5usize, kx in 1..5usize, lost in 0..2usize, seed in 0..10_000u64,
+    ) {
+        let psi_y = of_rank(m, ky, m.min(ky).saturating_sub(lost).max(1), seed);
+        let psi_x = random(n, kx, seed + 2);
+        let signal = random(m, n, seed + 3);
+        let (rows, columns) = (Factorization::new(psi_y.as_ref()).unwrap(), Factorization::new(psi_x.as_ref()).unwrap());
+        let w = solve_2d(&rows, &columns, &[signal.as_ref()]).unwrap().remove(0);
+        let system = kronecker::complex_features(psi_y.as_ref(), psi_x.as_ref());
+        // 1e-9 instead of the default: the product of two factors' cutoffs is no cutoff of the product.
+        let (inverse, _) = reference_inverse(&system, 1e-9);
+        let expected = inverse * Mat::from_fn(m * n, 1, |p, _| signal[(p / n, p % n)]);
+        assert_all_close(&entries(&w), &entries(&expected), Tolerance::new(1e-7, 1e-7));
+    }
+
+    // Three different sizes per side, so that a swapped axis cannot pass.
+    #[test]
+    fn solve_and_predict_3d_equal_mode_products(
+        n in prop::array::uniform3(2..6usize), k in prop::array::uniform3(2..6usize), seed in 0..10_000u64,
+    ) {
+        let psi: Vec<_> = (0..3).map(|axis| random(n[axis], k[axis], seed + axis as u64)).collect();
+        let factors: Vec<_> = psi.iter().map(|psi| Factorization::new(psi.as_ref()).unwrap()).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed + 9);
+        let signal = Cube::from_fn(n, |_| rng.random_range(-1.0..1.0));
+        let w = solve_3d([&factors[0], &factors[1], &factors[2]], std::slice::from_ref(&signal)).unwrap().remove(0);
+        let inverses: Vec<_> = factors.iter().map(Factorization::pseudo_inverse).collect();
+        let expected = kronecker::separable_3d([0, 1, 2].map(|axis| inverses[axis].as_ref()), &signal).unwrap();
+        prop_assert_eq!(w.shape(), k);
+        assert_all_close(w.values(), expected.values(), Tolerance::new(1e-9, 1e-9));
+        let views = [0, 1, 2].map(|axis| psi[axis].as_ref());
+        let predicted = predict_3d(views, std::slice::from_ref(&w)).unwrap().remove(0);
+        let expected = kronecker::separable_3d(views, &w).unwrap();
+        prop_assert_eq!(predicted.shape(), n);
+        assert_all_close(predicted.values(), expected.values(), Tolerance::new(1e-9, 1e-9));
+    }
+}
+
+#[test]
+fn the_solution_has_the_least_norm_among_equal_predictions() {
+    // Ψ has equal columns 0 and 1, so W + t (e_0 − e_1) predicts the same for every t.
+    let mut psi = random(8, 4, 5);
+    for i in 0..8 {
+        psi[(i, 1)] = psi[(i, 0)];
+    }
+    let factorization = Factorization::new(psi.as_ref()).unwrap();
+    assert_eq!(factorization.report().rank, 3);
+    assert!(!factorization.report().is_full_rank());
+    let signal = random(8, 8, 6);
+    let w = solve_2d(&factorization, &factorization, &[signal.as_ref()]).unwrap().remove(0);
+    let predicted = predict_2d(psi.as_ref(), psi.as_ref(), &[w.as_ref()]).unwrap().remove(0);
+    for t in [-0.5, -1e-3, 1e-3, 0.5] {
+        let moved = Mat::from_fn(4, 4, |i, j| w[(i, j)] + t * [1.0, -1.0, 0.0, 0.0][i]);
+        assert!(moved.norm_l2() > w.norm_l2(), "t = {t}");
+        let same = predict_2d(psi.as_ref(), psi.as_ref(), &[moved.as_ref()]).unwrap().remove(0);
+        assert_all_close(&entries(&same), &entries(&predicted), Tolerance::absolute(1e-12));
+    }
+}
+
+#[test]
+fn triangle_of_one_spacing_is_bilinear_interpolation() {
+    // trading, Table 1, closed form Tri: the training matrix is the identity. f32, as published.
+    let d = 1.0 / 256.0;
+    let train = narrow(&triangle(256, 256, d));
+    let factorization = Factorization::new(train.as_ref()).unwrap();
+    assert_eq!(factorization.report().rank, 256);
+    assert_eq!(factorization.report().condition, Condition::SingularValues(1.0));
+    assert_eq!(factorization.report().method, Method::Diagonal);
+    let signal = narrow(&random(256, 256, 3));
+    let w = solve_2d(&factorization, &factorization, &[signal.as_ref()]).unwrap().remove(0);
+    let full = narrow(&triangle(512, 256, d));
+    let predicted = predict_2d(full.as_ref(), full.as_ref(), &[w.as_ref()]).unwrap().remove(0);
+
+    // Even pixels are training pixels, odd ones the mean of their neighbors; past the last training
+    // pixel the neighbor is zero, which halves the last row and column.
+    let pixel =
+        |i: usize, j: usize| if i < 256 && j < 256 { f64::from(signal[(i, j)]) } else { 0.0 };
+    let ends = |i: usize| [i / 2, i.div_ceil(2)];
+    let bilinear = Mat::from_fn(512, 512, |i, j| {
+        ends(i).iter().flat_map(|&p| ends(j).map(|q| pixel(p, q))).sum::<f64>() / 4.0
+    });
+    assert_all_close(&entries(&widen(&predicted)), &entries(&bilinear), Tolerance::absolute(1e-5));
+}
+
+#[test]
+fn numerical_ranks_of_the_published_encoders_in_single_precision() {
+    // Protocol sheet, "Closed form": K = N with the scripts' cutoff. PyTorch 2.15's
+    // `torch.linalg.lstsq(...).rank` on the CPU gives 57, 140, 129 and 256 for the first five too.
+    let linear = |top: f64| move |u: f64| 1.0 + u * (top - 1.0);
+    let cases = [
+        ("LinF 4.5", fourier(256, 256, linear(4.5f64.exp2())), 57),
+        ("LinF 6", fourier(256, 256, linear(64.0)), 140),
+        ("LogF 6.5", fourier(256, 256, |u| (6.5 * u).exp2()), 129),
+        ("Gau 0.004", gaussian(256, 256, 0.004), 256),
+        ("Gau 0.0025", gaussian(256, 256, 0.0025), 256),
+        ("LinF 3", fourier(64, 64, linear(8.0)), 26),
+        ("LinF 4", fourier(64, 64, linear(16.0)), 42),
+        ("LogF 3", fourier(64, 64, |u| (3.0 * u).exp2()), 25),
+    ];
+    for (name, psi, rank) in cases {
+        let report = Factorization::new(narrow(&psi).as_ref()).unwrap().report().clone();
+        assert_eq!(report.rank, rank, "{name}: {report:?}");
+        let certified = report.method == Method::CertifiedQr;
+        assert_eq!(certified, rank == psi.ncols(), "{name}: {report:?}");
+    }
+}
+
+#[test]
+fn the_nearly_singular_triangle_is_left_to_the_singular_values() {
+    // Protocol sheet: Tri 2/256 has full rank with condition number 2.7e4, close to 1/rcond = 3.3e4.
+    let report = Factorization::new(narrow(&triangle(256, 256, 2.0 / 256.0)).as_ref())
+        .unwrap()
+        .report()
+        .clone();
+    assert_eq!((report.rank, report.method), (256, Method::TruncatedSvd));
+    assert_close(report.condition.value(), 2.677e4, Tolerance::relative(0.03));
+}
+
+#[test]
+fn single_precision_of_the_even_odd_path_agrees_with_double() {
+    // A wrong factor of the butterflies would be off by powers of two.
+    let psi = gaussian(64, 64, 0.012);
+    let single = Factorization::new(narrow(&psi).as_ref()).unwrap();
+    assert!(single.report().even_odd && single.report().method == Method::CertifiedQr);
+    let (expected, _) = reference_inverse(&psi, 1e-5);
+    assert_all_close(
+        &entries(&widen(&single.pseudo_inverse())),
+        &entries(&expected),
+        Tolerance::new(1e-4, 1e-3),
+    );
+}
+
+#[test]
+fn one_changed_bit_leaves_the_even_odd_path() {
+    let mut psi = gaussian(16, 16, 0.05);
+    psi[(3, 5)] = psi[(3, 5)].next_up();
+    let broken = Factorization::new(psi.as_ref()).unwrap();
+    assert!(!broken.report().even_odd);
+    let whole = Factorization::new(gaussian(16, 16, 0.05).as_ref()).unwrap();
+    assert!(whole.report().even_odd);
+    assert_all_close(
+        &entries(&broken.pseudo_inverse()),
+        &entries(&whole.pseudo_inverse()),
+        Tolerance::new(1e-7, 1e-7),
+    );
+}
+
+#[test]
+fn channels_have_the_same_bits_together_and_alone() {
+    // What lets callers spread channels over any number of threads.
+    let factorization = Factorization::new(narrow(&gaussian(64, 64, 0.01)).as_ref()).unwrap();
+    let channels: Vec<_> = (0..5).map(|c| narrow(&random(64, 64, c))).collect();
+    let views: Vec<_> = channels.iter().map(Mat::as_ref).collect();
+    let together = solve_2d(&factorization, &factorization, &views).unwrap();
+    for (view, expected) in views.iter().zip(&together) {
+        assert_eq!(&solve_2d(&factorization, &factorization, &[*view]).unwrap()[0], expected);
+    }
+    // A row-major view of the same numbers is the same channel.
+    let transposed = channels[0].transpose().to_owned();
+    assert_eq!(
+        solve_2d(&factorization, &factorization, &[transposed.transpose()]).unwrap()[0],
+        together[0]
+    );
+}
+
+#[test]
+fn a_zero_matrix_has_rank_zero_and_zero_weights() {
+    for (n, k) in [(4, 4), (5, 3), (3, 5)] {
+        let factorization = Factorization::new(Mat::<f64>::zeros(n, k).as_ref()).unwrap();
+        assert_eq!(
+            (factorization.report().rank, factorization.report().condition.value()),
+            (0, 1.0)
+        );
+        let w = solve_2d(&factorization, &factorization, &[random(n, n, 1).as_ref()]).unwrap();
+        assert_eq!(w[0], Mat::zeros(k, k));
+    }
+}
+
+#[test]
+fn diagonal_matrices_equal_the_definition() {
+    // With a negative and a negligible entry; a rectangular neighbor must not take this path.
+    let psi = Mat::from_fn(4, 4, |i, j| if i == j { [2.0, -0.5, 1e-9, 1.0][i] } else { 0.0 });
+    let report = check_against_reference(&psi, Tolerance::EXACT);
+    assert_eq!((report.method, report.rank), (Method::Diagonal, 3));
+    assert_close(report.condition.value(), 4.0, Tolerance::EXACT);
+    let tall = Mat::from_fn(5, 4, |i, j| if i == j { 1.0 } else { 0.0 });
+    assert_ne!(check_against_reference(&tall, Tolerance::absolute(1e-12)).method, Method::Diagonal);
+    // Rectangular channel: every entry is scaled by its row's and its column's reciprocal.
+    let factorization = Factorization::new(
+        Mat::from_fn(20, 20, |i, j| if i == j { (i + 1) as f64 } else { 0.0 }).as_ref(),
+    )
+    .unwrap();
+    let other = Factorization::new(random(18, 5, 1).as_ref()).unwrap();
+    let signal = random(20, 18, 2);
+    let w = solve_2d(&factorization, &other, &[signal.as_ref()]).unwrap().remove(0);
+    let expected = kronecker::separable_2d(
+        factorization.pseudo_inverse().as_ref(),
+        signal.as_ref(),
+        other.pseudo_inverse().as_ref(),
+    )
+    .unwrap();
+    assert_all_close(&entries(&w), &entries(&expected), Tolerance::absolute(1e-12));
+}
+
+#[test]
+fn the_cutoff_decides_the_rank() {
+    let psi = Mat::from_fn(3, 3, |i, j| if i == j { [1.0, 1e-3, 1e-6][i] } else { 0.0 });
+    let rank = |rcond| Factorization::with_rcond(psi.as_ref(), rcond).unwrap().report().rank;
+    assert_eq!([rank(0.0), rank(1e-4), rank(1e-2)], [3, 2, 1]);
+    // The same singular values without the diagonal shape.
+    let turned = Mat::from_fn(3, 3, |i, j| psi[(i, (j + 1) % 3)]);
+    let turned_rank =
+        |rcond| Factorization::with_rcond(turned.as_ref(), rcond).unwrap().report().rank;
+    assert_eq!([turned_rank(0.0), turned_rank(1e-4), turned_rank(1e-2)], [3, 2, 1]);
+    assert_eq!(
+        Factorization::with_rcond(psi.as_ref(), 1.0).unwrap_err(),
+        ClosedFormError::Cutoff(1.0)
+    );
+    assert!(Factorization::with_rcond(psi.as_ref(), f64::NAN).is_err());
+}
+
+#[test]
+fn unusable_input_is_named() {
+    let message = |error: ClosedFormError| error.to_string();
+    let empty = message(Factorization::new(Mat::<f64>::zeros(0, 3).as_ref()).unwrap_err());
+    assert!(empty.contains("0×3"), "{empty}");
+    let mut psi = random(4, 3, 1);
+    psi[(2, 1)] = f64::NAN;
+    let not_finite = message(Factorization::new(psi.as_ref()).unwrap_err());
+    assert!(not_finite.contains("NaN at row 2, column 1"), "{not_finite}");
+
+    let (rows, columns) = (random(4, 3, 1), random(5, 2, 2));
+    let (y, x) =
+        (Factorization::new(rows.as_ref()).unwrap(), Factorization::new(columns.as_ref()).unwrap());
+    let good = random(4, 5, 3);
+    // A transposed channel is the likely mistake.
+    let shape = message(solve_2d(&y, &x, &[good.as_ref(), good.transpose()]).unwrap_err());
+    assert!(
+        ["channel 1 is 5×4", "4×3, 5×2", "need 4×5"].iter().all(|part| shape.contains(part)),
+        "{shape}"
+    );
+    let weights =
+        message(predict_2d(rows.as_ref(), columns.as_ref(), &[good.as_ref()]).unwrap_err());
+    assert!(
+        ["weight matrix 0 is 4×5", "need 3×2"].iter().all(|part| weights.contains(part)),
+        "{weights}"
+    );
+    assert!(predict_2d(psi.as_ref(), columns.as_ref(), &[random(3, 2, 4).as_ref()]).is_err());
+
+    let cube = Cube::from_fn([4, 5, 4], |at| if at == [1, 4, 2] { f64::INFINITY } else { 0.0 });
+    let not_finite = message(solve_3d([&y, &x, &y], std::slice::from_ref(&cube)).unwrap_err());
+    assert!(not_finite.contains("inf at [1, 4, 2]"), "{not_finite}");
+    let shape = message(solve_3d([&y, &y, &y], std::slice::from_ref(&cube)).unwrap_err());
+    assert!(shape.contains("4×5×4") && shape.contains("4×4×4"), "{shape}");
+}

@@ -1,0 +1,232 @@
+//! Counted operations and memory of a linear layer on `N^D` points (trading, Appendix C).
+//!
+//! With N points and K features per axis, D axes and one output channel:
+//!
+//! | scheme | stored values | multiply-adds |
+//! |---|---|---|
+//! | simple (concatenation) | `DK·N^D` | `DK·N^D` |
+//! | complex, Kronecker product written out | `K^D·N^D` | `K^D·N^D` |
+//! | complex, separable points | `K^D + NK`, or `K^D + DNK` with an encoding per axis | `Σ_{i=1..D} N^i K^{D+1−i}` |
+//! | complex, free points (blending) | the former `+ 2^D·N^D` | the former `+ 2^D·N^D` |
+//!
+//! The sum is `NK (N^D − K^D)/(N − K)` for N ≠ K and `D·N^{D+1}` for N = K. For two axes the counts
+//! with an encoding per axis are the main text's `NK(N + K)` and `2NK + K²`. The stored values are the
+//! encoding, the weights where they outnumber it, and the blending weights, as the paper counts them.
+
+use thiserror::Error;
+
+/// How a linear layer is applied to encoded points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Encodings of the axes side by side.
+    Simple,
+    /// Kronecker product of the encodings, written out.
+    ComplexNaive,
+    /// Points on a grid: one mode product per axis.
+    ComplexSeparable(Encodings),
+    /// Points anywhere: a grid of N points per axis, then 2^D blending weights per point.
+    ComplexNonSeparable(Encodings),
+}
+
+/// Whether the axes of a grid have the same coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encodings {
+    /// One N × K encoding serves all axes.
+    Shared,
+    /// Every axis has its own.
+    PerAxis,
+}
+
+/// Sizes of the problem, all at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sizes {
+    /// Points per axis, N.
+    pub n_points: u64,
+    /// Features per axis, K.
+    pub n_features: u64,
+    /// Axes, D.
+    pub n_axes: u32,
+}
+
+/// What one forward pass costs for one output channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cost {
+    /// Multiplications that are added to a sum.
+    pub multiply_adds: u128,
+    /// Numbers kept in memory.
+    pub stored_values: u128,
+}
+
+impl Cost {
+    /// Memory in bytes when each number takes `bytes_per_value` (4 for f32).
+    pub fn bytes(&self, bytes_per_value: u32) -> u128 {
+        self.stored_values.saturating_mul(u128::from(bytes_per_value))
+    }
+}
+
+/// Sizes that cannot be counted.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ComplexityError {
+    /// No points, features or axes.
+    #[error("points per axis {}, features per axis {}, axes {}: each must be at least 1", .0.n_points, .0.n_features, .0.n_axes)]
+    Zero(Sizes),
+    /// More than 2^128 operations.
+    #[error("points per axis {}, features per axis {}, axes {}: the count exceeds 2^128; use smaller sizes", .0.n_points, .0.n_features, .0.n_axes)]
+    Overflow(Sizes),
+}
+
+/// Counts of the table above.
+///
+/// # Errors
+///
+/// [`ComplexityError::Zero`] and [`ComplexityError::Overflow`].
+pub fn cost(scheme: Scheme, sizes: Sizes) -> Result<Cost, ComplexityError> {
+    if sizes.n_points == 0 || sizes.n_features == 0 || sizes.n_axes == 0 {
+        return Err(ComplexityError::Zero(sizes));
+    }
+    counted(scheme, sizes).ok_or(ComplexityError::Overflow(sizes))
+}
+
+/// Memory that trading, Appendix C, prints for separable encodings with N = K: `N^D + 2N`.
+///
+/// It should be `N^D + N²` (see [`cost`] with [`Encodings::Shared`]): an encoding has N·K entries.
+///
+/// # Errors
+///
+/// [`ComplexityError::Zero`] and [`ComplexityError::Overflow`].
+pub fn printed_separable_memory(n_points: u64, n_axes: u32) -> Result<u128, ComplexityError> {
+    let sizes = Sizes { n_points, n_features: n_points, n_axes };
+    if n_points == 0 || n_axes == 0 {
+        return Err(ComplexityError::Zero(sizes));
+    }
+    let n = u128::from(n_points);
+    n.checked_pow(n_axes)
+        .and_then(|grid| grid.checked_add(2 * n))
+        .ok_or(ComplexityError::Overflow(sizes))
+}
+
+/// Multiply-adds of a network of affine layers at `n_points` points, for layer widths such as
+/// `[512, 256, 256, 256, 256, 3]`; biases and activations are not counted.
+///
+/// `None` above 2^128.
+pub fn network_multiply_adds(n_points: u64, widths: &[u64]) -> Option<u128> {
+    let per_point = widths.windows(2).try_fold(0u128, |sum, pair| {
+        sum.checked_add(u128::from(pair[0]).checked_mul(u128::from(pair[1]))?)
+    })?;
+    per_point.checked_mul(u128::from(n_points))
+}
+
+fn counted(scheme: Scheme, sizes: Sizes) -> Option<Cost> {
+    let Sizes { n_axes: d, .. } = sizes;
+    let (n, k) = (u128::from(sizes.n_points), u128::from(sizes.n_features));
+    let points = n.checked_pow(d)?;
+    let features = k.checked_pow(d)?;
+    match scheme {
+        Scheme::Simple => {
+            let entries = k.checked_mul(u128::from(d))?.checked_mul(points)?;
+            Some(Cost { multiply_adds: entries, stored_values: entries })
+        }
+        Scheme::ComplexNaive => {
+            let entries = features.checked_mul(points)?;
+            Some(Cost { multiply_adds: entries, stored_values: entries })
+        }
+        Scheme::ComplexSeparable(encodings) => {
+            let copies = match encodings {
+                Encodings::Shared => 1,
+                Encodings::PerAxis => u128::from(d),
+            };
+            let stored_values = features.checked_add(n.checked_mul(k)?.checked_mul(copies)?)?;
+            // After i mode products i axes have length N, the others still K.
+            let multiply_adds = (1..=d).try_fold(0u128, |sum, i| {
+                sum.checked_add(n.checked_pow(i)?.checked_mul(k.checked_pow(d + 1 - i)?)?)
+            })?;
+            Some(Cost { multiply_adds, stored_values })
+        }
+        Scheme::ComplexNonSeparable(encodings) => {
+            let grid = counted(Scheme::ComplexSeparable(encodings), sizes)?;
+            let blending = 2u128.checked_pow(d)?.checked_mul(points)?;
+            Some(Cost {
+                multiply_adds: grid.multiply_adds.checked_add(blending)?,
+                stored_values: grid.stored_values.checked_add(blending)?,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sizes(n_points: u64, n_features: u64, n_axes: u32) -> Sizes {
+        Sizes { n_points, n_features, n_axes }
+    }
+
+    const SEPARABLE: Scheme = Scheme::ComplexSeparable(Encodings::Shared);
+
+    proptest! {
+        // The closed form of the geometric sum, as printed in Appendix C; catches a shifted exponent.
+        #[test]
+        fn separable_sum_equals_the_printed_quotient(n in 1..60u64, k in 1..60u64, d in 1..5u32) {
+            let count = cost(SEPARABLE, sizes(n, k, d)).unwrap().multiply_adds as i128;
+            let (n, k) = (i128::from(n), i128::from(k));
+            let expected = if n == k { i128::from(d) * n.pow(d + 1) } else { n * k * (n.pow(d) - k.pow(d)) / (n - k) };
+            prop_assert_eq!(count, expected);
+        }
+
+        // Sec. 5.2, two axes: NK(N + K) operations and 2NK + K² values.
+        #[test]
+        fn two_axes_as_in_the_main_text(n in 1..300u64, k in 1..300u64) {
+            let count = cost(Scheme::ComplexSeparable(Encodings::PerAxis), sizes(n, k, 2)).unwrap();
+            prop_assert_eq!(count.multiply_adds, u128::from(n * k * (n + k)));
+            prop_assert_eq!(count.stored_values, u128::from(2 * n * k + k * k));
+        }
+    }
+
+    #[test]
+    fn three_axes_by_hand() {
+        // N = 2, K = 3, D = 3: 2·27 + 4·9 + 8·3 = 114; 27 + 6 = 33 values; blending adds 8·8.
+        assert_eq!(
+            cost(SEPARABLE, sizes(2, 3, 3)),
+            Ok(Cost { multiply_adds: 114, stored_values: 33 })
+        );
+        let free = cost(Scheme::ComplexNonSeparable(Encodings::Shared), sizes(2, 3, 3));
+        assert_eq!(free, Ok(Cost { multiply_adds: 178, stored_values: 97 }));
+        assert_eq!(cost(Scheme::Simple, sizes(2, 3, 3)).unwrap().multiply_adds, 72);
+        assert_eq!(cost(Scheme::ComplexNaive, sizes(2, 3, 3)).unwrap().stored_values, 216);
+    }
+
+    #[test]
+    fn equal_sizes_need_n_squared_not_two_n_for_the_encoding() {
+        // Erratum E-T15.
+        let corrected = cost(SEPARABLE, sizes(256, 256, 2)).unwrap();
+        assert_eq!(corrected.stored_values, 256 * 256 + 256 * 256);
+        assert_eq!(printed_separable_memory(256, 2), Ok(256 * 256 + 2 * 256));
+        assert_eq!(corrected.bytes(4), 524_288);
+        let simple = cost(Scheme::Simple, sizes(256, 256, 2)).unwrap();
+        assert_eq!(simple.multiply_adds, corrected.multiply_adds);
+        assert_eq!(simple.stored_values, 2 * 256 * 256 * 256);
+    }
+
+    #[test]
+    fn the_published_networks_differ_by_a_factor_of_214() {
+        // trading, Table 1: three channels of 256 × 256 weights against 512→256→256→256→256→3.
+        let complex = 3 * cost(SEPARABLE, sizes(256, 256, 2)).unwrap().multiply_adds;
+        let simple = network_multiply_adds(65_536, &[512, 256, 256, 256, 256, 3]).unwrap();
+        assert_eq!(complex, 100_663_296);
+        assert_eq!(simple / complex, 213);
+        assert_eq!((10 * simple / complex) % 10, 8);
+    }
+
+    #[test]
+    fn zero_and_overflow_are_errors() {
+        assert_eq!(
+            cost(Scheme::Simple, sizes(0, 3, 2)),
+            Err(ComplexityError::Zero(sizes(0, 3, 2)))
+        );
+        let huge = sizes(u64::MAX, 2, 3);
+        assert_eq!(cost(SEPARABLE, huge), Err(ComplexityError::Overflow(huge)));
+        assert!(printed_separable_memory(u64::MAX, 3).is_err());
+        assert_eq!(network_multiply_adds(u64::MAX, &[u64::MAX, u64::MAX]), None);
+    }
+}

@@ -1,0 +1,28 @@
+//! Basic embedder: one sine and one cosine of the whole line (`rethinking` Fig. 8, "sinusoidal").
+//!
+//! `ψ(x) = (sin 2πx, cos 2πx)`: the unit circle, stable rank 2.
+
+use super::{
+    fourier::{Fourier, Law},
+    registry::{DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
+};
+
+pub(super) const KIND: Kind = Kind {
+    name: "basic",
+    label: "Basic",
+    symbol: "Basic",
+    source: "rethinking Fig. 8",
+    latex: r"\psi(x) = (\sin 2\pi x, \cos 2\pi x)",
+    parameters: &[
+        Parameter::with_default(
+            "dimension",
+            DefaultValue::Number(2.0),
+            Rule::Multiple { step: 2, most: 2 },
+            "number of features, 2",
+        ),
+        SCALING,
+    ],
+    takes_extra_numbers: false,
+    check: unchecked,
+    build: |_, _| Ok(Box::new(Fourier::new(vec![1.0], Law::OwnFrequencies, Some(2.0)))),
+};

@@ -1,0 +1,128 @@
+//! Embedder by formula: a shift-invariant profile written as text.
+//!
+//! `psi` is an expression in `u = t_j - x` and in any further numeric parameters of the
+//! specification, such as `sigma`. The writing rules are those of [`syntax`]. A parameter that the
+//! formula does not mention, a name that no parameter defines, and a value that is not finite
+//! somewhere on the range of `u` are errors.
+
+mod syntax;
+
+use exmex::{Express, FlatEx};
+
+use super::{
+    EmbedderError,
+    registry::{BOUNDARY, DIMENSION, Kind, Parameter, Rule, SCALING, Values},
+    shifted::{Boundary, Profile, Shifted},
+};
+
+pub(super) const KIND: Kind = Kind {
+    name: "formula",
+    label: "Formula",
+    symbol: "Formula",
+    source: "",
+    latex: r"\psi_j(x) = \psi(t_j - x)",
+    parameters: &[
+        DIMENSION,
+        Parameter::required(
+            "psi",
+            Rule::Text { longest: LONGEST },
+            "the profile as an expression in u = t - x and numeric parameters",
+        ),
+        Parameter::optional("label", Rule::Text { longest: 100 }, "name in tables and legends"),
+        Parameter::optional("latex", Rule::Text { longest: 1000 }, "the profile as LaTeX"),
+        BOUNDARY,
+        SCALING,
+    ],
+    takes_extra_numbers: true,
+    check: |values| compile(values).map(|_| ()),
+    build: |values, _| Shifted::build(compile(values)?, values),
+};
+
+/// Longest formula; the parser nests as deep as its parentheses.
+const LONGEST: usize = 500;
+
+/// The variable of the profile.
+const DISPLACEMENT: &str = "u";
+
+struct Formula {
+    expression: FlatEx<f64>,
+    /// The values of the variables in the order the expression wants them; that of `u` is replaced.
+    variables: Vec<f64>,
+    /// Where `u` stands among them; `None` for a constant.
+    displacement: Option<usize>,
+}
+
+impl Formula {
+    fn fill(&self, u: &mut [f64]) {
+        let mut variables = self.variables.clone();
+        for value in u {
+            if let Some(index) = self.displacement {
+                variables[index] = *value;
+            }
+            // The number of variables is right by construction: an error cannot occur.
+            *value = self.expression.eval(&variables).unwrap_or(f64::NAN);
+        }
+    }
+}
+
+impl Profile for Formula {
+    fn evaluate(&self, u: &mut [f64]) {
+        self.fill(u);
+    }
+}
+
+/// Parses the formula, binds its variables and evaluates it over the whole range of `u`.
+fn compile(values: &Values) -> Result<Formula, EmbedderError> {
+    let text = values.text("psi")?;
+    let fault = |reason: String| EmbedderError::Formula { formula: text.clone(), reason };
+    let rewritten = syntax::rewrite(&text).map_err(&fault)?;
+    let expression = exmex::parse::<f64>(&rewritten)
+        .map_err(|error| fault(format!("cannot be read: {}", error.msg())))?;
+
+    let extras = values.extra_numbers();
+    let names = expression.var_names().to_vec();
+    let mut variables = Vec::with_capacity(names.len());
+    for name in &names {
+        match extras.get(name.as_str()) {
+            _ if name == DISPLACEMENT => variables.push(0.0),
+            Some(value) => variables.push(*value),
+            None => {
+                return Err(fault(format!(
+                    "uses '{name}', which is neither u nor a function nor a parameter; add a line '{name}: <number>' or correct the name"
+                )));
+            }
+        }
+    }
+    for name in extras.keys() {
+        let reason = if *name == DISPLACEMENT {
+            "'u' is the distance t - x and cannot be set".to_owned()
+        } else if !names.iter().any(|used| used == name) {
+            format!("the parameter '{name}' does not occur in psi = {text:?}; remove it or use it")
+        } else {
+            continue;
+        };
+        let parameter = (*name).to_owned();
+        return Err(EmbedderError::Conflict { kind: KIND.name, parameter, reason });
+    }
+    let displacement = names.iter().position(|name| name == DISPLACEMENT);
+    let formula = Formula { expression, variables, displacement };
+    let range = if Boundary::from_values(values)? == Boundary::Periodic { 0.5 } else { 1.0 };
+    probe(&formula, range).map_err(fault)?;
+    Ok(formula)
+}
+
+/// Evaluates the profile on a grid of [-range, range] that contains 0.
+fn probe(formula: &Formula, range: f64) -> Result<(), String> {
+    const STEPS: i32 = 1000;
+    let grid: Vec<f64> =
+        (-STEPS..=STEPS).map(|i| range * (f64::from(i) / f64::from(STEPS))).collect();
+    let mut profile = grid.clone();
+    formula.fill(&mut profile);
+    match grid.iter().zip(&profile).find(|(_, value)| !value.is_finite()) {
+        Some((u, value)) => Err(format!(
+            "is {value} at u = {u}; it must be finite for every u from {} to {range}",
+            -range
+        )),
+        None => Ok(()),
+    }
+}

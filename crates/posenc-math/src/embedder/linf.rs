@@ -1,0 +1,34 @@
+//! Linearly sampled frequencies (`trading` Eq. 50 as its code has it).
+//!
+//! `d/2` frequencies equally spaced from 1 to `2^σ`, both included; sines and then cosines.
+
+use super::{
+    fourier::{Fourier, Law, equally_spaced},
+    registry::{EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+};
+
+/// `sigma` of the kinds whose largest frequency is `2^sigma`.
+pub(super) const MAX_EXPONENT: Parameter = Parameter::required(
+    "sigma",
+    Rule::Between { least: 0.0, most: 30.0 },
+    "exponent σ of the largest frequency 2^σ, in periods per unit of x",
+);
+
+pub(super) const KIND: Kind = Kind {
+    name: "linf",
+    label: "Linear frequencies",
+    symbol: "LinF",
+    source: "trading Eq. 50",
+    latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j = 1 + (2^\sigma - 1)\,\frac{j}{d/2 - 1}",
+    parameters: &[EVEN_DIMENSION, MAX_EXPONENT, SCALING],
+    takes_extra_numbers: false,
+    check: unchecked,
+    build: |values, _| {
+        let span = values.number("sigma")?.exp2() - 1.0;
+        let mut frequencies = equally_spaced(values.dimension()? / 2, span);
+        for frequency in &mut frequencies {
+            *frequency += 1.0;
+        }
+        Ok(Box::new(Fourier::new(frequencies, Law::OwnFrequencies, None)))
+    },
+};

@@ -1,0 +1,27 @@
+//! Logarithmically sampled frequencies (`trading` Eq. 51 as its code has it).
+//!
+//! `d/2` frequencies `2^u` with `u` equally spaced from 0 to σ, both included; sines and then cosines.
+
+use super::{
+    fourier::{Fourier, Law, equally_spaced},
+    linf::MAX_EXPONENT,
+    registry::{EVEN_DIMENSION, Kind, SCALING, unchecked},
+};
+
+pub(super) const KIND: Kind = Kind {
+    name: "logf",
+    label: "Logarithmic frequencies",
+    symbol: "LogF",
+    source: "trading Eq. 51",
+    latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j = 2^{\sigma j / (d/2 - 1)}",
+    parameters: &[EVEN_DIMENSION, MAX_EXPONENT, SCALING],
+    takes_extra_numbers: false,
+    check: unchecked,
+    build: |values, _| {
+        let mut frequencies = equally_spaced(values.dimension()? / 2, values.number("sigma")?);
+        for frequency in &mut frequencies {
+            *frequency = frequency.exp2();
+        }
+        Ok(Box::new(Fourier::new(frequencies, Law::OwnFrequencies, None)))
+    },
+};

@@ -1,0 +1,146 @@
+//! Embedders: maps ψ from a coordinate `x` in `[0, 1)` to `d` features.
+//!
+//! Two families. Shift-invariant embedders sample one profile `ψ(u)` at the distances `u = t_j - x`
+//! to the centers `t_j = j/d`; Fourier embedders are `d/2` sines and then `d/2` cosines of
+//! frequencies in turns per unit length, `sin 2πbx`. The stacked rows of `N` coordinates are the
+//! `N × d` matrix whose stable rank bounds what a linear layer can memorize and whose inner products
+//! `D(x - x')` decide how it interpolates (`rethinking` Sec. 3, `trading` Sec. 4).
+//!
+//! Each kind has a file of its own and an entry in the [`registry()`]. A specification is checked by
+//! [`validate`] and made into an [`Embedder`] by [`build`].
+
+mod basic;
+mod error;
+mod formula;
+mod fourier;
+mod gaussian;
+mod identity;
+mod impulse;
+mod linf;
+mod logf;
+mod random;
+mod rectangle;
+mod registry;
+mod rff;
+mod shifted;
+mod sine;
+mod spec;
+mod square;
+mod triangle;
+mod unit_row;
+
+#[cfg(test)]
+mod tests;
+
+use faer::Mat;
+
+pub use error::EmbedderError;
+pub use registry::{
+    DefaultValue, Kind, Parameter, Presence, Rule, build, find, registry, validate,
+};
+pub use spec::{EmbedderSpec, ParameterValue};
+
+/// A map ψ: [0, 1) → ℝ^d. Pure: equal arguments give equal bits, on any thread.
+pub trait Embedder: Send + Sync {
+    /// The number d of features.
+    fn dimension(&self) -> usize;
+
+    /// Writes columns `first .. first + out.len()` of the row ψ(x).
+    ///
+    /// The values do not depend on how a row is cut into such pieces. A coordinate that is not
+    /// finite gives features that are not finite. Columns beyond `d` are a mistake of the caller and
+    /// may panic.
+    fn embed_columns(&self, x: f64, first: usize, out: &mut [f64]);
+
+    /// Writes the row ψ(x) into the `d` entries of `out`.
+    fn embed(&self, x: f64, out: &mut [f64]) {
+        self.embed_columns(x, 0, out);
+    }
+
+    /// The law D(Δ) = ψ(x)·ψ(x + Δ) / ‖ψ(x)‖² in the limit d → ∞, away from open ends; `None` where
+    /// no law is known.
+    fn distance_law(&self, _delta: f64) -> Option<f64> {
+        None
+    }
+
+    /// The constant in the bound `min(N, constant)` of the stable rank for d → ∞; `None` where no
+    /// bound below N is known.
+    fn stable_rank_bound(&self) -> Option<f64> {
+        None
+    }
+
+    /// ψ(x)·ψ(x + Δ) of this very embedder, where it does not depend on x (Fourier kinds): the Gram
+    /// matrix of equally spaced samples is then Toeplitz.
+    fn gram_kernel(&self, _delta: f64) -> Option<f64> {
+        None
+    }
+
+    /// Whether ψ(x + 1/d) is ψ(x) shifted cyclically by one column: the matrix of `N = d` samples is
+    /// then circulant.
+    fn is_circulant(&self) -> bool {
+        false
+    }
+
+    /// The Euclidean norm ‖ψ(x)‖.
+    fn row_norm(&self, x: f64) -> f64 {
+        const COLUMNS: usize = 1024;
+        let d = self.dimension();
+        let mut block = [0.0; COLUMNS];
+        let mut sum = 0.0;
+        for first in (0..d).step_by(COLUMNS) {
+            let block = &mut block[..COLUMNS.min(d - first)];
+            self.embed_columns(x, first, block);
+            sum += block.iter().map(|value| value * value).sum::<f64>();
+        }
+        sum.sqrt()
+    }
+}
+
+/// The `N × d` matrix with rows ψ(x_i).
+pub fn matrix(embedder: &dyn Embedder, xs: &[f64]) -> Mat<f64> {
+    /// Values per transposed block of rows.
+    const BUDGET: usize = 1 << 18;
+    let d = embedder.dimension();
+    let n_rows = (BUDGET / d).clamp(8, 64);
+    let mut matrix = Mat::zeros(xs.len(), d);
+    let mut rows = vec![0.0; n_rows * d];
+    for (block, xs) in xs.chunks(n_rows).enumerate() {
+        for (row, &x) in rows.chunks_exact_mut(d).zip(xs) {
+            embedder.embed(x, row);
+        }
+        for j in 0..d {
+            let column = &mut matrix.col_as_slice_mut(j)[block * n_rows..][..xs.len()];
+            for (i, value) in column.iter_mut().enumerate() {
+                *value = rows[i * d + j];
+            }
+        }
+    }
+    matrix
+}
+
+/// Divides a matrix by its largest row norm and returns that norm.
+///
+/// The scaling of a batch in the papers' training code. A matrix without rows or of zeros is left
+/// as it is and gives 0.
+pub fn scale_by_largest_row_norm(matrix: &mut Mat<f64>) -> f64 {
+    let mut squares = vec![0.0; matrix.nrows()];
+    for j in 0..matrix.ncols() {
+        for (sum, value) in squares.iter_mut().zip(matrix.col_as_slice(j)) {
+            *sum += value * value;
+        }
+    }
+    let largest = squares.into_iter().fold(0.0, f64::max).sqrt();
+    if largest > 0.0 {
+        for j in 0..matrix.ncols() {
+            for value in matrix.col_as_slice_mut(j) {
+                *value /= largest;
+            }
+        }
+    }
+    largest
+}
+
+/// The `n` sample points `i/n` of a line, the end excluded.
+pub fn line(n: usize) -> Vec<f64> {
+    (0..n).map(|i| i as f64 / n as f64).collect()
+}

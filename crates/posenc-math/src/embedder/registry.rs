@@ -1,0 +1,442 @@
+//! The table from the name of a kind to its parameters and its constructor.
+
+use std::collections::BTreeMap;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::{Embedder, EmbedderError, EmbedderSpec, ParameterValue, unit_row::UnitRow};
+
+/// The values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// `0 < value <= most`.
+    Positive {
+        /// Largest value.
+        most: f64,
+    },
+    /// `least <= value <= most`.
+    Between {
+        /// Smallest value.
+        least: f64,
+        /// Largest value.
+        most: f64,
+    },
+    /// A multiple of `step` from `step` to `most`.
+    Multiple {
+        /// 1 for any whole number, 2 for even ones.
+        step: u32,
+        /// Largest value.
+        most: u32,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Any text of 1 to `longest` characters.
+    Text {
+        /// Largest number of characters.
+        longest: usize,
+    },
+}
+
+impl Rule {
+    /// The allowed values in words.
+    pub fn allowed(&self) -> String {
+        match self {
+            Self::Positive { most } => format!("a number above 0 and at most {most}"),
+            Self::Between { least, most } => format!("a number from {least} to {most}"),
+            Self::Multiple { step, most } if step == most => format!("{step}"),
+            Self::Multiple { step: 1, most } => format!("a whole number from 1 to {most}"),
+            Self::Multiple { step, most } => format!("a multiple of {step} from {step} to {most}"),
+            Self::OneOf(words) => words.join(" or "),
+            Self::Text { longest } => format!("a text of 1 to {longest} characters"),
+        }
+    }
+
+    /// Whether the value obeys the rule; NaN and infinities obey none.
+    pub fn accepts(&self, value: &ParameterValue) -> bool {
+        match (self, value) {
+            (Self::Positive { most }, ParameterValue::Number(v)) => *v > 0.0 && v <= most,
+            (Self::Between { least, most }, ParameterValue::Number(v)) => v >= least && v <= most,
+            (Self::Multiple { step, most }, ParameterValue::Number(v)) => {
+                *v >= f64::from(*step) && *v <= f64::from(*most) && v % f64::from(*step) == 0.0
+            }
+            (Self::OneOf(words), ParameterValue::Text(text)) => words.contains(&text.as_str()),
+            (Self::Text { longest }, ParameterValue::Text(text)) => {
+                !text.trim().is_empty() && text.chars().count() <= *longest
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A default as a constant of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DefaultValue {
+    /// A number.
+    Number(f64),
+    /// A word.
+    Text(&'static str),
+}
+
+impl DefaultValue {
+    /// The default as if it had been written.
+    pub fn to_value(self) -> ParameterValue {
+        match self {
+            Self::Number(value) => ParameterValue::Number(value),
+            Self::Text(text) => text.into(),
+        }
+    }
+}
+
+/// Whether a parameter must be written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Presence {
+    /// It must.
+    Required,
+    /// It stands for this value when it is not.
+    Default(DefaultValue),
+    /// It may be left out; the kind says what that means.
+    Optional,
+}
+
+/// One parameter of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The key.
+    pub name: &'static str,
+    /// Whether it must be written.
+    pub presence: Presence,
+    /// The values it takes.
+    pub rule: Rule,
+    /// What it stands for, with its unit.
+    pub meaning: &'static str,
+}
+
+impl Parameter {
+    pub(super) const fn required(name: &'static str, rule: Rule, meaning: &'static str) -> Self {
+        Self { name, presence: Presence::Required, rule, meaning }
+    }
+
+    pub(super) const fn optional(name: &'static str, rule: Rule, meaning: &'static str) -> Self {
+        Self { name, presence: Presence::Optional, rule, meaning }
+    }
+
+    pub(super) const fn with_default(
+        name: &'static str,
+        default: DefaultValue,
+        rule: Rule,
+        meaning: &'static str,
+    ) -> Self {
+        Self { name, presence: Presence::Default(default), rule, meaning }
+    }
+
+    /// The value that stands in when the parameter is not written.
+    pub fn default(&self) -> Option<ParameterValue> {
+        match self.presence {
+            Presence::Default(value) => Some(value.to_value()),
+            Presence::Required | Presence::Optional => None,
+        }
+    }
+}
+
+/// Largest embedding dimension.
+const LARGEST_DIMENSION: u32 = 10_000_000;
+
+/// `dimension`: the number d of features.
+pub(super) const DIMENSION: Parameter = Parameter::required(
+    "dimension",
+    Rule::Multiple { step: 1, most: LARGEST_DIMENSION },
+    "number d of features",
+);
+
+/// `dimension` of a kind whose features are pairs of a sine and a cosine.
+pub(super) const EVEN_DIMENSION: Parameter = Parameter::required(
+    "dimension",
+    Rule::Multiple { step: 2, most: LARGEST_DIMENSION },
+    "number d of features, d/2 sines and then d/2 cosines",
+);
+
+/// `boundary`: what lies beyond the ends of [0, 1].
+pub(super) const BOUNDARY: Parameter = Parameter::with_default(
+    "boundary",
+    DefaultValue::Text("open"),
+    Rule::OneOf(&["open", "periodic"]),
+    "'periodic' wraps t - x into [-1/2, 1/2), as a circulant matrix does",
+);
+
+/// `scaling`: what is done to a row of features.
+pub(super) const SCALING: Parameter = Parameter::with_default(
+    "scaling",
+    DefaultValue::Text("none"),
+    Rule::OneOf(&["none", "unit-row"]),
+    "'unit-row' divides every row by its Euclidean norm",
+);
+
+/// The checked values of a specification, defaults filled in.
+pub struct Values<'a> {
+    kind: &'static Kind,
+    spec: &'a EmbedderSpec,
+}
+
+impl<'a> Values<'a> {
+    /// The value as written, or the default.
+    pub(super) fn value(&self, name: &str) -> Option<ParameterValue> {
+        self.spec.parameters.get(name).cloned().or_else(|| self.kind.parameter(name)?.default())
+    }
+
+    /// A number that was written or has a default.
+    pub(super) fn optional_number(&self, name: &str) -> Option<f64> {
+        match self.value(name) {
+            Some(ParameterValue::Number(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    ///
+    /// When it is absent, which the check of required parameters excludes.
+    pub(super) fn number(&self, name: &str) -> Result<f64, EmbedderError> {
+        self.optional_number(name).ok_or_else(|| self.missing(name))
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    ///
+    /// As [`number`](Self::number).
+    pub(super) fn text(&self, name: &str) -> Result<String, EmbedderError> {
+        match self.value(name) {
+            Some(ParameterValue::Text(text)) => Ok(text),
+            _ => Err(self.missing(name)),
+        }
+    }
+
+    /// The number of features.
+    ///
+    /// # Errors
+    ///
+    /// As [`number`](Self::number).
+    pub(super) fn dimension(&self) -> Result<usize, EmbedderError> {
+        Ok(self.number("dimension")? as usize)
+    }
+
+    /// The numbers that are no parameters of the kind, by name.
+    pub(super) fn extra_numbers(&self) -> BTreeMap<&'a str, f64> {
+        self.spec
+            .parameters
+            .iter()
+            .filter(|(name, _)| self.kind.parameter(name).is_none())
+            .filter_map(|(name, value)| match value {
+                ParameterValue::Number(number) => Some((name.as_str(), *number)),
+                ParameterValue::Text(_) => None,
+            })
+            .collect()
+    }
+
+    fn missing(&self, name: &str) -> EmbedderError {
+        let parameter = self.kind.parameter(name);
+        EmbedderError::MissingParameter {
+            kind: self.kind.name,
+            parameter: name.to_owned(),
+            meaning: parameter.map_or_else(String::new, |p| p.meaning.to_owned()),
+            allowed: parameter.map_or_else(|| "a value".to_owned(), |p| p.rule.allowed()),
+        }
+    }
+}
+
+/// Result of a constructor.
+pub(super) type Built = Result<Box<dyn Embedder>, EmbedderError>;
+
+/// One kind of embedder.
+pub struct Kind {
+    /// The name in a specification.
+    pub name: &'static str,
+    /// The name in prose.
+    pub label: &'static str,
+    /// The name in tables and legends, as the papers abbreviate it.
+    pub symbol: &'static str,
+    /// Where it is defined: paper and equation or figure.
+    pub source: &'static str,
+    /// The formula of a feature, in LaTeX without delimiters.
+    pub latex: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Whether further numeric parameters may be written, under names of the writer's choice.
+    pub takes_extra_numbers: bool,
+    /// Checks that involve more than one parameter.
+    pub(super) check: fn(&Values) -> Result<(), EmbedderError>,
+    /// Builds from checked values.
+    pub(super) build: fn(&Values, &mut ChaCha8Rng) -> Built,
+}
+
+impl Kind {
+    /// The parameter of that name.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// The formula in Markdown, followed by the values the specification gives.
+    ///
+    /// A specification that does not pass [`validate`] gives whatever can be printed of it.
+    pub fn formula(&self, spec: &EmbedderSpec) -> String {
+        let text = |name: &str| match spec.parameters.get(name) {
+            Some(ParameterValue::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let latex = match (text("latex"), text("psi")) {
+            (Some(latex), _) => format!("${latex}$"),
+            (None, Some(psi)) => format!("$\\psi_j(x) = $ `{psi}`, $u = t_j - x$"),
+            (None, None) => format!("${}$", self.latex),
+        };
+        let values: Vec<String> = spec
+            .parameters
+            .iter()
+            .filter(|(name, _)| !["label", "latex", "psi"].contains(&name.as_str()))
+            .map(|(name, value)| match value {
+                ParameterValue::Number(number) => format!("{name} = {number}"),
+                ParameterValue::Text(text) => format!("{name} = {text}"),
+            })
+            .collect();
+        if values.is_empty() { latex } else { format!("{latex}; {}", values.join(", ")) }
+    }
+}
+
+/// No check beyond those of the single parameters.
+pub(super) fn unchecked(_: &Values) -> Result<(), EmbedderError> {
+    Ok(())
+}
+
+/// All kinds, in the order in which reports list them.
+pub fn registry() -> &'static [Kind] {
+    &[
+        super::impulse::KIND,
+        super::rectangle::KIND,
+        super::triangle::KIND,
+        super::sine::KIND,
+        super::square::KIND,
+        super::gaussian::KIND,
+        super::random::KIND,
+        super::linf::KIND,
+        super::logf::KIND,
+        super::rff::KIND,
+        super::basic::KIND,
+        super::identity::KIND,
+        super::formula::KIND,
+    ]
+}
+
+/// The kind of that name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    registry().iter().find(|kind| kind.name == name)
+}
+
+/// "did you mean 'x'? " for the nearest name, if any is near.
+fn suggestion<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> String {
+    // The distance is quadratic in the length: a pasted novel is no misspelt name.
+    if written.chars().count() > 60 {
+        return String::new();
+    }
+    let lowercase = written.to_lowercase();
+    let mut near: Vec<(f64, &str)> = names
+        .map(|name| (strsim::jaro_winkler(&lowercase, name), name))
+        .filter(|(similarity, _)| *similarity >= 0.75)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let quoted: Vec<String> = near.iter().take(2).map(|(_, name)| format!("'{name}'")).collect();
+    if quoted.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? ", quoted.join(" or "))
+    }
+}
+
+/// Checks names, types, ranges and combinations of parameters, and compiles a formula.
+///
+/// # Errors
+///
+/// The first fault found; [`EmbedderError::parameter`] names the key. Never panics.
+pub fn validate(spec: &EmbedderSpec) -> Result<(), EmbedderError> {
+    checked(spec).map(|_| ())
+}
+
+fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
+    let Some(kind) = find(&spec.kind) else {
+        let names = || registry().iter().map(|kind| kind.name);
+        return Err(EmbedderError::UnknownKind {
+            kind: spec.kind.clone(),
+            suggestion: suggestion(&spec.kind, names()),
+            known: names().collect::<Vec<_>>().join(", "),
+        });
+    };
+    for (name, value) in &spec.parameters {
+        match kind.parameter(name) {
+            Some(parameter) if parameter.rule.accepts(value) => {}
+            Some(parameter) => {
+                return Err(EmbedderError::InvalidValue {
+                    kind: kind.name,
+                    parameter: name.clone(),
+                    value: value.display(),
+                    allowed: parameter.rule.allowed(),
+                });
+            }
+            None if kind.takes_extra_numbers => check_extra_number(kind, name, value)?,
+            None => {
+                return Err(EmbedderError::UnknownParameter {
+                    kind: kind.name,
+                    parameter: name.clone(),
+                    suggestion: suggestion(name, kind.parameters.iter().map(|p| p.name)),
+                    allowed: allowed_parameters(kind),
+                });
+            }
+        }
+    }
+    let values = Values { kind, spec };
+    let is_absent = |parameter: &&Parameter| {
+        parameter.presence == Presence::Required && !spec.parameters.contains_key(parameter.name)
+    };
+    if let Some(parameter) = kind.parameters.iter().find(is_absent) {
+        return Err(values.missing(parameter.name));
+    }
+    (kind.check)(&values)?;
+    Ok(values)
+}
+
+fn check_extra_number(
+    kind: &'static Kind,
+    name: &str,
+    value: &ParameterValue,
+) -> Result<(), EmbedderError> {
+    match value {
+        ParameterValue::Number(number) if number.is_finite() => Ok(()),
+        _ => Err(EmbedderError::InvalidValue {
+            kind: kind.name,
+            parameter: name.to_owned(),
+            value: value.display(),
+            allowed: format!("a finite number, or one of {}", allowed_parameters(kind)),
+        }),
+    }
+}
+
+fn allowed_parameters(kind: &Kind) -> String {
+    kind.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Builds the embedder of a specification; random kinds draw their numbers from `rng`.
+///
+/// The draws are the first of the generator and their number depends on `dimension` alone, so that
+/// two specifications that differ in a scale share their draws. Kinds that are not random draw none.
+///
+/// # Errors
+///
+/// Those of [`validate`].
+pub fn build(spec: &EmbedderSpec, rng: &mut ChaCha8Rng) -> Built {
+    let values = checked(spec)?;
+    let embedder = (values.kind.build)(&values, rng)?;
+    match values.value("scaling") {
+        Some(ParameterValue::Text(scaling)) if scaling == "unit-row" => {
+            Ok(Box::new(UnitRow::new(embedder)))
+        }
+        _ => Ok(embedder),
+    }
+}

@@ -1,0 +1,39 @@
+//! Random Fourier features (`rethinking` Prop. 3, `trading` Eq. 52 as its code has it).
+//!
+//! `d/2` frequencies `b_j ~ σ N(0, 1)`, drawn in order from the generator; sines and then cosines.
+//! For d → ∞ `D(Δ) = exp(-2π²σ²Δ²)` and the stable rank is `min(N, √(2π) σ)`; at finite d it is well
+//! below.
+
+use super::{
+    fourier::{Fourier, Law},
+    registry::{EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+};
+use crate::{random::gaussian_vector, theory};
+
+pub(super) const KIND: Kind = Kind {
+    name: "rff",
+    label: "Random Fourier features",
+    symbol: "RFF",
+    source: "rethinking Prop. 3, trading Eq. 52",
+    latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j \sim \sigma\,\mathcal{N}(0, 1)",
+    parameters: &[
+        EVEN_DIMENSION,
+        Parameter::required(
+            "sigma",
+            Rule::Positive { most: 1e9 },
+            "standard deviation σ of the frequencies, in periods per unit of x",
+        ),
+        SCALING,
+    ],
+    takes_extra_numbers: false,
+    check: unchecked,
+    build: |values, rng| {
+        let sigma = values.number("sigma")?;
+        let mut frequencies = gaussian_vector(rng, values.dimension()? / 2);
+        for frequency in &mut frequencies {
+            *frequency *= sigma;
+        }
+        let bound = theory::rff_stable_rank(sigma).max(1.0);
+        Ok(Box::new(Fourier::new(frequencies, Law::GaussianFrequencies { sigma }, Some(bound))))
+    },
+};

@@ -1,0 +1,118 @@
+//! What a person writes down to name an embedder: a kind and its parameters.
+
+use std::collections::BTreeMap;
+
+use super::registry::{self, Presence};
+
+/// The value of one parameter as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterValue {
+    /// A number.
+    Number(f64),
+    /// A word or a formula.
+    Text(String),
+}
+
+impl ParameterValue {
+    /// The value as messages and [`EmbedderSpec::canonical`] print it: the shortest decimal that
+    /// reads back to the same number, or the text in quotes.
+    pub fn display(&self) -> String {
+        match self {
+            Self::Number(value) => format!("{value:?}"),
+            Self::Text(text) => format!("{text:?}"),
+        }
+    }
+}
+
+impl From<f64> for ParameterValue {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for ParameterValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for ParameterValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// An embedder by name and parameters; nothing is checked before [`validate`](super::validate).
+///
+/// ```
+/// use posenc_math::embedder::{EmbedderSpec, validate};
+/// let spec = EmbedderSpec::new("gaussian").number("sigma", 0.01).number("dimension", 512.0);
+/// assert!(validate(&spec).is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbedderSpec {
+    /// Name of a kind in the [`registry`](super::registry()).
+    pub kind: String,
+    /// Parameters by name.
+    pub parameters: BTreeMap<String, ParameterValue>,
+}
+
+/// Parameters that change how an embedder is presented, not what it computes.
+const PRESENTATION: [&str; 2] = ["label", "latex"];
+
+impl EmbedderSpec {
+    /// A specification without parameters.
+    pub fn new(kind: impl Into<String>) -> Self {
+        Self { kind: kind.into(), parameters: BTreeMap::new() }
+    }
+
+    /// Sets a numeric parameter.
+    #[must_use]
+    pub fn number(self, name: impl Into<String>, value: f64) -> Self {
+        self.with(name, value)
+    }
+
+    /// Sets a text parameter.
+    #[must_use]
+    pub fn text(self, name: impl Into<String>, value: &str) -> Self {
+        self.with(name, value)
+    }
+
+    /// Sets a parameter.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
+        self.parameters.insert(name.into(), value.into());
+        self
+    }
+
+    /// One line of text that is equal for specifications that compute the same thing.
+    ///
+    /// Parameters stand in alphabetical order, defaults of a registered kind are filled in, and
+    /// what is presentation only (`label`, `latex`) is left out.
+    pub fn canonical(&self) -> String {
+        let mut values: BTreeMap<&str, String> = BTreeMap::new();
+        if let Some(kind) = registry::find(&self.kind) {
+            for parameter in kind.parameters {
+                if let Presence::Default(value) = parameter.presence {
+                    values.insert(parameter.name, value.to_value().display());
+                }
+            }
+        }
+        for (name, value) in &self.parameters {
+            if !PRESENTATION.contains(&name.as_str()) {
+                values.insert(name, value.display());
+            }
+        }
+        let listed: Vec<String> =
+            values.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{}({})", self.kind, listed.join(", "))
+    }
+
+    /// The name a report prints: the `label` parameter, or else the label of the kind.
+    pub fn label(&self) -> String {
+        if let Some(ParameterValue::Text(label)) = self.parameters.get("label") {
+            return label.clone();
+        }
+        registry::find(&self.kind).map_or_else(|| self.kind.clone(), |kind| kind.label.to_owned())
+    }
+}

@@ -1,0 +1,81 @@
+//! Triangle embedder: falls linearly to 0 at a half width from a center (`trading` Prop. 5, Eq. 53).
+//!
+//! `ψ(u) = max(0, 1 - |u|/h)`. Eq. 53 and the code of `trading` give the half width `h`, Prop. 5 the
+//! full width `w = 2h`; either may be written, as `half_width` or as `width`. Stable rank
+//! `min(N, 4/(3w))`; `D` is the cubic B-spline of [`theory::triangle_law`], not the square that the
+//! proposition prints.
+
+use super::{
+    EmbedderError,
+    registry::{BOUNDARY, DIMENSION, Kind, Parameter, Rule, SCALING, Values},
+    shifted::{Profile, Shifted},
+};
+use crate::theory;
+
+pub(super) const KIND: Kind = Kind {
+    name: "triangle",
+    label: "Triangle",
+    symbol: "Tri",
+    source: "trading Prop. 5, Eq. 53",
+    latex: r"\psi_j(x) = \max(0,\ 1 - |t_j - x| / h)",
+    parameters: &[
+        DIMENSION,
+        Parameter::optional(
+            "half_width",
+            Rule::Positive { most: 0.5 },
+            "half width h, in units of x; or write width",
+        ),
+        Parameter::optional(
+            "width",
+            Rule::Positive { most: 1.0 },
+            "full width w = 2h, in units of x; or write half_width",
+        ),
+        BOUNDARY,
+        SCALING,
+    ],
+    takes_extra_numbers: false,
+    check: |values| half_width(values).map(|_| ()),
+    build: |values, _| Shifted::build(Triangle { half_width: half_width(values)? }, values),
+};
+
+fn half_width(values: &Values) -> Result<f64, EmbedderError> {
+    let reason = match (values.optional_number("half_width"), values.optional_number("width")) {
+        (Some(half_width), None) => return Ok(half_width),
+        (None, Some(width)) => return Ok(0.5 * width),
+        (Some(_), Some(_)) => {
+            "width and half_width are both given; keep one of them (width = 2 half_width)"
+        }
+        (None, None) => {
+            "neither half_width (above 0, at most 0.5) nor width (above 0, at most 1) is given; write one of them"
+        }
+    };
+    Err(EmbedderError::Conflict {
+        kind: KIND.name,
+        parameter: "half_width".to_owned(),
+        reason: reason.to_owned(),
+    })
+}
+
+struct Triangle {
+    half_width: f64,
+}
+
+impl Profile for Triangle {
+    fn evaluate(&self, u: &mut [f64]) {
+        for value in u {
+            *value = (1.0 - value.abs() / self.half_width).max(0.0);
+        }
+    }
+
+    fn support(&self) -> f64 {
+        self.half_width
+    }
+
+    fn law(&self, delta: f64) -> Option<f64> {
+        Some(theory::triangle_law(2.0 * self.half_width, delta))
+    }
+
+    fn bound(&self) -> Option<f64> {
+        Some(theory::triangle_stable_rank(2.0 * self.half_width))
+    }
+}

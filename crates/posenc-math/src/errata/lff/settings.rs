@@ -1,0 +1,240 @@
+//! Settings of the image model, the detector and the heatmaps that contradict each other.
+
+use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::lff::parameters::{
+    DetrConvention, ParameterCount, detr_conventions, detr_with_modulator, reformer_base, table3,
+    table3_alternatives,
+};
+
+pub(super) static ERRATA: &[Erratum] = &[
+    Erratum {
+        id: "lff-feature-width",
+        paper: "lff",
+        place: "Sec. 4.1 against App. B",
+        severity: Severity::Ambiguous,
+        printed: "$|F| = 384$ in Section 4.1, $|F| = 768$ in Appendix B, for the same model.",
+        correct: "The printed size, 60.7 M, fits both. \"Roughly as many parameters as Embed-2D\" fits 768 better; \
+                  the variants without modulator force 768.",
+        consequence: "768 is used, 384 is an option.",
+        check: feature_width,
+    },
+    Erratum {
+        id: "lff-embed-1d",
+        paper: "lff",
+        place: "App. B, Table 3",
+        severity: Severity::Ambiguous,
+        printed: "Embed-1D has a vector for each position in a flattened image.",
+        correct: "For each sub-pixel: 12,288 vectors of full width. One per pixel would not give 73.2 M.",
+        consequence: "Embed-1D and Sine-1D index sub-pixels and do without the color table.",
+        check: embed_1d,
+    },
+    Erratum {
+        id: "lff-reformer-throughput",
+        paper: "lff",
+        place: "Sec. 4.1, App. B",
+        severity: Severity::Contradicted,
+        printed: "8 images on each of 32 TPU v2 cores, 100k steps in about 24 hours.",
+        correct: "The dense layers alone would need 1.8 times the peak of 32 cores (0.72 PFLOP/s). With one image per \
+                  core, as in the public configuration, it would be 23 %.",
+        consequence: "Batches of 32 and 256 are both options.",
+        check: reformer_throughput,
+    },
+    Erratum {
+        id: "lff-detr-steps",
+        paper: "lff",
+        place: "Fig. 4, caption, against App. B",
+        severity: Severity::Contradicted,
+        printed: "The curves show the initial 100k steps; training took 90k steps.",
+        correct: "One of the two is wrong. In epochs at batch 64: 54 or 49.",
+        consequence: "90k steps are taken as the length.",
+        check: detr_steps,
+    },
+    Erratum {
+        id: "lff-detr-counting",
+        paper: "lff",
+        place: "Table 4",
+        severity: Severity::Ambiguous,
+        printed: "41.6 M parameters for every detector.",
+        correct: "Neither the trained weights (41.3 M) nor all weights (41.5 M): only weights with the scale and bias \
+                  of batch norm fit every row.",
+        consequence: "Parameters are counted that way.",
+        check: detr_counting,
+    },
+    Erratum {
+        id: "lff-detr-modulator",
+        paper: "lff",
+        place: "App. B, detector",
+        severity: Severity::Ambiguous,
+        printed: "\"The MLP\" is a dense layer $2\\times256$ and one of $256\\times256$.",
+        correct: "That is the baseline on raw coordinates. A modulator of 256 features and 256 hidden units would \
+                  bring the detector to 41.7 M; the printed 41.6 M leaves it fewer than 72,112 parameters.",
+        consequence: "The modulator is 256 → 32 → 256; 256 → 128 → 256 is the largest that fits.",
+        check: detr_modulator,
+    },
+    Erratum {
+        id: "lff-gamma-captions",
+        paper: "lff",
+        place: "App. B and C.2, captions of Figs. 8 and 9",
+        severity: Severity::Contradicted,
+        printed: "$\\gamma = 100$ in the text, 64.0 under Figure 8, 1.0 under Figure 9, for the same captioner.",
+        correct: "One model cannot start from all three.",
+        consequence: "100 is used; 64 and 1 are options of the heatmaps.",
+        check: gamma_captions,
+    },
+];
+
+const METHOD: &str = "Learnable-Fourier + MLP";
+
+fn find<'a>(rows: &'a [ParameterCount], method: &str) -> Result<&'a ParameterCount, String> {
+    rows.iter()
+        .find(|row| row.method == method)
+        .ok_or_else(|| format!("no row for method '{method}'"))
+}
+
+fn feature_width(_: &Inputs<'_>) -> Result<Finding, String> {
+    let rows = table3();
+    let wide = find(&rows, METHOD)?;
+    let alternatives = table3_alternatives();
+    let narrow = &alternatives[0].1;
+    // What an encoding adds, without the color table and the norms that all variants share.
+    let module = |row: &ParameterCount, name: &str| {
+        row.modules.iter().filter(|m| m.name == name).map(|m| m.count()).sum::<u64>() as f64
+    };
+    let encoder = |row: &ParameterCount| module(row, "modulator") + module(row, "frequencies");
+    let reference = module(find(&rows, "Embed-2D")?, "row and column tables");
+    let excess = |row: &ParameterCount| 100.0 * (encoder(row) / reference - 1.0);
+    let quantities = vec![
+        Quantity::new("size with $|F| = 768$")
+            .printed(wide.printed)
+            .measured(wide.total as f64 / 1e6)
+            .unit("M"),
+        Quantity::new("size with $|F| = 384$")
+            .printed(wide.printed)
+            .measured(narrow.total as f64 / 1e6)
+            .unit("M"),
+        Quantity::new("encoder relative to Embed-2D, $|F| = 768$").measured(excess(wide)).unit("%"),
+        Quantity::new("encoder relative to Embed-2D, $|F| = 384$")
+            .measured(excess(narrow))
+            .unit("%"),
+    ];
+    let holds =
+        wide.matches && narrow.matches && excess(wide).abs() < 5.0 && excess(narrow) < -20.0;
+    Ok(Finding { quantities, holds })
+}
+
+fn embed_1d(_: &Inputs<'_>) -> Result<Finding, String> {
+    let rows = table3();
+    let sub_pixels = find(&rows, "Embed-1D")?;
+    let alternatives = table3_alternatives();
+    let pixels = &alternatives[1].1;
+    let quantities = vec![
+        Quantity::new("size with one vector per pixel")
+            .printed(pixels.printed)
+            .measured(pixels.rounded)
+            .unit("M"),
+        Quantity::new("size with one vector per sub-pixel")
+            .measured(sub_pixels.rounded)
+            .corrected(sub_pixels.printed)
+            .unit("M"),
+    ];
+    let holds = sub_pixels.matches && !pixels.matches;
+    Ok(Finding { quantities, holds })
+}
+
+fn reformer_throughput(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let setup = |metric: &str| inputs.value("lff", "fig3", "setup", "all", metric);
+    let cores = setup("cores")?;
+    let images = setup("images_per_core")? * cores;
+    let weights: u64 = reformer_base()
+        .iter()
+        .filter(|m| !m.name.contains("table") && !m.name.contains("output norm"))
+        .map(|m| m.count())
+        .sum();
+    // Six floating-point operations per weight and token: two forward, four backward.
+    let work =
+        |images: f64| Ok::<_, String>(6.0 * weights as f64 * images * setup("sequence_length")?);
+    let seconds = 3600.0 * setup("training_time")? / setup("training_steps")?;
+    let peak = 22.5e12 * cores;
+    let utilization = |images: f64| Ok::<_, String>(work(images)? / (seconds * peak));
+    let quantities = vec![
+        Quantity::new("time of a step").measured(seconds).unit("s"),
+        Quantity::new("work of a step, dense layers only, 8 images per core")
+            .measured(work(images)? / 1e15)
+            .unit("PFLOP"),
+        Quantity::new("share of the peak, 8 images per core").measured(utilization(images)?),
+        Quantity::new("share of the peak, 1 image per core").measured(utilization(cores)?),
+    ];
+    let holds = utilization(images)? > 1.5 && utilization(cores)? < 0.5;
+    Ok(Finding { quantities, holds })
+}
+
+fn detr_steps(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let steps = |group: &str| inputs.value("lff", "fig4", group, "DETR", "training_steps");
+    let (caption, appendix) = (steps("caption")?, steps("appendix-b")?);
+    let images = 118_287.0;
+    let per_epoch = images / inputs.value("lff", "fig4", "setup", "DETR", "batch")?;
+    let quantities = vec![
+        Quantity::new("steps: caption, and Appendix B").printed(caption).measured(appendix),
+        Quantity::new("epochs: caption, and Appendix B")
+            .printed(caption / per_epoch)
+            .measured(appendix / per_epoch),
+    ];
+    let holds = quantities.iter().all(|q| q.refutes_printed(0.05));
+    Ok(Finding { quantities, holds })
+}
+
+fn detr_counting(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let printed = inputs.value("lff", "table4", "detr", "Normalized Sine-2D", "params")?;
+    let plain_network = 2.0 * 256.0 + 256.0 + 256.0 * 256.0 + 256.0;
+    let mut fitting = Vec::new();
+    let mut quantities = Vec::new();
+    for (convention, size) in detr_conventions() {
+        // Sine-2D adds nothing, the plain network on coordinates adds most.
+        let rounds = |count: f64| (count / 1e5).round() / 10.0 == printed;
+        if rounds(size as f64) && rounds(size as f64 + plain_network) {
+            fitting.push(convention);
+        }
+        let name = match convention {
+            DetrConvention::Trained => "trained weights",
+            DetrConvention::Weights => "all weights",
+            DetrConvention::WithScaleAndBias => "weights, scale and bias of batch norm",
+            DetrConvention::WithStatistics => "with the running statistics",
+        };
+        for (row, extra) in [("Sine-2D", 0.0), ("MLP", plain_network)] {
+            quantities.push(
+                Quantity::new(format!("{name}, {row}"))
+                    .printed(printed)
+                    .measured((size as f64 + extra) / 1e6)
+                    .unit("M"),
+            );
+        }
+    }
+    let holds = fitting == [DetrConvention::WithScaleAndBias];
+    Ok(Finding { quantities, holds })
+}
+
+fn detr_modulator(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let printed = inputs.value("lff", "table4", "detr", METHOD, "params")?;
+    let mut quantities = Vec::new();
+    for hidden in [256, 128, 32] {
+        let size = detr_with_modulator(256, hidden).total as f64 / 1e6;
+        let name = format!("size with the modulator 256 → {hidden} → 256");
+        quantities.push(Quantity::new(name).printed(printed).measured(size).unit("M"));
+    }
+    let fits = [256, 128, 32].map(|hidden| detr_with_modulator(256, hidden).matches);
+    let holds = fits == [false, true, true];
+    Ok(Finding { quantities, holds })
+}
+
+fn gamma_captions(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let text = inputs.value("lff", "table1", "setup", "Fourier-based", "gamma")?;
+    let fig8 = inputs.value("lff", "fig8", "setup", "Learnable-Fourier+MLP-2/2", "gamma")?;
+    let fig9 = inputs.value("lff", "fig9", "setup", "Learnable-Fourier+MLP-2/2 + KL", "gamma")?;
+    let row = |name: &str, value: f64| Quantity::new(name).printed(value).measured(text);
+    let quantities = vec![
+        row("$\\gamma$ under Figure 8, and in Appendix B", fig8),
+        row("$\\gamma$ under Figure 9, and in Appendix B", fig9),
+    ];
+    let holds = quantities.iter().all(|q| q.refutes_printed(0.1)) && fig8 != fig9;
+    Ok(Finding { quantities, holds })
+}

@@ -1,0 +1,179 @@
+//! Small tools of the checks: quadrature, stable rank, least squares, normal draws.
+
+use crate::random::gaussian_vector;
+use crate::spectrum;
+use faer::{Mat, MatRef};
+use rand_chacha::ChaCha8Rng;
+use rustfft::FftPlanner;
+use rustfft::num_complex::Complex;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// $|a - b| \le r\,|b|$; with `b` zero, $|a| \le r$.
+pub fn close(a: f64, b: f64, relative: f64) -> bool {
+    let scale = if b == 0.0 { 1.0 } else { b.abs() };
+    (a - b).abs() <= relative * scale
+}
+
+/// Simpson's rule with `panels` pairs of intervals.
+pub fn simpson(from: f64, to: f64, panels: usize, f: impl Fn(f64) -> f64) -> f64 {
+    let step = (to - from) / (2 * panels) as f64;
+    let inner: f64 = (1..2 * panels)
+        .map(|i| f(from + i as f64 * step) * if i % 2 == 1 { 4.0 } else { 2.0 })
+        .sum();
+    step / 3.0 * (f(from) + inner + f(to))
+}
+
+/// The middle-point rule with `cells` cells; unlike Simpson's it does not mind jumps.
+pub fn midpoint(from: f64, to: f64, cells: usize, f: impl Fn(f64) -> f64) -> f64 {
+    let step = (to - from) / cells as f64;
+    step * (0..cells).map(|i| f(from + (i as f64 + 0.5) * step)).sum::<f64>()
+}
+
+/// $\exp(-u^2/2\sigma^2)$, the Gaussian embedder at displacement `u`.
+pub fn gaussian(u: f64, sigma: f64) -> f64 {
+    (-u * u / (2.0 * sigma * sigma)).exp()
+}
+
+/// $\max(1-|u|, 0)$.
+pub fn tri(u: f64) -> f64 {
+    (1.0 - u.abs()).max(0.0)
+}
+
+/// `u` brought to $[-\tfrac12, \tfrac12)$ by whole turns.
+pub fn wrap(u: f64) -> f64 {
+    u - (u + 0.5).floor()
+}
+
+/// A matrix of independent standard normal entries, filled row by row.
+pub fn normal_matrix(rows: usize, columns: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
+    let draws = gaussian_vector(rng, rows * columns);
+    Mat::from_fn(rows, columns, |i, j| draws[i * columns + j])
+}
+
+/// Number of singular values above `relative` times the largest.
+pub fn rank(matrix: MatRef<'_, f64>, relative: f64) -> Result<usize, String> {
+    Ok(spectrum::numerical_rank(&singular_values(matrix)?, relative))
+}
+
+/// Singular values, largest first.
+pub fn singular_values(matrix: MatRef<'_, f64>) -> Result<Vec<f64>, String> {
+    spectrum::singular_values(matrix).map_err(|error| error.to_string())
+}
+
+/// Stable rank $\|A\|_F^2/\|A\|_2^2$ of the matrix with the given embeddings as rows.
+pub fn stable_rank(embedding: &Mat<f64>) -> Result<f64, String> {
+    spectrum::stable_rank(embedding.as_ref()).map_err(|error| error.to_string())
+}
+
+/// Stable rank of a circulant matrix from its first column.
+pub fn circulant_stable_rank(column: &[f64]) -> Result<f64, String> {
+    spectrum::circulant_stable_rank(column).map_err(|error| error.to_string())
+}
+
+/// Stable rank of $n$ equispaced points on $[0, 1)$ under a stationary kernel.
+pub fn kernel_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> Result<f64, String> {
+    let row: Vec<f64> = (0..n).map(|lag| kernel(lag as f64 / n as f64)).collect();
+    spectrum::toeplitz_stable_rank(&row).map_err(|error| error.to_string())
+}
+
+/// Discrete Fourier transform, unnormalized.
+pub fn dft(signal: &[f64]) -> Vec<Complex<f64>> {
+    let mut buffer: Vec<Complex<f64>> = signal.iter().map(|v| Complex::new(*v, 0.0)).collect();
+    FftPlanner::new().plan_fft_forward(buffer.len()).process(&mut buffer);
+    buffer
+}
+
+/// $\|y - X\hat w\|/\|y\|$ for the least-squares $\hat w$ of one target column.
+pub fn relative_residual(design: &Mat<f64>, target: &Mat<f64>) -> Result<f64, String> {
+    let svd = design.thin_svd().map_err(|error| format!("singular values: {error:?}"))?;
+    let values = svd.S().column_vector();
+    let kept = (0..values.nrows()).filter(|i| values[*i] > 1e-10 * values[0]).count();
+    let basis = svd.U().subcols(0, kept);
+    let residual = target - basis * (basis.transpose() * target);
+    Ok(residual.norm_l2() / target.norm_l2())
+}
+
+/// The columns of a matrix, one below the other.
+pub fn vec(matrix: MatRef<'_, f64>) -> Mat<f64> {
+    let rows = matrix.nrows();
+    Mat::from_fn(rows * matrix.ncols(), 1, |i, _| matrix[(i % rows, i / rows)])
+}
+
+/// $\|A - B\|_F/\|B\|_F$.
+pub fn relative_error(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
+    (a - b).norm_l2() / b.norm_l2()
+}
+
+/// `count` frequencies at the centers of equally likely classes of $N(0, \sigma^2)$: an embedding
+/// whose dimension is as good as infinite.
+pub fn stratified_normal(count: usize, sigma: f64) -> Vec<f64> {
+    let standard = Normal::standard();
+    (0..count).map(|k| sigma * standard.inverse_cdf((k as f64 + 0.5) / count as f64)).collect()
+}
+
+/// Mean of $\cos 2\pi b\delta$ over the frequencies `b`.
+pub fn mean_cosine(frequencies: &[f64], delta: f64) -> f64 {
+    let turn = std::f64::consts::TAU * delta;
+    frequencies.iter().map(|b| (turn * b).cos()).sum::<f64>() / frequencies.len() as f64
+}
+
+/// Mean and standard deviation (divided by n - 1).
+pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (mean, (squares / (count - 1.0)).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tolerance::{Tolerance, assert_close};
+    use rand_chacha::rand_core::SeedableRng;
+
+    /// Would catch a wrong weight of either rule.
+    #[test]
+    fn quadrature_of_a_polynomial() {
+        let f = |x: f64| x * x * x - 2.0 * x;
+        assert_close(simpson(0.0, 2.0, 4, f), 0.0, Tolerance::absolute(1e-14));
+        assert_close(midpoint(0.0, 2.0, 2000, f), 0.0, Tolerance::absolute(1e-5));
+        assert_close(simpson(0.0, 3.0, 1, |x| x * x), 9.0, Tolerance::relative(1e-14));
+    }
+
+    /// Would catch a kernel sampled at the wrong lags.
+    #[test]
+    fn stable_ranks_agree() {
+        let frequencies = [0.4, 1.7, 3.1];
+        let embedding = Mat::from_fn(12, 6, |i, j| {
+            let turn = std::f64::consts::TAU * frequencies[j / 2] * i as f64 / 12.0;
+            if j % 2 == 0 { turn.cos() } else { turn.sin() }
+        });
+        let of_kernel = kernel_stable_rank(12, |delta| mean_cosine(&frequencies, delta)).unwrap();
+        assert_close(stable_rank(&embedding).unwrap(), of_kernel, Tolerance::relative(1e-8));
+    }
+
+    /// Would catch a projection on the wrong space, or one that ignores rank deficiency.
+    #[test]
+    fn residual_of_a_rank_deficient_design() {
+        let design = Mat::from_fn(4, 3, |i, j| [1.0, 1.0, i as f64][j]);
+        let inside = Mat::from_fn(4, 1, |i, _| 3.0 - i as f64);
+        assert!(relative_residual(&design, &inside).unwrap() < 1e-14);
+        let outside = Mat::from_fn(4, 1, |i, _| [1.0, -1.0, -1.0, 1.0][i]);
+        assert_close(
+            relative_residual(&design, &outside).unwrap(),
+            1.0,
+            Tolerance::relative(1e-12),
+        );
+    }
+
+    /// Would catch a scale or a tail lost in the classes.
+    #[test]
+    fn stratified_frequencies_have_the_kernel() {
+        let frequencies = stratified_normal(4000, 3.0);
+        let exact = (-2.0 * (std::f64::consts::PI * 3.0 * 0.07).powi(2)).exp();
+        assert_close(mean_cosine(&frequencies, 0.07), exact, Tolerance::absolute(1e-4));
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let draws = normal_matrix(400, 50, &mut rng);
+        assert_close(draws.norm_l2().powi(2) / 20_000.0, 1.0, Tolerance::absolute(0.05));
+    }
+}

@@ -1,0 +1,168 @@
+//! Section 5: what the text says about the figures, held against the figures.
+
+use crate::errata::numeric::*;
+use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use std::f64::consts::LN_10;
+
+pub(super) static ERRATA: &[Erratum] = &[
+    Erratum {
+        id: "rethinking-sigma-roles",
+        paper: "rethinking",
+        place: "Sec. 5.2, Gaussian embedder",
+        severity: Severity::Contradicted,
+        printed: "Test PSNR falls for very small $\\sigma$ because the output is too smooth, and for very large \
+                  $\\sigma$ because distances are no longer preserved.",
+        correct: "The reverse, as Sections 4.1 and 5.4 say: a small $\\sigma$ gives a narrow $D$ and a high \
+                  stable rank, memorizes and does not interpolate; a large one smooths, and train and test PSNR \
+                  fall together.",
+        consequence: "The claims of Figure 7 are stated with the roles the other way round.",
+        check: sigma_roles,
+    },
+    Erratum {
+        id: "rethinking-interval",
+        paper: "rethinking",
+        place: "Sec. 5.2: $l \\approx 1/2N$, $k = 1.6$",
+        severity: Severity::Ambiguous,
+        printed: "Distance must be preserved between the two nearest samples, so $l \\approx 1/2N$ and \
+                  $\\sigma = 1/4N\\sqrt{k\\ln 10}$.",
+        correct: "The nearest samples are $1/N$ apart; $1/2N$ is the way from a test point in the middle of a gap \
+                  to its neighbors. At the marker neighboring samples are all but orthogonal, \
+                  $D(1/N)/D(0) = 10^{-4k}$.",
+        consequence: "The markers of Figure 7 are drawn as printed and read as a statement on test points.",
+        check: interval,
+    },
+    Erratum {
+        id: "rethinking-fig8-order",
+        paper: "rethinking",
+        place: "Sec. 5.3, Fig. 8",
+        severity: Severity::Contradicted,
+        printed: "Memorization improves with the stable rank of the embedding.",
+        correct: "Not between the two encodings that matter: random Fourier features have the lower stable rank \
+                  and the higher train PSNR.",
+        consequence: "The ordering is judged for none < basic < {RFF, Gaussian} only.",
+        check: fig8_order,
+    },
+    Erratum {
+        id: "rethinking-fig10-best",
+        paper: "rethinking",
+        place: "Sec. 5.5, Fig. 10, caption",
+        severity: Severity::Contradicted,
+        printed: "A mid-range $\\sigma$ reconstructs the image best.",
+        correct: "By the authors' own numbers test PSNR rises with $\\sigma$ over all three values; the largest, \
+                  called over-smooth, is best.",
+        consequence: "The claim is judged on test PSNR and expected to fail.",
+        check: fig10_best,
+    },
+    Erratum {
+        id: "rethinking-fig11-k",
+        paper: "rethinking",
+        place: "Sec. 5.5 against Sec. 5.2",
+        severity: Severity::Ambiguous,
+        printed: "$\\sigma = k/4d\\sqrt{\\ln 10}$ with $k = 3.5$, after $\\sigma = 1/4N\\sqrt{k\\ln 10}$ with $k = 1.6$.",
+        correct: "Two different constants under one letter: the second rule is the first with threshold \
+                  exponent $1/3.5^2 = 0.082$, that is $D(1/2d)/D(0) = 0.83$. Here $d$ counts samples per \
+                  direction, not the embedding dimension.",
+        consequence: "The reproduction uses the second rule for Figure 11 only.",
+        check: fig11_k,
+    },
+];
+
+fn sigma_roles(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let psnr = |metric: &str, sigma: f64| {
+        inputs.value_at("rethinking", "fig7", "n=256", "Gaussian", metric, sigma)
+    };
+    let row = |name: &str, value: f64| Quantity::new(name).measured(value).unit("dB");
+    let (train_small, test_small) = (psnr("train_psnr", 1e-4)?, psnr("test_psnr", 1e-4)?);
+    let (train_large, test_large) = (psnr("train_psnr", 0.1)?, psnr("test_psnr", 0.1)?);
+    let quantities = vec![
+        row("train PSNR, $\\sigma = 10^{-4}$, $N = 256$", train_small),
+        row("test PSNR, $\\sigma = 10^{-4}$", test_small),
+        row("train PSNR, $\\sigma = 0.1$", train_large),
+        row("test PSNR, $\\sigma = 0.1$", test_large),
+    ];
+    // Smoothing would pull the training error up with the test error.
+    let holds = train_small - test_small > 50.0
+        && (train_large - test_large).abs() < 1.0
+        && test_small < test_large;
+    Ok(Finding { quantities, holds })
+}
+
+/// $D(\Delta)/D(0)$ of the Gaussian embedder, by quadrature.
+fn normalized_distance(sigma: f64, delta: f64) -> f64 {
+    let inner = |shift: f64| {
+        simpson(-12.0 * sigma, 12.0 * sigma + shift, 400, |t| {
+            gaussian(t, sigma) * gaussian(t - shift, sigma)
+        })
+    };
+    inner(delta) / inner(0.0)
+}
+
+fn interval(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let k = inputs.value("rethinking", "sec5-2", "constant", "Gaussian", "k")?;
+    let marker = inputs.value("rethinking", "fig7", "n=256", "Gaussian", "small_marker_sigma")?;
+    let spacing = 1.0 / 256.0;
+    let threshold = 10f64.powf(-k);
+    let quantities = vec![
+        Quantity::new("$D(1/2N)/D(0)$ at the marker, $N = 256$")
+            .measured(normalized_distance(marker, spacing / 2.0))
+            .corrected(threshold),
+        Quantity::new("$D(1/N)/D(0)$ at the marker")
+            .printed(threshold)
+            .measured(normalized_distance(marker, spacing))
+            .corrected(10f64.powf(-4.0 * k)),
+        Quantity::new("$D(1/N)/D(0)$ at twice the marker")
+            .measured(normalized_distance(2.0 * marker, spacing))
+            .corrected(threshold),
+    ];
+    let holds = quantities[0].is_corrected(1e-6)
+        && quantities[1].decides(1e-6)
+        && quantities[2].is_corrected(1e-6);
+    Ok(Finding { quantities, holds })
+}
+
+fn fig8_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let get =
+        |method: &str, metric: &str| inputs.value("rethinking", "fig8", "real", method, metric);
+    let rank = (get("RFF", "stable_rank_input")?, get("Gaussian", "stable_rank_input")?);
+    let psnr = (get("RFF", "final_train_psnr")?, get("Gaussian", "final_train_psnr")?);
+    let quantities = vec![
+        Quantity::new("stable rank of the input, RFF").measured(rank.0),
+        Quantity::new("stable rank of the input, Gaussian").measured(rank.1),
+        Quantity::new("final train PSNR, RFF").measured(psnr.0).unit("dB"),
+        Quantity::new("final train PSNR, Gaussian").measured(psnr.1).unit("dB"),
+    ];
+    let holds = rank.0 < rank.1 && psnr.0 > psnr.1;
+    Ok(Finding { quantities, holds })
+}
+
+fn fig10_best(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let mut quantities = Vec::new();
+    let mut values = Vec::new();
+    for sigma in [0.001, 0.003, 0.07] {
+        let psnr =
+            inputs.value_at("rethinking", "fig10", "house", "Gaussian", "test_psnr", sigma)?;
+        quantities.push(
+            Quantity::new(format!("test PSNR, $\\sigma = {sigma}$")).measured(psnr).unit("dB"),
+        );
+        values.push(psnr);
+    }
+    let holds = values.is_sorted() && values[2] - values[1] > 1.0;
+    Ok(Finding { quantities, holds })
+}
+
+fn fig11_k(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let k = inputs.value("rethinking", "sec5-5", "constant", "Gaussian", "k")?;
+    let inside = 1.0 / (4.0 * (k * LN_10).sqrt());
+    let outside = k / (4.0 * LN_10.sqrt());
+    let similarity = normalized_distance(outside / 100.0, 1.0 / 200.0);
+    let quantities = vec![
+        Quantity::new("$d\\sigma$ with $k = 3.5$, rule of Sec. 5.2").measured(inside),
+        Quantity::new("$d\\sigma$ with $k = 3.5$, rule of Sec. 5.5").measured(outside),
+        Quantity::new("$D(1/2d)/D(0)$ under the rule of Sec. 5.5")
+            .printed(10f64.powf(-k))
+            .measured(similarity)
+            .corrected(10f64.powf(-1.0 / (k * k))),
+    ];
+    let holds = outside > 2.0 * inside && quantities[2].decides(1e-6);
+    Ok(Finding { quantities, holds })
+}

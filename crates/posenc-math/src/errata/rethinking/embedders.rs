@@ -1,0 +1,318 @@
+//! Sections 3 and 4: distance, sampling, and the sine, square and Gaussian embedders.
+
+use crate::errata::numeric::*;
+use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use faer::Mat;
+use std::f64::consts::{PI, TAU};
+
+pub(super) static ERRATA: &[Erratum] = &[
+    Erratum {
+        id: "rethinking-fig1-two-values",
+        paper: "rethinking",
+        place: "Fig. 1, caption (T: Fig. 1)",
+        severity: Severity::Contradicted,
+        printed: "However densely a shifted sinusoid is sampled, the same two values repeat, so more than two \
+                  samples are redundant.",
+        correct: "The samples take as many values as there are sampling points. What stays at two is the \
+                  dimension of the space in which all embeddings lie.",
+        consequence: "Figure 1 is redrawn with the rank, not the number of values.",
+        check: fig1_two_values,
+    },
+    Erratum {
+        id: "rethinking-eq5-similarity",
+        paper: "rethinking",
+        place: "Eq. 5 (T: Eq. 5)",
+        severity: Severity::Mathematical,
+        printed: "$\\|x_1 - x_2\\| \\propto D(x_1, x_2)$",
+        correct: "$D$ is an inner product, a similarity: it should be a strictly decreasing function of \
+                  $\\|x_1 - x_2\\|$.",
+        consequence: "Distance preservation is judged by how $D$ falls, never by proportionality.",
+        check: eq5_similarity,
+    },
+    Erratum {
+        id: "rethinking-eq6-step",
+        paper: "rethinking",
+        place: "Eq. 6 (T: Eq. 6)",
+        severity: Severity::Typographic,
+        printed: "$\\int_0^C\\psi\\psi\\,dt \\approx \\sum_{d=0}^{d-1}\\psi(sd, x_1)\\psi(sd, x_2)$",
+        correct: "The sum approximates the integral after multiplication by the step $s = C/d$; the index of \
+                  summation should not share its letter with the dimension.",
+        consequence: "Inner products grow with $d$; distances are compared after division by $D(0)$.",
+        check: eq6_step,
+    },
+    Erratum {
+        id: "rethinking-eq6-bandlimited",
+        paper: "rethinking",
+        place: "Sec. 3.3 after Eq. 6 (T: likewise)",
+        severity: Severity::Mathematical,
+        printed: "The sampled inner product can approximate $D$ if and only if $\\psi$ is bandlimited.",
+        correct: "Any Riemann-integrable embedder will do: the error falls with $1/d$ even for a rectangle, \
+                  whose spectrum has no end. A band limit makes a finite $d$ exact, that is all.",
+        consequence: "The square embedder is not excluded by sampling; its faults are its low rank.",
+        check: eq6_bandlimited,
+    },
+    Erratum {
+        id: "rethinking-eq6-nyquist",
+        paper: "rethinking",
+        place: "Sec. 3.3 after Eq. 6, with Eq. 4 (T: likewise)",
+        severity: Severity::Mathematical,
+        printed: "$d = B$ samples are sufficient, by Nyquist, for an embedder of bandwidth $B$, that is of $B+1$ basis \
+                  functions.",
+        correct: "The product of two embedders has twice the bandwidth. With harmonics up to $H$, $2H+1$ basis \
+                  functions, the sum is exact from $d = 2H+1$ samples on; $d = 2H = B$ already aliases.",
+        consequence: "None for the experiments, whose $d$ is far larger.",
+        check: eq6_nyquist,
+    },
+    Erratum {
+        id: "rethinking-stable-rank",
+        paper: "rethinking",
+        place: "Sec. 4, stable rank, and Sec. 5.2 (T: Sec. 4)",
+        severity: Severity::Mathematical,
+        printed: "Rank and stable rank are used interchangeably; real signals need less than full rank because they \
+                  are redundant.",
+        correct: "Proposition 1 is about rank. The stable rank is at most the rank and can be far below it: at \
+                  $\\sigma = 1/2N$ the Gaussian embedder memorizes random targets at a stable rank of $0.56N$.",
+        consequence: "Memorization is judged by the residual, not by a stable rank of $N$.",
+        check: stable_rank_is_not_rank,
+    },
+    Erratum {
+        id: "rethinking-sine-rank",
+        paper: "rethinking",
+        place: "Sec. 4 and Fig. 3 (T: Fig. 3)",
+        severity: Severity::CodeDiffers,
+        printed: "The stable rank of the sine embedder is bounded by 2.",
+        correct: "True of $\\sin 2\\pi(t-x)$. The notebook behind Figure 3 adds 0.7 to it, a third dimension, and \
+                  plots $(0.7^2 + \\frac12)/0.7^2 = 2.0204$.",
+        consequence: "Figure 3 is reproduced with the offset; the claim is judged without it.",
+        check: sine_rank,
+    },
+    Erratum {
+        id: "rethinking-square-rank",
+        paper: "rethinking",
+        place: "Sec. 4, Fig. 3, caption (T: Fig. 3)",
+        severity: Severity::Contradicted,
+        printed: "The stable ranks of square and sine almost coincide, and part when the number of samples is \
+                  extremely high.",
+        correct: "The $\\pm1$ wave of the definition has stable rank $\\pi^2/4 = 2.467$ at any large $N$; the \
+                  0/1 wave that is plotted has 2. Neither drifts with $N$.",
+        consequence: "Figure 3 is drawn with the 0/1 wave; the limit of the $\\pm1$ wave is stated beside it.",
+        check: square_rank,
+    },
+    Erratum {
+        id: "rethinking-square-distance",
+        paper: "rethinking",
+        place: "Sec. 4, square embedder (T: likewise)",
+        severity: Severity::Mathematical,
+        printed: "$\\operatorname{sgn}(\\sin(t-x))$ has $D = 1-2\\|x_1-x_2\\|$ for $|x| \\le 1$.",
+        correct: "With period $2\\pi$ and division by $D(0)$ it is $1-2|\\Delta|/\\pi$ for $|\\Delta| \\le \\pi$; \
+                  the printed form belongs to period 2, or to a 0/1 wave of period 1, the one that is plotted.",
+        consequence: "Figure 3(b) is drawn with the 0/1 wave of period 1.",
+        check: square_distance,
+    },
+    Erratum {
+        id: "rethinking-square-bandlimited",
+        paper: "rethinking",
+        place: "Sec. 4, Gaussian embedder (T: likewise)",
+        severity: Severity::Contradicted,
+        printed: "The Gaussian embedder is approximately bandlimited like the square embedder, which a paragraph \
+                  earlier is not bandlimited.",
+        correct: "The Gaussian's spectrum falls off like a Gaussian; the square's power falls off like \
+                  $1/\\xi^2$, so the share beyond a band $B$ shrinks no faster than $1/B$.",
+        consequence: "None for the experiments.",
+        check: square_bandlimited,
+    },
+];
+
+fn fig1_two_values(_: &Inputs<'_>) -> Result<Finding, String> {
+    let d = 10;
+    let sample = |x: f64, j: usize| (TAU * (j as f64 / d as f64 - x)).sin();
+    let mut values: Vec<f64> = (0..d).map(|j| sample(0.123, j)).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
+    let embedding = Mat::from_fn(50, d, |i, j| sample(i as f64 / 50.0, j));
+    let quantities = vec![
+        Quantity::new("different values among 10 samples at $x = 0.123$")
+            .printed(2.0)
+            .measured(values.len() as f64),
+        Quantity::new("rank of 50 embeddings")
+            .measured(rank(embedding.as_ref(), 1e-10)? as f64)
+            .corrected(2.0),
+    ];
+    let holds = quantities[0].refutes_printed(0.1) && quantities[1].is_corrected(1e-12);
+    Ok(Finding { quantities, holds })
+}
+
+fn eq5_similarity(_: &Inputs<'_>) -> Result<Finding, String> {
+    let similarity =
+        |delta: f64| midpoint(-1.0, 1.5, 5000, |t| gaussian(t, 0.1) * gaussian(t - delta, 0.1));
+    let values: Vec<f64> = (0..20).map(|k| similarity(f64::from(k) * 0.02)).collect();
+    let pairs = (values.len() - 1) as f64;
+    let rising = values.windows(2).map(|w| (w[1] - w[0]).signum()).sum::<f64>() / pairs;
+    let quantities = vec![
+        Quantity::new(
+            "sign of $D$'s change with distance (mean over 19 steps, Gaussian, $\\sigma = 0.1$)",
+        )
+        .printed(1.0)
+        .measured(rising)
+        .corrected(-1.0),
+    ];
+    let holds = quantities[0].decides(1e-12);
+    Ok(Finding { quantities, holds })
+}
+
+fn eq6_step(_: &Inputs<'_>) -> Result<Finding, String> {
+    let (d, sigma) = (1000, 0.02);
+    let product = |t: f64| gaussian(t - 0.5, sigma) * gaussian(t - 0.51, sigma);
+    let sum: f64 = (0..d).map(|j| product(j as f64 / d as f64)).sum();
+    let integral = simpson(0.0, 1.0, 2000, product);
+    let quantities = vec![
+        Quantity::new("sum over integral, $d = 1000$")
+            .printed(1.0)
+            .measured(sum / integral)
+            .corrected(d as f64),
+    ];
+    let holds = quantities[0].decides(1e-9);
+    Ok(Finding { quantities, holds })
+}
+
+fn eq6_bandlimited(_: &Inputs<'_>) -> Result<Finding, String> {
+    // Rectangles of width 0.2 whose edges fall on no sampling point.
+    let edges = (0.313_370_1, 0.277_231_7);
+    let inside = |t: f64, left: f64| f64::from(u8::from(t >= left && t < left + 0.2));
+    let exact = 0.2 - (edges.0 - edges.1);
+    let error = |d: usize| {
+        let at = |j: usize| j as f64 / d as f64;
+        let sum: f64 = (0..d).map(|j| inside(at(j), edges.0) * inside(at(j), edges.1)).sum();
+        (sum / d as f64 - exact).abs() / exact
+    };
+    let row = |d: usize| {
+        Quantity::new(format!("relative error of the sampled inner product, rectangle, $d = {d}$"))
+            .measured(error(d))
+            .corrected(0.0)
+    };
+    let quantities = vec![row(100), row(10_000), row(1_000_000)];
+    // Each error is at most two cells of the sum.
+    let holds =
+        [100usize, 10_000, 1_000_000].into_iter().all(|d| error(d) <= 2.0 / (d as f64 * exact));
+    Ok(Finding { quantities, holds })
+}
+
+fn eq6_nyquist(_: &Inputs<'_>) -> Result<Finding, String> {
+    let harmonics = 3;
+    let psi = |t: f64| (0..=harmonics).map(|h| (TAU * f64::from(h) * t).cos()).sum::<f64>();
+    let (x1, x2) = (0.15, 0.18);
+    let exact = simpson(0.0, 1.0, 500, |t| psi(t - x1) * psi(t - x2));
+    let sampled = |d: u32| {
+        let terms = (0..d).map(|j| f64::from(j) / f64::from(d));
+        terms.map(|t| psi(t - x1) * psi(t - x2)).sum::<f64>() / f64::from(d)
+    };
+    let quantities = vec![
+        Quantity::new("relative error with $d = B = 6$, harmonics up to 3")
+            .printed(0.0)
+            .measured((sampled(6) / exact - 1.0).abs()),
+        Quantity::new("relative error with $d = 7$")
+            .measured((sampled(7) / exact - 1.0).abs())
+            .corrected(0.0),
+    ];
+    let holds = quantities[0].refutes_printed(0.05) && quantities[1].is_corrected(1e-9);
+    Ok(Finding { quantities, holds })
+}
+
+fn stable_rank_is_not_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let (n, d) = (64, 500);
+    let sigma = 1.0 / (2.0 * n as f64);
+    let embedding =
+        Mat::from_fn(n, d, |i, j| gaussian(i as f64 / n as f64 - j as f64 / d as f64, sigma));
+    let target = normal_matrix(n, 1, &mut inputs.rng("rethinking-stable-rank"));
+    let values = singular_values(embedding.as_ref())?;
+    let quantities = vec![
+        Quantity::new("stable rank at $\\sigma = 1/2N$, $N = 64$")
+            .printed(n as f64)
+            .measured(stable_rank(&embedding)?)
+            .corrected(n as f64 / PI.sqrt()),
+        Quantity::new("residual of a random target")
+            .measured(relative_residual(&embedding, &target)?)
+            .corrected(0.0),
+        Quantity::new("largest over smallest singular value").measured(values[0] / values[n - 1]),
+    ];
+    let holds = quantities[0].decides(0.02) && quantities[1].is_corrected(1e-9);
+    Ok(Finding { quantities, holds })
+}
+
+fn sine_rank(_: &Inputs<'_>) -> Result<Finding, String> {
+    let wave = |offset: f64| -> Vec<f64> {
+        (0..50).map(|j| (TAU * f64::from(j) / 50.0).sin() + offset).collect()
+    };
+    let quantities = vec![
+        Quantity::new("stable rank with the offset 0.7, $N = 50$")
+            .printed(2.0)
+            .measured(circulant_stable_rank(&wave(0.7))?)
+            .corrected((0.49 + 0.5) / 0.49),
+        Quantity::new("stable rank without offset")
+            .measured(circulant_stable_rank(&wave(0.0))?)
+            .corrected(2.0),
+    ];
+    let holds = quantities[0].decides(1e-9) && quantities[1].is_corrected(1e-9);
+    Ok(Finding { quantities, holds })
+}
+
+fn square_rank(_: &Inputs<'_>) -> Result<Finding, String> {
+    let wave = |n: usize, low: f64| -> Vec<f64> {
+        (0..n).map(|j| if 2 * j < n { 1.0 } else { low }).collect()
+    };
+    let limit = PI * PI / 4.0;
+    let quantities = vec![
+        Quantity::new("stable rank of the $\\pm1$ wave, $N = 500$")
+            .printed(2.0)
+            .measured(circulant_stable_rank(&wave(500, -1.0))?)
+            .corrected(limit),
+        Quantity::new("stable rank of the $\\pm1$ wave, $N = 50{,}000$")
+            .printed(2.0)
+            .measured(circulant_stable_rank(&wave(50_000, -1.0))?)
+            .corrected(limit),
+        Quantity::new("stable rank of the 0/1 wave, $N = 50{,}000$")
+            .measured(circulant_stable_rank(&wave(50_000, 0.0))?)
+            .corrected(2.0),
+    ];
+    let holds = quantities[0].decides(1e-3)
+        && quantities[1].decides(1e-6)
+        && quantities[2].is_corrected(1e-6);
+    Ok(Finding { quantities, holds })
+}
+
+fn square_distance(_: &Inputs<'_>) -> Result<Finding, String> {
+    let square = |t: f64| if t.rem_euclid(TAU) < PI { 1.0 } else { -1.0 };
+    let pulse = |t: f64| if t.rem_euclid(1.0) < 0.5 { 1.0 } else { 0.0 };
+    let signed = midpoint(0.0, TAU, 200_000, |t| square(t) * square(t - 1.0)) / TAU;
+    let positive = midpoint(0.0, 1.0, 200_000, |t| pulse(t) * pulse(t - 0.2)) / 0.5;
+    let quantities = vec![
+        Quantity::new("$D(1)/D(0)$, $\\pm1$ wave of period $2\\pi$")
+            .printed(-1.0)
+            .measured(signed)
+            .corrected(1.0 - 2.0 / PI),
+        Quantity::new("$D(0.2)/D(0)$, 0/1 wave of period 1").measured(positive).corrected(0.6),
+    ];
+    let holds = quantities[0].decides(1e-3) && quantities[1].is_corrected(1e-3);
+    Ok(Finding { quantities, holds })
+}
+
+fn square_bandlimited(_: &Inputs<'_>) -> Result<Finding, String> {
+    let n = 4096;
+    let beyond = |signal: &[f64], band: usize| {
+        let power: Vec<f64> = dft(signal).iter().map(|z| z.norm_sqr()).collect();
+        let outside: f64 = power[band + 1..n - band].iter().sum();
+        outside / power.iter().sum::<f64>()
+    };
+    let square: Vec<f64> = (0..n).map(|j| if 2 * j < n { 1.0 } else { -1.0 }).collect();
+    let bump: Vec<f64> = (0..n).map(|j| gaussian(wrap(j as f64 / n as f64), 0.02)).collect();
+    let quantities = vec![
+        Quantity::new("share of the square's power beyond 30 cycles").measured(beyond(&square, 30)),
+        Quantity::new("share of the Gaussian's power beyond 30 cycles, $\\sigma = 0.02$")
+            .measured(beyond(&bump, 30)),
+        Quantity::new("share of the square's power beyond 300 cycles")
+            .measured(beyond(&square, 300)),
+    ];
+    let shares: Vec<f64> = quantities.iter().filter_map(|q| q.measured).collect();
+    let holds = shares[0] > 1e-2 && shares[1] < 1e-4 && shares[2] > 0.05 * shares[0];
+    Ok(Finding { quantities, holds })
+}

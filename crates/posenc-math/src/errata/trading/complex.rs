@@ -1,0 +1,330 @@
+//! Kronecker products, closed form, blending and complexity (Sec. 5, Apps. B and C).
+
+use crate::errata::numeric::*;
+use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use faer::Mat;
+use faer::linalg::solvers::Solve;
+use std::f64::consts::PI;
+
+pub(super) static ERRATA: &[Erratum] = &[
+    Erratum {
+        id: "trading-signal-order",
+        paper: "trading",
+        place: "Eq. 10 and App. B.1",
+        severity: Severity::Mathematical,
+        printed: "$S_{ij} = I(x_i, y_j)$ in Eq. 10; $S \\in \\mathbb R^{M\\times N}$ in Appendix B.1, where $x$ has \
+                  $N$ points and $y$ has $M$.",
+        correct: "Eq. 10 needs $S_{ij} = I(x_j, y_i)$ ($M \\times N$), Eq. 40 needs $S_{ij} = I(x_i, y_j)$ \
+                  ($N \\times M$): each has the shape of the other.",
+        consequence: "Square grids hide it as a transpose of $W$. Tests use $N \\ne M$.",
+        check: signal_order,
+    },
+    Erratum {
+        id: "trading-eq42-transpose",
+        paper: "trading",
+        place: "Eqs. 41–42",
+        severity: Severity::Mathematical,
+        printed: "$W^* = (\\Psi_x^T\\Psi_x)^{-1}\\Psi_x S\\Psi_y^T(\\Psi_y^T\\Psi_y)^{-1}$ with \
+                  $\\Psi_x \\in \\mathbb R^{N\\times K}$",
+        correct: "$W^* = (\\Psi_x^T\\Psi_x)^{-1}\\Psi_x^T S\\Psi_y(\\Psi_y^T\\Psi_y)^{-1}$. As printed the shapes \
+                  only fit for $N = M = K$, and then the result is wrong. Eq. 12 of the main text is right.",
+        consequence: "The closed form is implemented as corrected; it recovers known weights to rounding.",
+        check: eq42_transpose,
+    },
+    Erratum {
+        id: "trading-eq49-index",
+        paper: "trading",
+        place: "Eq. 49 and the index list after it",
+        severity: Severity::Mathematical,
+        printed: "The last corner is $\\Psi(x_{i+1}, y_{i+1})$, and the row of $B$ holds $\\alpha_0\\beta_0$ at \
+                  $jN+i$, $\\alpha_0\\beta_1$ at $(j+1)N+i$, $\\alpha_0\\beta_0$ at $jN+i+1$ and at $(j+1)N+i+1$.",
+        correct: "The corner is $(x_{i+1}, y_{j+1})$; the weights are $\\alpha_0\\beta_0$, $\\alpha_0\\beta_1$, \
+                  $\\alpha_1\\beta_0$, $\\alpha_1\\beta_1$ in this order. The indices count from zero, the points \
+                  from one.",
+        consequence: "The blending matrix is built from the corrected list and tested on a bilinear function.",
+        check: eq49_index,
+    },
+    Erratum {
+        id: "trading-eq15-normalization",
+        paper: "trading",
+        place: "Eqs. 15 and 46 against the code",
+        severity: Severity::CodeDiffers,
+        printed: "The weights of Eq. 15 are used as they are.",
+        correct: "The code divides them by their sum. Eq. 15 is the least-squares choice and its weights do not sum \
+                  to one; normalizing them enlarges the error of the embedding.",
+        consequence: "Both versions are implemented, the code's is the default.",
+        check: eq15_normalization,
+    },
+    Erratum {
+        id: "trading-blending-spacing",
+        paper: "trading",
+        place: "Sec. 5.2 and App. B.2 against the code",
+        severity: Severity::CodeDiffers,
+        printed: "Virtual points lie on a regular grid.",
+        correct: "Two grids are mixed: nodes are encoded at $i/K$ and blended as if at $i/(K-1)$, which stretches \
+                  the coordinates by $(K-1)/K$. Train and test points are stretched alike.",
+        consequence: "Harmless for PSNR; the option is kept to reproduce the code exactly.",
+        check: blending_spacing,
+    },
+    Erratum {
+        id: "trading-simple-directions",
+        paper: "trading",
+        place: "Sec. 5.1, Eqs. 7–8, against the code of Tables 1 and 2",
+        severity: Severity::CodeDiffers,
+        printed: "A simple encoding concatenates the axes, so a linear model gives an image of rank 2 at most.",
+        correct: "The code encodes four directions, $x$, $y$, $(x+y)/2$, $(x-y+1)/2$, for Gau and Tri, and joint \
+                  frequencies for RFF; there the rank is not bounded by 2.",
+        consequence: "The rank argument is tested on two directions, the tables are reproduced with four.",
+        check: simple_directions,
+    },
+    Erratum {
+        id: "trading-appendix-c-memory",
+        paper: "trading",
+        place: "App. C, special case $N = K$",
+        severity: Severity::Mathematical,
+        printed: "Separable complex encoding needs memory $O(N^D + 2N)$.",
+        correct: "$O(N^D + N^2)$: the weights have $K^D$ numbers and one shared encoding matrix $NK$ (with one per \
+                  axis, $D N^2$, in agreement with the $2NK + K^2$ of Section 5.2).",
+        consequence: "Appendix C is tabulated with $K^D + NK$.",
+        check: appendix_c_memory,
+    },
+    Erratum {
+        id: "trading-appendix-c-rank",
+        paper: "trading",
+        place: "App. C, last sentence",
+        severity: Severity::Mathematical,
+        printed: "The rank of the complex encoding is the $D$-th power of that of the simple one.",
+        correct: "The simple encoding has rank about $DK$, the complex one $K^D$: the $D$-th power of the rank of \
+                  the one-dimensional encoding.",
+        consequence: "Eq. 9 is tested with the one-dimensional ranks.",
+        check: appendix_c_rank,
+    },
+];
+
+fn signal_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let mut rng = inputs.rng("trading-signal-order");
+    let (n, m, k) = (7, 6, 4);
+    let (psi_x, psi_y) = (normal_matrix(n, k, &mut rng), normal_matrix(m, k, &mut rng));
+    // I(x_i, y_j) of a signal that the complex encoding can represent.
+    let image = &psi_x * normal_matrix(k, k, &mut rng) * psi_y.transpose();
+    let appendix = psi_y.kron(&psi_x);
+    let main_text = psi_x.kron(&psi_y);
+    let (by_x, by_y) = (vec(image.as_ref()), vec(image.transpose()));
+    let row = |name: &str, design: &Mat<f64>, printed: &Mat<f64>, corrected: &Mat<f64>| {
+        let wrong = relative_residual(design, printed)?;
+        let right = relative_residual(design, corrected)?;
+        Ok::<_, String>([
+            Quantity::new(format!("residual of {name}, order as printed"))
+                .printed(0.0)
+                .measured(wrong),
+            Quantity::new(format!("residual of {name}, corrected order"))
+                .measured(right)
+                .corrected(0.0),
+        ])
+    };
+    let mut quantities = Vec::new();
+    quantities.extend(row("Eq. 10", &main_text, &by_x, &by_y)?);
+    quantities.extend(row("Eq. 40", &appendix, &by_y, &by_x)?);
+    let holds = quantities.chunks(2).all(|q| q[0].refutes_printed(0.1) && q[1].is_corrected(1e-9));
+    Ok(Finding { quantities, holds })
+}
+
+/// $(\Psi^T\Psi)^{-1}B$.
+fn gram_solve(psi: &Mat<f64>, right: &Mat<f64>) -> Mat<f64> {
+    (psi.transpose() * psi).partial_piv_lu().solve(right)
+}
+
+fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let mut rng = inputs.rng("trading-eq42-transpose");
+    let mut draw = |n: usize, m: usize, k: usize| {
+        (
+            normal_matrix(n, k, &mut rng),
+            normal_matrix(m, k, &mut rng),
+            normal_matrix(k, k, &mut rng),
+        )
+    };
+    let (psi_x, psi_y, weights) = draw(7, 6, 4);
+    let signal = &psi_x * &weights * psi_y.transpose();
+    let half = gram_solve(&psi_x, &(psi_x.transpose() * &signal * &psi_y));
+    let recovered = gram_solve(&psi_y, &half.transpose().to_owned()).transpose().to_owned();
+    let (square_x, square_y, square_weights) = draw(5, 5, 5);
+    let square_signal = &square_x * &square_weights * square_y.transpose();
+    let half = gram_solve(&square_x, &(&square_x * &square_signal * square_y.transpose()));
+    let printed = gram_solve(&square_y, &half.transpose().to_owned()).transpose().to_owned();
+    let quantities = vec![
+        Quantity::new("relative error of $W$ as printed, $N = M = K = 5$")
+            .printed(0.0)
+            .measured(relative_error(&printed, &square_weights)),
+        Quantity::new("relative error of $W$ as corrected, $N = 7$, $M = 6$, $K = 4$")
+            .measured(relative_error(&recovered, &weights))
+            .corrected(0.0),
+    ];
+    let holds = quantities[0].refutes_printed(0.1) && quantities[1].is_corrected(1e-9);
+    Ok(Finding { quantities, holds })
+}
+
+fn eq49_index(_: &Inputs<'_>) -> Result<Finding, String> {
+    // Bilinear blending reproduces a bilinear function exactly; x runs fastest, N = 4 points of x.
+    let (n, m) = (4, 3);
+    let value = |x: f64, y: f64| 1.0 + 2.0 * x + 3.0 * y + x * y;
+    let grid: Vec<f64> = (0..n * m).map(|p| value((p % n) as f64, (p / n) as f64)).collect();
+    let (i, j, a, b) = (1, 1, 0.3, 0.6);
+    let (alpha, beta) = ([1.0 - a, a], [1.0 - b, b]);
+    let corners = [j * n + i, (j + 1) * n + i, j * n + i + 1, (j + 1) * n + i + 1];
+    let blend = |weights: [f64; 4]| {
+        weights.iter().zip(corners).map(|(weight, corner)| weight * grid[corner]).sum::<f64>()
+    };
+    let first = alpha[0] * beta[0];
+    let second = alpha[0] * beta[1];
+    let quantities = vec![
+        Quantity::new("value blended at $(1.3, 1.6)$")
+            .printed(blend([first, second, first, first]))
+            .measured(value(i as f64 + a, j as f64 + b))
+            .corrected(blend([first, second, alpha[1] * beta[0], alpha[1] * beta[1]])),
+        Quantity::new("sum of the weights")
+            .printed(3.0 * first + second)
+            .measured(1.0)
+            .corrected(first + second + alpha[1] * beta[0] + alpha[1] * beta[1]),
+    ];
+    let holds = quantities.iter().all(|q| q.decides(1e-12));
+    Ok(Finding { quantities, holds })
+}
+
+/// The weights of Eq. 15 at ratio `beta` of a cell of width `step`, for the kernel `d`.
+fn blending_weights(d: impl Fn(f64) -> f64, step: f64, beta: f64) -> [f64; 2] {
+    let (at_zero, at_step) = (d(0.0), d(step));
+    let determinant = at_zero * at_zero - at_step * at_step;
+    let (left, right) = (d(beta * step), d((1.0 - beta) * step));
+    [
+        (at_zero * left - at_step * right) / determinant,
+        (at_zero * right - at_step * left) / determinant,
+    ]
+}
+
+fn eq15_normalization(_: &Inputs<'_>) -> Result<Finding, String> {
+    let step = 1.0 / 256.0;
+    let sum = |kernel: &dyn Fn(f64) -> f64| blending_weights(kernel, step, 0.5).iter().sum::<f64>();
+    let gaussian_kernel = |sigma: f64| move |u: f64| (-(u / (2.0 * sigma)).powi(2)).exp();
+    let fourier = |u: f64| (-2.0 * (PI * 30.0 * u).powi(2)).exp();
+    // ‖ψ(x) - α₀ψ(x₀) - α₁ψ(x₁)‖/‖ψ(x)‖ from inner products alone.
+    let d = gaussian_kernel(0.005);
+    let error = |[p, q]: [f64; 2]| {
+        let cross = 2.0 * p * q * d(step) - 2.0 * (p + q) * d(0.5 * step);
+        (1.0 + p * p + q * q + cross).max(0.0).sqrt()
+    };
+    let weights = blending_weights(d, step, 0.5);
+    let total = weights[0] + weights[1];
+    let (plain, normalized) = (error(weights), error(weights.map(|w| w / total)));
+    let row = |name: &str, value: f64| Quantity::new(name).printed(value).measured(1.0);
+    let quantities = vec![
+        row("sum of the weights at mid-cell, Gau 0.005 (code: 1)", sum(&d)),
+        row("sum, Gau 0.001", sum(&gaussian_kernel(0.001))),
+        row("sum, RFF 30", sum(&fourier)),
+        Quantity::new("relative error of the embedding at mid-cell, Gau 0.005")
+            .printed(plain)
+            .measured(normalized),
+    ];
+    let holds = quantities[..3].iter().all(|q| q.refutes_printed(0.01)) && plain < normalized;
+    Ok(Finding { quantities, holds })
+}
+
+fn blending_spacing(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let k = inputs.value("trading", "table2", "complex-gd", "all", "dim")?;
+    // Where a point of [0, 1) ends up: blended between nodes i/(K-1), encoded at i/K.
+    let place = |x: f64| {
+        let position = (k - 1.0) * x;
+        let cell = position.floor();
+        let (left, right) = (cell / k, (cell + 1.0) / k);
+        left + (position - cell) * (right - left)
+    };
+    let slope = (place(0.75) - place(0.25)) / 0.5;
+    let largest =
+        (0..512).map(|i| f64::from(i) / 512.0).map(|x| (x - place(x)).abs()).fold(0.0, f64::max);
+    let quantities = vec![
+        Quantity::new("stretch of the coordinates, $K = 256$")
+            .printed(1.0)
+            .measured(slope)
+            .corrected((k - 1.0) / k),
+        Quantity::new("largest shift on the 512 grid")
+            .printed(0.0)
+            .measured(512.0 * largest)
+            .unit("pixels"),
+    ];
+    let holds = quantities[0].decides(1e-6) && quantities[1].refutes_printed(1.0);
+    Ok(Finding { quantities, holds })
+}
+
+fn simple_directions(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let mut rng = inputs.rng("trading-simple-directions");
+    let (points, k) = (16, 8);
+    let mut image_rank = |directions: &[fn(f64, f64) -> f64]| {
+        let weights = normal_matrix(directions.len(), k, &mut rng);
+        let image = Mat::from_fn(points, points, |i, j| {
+            let (x, y) = (i as f64 / points as f64, j as f64 / points as f64);
+            let terms = directions.iter().enumerate().map(|(a, direction)| {
+                let u = direction(x, y);
+                (0..k)
+                    .map(|c| weights[(a, c)] * gaussian(u - c as f64 / k as f64, 0.1))
+                    .sum::<f64>()
+            });
+            terms.sum()
+        });
+        rank(image.as_ref(), 1e-9)
+    };
+    let two = image_rank(&[|x, _| x, |_, y| y])? as f64;
+    let four =
+        image_rank(&[|x, _| x, |_, y| y, |x, y| 0.5 * (x + y), |x, y| 0.5 * (x - y + 1.0)])? as f64;
+    let quantities = vec![
+        Quantity::new("rank of a linear image, two directions, $16 \\times 16$")
+            .printed(2.0)
+            .measured(two)
+            .corrected(2.0),
+        Quantity::new("rank of a linear image, four directions").printed(2.0).measured(four),
+    ];
+    let holds = quantities[0].is_corrected(1e-12) && quantities[1].refutes_printed(0.5);
+    Ok(Finding { quantities, holds })
+}
+
+fn appendix_c_memory(_: &Inputs<'_>) -> Result<Finding, String> {
+    let (n, dimensions) = (64usize, 3u32);
+    let weights = n.pow(dimensions);
+    let encoding = Mat::<f64>::zeros(n, n);
+    let stored = weights + encoding.nrows() * encoding.ncols();
+    let power = weights as f64;
+    let quantities = vec![
+        Quantity::new("numbers beside the weights, $N = K = 64$, $D = 3$")
+            .printed(2.0 * n as f64)
+            .measured(stored as f64 - power)
+            .corrected((n * n) as f64),
+    ];
+    let holds = quantities[0].decides(1e-12);
+    Ok(Finding { quantities, holds })
+}
+
+fn appendix_c_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let mut rng = inputs.rng("trading-appendix-c-rank");
+    let (n, k) = (16, 8);
+    let (psi_x, psi_y) = (normal_matrix(n, k, &mut rng), normal_matrix(n, k, &mut rng));
+    let simple =
+        Mat::from_fn(
+            n * n,
+            2 * k,
+            |p, c| {
+                if c < k { psi_x[(p % n, c)] } else { psi_y[(p / n, c - k)] }
+            },
+        );
+    let simple_rank = rank(simple.as_ref(), 1e-10)? as f64;
+    let complex_rank = rank(psi_x.kron(&psi_y).as_ref(), 1e-10)? as f64;
+    let axis_rank = rank(psi_x.as_ref(), 1e-10)? as f64;
+    let quantities = vec![
+        Quantity::new("rank of the simple encoding, $K = 8$, $D = 2$")
+            .measured(simple_rank)
+            .corrected(2.0 * k as f64),
+        Quantity::new("rank of the complex encoding")
+            .printed(simple_rank.powi(2))
+            .measured(complex_rank)
+            .corrected(axis_rank.powi(2)),
+    ];
+    let holds = quantities[0].is_corrected(1e-12) && quantities[1].decides(1e-12);
+    Ok(Finding { quantities, holds })
+}

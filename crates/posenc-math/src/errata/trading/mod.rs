@@ -1,0 +1,15 @@
+//! Errata of "Trading Positional Complexity vs Deepness in Coordinate Networks".
+//!
+//! What this paper repeats from the first one is listed there, with both equation numbers.
+
+mod complex;
+mod embedders;
+mod protocol;
+mod results;
+
+use super::Erratum;
+
+pub(super) fn errata() -> impl Iterator<Item = &'static Erratum> {
+    let parts = [embedders::ERRATA, complex::ERRATA, results::ERRATA, protocol::ERRATA];
+    parts.into_iter().flatten()
+}

@@ -1,0 +1,133 @@
+//! Claims of Section 6 and Appendix D, held against the tables and figures.
+
+use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+
+const METHODS: [&str; 5] = ["LinF", "LogF", "RFF", "Tri", "Gau"];
+
+pub(super) static ERRATA: &[Erratum] = &[
+    Erratum {
+        id: "trading-speedup-images",
+        paper: "trading",
+        place: "Sec. 6.2",
+        severity: Severity::Contradicted,
+        printed: "Complex encoding is around 20 times faster.",
+        correct: "17.7 to 18.4 times by Table 1 and 11.8 to 15.2 times by Table 2.",
+        consequence: "Speed is compared with the ratios of the tables. Times are wall clock without \
+                      synchronization of the GPU, on hardware that is not named.",
+        check: speedup_images,
+    },
+    Erratum {
+        id: "trading-speedup-video",
+        paper: "trading",
+        place: "App. D.2 and caption of Table 4",
+        severity: Severity::Contradicted,
+        printed: "Complex encodings are 10 times faster.",
+        correct: "About 100 times by the times of the same table.",
+        consequence: "Speed is compared with the ratios of the table.",
+        check: speedup_video,
+    },
+    Erratum {
+        id: "trading-rank-order",
+        paper: "trading",
+        place: "Sec. 6.2",
+        severity: Severity::Ambiguous,
+        printed: "Frequency encodings do worse with a single linear layer because they are rank deficient.",
+        correct: "Deficient in the number of nonzero singular values, not in stable rank. Nor is rank the whole \
+                  story: with the same $K$ and $\\sigma$, hence the same rank, RFF is 4.4 dB better by gradient \
+                  descent than in closed form, while LinF is 2.0 dB worse (with another $\\sigma$).",
+        consequence: "The reproduction reports both ranks, and the closed form with and without truncation.",
+        check: rank_order,
+    },
+    Erratum {
+        id: "trading-extra-layer",
+        paper: "trading",
+        place: "App. D.3",
+        severity: Severity::Contradicted,
+        printed: "One hidden layer on top of a complex encoding adds details for the frequency encodings.",
+        correct: "In Figure 10 it does, by 2.2 to 4.1 dB. In Figures 11 and 12 it adds 0.1 dB at most and takes \
+                  away up to 2.2 dB.",
+        consequence: "The claim is judged per figure.",
+        check: extra_layer,
+    },
+];
+
+/// Smallest and largest ratio of simple to complex times in a table.
+fn speedups(inputs: &Inputs<'_>, table: &str) -> Result<(f64, f64), String> {
+    let (mut low, mut high) = (f64::INFINITY, 0.0f64);
+    for method in METHODS {
+        let simple = inputs.value("trading", table, "simple", method, "time")?;
+        let complex = inputs.value("trading", table, "complex-gd", method, "time")?;
+        low = low.min(simple / complex);
+        high = high.max(simple / complex);
+    }
+    Ok((low, high))
+}
+
+fn speedup_images(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let claim = inputs.value("trading", "sec6-2", "claim", "complex vs simple", "speedup")?;
+    let grid = speedups(inputs, "table1")?;
+    let scattered = speedups(inputs, "table2")?;
+    let row = |name: &str, value: f64| Quantity::new(name).printed(claim).measured(value).unit("×");
+    let quantities = vec![
+        row("largest ratio of times in Table 1", grid.1),
+        row("smallest ratio in Table 1", grid.0),
+        row("largest ratio in Table 2", scattered.1),
+        row("smallest ratio in Table 2", scattered.0),
+    ];
+    let holds = quantities.iter().all(|q| q.measured < Some(0.95 * claim));
+    Ok(Finding { quantities, holds })
+}
+
+fn speedup_video(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let claim = inputs.value("trading", "table4", "claim", "complex vs simple", "speedup")?;
+    let (low, high) = speedups(inputs, "table4")?;
+    let quantities = vec![
+        Quantity::new("smallest ratio of times in Table 4").printed(claim).measured(low).unit("×"),
+        Quantity::new("largest ratio").printed(claim).measured(high).unit("×"),
+    ];
+    let holds = low > 5.0 * claim;
+    Ok(Finding { quantities, holds })
+}
+
+fn rank_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let get = |group: &str, method: &str, metric: &str| {
+        inputs.value("trading", "table1", group, method, metric)
+    };
+    let gain = |method: &str| {
+        Ok::<_, String>(
+            get("closed-form", method, "test_psnr")? - get("complex-gd", method, "test_psnr")?,
+        )
+    };
+    let (rff, lin) = (gain("RFF")?, gain("LinF")?);
+    let same_width =
+        get("closed-form", "RFF", "encoder_param")? == get("complex-gd", "RFF", "encoder_param")?;
+    let quantities = vec![
+        Quantity::new("closed form minus gradient descent, RFF, same $\\sigma$")
+            .measured(rff)
+            .unit("dB"),
+        Quantity::new("closed form minus gradient descent, LinF").measured(lin).unit("dB"),
+    ];
+    let holds = same_width && rff < -1.0 && lin > 1.0;
+    Ok(Finding { quantities, holds })
+}
+
+fn extra_layer(inputs: &Inputs<'_>) -> Result<Finding, String> {
+    let mut quantities = Vec::new();
+    let mut gains = Vec::new();
+    for figure in ["fig10", "fig11", "fig12"] {
+        for method in ["LinF", "LogF", "RFF"] {
+            let at = |depth: f64| {
+                inputs.value_at("trading", figure, "complex-gd", method, "test_psnr", depth)
+            };
+            let gain = at(1.0)? - at(0.0)?;
+            let name = format!("gain by one hidden layer, {method}, Fig. {}", &figure[3..]);
+            quantities.push(Quantity::new(name).measured(gain).unit("dB"));
+            gains.push(gain);
+        }
+    }
+    let (separable, scattered) = gains.split_at(3);
+    let holds = separable.iter().all(|g| *g > 1.0)
+        && scattered.iter().all(|g| *g < 0.2)
+        && scattered.iter().any(|g| *g < -1.0);
+    Ok(Finding { quantities, holds })
+}

@@ -1,0 +1,7 @@
+//! Learnable Fourier features (Li et al., NeurIPS 2021): similarity of positions, parameter counts.
+//!
+//! [`similarity`] evaluates the two codes of Figure 2 on a grid; [`parameters`] rebuilds the
+//! models of Tables 3 to 5 module by module and compares the sums with the printed sizes.
+
+pub mod parameters;
+pub mod similarity;

@@ -1,0 +1,160 @@
+//! LFF Table 3: the Reformer for ImageNet-64 with twelve position encodings.
+
+use super::{Module, ParameterCount, dense, layer_norm, learned_frequencies, modulator};
+
+const WIDTH: u64 = 1024;
+/// Width of a pixel's code; the other 256 numbers of an input tell red, green and blue apart.
+const PIXEL: u64 = 768;
+/// $|H|$ of every modulator.
+const HIDDEN: u64 = 32;
+
+/// The model without any position encoding: 60,614,912 parameters.
+///
+/// Six layers of width 1024 with shared queries and keys of total width 512, no attention biases;
+/// the two reversible streams are normalized together (2048) before the output.
+pub fn reformer_base() -> Vec<Module> {
+    vec![
+        Module::new("token table", &[&[256, WIDTH]]),
+        Module::new(
+            "attention (shared query and key, value, output; no bias)",
+            &[&[3, WIDTH, 512]],
+        )
+        .times(6),
+        dense("feed-forward", WIDTH, 4096).and(dense("", 4096, WIDTH)).times(6),
+        layer_norm("layer norms", WIDTH).and(layer_norm("", WIDTH)).times(6),
+        layer_norm("output norm over both streams", 2 * WIDTH),
+        dense("output", 2 * WIDTH, 256),
+    ]
+}
+
+fn color_table() -> Module {
+    Module::new("color table", &[&[3, 256]])
+}
+
+/// Modulator of width `features` with the layer norms before its two dense layers.
+fn normed_modulator(features: u64) -> Vec<Module> {
+    vec![
+        modulator(features, HIDDEN, PIXEL),
+        layer_norm("norms of the modulator", features).and(layer_norm("", HIDDEN)),
+    ]
+}
+
+fn row(
+    method: &'static str,
+    printed: f64,
+    encoding: Vec<Module>,
+    remark: &'static str,
+) -> ParameterCount {
+    let modules = reformer_base().into_iter().chain(encoding).collect();
+    ParameterCount::new(method, modules, printed, 1, remark)
+}
+
+fn with_modulator(mut encoding: Vec<Module>, features: u64) -> Vec<Module> {
+    encoding.extend(normed_modulator(features));
+    encoding
+}
+
+/// Pixel coordinates through a dense layer of width 32: the encoding called MLP.
+fn plain_network() -> Vec<Module> {
+    vec![color_table(), dense("plain network", 2, HIDDEN).and(dense("", HIDDEN, PIXEL))]
+}
+
+/// The twelve rows of Table 3 in the order printed; all of them match.
+pub fn table3() -> Vec<ParameterCount> {
+    let colors = || vec![color_table()];
+    let learned = || vec![color_table(), learned_frequencies(PIXEL, 2)];
+    vec![
+        row(
+            "Embed-1D",
+            73.2,
+            vec![Module::new("position table", &[&[64 * 64 * 3, WIDTH]])],
+            "One vector of full width per sub-pixel; one per pixel would give 63.8 M.",
+        ),
+        row(
+            "Embed-2D",
+            60.7,
+            vec![color_table(), Module::new("row and column tables", &[&[2, 64, 384]])],
+            "",
+        ),
+        row("Sine-1D", 60.6, vec![], "No color table: the index already tells the colors apart."),
+        row("Sine-2D", 60.6, colors(), ""),
+        row("Transformer MD-Sine", 60.6, colors(), ""),
+        row("Transformer MD-Sine + MLP", 60.7, with_modulator(colors(), PIXEL), ""),
+        row(
+            "MLP",
+            60.6,
+            plain_network(),
+            "The hidden layer must be narrow (32); its width is not printed.",
+        ),
+        row(
+            "MLP + MLP",
+            60.7,
+            with_modulator(plain_network(), PIXEL),
+            "The inner widths are our reading.",
+        ),
+        row(
+            "Fourier",
+            60.6,
+            colors(),
+            "Without modulator the features are the code, so |F| is 768 here.",
+        ),
+        row("Fourier + MLP", 60.7, with_modulator(colors(), PIXEL), ""),
+        row("Learnable-Fourier", 60.6, learned(), ""),
+        row(
+            "Learnable-Fourier + MLP",
+            60.7,
+            with_modulator(learned(), PIXEL),
+            "Appendix B's |F| = 768; Section 4.1's 384 rounds to the same number.",
+        ),
+    ]
+}
+
+/// Readings of the model that Table 3 decides for or against, as (description, row).
+pub fn table3_alternatives() -> Vec<(&'static str, ParameterCount)> {
+    let narrow = vec![color_table(), learned_frequencies(384, 2)];
+    let per_pixel = vec![color_table(), Module::new("position table", &[&[64 * 64, PIXEL]])];
+    let separate_keys = vec![Module::new("separate keys", &[&[WIDTH, 512]]).times(6)];
+    let wide_attention = vec![Module::new("wider attention", &[&[3, WIDTH, 512]]).times(6)];
+    vec![
+        (
+            "|F| = 384 (Section 4.1) instead of 768",
+            row("Learnable-Fourier + MLP", 60.7, with_modulator(narrow, 384), "Also fits."),
+        ),
+        (
+            "one vector per pixel instead of one per sub-pixel",
+            row("Embed-1D", 73.2, per_pixel, "Ruled out."),
+        ),
+        ("separate keys and queries", row("Sine-1D", 60.6, separate_keys, "Ruled out.")),
+        ("attention of width 1024", row("Sine-1D", 60.6, wide_attention, "Ruled out.")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch any wrong width of the model or of an encoding.
+    #[test]
+    fn every_row_has_its_size() {
+        let base: u64 = reformer_base().iter().map(Module::count).sum();
+        assert_eq!(base, 60_614_912);
+        let encodings =
+            [12_582_912, 49_920, 0, 768, 768, 52_320, 26_208, 77_760, 768, 52_320, 1_536, 53_088];
+        let rows = table3();
+        assert_eq!(rows.len(), encodings.len());
+        for (row, encoding) in rows.iter().zip(encodings) {
+            assert_eq!(row.total, base + encoding, "{}", row.method);
+            assert!(row.matches, "{}", row.method);
+        }
+    }
+
+    /// Would catch a table that cannot tell the readings apart, and a match that is always true.
+    #[test]
+    fn alternatives_are_decided() {
+        let totals: Vec<(u64, bool)> =
+            table3_alternatives().iter().map(|(_, r)| (r.total, r.matches)).collect();
+        let expected =
+            [(60_654_560, true), (63_761_408, false), (63_760_640, false), (70_052_096, false)];
+        assert_eq!(totals, expected);
+    }
+}

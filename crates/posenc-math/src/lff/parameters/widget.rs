@@ -1,0 +1,253 @@
+//! LFF Table 5: the widget captioner with ten position encodings.
+//!
+//! The absolute size cannot be rebuilt: the public captioner has 5.44 M trainable parameters where
+//! the table prints 5.11 M. The differences between rows can, all but one.
+
+use super::{Module, ParameterCount, dense, layer_norm, learned_frequencies, modulator};
+
+const WIDTH: u64 = 128;
+/// Size of the captioner with Sine-4D, inferred: the rows fit for 5,071,720 up to 5,071,975.
+const SINE_4D: u64 = 5_071_800;
+/// The projection of an embedded feature, 128 → 128 with bias.
+const PROJECTION: u64 = 16_512;
+
+/// (|F|, coordinates per group) of the groupings 1/4, 2/2 and 4/1.
+const GROUPINGS: [(u64, u64); 3] = [(128, 4), (64, 2), (32, 1)];
+
+fn shared() -> Module {
+    Module::new("everything but the position (inferred)", &[&[SINE_4D - PROJECTION]])
+}
+
+fn projection() -> Module {
+    dense("projection", WIDTH, WIDTH)
+}
+
+/// The modulator of a grouping with $|H| = |F|$: code width $128/G$ equals $|F|$.
+fn group_modulator((feature_width, _): (u64, u64)) -> Module {
+    modulator(feature_width, feature_width, feature_width)
+}
+
+fn row(
+    method: &'static str,
+    printed: f64,
+    encoding: Vec<Module>,
+    remark: &'static str,
+) -> ParameterCount {
+    let modules = std::iter::once(shared()).chain(encoding).collect();
+    ParameterCount::new(method, modules, printed, 2, remark)
+}
+
+/// The ten rows of Table 5 in the order printed; all but Learnable-Fourier+MLP-2/2 match.
+pub fn table5() -> Vec<ParameterCount> {
+    let tables = || vec![Module::new("coordinate tables", &[&[4, 100, WIDTH]])];
+    let fixed = |g: usize| vec![projection(), group_modulator(GROUPINGS[g])];
+    let learned = |g: usize| {
+        let (feature_width, coordinates) = GROUPINGS[g];
+        let mut modules = fixed(g);
+        modules.push(learned_frequencies(feature_width, coordinates));
+        modules
+    };
+    let bare = vec![projection(), learned_frequencies(64, 2)];
+    vec![
+        row("SOTA", 5.11, tables(), "Quoted by the paper; the same model as Embed-4D."),
+        row("Embed-4D", 5.11, tables(), "Four tables of 100 rows without projections fit."),
+        row("Sine-4D", 5.07, vec![projection()], "Fixes the inferred part."),
+        row("Learnable-Fourier-2/2", 5.07, bare, ""),
+        row("Fixed-Fourier+MLP-1/4", 5.10, fixed(0), "The pair 5.10 and 5.11 needs |H| = 128."),
+        row(
+            "Fixed-Fourier+MLP-2/2",
+            5.08,
+            fixed(1),
+            "|H| = |F| is our choice; 24 to 96 would fit.",
+        ),
+        row(
+            "Fixed-Fourier+MLP-4/1",
+            5.07,
+            fixed(2),
+            "|H| = |F| is our choice; up to 48 would fit.",
+        ),
+        row("Learnable-Fourier+MLP-1/4", 5.11, learned(0), ""),
+        row(
+            "Learnable-Fourier+MLP-2/2",
+            5.07,
+            learned(1),
+            "Cannot match: 64 trained frequencies more than the fixed variant, which prints 5.08.",
+        ),
+        row("Learnable-Fourier+MLP-4/1", 5.07, learned(2), ""),
+    ]
+}
+
+/// The trainable part of the public captioner with a vocabulary of 10,000 words: 5,437,072.
+pub fn table5_public_code() -> ParameterCount {
+    let embedded = |name, rows| Module::new(name, &[&[rows, WIDTH], &[WIDTH, WIDTH], &[WIDTH]]);
+    let attention: &[u64] = &[4, WIDTH, WIDTH];
+    let feed_forward = || dense("", WIDTH, 512).and(dense("", 512, WIDTH));
+    let encoder = Module::new("encoder layers", &[attention])
+        .and(feed_forward())
+        .and(Module::new("", &[&[2, 2, WIDTH]]));
+    let decoder = Module::new("decoder layers", &[attention, attention])
+        .and(feed_forward())
+        .and(Module::new("", &[&[3, 2, WIDTH]]));
+    // (channels in, channels out, kernel sides of the three convolutions)
+    let stages = [
+        (1, 4, [5, 3, 5]),
+        (4, 16, [5, 3, 3]),
+        (16, 32, [3, 3, 3]),
+        (32, 64, [3, 3, 3]),
+        (64, 128, [3, 3, 3]),
+        (128, 256, [3, 3, 3]),
+    ];
+    let mut convolutions = Module::new("pixel convolutions", &[]);
+    let mut norms = Module::new("pixel batch norms", &[]);
+    for (inputs, outputs, [a, b, c]) in stages {
+        convolutions = convolutions.and(Module::new(
+            "",
+            &[
+                &[a, a, inputs, inputs],
+                &[b, b, inputs, inputs],
+                &[c, c, inputs, outputs],
+                &[2, inputs],
+                &[outputs],
+            ],
+        ));
+        norms = norms.and(Module::new("", &[&[4, inputs], &[2, outputs]]));
+    }
+    let modules = vec![
+        dense("word projection (word vectors frozen)", 300, WIDTH),
+        embedded("object type", 100),
+        embedded("clickable", 2),
+        embedded("coordinates", 100).times(4),
+        embedded("tree position", 500).times(3),
+        dense("object", 6 * WIDTH, WIDTH),
+        dense("fusion with pixels", WIDTH + 256, WIDTH),
+        encoder.times(6),
+        layer_norm("encoder norm", WIDTH),
+        decoder.times(6),
+        layer_norm("decoder norm", WIDTH),
+        dense("output words", WIDTH, 10_000),
+        convolutions,
+        norms,
+    ];
+    ParameterCount::new(
+        "Embed-4D",
+        modules,
+        5.11,
+        2,
+        "The public code does not give the printed size; a vocabulary of about 7,465 words would.",
+    )
+}
+
+/// Size of the public captioner's output vocabulary at which it would have `total` parameters.
+pub fn vocabulary_for(total: f64) -> f64 {
+    10_000.0 - (table5_public_code().total as f64 - total) / (WIDTH as f64 + 1.0)
+}
+
+/// How many assignments of hidden widths reproduce Table 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HiddenWidthSearch {
+    /// Assignments tried: $|H|$ of the three groupings and whether the modulators have norms.
+    pub tried: usize,
+    /// Assignments for which some size of the rest fits every row.
+    pub fit_all: usize,
+    /// Assignments for which some size of the rest fits every row but Learnable-Fourier+MLP-2/2.
+    pub fit_all_but_one: usize,
+    /// Assignments with one common $|H|$ that fit every row but that one.
+    pub common_width: usize,
+}
+
+/// Tries $|H|$ from {8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256} for each grouping, with and
+/// without norms, against the rows of Table 5.
+///
+/// A row with printed size $p$ and own part $m$ confines the rest of the model to
+/// $[p - m - 0.005, p - m + 0.005)$ million; an assignment fits when the intervals intersect.
+pub fn hidden_width_search() -> HiddenWidthSearch {
+    const WIDTHS: [u64; 11] = [8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256];
+    const FIXED: [u64; 3] = [5_100_000, 5_080_000, 5_070_000];
+    const LEARNED: [u64; 3] = [5_110_000, 5_070_000, 5_070_000];
+    let mut found = HiddenWidthSearch { tried: 0, fit_all: 0, fit_all_but_one: 0, common_width: 0 };
+    for norms in [false, true] {
+        for h1 in WIDTHS {
+            for h2 in WIDTHS {
+                for h4 in WIDTHS {
+                    let hidden = [h1, h2, h4];
+                    // Sine-4D, then Learnable-Fourier-2/2 with its 64 frequencies.
+                    let mut rows = vec![(5_070_000, 0), (5_070_000, 64)];
+                    for g in [0, 2, 1] {
+                        let (features, coordinates) = GROUPINGS[g];
+                        let mut own = modulator(features, hidden[g], features).count();
+                        own += if norms { 2 * (features + hidden[g]) } else { 0 };
+                        rows.push((FIXED[g], own));
+                        rows.push((LEARNED[g], own + features / 2 * coordinates));
+                    }
+                    found.tried += 1;
+                    found.fit_all += usize::from(intersect(&rows));
+                    rows.pop();
+                    if intersect(&rows) {
+                        found.fit_all_but_one += 1;
+                        found.common_width += usize::from(h1 == h2 && h2 == h4);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+fn intersect(rows: &[(u64, u64)]) -> bool {
+    // Whole numbers: 5.07 M stands for 5,065,000 up to 5,074,999.
+    let low = rows.iter().map(|(p, m)| (p - 5_000).saturating_sub(*m)).max();
+    let high = rows.iter().map(|(p, m)| (p + 4_999).saturating_sub(*m)).min();
+    low <= high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a wrong modulator, or a row that is made to fit.
+    #[test]
+    fn all_rows_but_one_match() {
+        let unmatched: Vec<&str> =
+            table5().iter().filter(|row| !row.matches).map(|row| row.method).collect();
+        assert_eq!(unmatched, ["Learnable-Fourier+MLP-2/2"]);
+        let sizes: Vec<u64> = table5().iter().map(|row| row.total - SINE_4D).collect();
+        assert_eq!(sizes, [34_688, 34_688, 0, 64, 33_024, 8_320, 2_112, 33_280, 8_384, 2_128]);
+    }
+
+    /// Would catch an inferred part outside the interval that the rows leave open.
+    #[test]
+    fn inferred_interval() {
+        let rows: Vec<(u64, u64)> = table5()
+            .iter()
+            .filter(|row| row.matches && row.method != "SOTA" && row.method != "Embed-4D")
+            .map(|row| ((row.printed * 1e6).round() as u64, row.total - SINE_4D))
+            .collect();
+        let low = rows.iter().map(|(p, m)| p - 5_000 - m).max();
+        let high = rows.iter().map(|(p, m)| p + 4_999 - m).min();
+        assert_eq!((low, high), (Some(5_071_720), Some(5_071_975)));
+    }
+
+    /// Would catch a wrong layer of the public captioner.
+    #[test]
+    fn public_code_is_larger() {
+        let count = table5_public_code();
+        let sizes: Vec<u64> = count.modules.iter().map(Module::count).collect();
+        let expected = [
+            38_528, 29_312, 16_768, 117_248, 241_536, 98_432, 49_280, 1_186_560, 256, 1_581_312,
+            256, 1_290_000, 785_604, 1_980,
+        ];
+        assert_eq!(sizes, expected);
+        assert_eq!(count.total, 5_437_072);
+        assert_eq!(count.rounded, 5.44);
+        assert!(!count.matches);
+        assert_eq!(vocabulary_for(5.11e6).round(), 7_465.0);
+    }
+
+    /// Would catch a search that accepts or refuses everything.
+    #[test]
+    fn no_hidden_widths_fit_every_row() {
+        let expected =
+            HiddenWidthSearch { tried: 2_662, fit_all: 0, fit_all_but_one: 44, common_width: 0 };
+        assert_eq!(hidden_width_search(), expected);
+    }
+}

@@ -1,0 +1,86 @@
+//! Largest eigenvalue of a symmetric positive semidefinite operator, by Lanczos iterations.
+
+use faer::{Mat, Side};
+
+use super::{SpectrumError, dot};
+
+/// Accepted error of the eigenvalue, relative to the eigenvalue.
+const TOLERANCE: f64 = 1e-10;
+
+/// More iterations than this add nothing that the tests could see.
+const LARGEST_KRYLOV_DIMENSION: usize = 600;
+
+/// λ_max of the operator `apply(v, out)`: `out = A v`, both of the length of `start`.
+///
+/// Full reorthogonalization (twice) keeps the tridiagonal matrix exact. The iteration ends when the
+/// residual `r` of the largest Ritz value θ₁ bounds its error: by `r` always, by `r²/(θ₁ - θ₂)` when θ₁
+/// is separated. `start` must have a component along the wanted eigenvector, so callers mix in noise.
+pub(super) fn largest_eigenvalue(
+    mut apply: impl FnMut(&[f64], &mut [f64]),
+    start: Vec<f64>,
+) -> Result<f64, SpectrumError> {
+    let n = start.len();
+    let mut basis: Vec<Vec<f64>> = vec![normalized(start).ok_or(SpectrumError::Zero)?];
+    let mut diagonal: Vec<f64> = Vec::new();
+    let mut off_diagonal: Vec<f64> = Vec::new();
+    let mut next_check = 4;
+    loop {
+        let k = diagonal.len();
+        let mut image = vec![0.0; n];
+        apply(&basis[k], &mut image);
+        diagonal.push(dot(&basis[k], &image));
+        for _ in 0..2 {
+            for vector in &basis {
+                let component = dot(vector, &image);
+                for (value, direction) in image.iter_mut().zip(vector) {
+                    *value -= component * direction;
+                }
+            }
+        }
+        let beta = dot(&image, &image).sqrt();
+        let k = diagonal.len();
+        let scale = diagonal.iter().copied().fold(0.0, f64::max);
+        let is_last = k == n.min(LARGEST_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
+        if k == next_check || is_last {
+            let (largest, error) = ritz(&diagonal, &off_diagonal, beta)?;
+            if is_last || error <= TOLERANCE * largest {
+                return Ok(largest);
+            }
+            next_check = k + (k / 4).max(3);
+        }
+        for value in &mut image {
+            *value /= beta;
+        }
+        off_diagonal.push(beta);
+        basis.push(image);
+    }
+}
+
+/// The largest Ritz value and a bound of its error.
+fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Result<(f64, f64), SpectrumError> {
+    let k = diagonal.len();
+    let tridiagonal = Mat::from_fn(k, k, |i, j| match i.abs_diff(j) {
+        0 => diagonal[i],
+        1 => off_diagonal[i.min(j)],
+        _ => 0.0,
+    });
+    let eigen =
+        tridiagonal.self_adjoint_eigen(Side::Lower).map_err(|_| SpectrumError::NoConvergence)?;
+    let values = eigen.S().column_vector();
+    let residual = (beta * eigen.U()[(k - 1, k - 1)]).abs();
+    let largest = values[k - 1];
+    let gap = if k > 1 { largest - values[k - 2] } else { 0.0 };
+    let separated = if gap > residual { residual * residual / gap } else { f64::INFINITY };
+    Ok((largest, residual.min(separated)))
+}
+
+fn normalized(mut vector: Vec<f64>) -> Option<Vec<f64>> {
+    let norm = dot(&vector, &vector).sqrt();
+    if !(norm > 0.0 && norm.is_finite()) {
+        return None;
+    }
+    for value in &mut vector {
+        *value /= norm;
+    }
+    Some(vector)
+}

@@ -1,0 +1,143 @@
+//! Singular values, stable rank and numerical rank.
+//!
+//! The stable rank of X is `‖X‖_F² / ‖X‖_2² = Σ s_i² / max s_i²`, between 1 and the rank. It needs only
+//! the trace and the largest eigenvalue of the smaller of the Gram matrices `XXᵀ` and `XᵀX`, so that an
+//! embedding of 100,000 columns is never held as a whole: blocks of columns are embedded and added
+//! to the Gram matrix. Equally spaced samples of Fourier embedders have a Toeplitz Gram matrix, whose
+//! largest eigenvalue takes no matrix at all.
+//!
+//! Everything runs on one thread and adds in a fixed order.
+
+mod circulant;
+mod gram;
+mod lanczos;
+mod toeplitz;
+
+#[cfg(test)]
+mod tests;
+
+use faer::MatRef;
+use thiserror::Error;
+
+pub use circulant::{circulant_singular_values, circulant_stable_rank};
+pub use gram::{embedding_stable_rank, line_stable_rank, stable_rank};
+pub use toeplitz::toeplitz_stable_rank;
+
+/// A matrix without a stable rank.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SpectrumError {
+    /// No rows or no columns.
+    #[error("the matrix is {rows} x {columns}; it needs at least one row and one column")]
+    Empty {
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// NaN or an infinity.
+    #[error(
+        "the features of sample {sample} are not finite; check the embedder's formula and parameters and the coordinates"
+    )]
+    NotFinite {
+        /// The first such row.
+        sample: usize,
+    },
+    /// All entries are zero.
+    #[error(
+        "all features are zero, which leaves the ratio undefined; use an embedder that does not vanish on the samples"
+    )]
+    Zero,
+    /// Two lengths that should be equal.
+    #[error(
+        "{actual} values are given where the matrix has {expected} rows; give one value per row"
+    )]
+    Shape {
+        /// Number of rows.
+        expected: usize,
+        /// Number of values.
+        actual: usize,
+    },
+    /// The first row of a symmetric Toeplitz matrix that cannot be a Gram matrix.
+    #[error(
+        "the first row has {value} at {index}, more than its diagonal {diagonal}; a Gram matrix has its largest entries on the diagonal"
+    )]
+    NotGram {
+        /// Position of the entry.
+        index: usize,
+        /// The entry.
+        value: f64,
+        /// The first entry of the row.
+        diagonal: f64,
+    },
+    /// The decomposition failed.
+    #[error("the singular values did not converge; check the matrix for extreme entries")]
+    NoConvergence,
+}
+
+/// Refuses matrices without entries and entries that are not finite.
+pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), SpectrumError> {
+    if x.nrows() == 0 || x.ncols() == 0 {
+        return Err(SpectrumError::Empty { rows: x.nrows(), columns: x.ncols() });
+    }
+    let is_broken = |&i: &usize| (0..x.ncols()).any(|j| !x[(i, j)].is_finite());
+    match (0..x.nrows()).find(is_broken) {
+        Some(sample) => Err(SpectrumError::NotFinite { sample }),
+        None => Ok(()),
+    }
+}
+
+/// The min(N, d) singular values of an N × d matrix in decreasing order.
+///
+/// # Errors
+///
+/// An empty matrix, entries that are not finite, or no convergence.
+pub fn singular_values(x: MatRef<'_, f64>) -> Result<Vec<f64>, SpectrumError> {
+    check_finite(x)?;
+    x.singular_values().map_err(|_| SpectrumError::NoConvergence)
+}
+
+/// The number of singular values above `relative_tolerance` times the largest; 0 for a zero matrix.
+pub fn numerical_rank(singular_values: &[f64], relative_tolerance: f64) -> usize {
+    let largest = singular_values.iter().copied().fold(0.0, f64::max);
+    singular_values.iter().filter(|&&value| value > relative_tolerance * largest).count()
+}
+
+/// Largest over smallest singular value; infinite when the smallest is 0, NaN without values.
+pub fn condition_number(singular_values: &[f64]) -> f64 {
+    let largest = singular_values.iter().copied().fold(f64::NAN, f64::max);
+    let smallest = singular_values.iter().copied().fold(f64::NAN, f64::min);
+    largest / smallest
+}
+
+/// Σ s_i² / max s_i² of given singular values.
+///
+/// # Errors
+///
+/// No values, values that are not finite, or all zero.
+pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, SpectrumError> {
+    if singular_values.is_empty() {
+        return Err(SpectrumError::Empty { rows: 0, columns: 0 });
+    }
+    if let Some(sample) = singular_values.iter().position(|value| !value.is_finite()) {
+        return Err(SpectrumError::NotFinite { sample });
+    }
+    let largest = singular_values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    if largest == 0.0 {
+        return Err(SpectrumError::Zero);
+    }
+    Ok(singular_values.iter().map(|value| (value / largest) * (value / largest)).sum())
+}
+
+/// Inner product in eight interleaved partial sums of fixed order.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut partial = [0.0; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let tail: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            partial[lane] += x[lane] * y[lane];
+        }
+    }
+    partial.iter().sum::<f64>() + tail
+}

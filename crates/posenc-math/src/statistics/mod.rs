@@ -1,0 +1,181 @@
+//! Statistics over repeated trials.
+//!
+//! | quantity | function |
+//! |---|---|
+//! | mean, standard deviation with divisor n (as the papers print it) or n − 1 | [`mean`], [`population_std`], [`sample_std`] |
+//! | interval for a mean, Student's t | [`t_interval`] |
+//! | interval for any statistic, percentile bootstrap | [`bootstrap_interval`] |
+//! | difference of paired samples | [`paired_t_test`], [`wilcoxon_signed_rank`] |
+//! | difference of independent samples | [`welch_t_test`] |
+//! | monotone association | [`spearman`] |
+//! | line and power law | [`linear_fit`], [`power_law_fit`] |
+//!
+//! All tests are two-sided. Where a quantity does not exist (too few values, NaN or infinity among
+//! them, no spread to measure a difference against) the result is an [`Undefined`] that says why.
+//! Nothing panics, and no NaN comes out of values whose squares are finite.
+
+mod association;
+mod difference;
+mod interval;
+
+pub use association::{Correlation, LinearFit, linear_fit, power_law_fit, spearman};
+pub use difference::{SignedRankTest, TTest, paired_t_test, welch_t_test, wilcoxon_signed_rank};
+pub use interval::{Interval, bootstrap_interval, t_interval};
+
+use thiserror::Error;
+
+/// Why a statistic does not exist for a sample.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum Undefined {
+    /// Fewer values than the statistic needs.
+    #[error("{found} values; at least {needed} are needed")]
+    TooFew {
+        /// Smallest number that gives a result.
+        needed: usize,
+        /// Number that was given.
+        found: usize,
+    },
+    /// Paired samples of different size.
+    #[error("{left} values are paired with {right}; the numbers must be equal")]
+    Unpaired {
+        /// Size of the first sample.
+        left: usize,
+        /// Size of the second sample.
+        right: usize,
+    },
+    /// NaN or infinity in the sample.
+    #[error("value {index} is {value}; every value must be finite")]
+    NotFinite {
+        /// Index of the first such value.
+        index: usize,
+        /// NaN or an infinity.
+        value: f64,
+    },
+    /// All values (or all differences) are the same, so there is no spread to compare with.
+    #[error("all values are {value}; without spread there is nothing to compare with")]
+    NoSpread {
+        /// The common value; for paired samples the common difference.
+        value: f64,
+    },
+    /// A logarithm of a number that has none.
+    #[error("value {index} is {value}; a power law needs positive values")]
+    NotPositive {
+        /// Index of the first such value.
+        index: usize,
+        /// Zero or a negative number.
+        value: f64,
+    },
+    /// A confidence level outside (0, 1), or no resamples.
+    #[error(
+        "level {level} with {resamples} resamples; the level must lie between 0 and 1 and there must be a resample"
+    )]
+    Level {
+        /// Confidence level that was asked for.
+        level: f64,
+        /// Number of bootstrap resamples; 1 where there are none.
+        resamples: usize,
+    },
+}
+
+/// Arithmetic mean.
+///
+/// # Errors
+///
+/// [`Undefined::TooFew`] for an empty sample, [`Undefined::NotFinite`].
+pub fn mean(sample: &[f64]) -> Result<f64, Undefined> {
+    check(sample, 1)?;
+    Ok(mean_of(sample))
+}
+
+/// Standard deviation with divisor n (`ddof = 0`), the "±" of the papers' tables; 0 for one value.
+///
+/// # Errors
+///
+/// [`Undefined::TooFew`] for an empty sample, [`Undefined::NotFinite`].
+pub fn population_std(sample: &[f64]) -> Result<f64, Undefined> {
+    check(sample, 1)?;
+    Ok((squared_deviations(sample) / sample.len() as f64).sqrt())
+}
+
+/// Standard deviation with divisor n − 1.
+///
+/// # Errors
+///
+/// [`Undefined::TooFew`] below two values, [`Undefined::NotFinite`].
+pub fn sample_std(sample: &[f64]) -> Result<f64, Undefined> {
+    check(sample, 2)?;
+    Ok(variance_of(sample).sqrt())
+}
+
+fn mean_of(sample: &[f64]) -> f64 {
+    sample.iter().sum::<f64>() / sample.len() as f64
+}
+
+/// `Σ (x_i − mean)²`; exactly 0 for equal values, where the rounded mean may differ from them.
+fn squared_deviations(sample: &[f64]) -> f64 {
+    if is_constant(sample) {
+        return 0.0;
+    }
+    let mean = mean_of(sample);
+    sample.iter().map(|x| (x - mean) * (x - mean)).sum()
+}
+
+/// Variance with divisor n − 1, for samples of at least two values.
+fn variance_of(sample: &[f64]) -> f64 {
+    squared_deviations(sample) / (sample.len() - 1) as f64
+}
+
+fn is_constant(sample: &[f64]) -> bool {
+    sample.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+fn check(sample: &[f64], needed: usize) -> Result<(), Undefined> {
+    if sample.len() < needed {
+        return Err(Undefined::TooFew { needed, found: sample.len() });
+    }
+    match sample.iter().position(|x| !x.is_finite()) {
+        Some(index) => Err(Undefined::NotFinite { index, value: sample[index] }),
+        None => Ok(()),
+    }
+}
+
+fn check_pairs(a: &[f64], b: &[f64], needed: usize) -> Result<(), Undefined> {
+    if a.len() != b.len() {
+        return Err(Undefined::Unpaired { left: a.len(), right: b.len() });
+    }
+    check(a, needed)?;
+    check(b, needed)
+}
+
+fn check_level(level: f64, resamples: usize) -> Result<(), Undefined> {
+    if level > 0.0 && level < 1.0 && resamples > 0 {
+        Ok(())
+    } else {
+        Err(Undefined::Level { level, resamples })
+    }
+}
+
+/// Two-sided p-value of Student's t with `df` degrees of freedom, `I_{df/(df + t²)}(df/2, 1/2)`;
+/// accurate far into the tails, 0 for an infinite t.
+fn two_sided_p(t: f64, df: f64) -> f64 {
+    statrs::function::beta::beta_reg(df / 2.0, 0.5, df / (df + t * t))
+}
+
+/// Ranks from 1, ties share their mean rank; `values` must be finite.
+fn mid_ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));
+    let mut ranks = vec![0.0; values.len()];
+    for run in order.chunk_by(|&i, &j| values[i] == values[j]).scan(0, |start, run| {
+        *start += run.len();
+        Some((*start - run.len(), run))
+    }) {
+        let (start, members) = run;
+        let rank = start as f64 + (members.len() + 1) as f64 / 2.0;
+        members.iter().for_each(|&i| ranks[i] = rank);
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests;

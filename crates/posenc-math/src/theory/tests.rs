@@ -1,0 +1,311 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    distance::{centered_displacements, measured_distance, sampled_preserved_length},
+    embedder::{Embedder, EmbedderSpec, build, line, matrix},
+    random::{gaussian_vector, stream},
+    spectrum::{embedding_stable_rank, line_stable_rank, toeplitz_stable_rank},
+    tolerance::{Tolerance, assert_close},
+};
+
+fn embedder(spec: &EmbedderSpec) -> Box<dyn Embedder> {
+    build(spec, &mut stream(3, "theory tests")).unwrap()
+}
+
+fn measured(spec: &EmbedderSpec, n: usize) -> f64 {
+    line_stable_rank(&*embedder(spec), n).unwrap()
+}
+
+fn spec(kind: &str, dimension: usize, key: &str, value: f64) -> EmbedderSpec {
+    EmbedderSpec::new(kind).number("dimension", dimension as f64).number(key, value)
+}
+
+/// N = d = 1000: printed values of the open and of the periodic interval, and the theory.
+#[track_caller]
+fn check_proposition(kind: &str, key: &str, rows: &[(f64, f64, f64)], theory: fn(f64) -> f64) {
+    for &(parameter, open, periodic) in rows {
+        let spec = spec(kind, 1000, key, parameter);
+        assert_close(measured(&spec, 1000), open, Tolerance::decimals(2));
+        let periodic_spec = spec.text("boundary", "periodic");
+        assert_close(measured(&periodic_spec, 1000), periodic, Tolerance::decimals(2));
+        assert_close(periodic, theory(parameter), Tolerance::new(0.005, 2e-4));
+    }
+}
+
+#[test]
+fn proposition_2_gaussian() {
+    let rows = [(0.1, 2.88, 2.82), (0.01, 28.08, 28.21), (0.001, 282.00, 282.12)];
+    check_proposition("gaussian", "sigma", &rows, gaussian_stable_rank);
+}
+
+#[test]
+fn proposition_4_rectangle() {
+    let rows = [(0.201, 4.87, 4.98), (0.051, 19.40, 19.61), (0.011, 90.67, 90.91)];
+    check_proposition("rectangle", "width", &rows, rectangle_stable_rank);
+}
+
+#[test]
+fn proposition_5_triangle() {
+    let rows = [(0.201, 6.57, 6.63), (0.051, 26.00, 26.14), (0.021, 63.34, 63.49)];
+    check_proposition("triangle", "width", &rows, triangle_stable_rank);
+}
+
+#[test]
+fn too_few_centers_exceed_the_gaussian_bound() {
+    // Errata E-R6: σd = 0.5.
+    let spec = spec("gaussian", 1000, "sigma", 0.0005).text("boundary", "periodic");
+    assert_close(measured(&spec, 1000), 641.4, Tolerance::decimals(1));
+    assert_close(gaussian_stable_rank(0.0005), 564.2, Tolerance::decimals(1));
+}
+
+#[test]
+fn the_minimum_is_an_envelope() {
+    // Errata E-R5: σ = 0.01, d = 1000, periodic; the formula and the singular values.
+    let spec = spec("gaussian", 1000, "sigma", 0.01).text("boundary", "periodic");
+    for (n, expected) in [
+        (8, 8.00),
+        (16, 16.00),
+        (24, 23.39),
+        (28, 25.87),
+        (32, 27.25),
+        (48, 28.20),
+        (64, 28.21),
+        (128, 28.21),
+    ] {
+        let exact = exact_stable_rank(n, periodized(|delta| gaussian_law(0.01, delta), 3));
+        assert_close(exact, expected, Tolerance::decimals(2));
+        assert_close(measured(&spec, n), exact, Tolerance::relative(2e-4));
+    }
+    let rff = |n| exact_stable_rank(n, periodized(|delta| rff_law(10.0, delta), 3));
+    assert_close(rff(24), 22.54, Tolerance::decimals(2));
+    assert_close(rff(28), 24.11, Tolerance::decimals(2));
+    // The corner, N = bound, is the worst case: 1/1.0864 of the minimum.
+    let corner =
+        exact_stable_rank(100, periodized(|delta| rff_law(100.0 / (2.0 * PI).sqrt(), delta), 3));
+    assert_close(corner / 100.0, 1.0 / 1.0864, Tolerance::decimals(4));
+}
+
+#[test]
+fn enough_centers_are_two_per_sigma() {
+    // σ = 0.005, N = 256, open interval.
+    for (d, expected, decimals) in
+        [(20, 19.7, 1), (40, 39.6, 1), (60, 53.1, 1), (100, 56.26, 2), (256, 56.29, 2)]
+    {
+        let spec = spec("gaussian", d, "sigma", 0.005);
+        assert_close(measured(&spec, 256), expected, Tolerance::decimals(decimals));
+    }
+}
+
+#[test]
+fn the_gaussian_of_fig_5() {
+    for (d, expected) in [(100, 56.264), (200, 56.295), (1000, 56.268)] {
+        let xs: Vec<f64> = (0..256).map(|i| f64::from(2 * i) / 512.0).collect();
+        let rank =
+            embedding_stable_rank(&*embedder(&spec("gaussian", d, "sigma", 0.005)), &xs).unwrap();
+        assert_close(rank, expected, Tolerance::absolute(0.0015));
+    }
+}
+
+#[test]
+fn proposition_3_for_infinitely_many_frequencies() {
+    for (sigma, open) in [
+        (1.0, 2.74),
+        (2.0, 5.15),
+        (5.0, 12.59),
+        (10.0, 25.10),
+        (20.0, 50.15),
+        (40.0, 100.27),
+        (70.0, 175.47),
+        (100.0, 250.67),
+    ] {
+        let row = rff_limit_first_row(1000, sigma);
+        assert_close(toeplitz_stable_rank(&row).unwrap(), open, Tolerance::decimals(2));
+        let periodic = exact_stable_rank(1000, periodized(|delta| rff_law(sigma, delta), 3));
+        assert_close(periodic, rff_stable_rank(sigma), Tolerance::relative(1e-4));
+    }
+}
+
+#[test]
+fn sampled_frequencies_stay_below_the_limit() {
+    // Mean of ten draws with N = 256, against the sheet's mean of four (their spread is about 6 %).
+    for (sigma, d, expected) in [(22.508, 100, 23.2), (22.508, 1000, 39.1), (40.0, 4000, 75.0)] {
+        let spec = spec("rff", d, "sigma", sigma);
+        let mean = (0..10)
+            .map(|seed| {
+                let embedder = build(&spec, &mut stream(seed, "draws")).unwrap();
+                line_stable_rank(&*embedder, 256).unwrap() / 10.0
+            })
+            .sum::<f64>();
+        assert_close(mean, expected, Tolerance::relative(0.12));
+        assert!(mean < rff_stable_rank(sigma));
+    }
+}
+
+#[test]
+fn the_periodic_waves_of_fig_3() {
+    let square = |levels: &str| {
+        EmbedderSpec::new("square").number("dimension", 10_000.0).text("levels", levels)
+    };
+    for (n, expected) in [(3, 1.8), (5, 1.923), (50, 2.0)] {
+        assert_close(measured(&square("zero-one"), n), expected, Tolerance::decimals(3));
+    }
+    assert_close(measured(&square("plus-minus"), 500), 2.467, Tolerance::decimals(3));
+    let sine = |offset: f64| spec("sine", 10_000, "offset", offset);
+    assert_close(measured(&sine(0.7), 50), 2.0204, Tolerance::decimals(4));
+    assert_close(measured(&sine(0.7), 2), 1.98, Tolerance::decimals(2));
+    assert_close(measured(&sine(0.0), 50), 2.0, Tolerance::absolute(1e-9));
+}
+
+#[test]
+fn impulses_have_full_rank_and_random_rows_almost() {
+    let impulse = EmbedderSpec::new("impulse").number("dimension", 10_000.0);
+    assert_close(measured(&impulse, 50), 50.0, Tolerance::relative(1e-12));
+    let random = EmbedderSpec::new("random").number("dimension", 10_000.0);
+    for (n, expected) in [(16, 15.1), (64, 54.1), (256, 178.6)] {
+        assert_close(measured(&random, n), expected, Tolerance::relative(0.06));
+    }
+}
+
+#[test]
+fn singular_values_of_trading_fig_9() {
+    // 256 samples, 256 features: stable rank and the number of values above 1 % of the largest.
+    for (spec, expected, count) in [
+        (spec("linf", 256, "sigma", 4.5), 43.6, 51),
+        (spec("logf", 256, "sigma", 6.5), 15.1, 126),
+        (spec("gaussian", 256, "sigma", 0.004), 70.4, 256),
+        (spec("gaussian", 256, "sigma", 0.0025), 116.6, 256),
+        (spec("triangle", 256, "half_width", 2.0 / 256.0), 95.9, 240),
+        (spec("triangle", 256, "half_width", 1.0 / 256.0), 256.0, 256),
+    ] {
+        let x = matrix(&*embedder(&spec), &line(256));
+        let values = singular_values(x.as_ref()).unwrap();
+        assert_eq!(numerical_rank(&values, 0.01), count, "{spec:?}");
+        let rank = crate::spectrum::stable_rank_of(&values).unwrap();
+        assert_close(rank, expected, Tolerance::decimals(1));
+        assert_close(measured(&spec, 256), rank, Tolerance::relative(1e-9));
+    }
+}
+
+#[test]
+fn embedders_trade_rank_for_distance_along_one_curve() {
+    // The feature curve of the notebooks: N = d = 2000, k = 1, length from the sampled distances.
+    let d = 2000;
+    let ratio = |spec: &EmbedderSpec| {
+        let embedder = embedder(spec);
+        let distances = measured_distance(&*embedder, &centered_displacements(d)).unwrap();
+        let l = sampled_preserved_length(&distances, 1.0);
+        line_stable_rank(&*embedder, d).unwrap() / stable_rank_for_interval(l, 1.0)
+    };
+    for sigma in [0.003, 0.01, 0.05] {
+        let gaussian = spec("gaussian", d, "sigma", sigma).text("boundary", "periodic");
+        assert_close(ratio(&gaussian), 1.0, Tolerance::absolute(0.03));
+        // Random frequencies fall short of their limit, the more the larger their spread.
+        let rff = ratio(&spec("rff", d, "sigma", GAUSSIAN_RFF_PRODUCT / sigma));
+        assert!((0.5..1.1).contains(&rff), "{sigma}: {rff}");
+    }
+}
+
+#[test]
+fn a_layer_with_bias_memorizes_exactly_the_full_rank_case() {
+    let mut rng = stream(4, "targets");
+    let y = gaussian_vector(&mut rng, 12);
+    let features = gaussian_vector(&mut rng, 12 * 12);
+    let columns = |d: usize| Mat::from_fn(12, d, |i, j| features[12 * j + i]);
+    for (d, memorizes) in [(12, true), (11, true), (10, false)] {
+        // Rank 11 suffices: the bias adds the vector of ones.
+        let x = columns(d);
+        assert_eq!(memorizes_every_target(x.as_ref(), 1e-10), Ok(memorizes));
+        let residual = memorization_residual(x.as_ref(), &y, 1e-10).unwrap();
+        assert_eq!(residual < 1e-10, memorizes, "{d}: {residual}");
+    }
+    // Rank 11 with the ones in its range does not: every row sums to 1.
+    let x = Mat::from_fn(12, 11, |i, j| f64::from(u8::from(i.min(10) == j)));
+    assert_eq!(memorizes_every_target(x.as_ref(), 1e-10), Ok(false));
+}
+
+#[test]
+fn broken_matrices_are_errors() {
+    let empty = Mat::<f64>::zeros(0, 3);
+    assert!(memorizes_every_target(empty.as_ref(), 1e-10).is_err());
+    let broken = Mat::from_fn(2, 2, |i, _| if i == 1 { f64::NAN } else { 1.0 });
+    let error = Err(SpectrumError::NotFinite { sample: 1 });
+    assert_eq!(memorizes_every_target(broken.as_ref(), 1e-10), error);
+    let shape = memorization_residual(Mat::<f64>::zeros(3, 1).as_ref(), &[1.0], 1e-10);
+    assert_eq!(shape, Err(SpectrumError::Shape { expected: 3, actual: 1 }));
+}
+
+#[test]
+fn the_two_embedders_match_at_the_product() {
+    assert_close(GAUSSIAN_RFF_PRODUCT, 0.11254, Tolerance::decimals(5));
+    let sigma = 0.005;
+    let frequency_sigma = GAUSSIAN_RFF_PRODUCT / sigma;
+    assert_close(frequency_sigma, 22.508, Tolerance::decimals(3));
+    assert_close(
+        rff_stable_rank(frequency_sigma),
+        gaussian_stable_rank(sigma),
+        Tolerance::relative(1e-14),
+    );
+    assert_close(
+        rff_law(frequency_sigma, 0.007),
+        gaussian_law(sigma, 0.007),
+        Tolerance::relative(1e-14),
+    );
+}
+
+#[test]
+fn the_triangle_law_is_the_spline_of_the_errata() {
+    // E-T4, σ = 1: values of the autocorrelation, D(0) = 1/3.
+    for (delta, expected) in
+        [(0.0, 0.3333), (0.1, 0.3153), (0.25, 0.2396), (0.5, 0.0833), (0.75, 0.0104), (1.0, 0.0)]
+    {
+        assert_close(triangle_law(1.0, delta) / 3.0, expected, Tolerance::decimals(4));
+    }
+    assert_close(triangle_law(1.0, 0.25), 0.719, Tolerance::decimals(3));
+}
+
+#[test]
+fn the_markers_of_fig_7_and_fig_11() {
+    for (n, peak, small) in
+        [(256, 1.953e-3, 5.088e-4), (86, 5.814e-3, 1.515e-3), (16, 3.125e-2, 8.141e-3)]
+    {
+        assert_close(sigma_of_train_peak(n), peak, Tolerance::relative(4e-4));
+        assert_close(smallest_sigma(n), small, Tolerance::relative(4e-4));
+        assert_close(largest_sigma(n), 10.0 * small, Tolerance::relative(4e-4));
+    }
+    for (d, expected) in [(50, 0.01153), (128, 0.00450), (500, 0.00115)] {
+        assert_close(sigma_for_directions(d, 3.5), expected, Tolerance::decimals(5));
+    }
+}
+
+proptest! {
+    #[test]
+    fn rules_invert_each_other(sigma in 1e-4_f64..0.2, k in 0.5_f64..4.0) {
+        let l = interval_for_sigma(sigma, k);
+        prop_assert!(Tolerance::relative(1e-14).accepts(sigma_for_interval(l, k), sigma));
+        // D at the end of the interval is 10^-k, and the trade-off curve passes through the bound.
+        let end = gaussian_law(sigma, l);
+        prop_assert!(Tolerance::relative(1e-12).accepts(end, 10f64.powf(-k)));
+        let rank = stable_rank_for_interval(l, k);
+        prop_assert!(Tolerance::relative(1e-13).accepts(rank, gaussian_stable_rank(sigma)));
+    }
+
+    #[test]
+    fn laws_are_autocorrelations(width in 0.01_f64..1.0, delta in -2.0_f64..2.0) {
+        for law in [triangle_law, rectangle_law] {
+            let value = law(width, delta * width);
+            prop_assert!((0.0..=1.0).contains(&value));
+            prop_assert_eq!(value, law(width, -delta * width));
+        }
+        prop_assert!(Tolerance::absolute(1e-15).accepts(triangle_law(width, width), 0.0));
+    }
+
+    #[test]
+    fn exact_stable_ranks_lie_below_the_minimum(sigma in 0.005_f64..0.08, n in 1_usize..200) {
+        // Poisson summation: the denominator exceeds both limits.
+        let rank = exact_stable_rank(n, periodized(|delta| gaussian_law(sigma, delta), 3));
+        let minimum = gaussian_stable_rank(sigma).min(n as f64);
+        prop_assert!(rank <= minimum * (1.0 + 1e-12));
+        prop_assert!(rank >= minimum / 1.0865);
+    }
+}

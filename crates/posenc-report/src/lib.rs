@@ -1,0 +1,75 @@
+//! Records and published values in, Markdown and SVG out.
+//!
+//! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
+//! and gives the same bytes for the same inputs. A report is a summary (`README.md`), a page per
+//! paper, a page of errata, and a picture per plot and run under `figures/`.
+
+#![warn(missing_docs)]
+
+mod colors;
+mod markdown;
+mod numbers;
+mod output;
+mod pages;
+mod plot;
+mod records;
+mod series;
+mod sources;
+mod tables;
+mod view;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use posenc_experiments::Catalog;
+
+pub use output::{Report, Stale};
+pub use records::{Record, Records};
+
+/// What a report is made from.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    /// Papers, experiments and published values.
+    pub catalog: &'a Catalog,
+    /// The run that the repository stands for.
+    pub reference: &'a Records,
+    /// A run of this machine to show beside it.
+    pub local: Option<&'a Records>,
+    /// Path or address of the repository's root as seen from the report's directory, such as
+    /// `..`; empty where the report lies outside a repository, which leaves links out.
+    pub repository: &'a str,
+}
+
+impl Inputs<'_> {
+    /// A link to a file of the repository; its bare name without a repository.
+    fn link(&self, path: &str) -> String {
+        match self.repository {
+            "" => markdown::code(path),
+            root => format!("[{}]({}/{path})", markdown::code(path), root.trim_end_matches('/')),
+        }
+    }
+}
+
+/// Renders all pages and pictures.
+///
+/// # Errors
+///
+/// A picture that cannot be drawn, by plot and experiment; numbers alone never cause one.
+pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
+    let views = view::Views::new(inputs);
+    let mut files = pages::item::Files::new();
+    for paper in &inputs.catalog.papers {
+        let page = pages::paper::render(inputs, &views, paper, &mut files)?;
+        files.insert(PathBuf::from(format!("{}.md", paper.key)), finished(&page));
+    }
+    let readme = pages::readme::render(inputs, &views);
+    files.insert(PathBuf::from("README.md"), finished(&readme));
+    let errata = pages::errata::render(inputs, &views);
+    files.insert(PathBuf::from("errata.md"), finished(&errata));
+    Ok(Report { files })
+}
+
+/// A page's bytes.
+fn finished(page: &str) -> Vec<u8> {
+    markdown::protect_math(page).into_bytes()
+}

@@ -1,0 +1,254 @@
+//! Markdown as GitHub renders it: tables, escapes, folded parts.
+
+use std::fmt::Write;
+
+/// Alignment of a table's column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table.
+#[derive(Debug, Clone, Default)]
+pub struct Grid {
+    head: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// Adds a column.
+    pub fn column(&mut self, label: impl Into<String>, align: Align) -> &mut Self {
+        self.head.push((label.into(), align));
+        self
+    }
+
+    /// Adds a row; its cells are finished Markdown without raw pipes.
+    pub fn row(&mut self, cells: Vec<String>) -> &mut Self {
+        self.rows.push(cells);
+        self
+    }
+
+    /// Whether there is nothing below the head.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table, with an empty line behind it.
+    pub fn render(&self) -> String {
+        let mut text = String::from("|");
+        for (label, _) in &self.head {
+            let _ = write!(text, " {label} |");
+        }
+        text.push_str("\n|");
+        for (_, align) in &self.head {
+            text.push_str(match align {
+                Align::Left => " --- |",
+                Align::Right => " ---: |",
+            });
+        }
+        text.push('\n');
+        for row in &self.rows {
+            text.push('|');
+            for cell in row {
+                let _ = write!(text, " {cell} |");
+            }
+            text.push('\n');
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// Markdown written by an author, for one cell of a table.
+pub fn cell(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut out = String::with_capacity(one_line.len());
+    let mut before = ' ';
+    for c in one_line.chars() {
+        if c == '|' && before != '\\' {
+            out.push('\\');
+        }
+        out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// Text from data, for anywhere: nothing in it is taken for markup.
+pub fn plain(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut out = String::with_capacity(one_line.len());
+    for c in one_line.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text from data in typewriter face.
+pub fn code(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    match one_line.contains('`') {
+        true => format!("`` {one_line} ``"),
+        false if one_line.is_empty() => String::new(),
+        false => format!("`{one_line}`"),
+    }
+}
+
+/// A part that is folded until a reader opens it.
+pub fn details(summary: &str, body: &str) -> String {
+    format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim())
+}
+
+/// A place that links can name.
+pub fn anchor(id: &str) -> String {
+    format!("<a id=\"{}\"></a>", slug(id))
+}
+
+/// An id as it may stand in links: lower case letters, digits and hyphens.
+pub fn slug(id: &str) -> String {
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect()
+}
+
+/// A text without Markdown's markup, for places that show none.
+pub fn bare(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    one_line.chars().filter(|c| !matches!(c, '*' | '`' | '$' | '[' | ']' | '\\')).collect()
+}
+
+/// Wraps inline math that Markdown would damage as `` $`…`$ ``, which GitHub leaves alone: in
+/// plain `$…$` it unescapes `\,` and `\{`, and takes some `_` and `*` for emphasis. Code stays.
+pub fn protect_math(page: &str) -> String {
+    let mut out = String::with_capacity(page.len() + 64);
+    let mut rest = page;
+    while let Some(place) = rest.find(['$', '`', '\\']) {
+        out.push_str(&rest[..place]);
+        rest = &rest[place..];
+        let taken = match rest.as_bytes()[0] {
+            b'\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            b'`' => code_length(rest),
+            _ if rest.starts_with("$$") => closed(rest, "$$"),
+            _ if rest.starts_with("$`") => closed(rest, "`$"),
+            _ => match math(rest) {
+                Some(inner) if is_fragile(inner) => {
+                    let one_line = inner.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
+                    out.push_str(&format!("$`{one_line}`$"));
+                    rest = &rest[inner.len() + 2..];
+                    continue;
+                }
+                Some(inner) => inner.len() + 2,
+                None => 1,
+            },
+        };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Length of the code that begins with the backticks at the start of `text`.
+fn code_length(text: &str) -> usize {
+    let ticks = text.len() - text.trim_start_matches('`').len();
+    let mut place = ticks;
+    while let Some(found) = text[place..].find('`') {
+        let start = place + found;
+        let run = text[start..].len() - text[start..].trim_start_matches('`').len();
+        place = start + run;
+        if run == ticks {
+            return place;
+        }
+    }
+    ticks
+}
+
+/// Length up to and with the next `mark` after the one at the start; the mark's own without one.
+fn closed(text: &str, mark: &str) -> usize {
+    text[mark.len()..].find(mark).map_or(mark.len(), |end| end + 2 * mark.len())
+}
+
+/// What stands between the dollar at the start of `text` and its partner in the same paragraph.
+fn math(text: &str) -> Option<&str> {
+    let paragraph = text.split("\n\n").next().unwrap_or(text);
+    let mut escaped = false;
+    for (i, c) in paragraph.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '$' => {
+                let inner = &paragraph[1..i];
+                let digit = paragraph[i + 1..].starts_with(|c: char| c.is_ascii_digit());
+                let math =
+                    !inner.is_empty() && inner.trim() == inner && !inner.contains('`') && !digit;
+                return math.then_some(inner);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether Markdown would change the formula.
+fn is_fragile(math: &str) -> bool {
+    let mut before = ' ';
+    for c in math.chars() {
+        let escape = before == '\\' && c.is_ascii_punctuation();
+        // Inside a word an underscore is only that.
+        let emphasis = c == '*' || (c == '_' && !before.is_alphanumeric());
+        if escape || emphasis || matches!(c, '|' | '<' | '>' | '~' | '\n') {
+            return true;
+        }
+        before = c;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches cells that break a row apart.
+    #[test]
+    fn pipes_stay_inside_their_cell() {
+        assert_eq!(cell("$|x|$\nand"), "$\\|x\\|$ and");
+        assert_eq!(cell("a \\| b"), "a \\| b");
+        assert_eq!(plain("a|b <c> *d*"), "a\\|b &lt;c&gt; \\*d\\*");
+        assert_eq!(code("a|b"), "`a\\|b`");
+    }
+
+    /// Catches formulas that GitHub shows without their spaces, braces and bars.
+    #[test]
+    fn fragile_math_is_protected() {
+        let check = |from: &str, to: &str| assert_eq!(protect_math(from), to);
+        check("a $x_i$ b $n$", "a $x_i$ b $n$");
+        check("$10{,}000\\,x$", "$`10{,}000\\,x`$");
+        check("$\\lVert x\\rVert_{2}$ and $|x|$", "$\\lVert x\\rVert_{2}$ and $`|x|`$");
+        check("$(x)_j$", "$`(x)_j`$");
+        check("$a\n  + |b|$", "$`a + |b|`$");
+        check("`$|x|$` \\$5 | 3$ $$|y|$$ $`|z|`$", "`$|x|$` \\$5 | 3$ $$|y|$$ $`|z|`$");
+        check("```sh\necho $a|$b\n```\n$|c|$", "```sh\necho $a|$b\n```\n$`|c|`$");
+        check("5$ and\n\n6$", "5$ and\n\n6$");
+    }
+
+    #[test]
+    fn a_table() {
+        let mut grid = Grid::default();
+        grid.column("name", Align::Left).column("value", Align::Right);
+        grid.row(vec!["a".into(), "1".into()]);
+        assert_eq!(grid.render(), "| name | value |\n| --- | ---: |\n| a | 1 |\n\n");
+    }
+}

@@ -1,0 +1,162 @@
+//! Numbers as text, with fixed digits, and the two statistics that tables and plots need.
+
+/// Stands for a missing number.
+pub const MISSING: &str = "–";
+
+/// `digits` after the point; whole numbers from 10,000 on in groups of three.
+pub fn fixed(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return not_finite(value);
+    }
+    if value != 0.0 && (value.abs() >= 1e15 || value.abs() < 0.5 * 0.1f64.powi(digits as i32)) {
+        return significant(value, digits.max(2));
+    }
+    let text = format!("{value:.digits$}");
+    let text = if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+        text.trim_start_matches('-').to_owned()
+    } else {
+        text
+    };
+    if digits == 0 && value.abs() >= 1e4 { grouped(&text) } else { text }
+}
+
+/// Digits after the point in the shortest form of a number: as many as were written down.
+pub fn written_digits(value: f64) -> usize {
+    let text = format!("{value}");
+    text.split_once('.').map_or(0, |(_, digits)| digits.len())
+}
+
+/// At most `digits` significant digits, without trailing zeros; powers of ten where shorter.
+pub fn significant(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return not_finite(value);
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let digits = digits.clamp(1, 15);
+    let scientific = format!("{value:.*e}", digits - 1);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..15).contains(&exponent) {
+        return format!("{} × 10{}", trimmed(mantissa), superscript(exponent));
+    }
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    let text = trimmed(&format!("{value:.decimals$}"));
+    if value.abs() >= 1e4 && !text.contains('.') { grouped(&text) } else { text }
+}
+
+fn not_finite(value: f64) -> String {
+    match value {
+        v if v.is_nan() => "NaN".into(),
+        v if v > 0.0 => "∞".into(),
+        _ => "−∞".into(),
+    }
+}
+
+fn trimmed(text: &str) -> String {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+fn grouped(text: &str) -> String {
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |d| ("-", d));
+    let mut out = sign.to_owned();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// An integer in raised digits.
+pub fn superscript(value: i32) -> String {
+    value
+        .to_string()
+        .chars()
+        .map(|c| match c {
+            '-' => '⁻',
+            '1' => '¹',
+            '2' => '²',
+            '3' => '³',
+            '0' | '4'..='9' => char::from_u32('⁰' as u32 + (c as u32 - '0' as u32)).unwrap_or(c),
+            other => other,
+        })
+        .collect()
+}
+
+/// Seconds in the unit that a reader would choose.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() || s < 0.0 => MISSING.into(),
+        s if s < 0.0995 => format!("{:.0} ms", 1e3 * s),
+        s if s < 99.95 => format!("{s:.1} s"),
+        s if s < 5970.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// Mean and population standard deviation.
+pub fn mean_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
+    (mean, variance.sqrt())
+}
+
+/// Half width of the 95 % t interval of the mean; `None` where there is nothing to estimate.
+pub fn half_width(values: &[f64]) -> Option<f64> {
+    let zeros = vec![0.0; values.len()];
+    let test = posenc_math::statistics::paired_t_test(values, &zeros, 0.95).ok()?;
+    let half_width = 0.5 * (test.interval.upper - test.interval.lower);
+    half_width.is_finite().then_some(half_width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_digits() {
+        assert_eq!(fixed(26.3601, 2), "26.36");
+        assert_eq!(fixed(329_475.0, 0), "329,475");
+        assert_eq!(fixed(-1234.0, 0), "-1234");
+        assert_eq!(fixed(0.0, 2), "0.00");
+        assert_eq!(fixed(f64::NAN, 2), "NaN");
+        assert_eq!(fixed(f64::NEG_INFINITY, 2), "−∞");
+    }
+
+    /// Catches small numbers that are printed as zero.
+    #[test]
+    fn small_numbers_do_not_vanish() {
+        assert_eq!(fixed(1.234e-7, 2), "1.2 × 10⁻⁷");
+        assert_eq!(fixed(-0.001, 2), "-0.001");
+    }
+
+    #[test]
+    fn significant_digits() {
+        assert_eq!(significant(0.282_094_79, 5), "0.28209");
+        assert_eq!(significant(25.070, 5), "25.07");
+        assert_eq!(significant(9.9999999, 4), "10");
+        assert_eq!(significant(1_445_891.0, 9), "1,445,891");
+        assert_eq!(significant(1e-16, 3), "1 × 10⁻¹⁶");
+    }
+
+    #[test]
+    fn written_digits_are_counted() {
+        assert_eq!([24.7, 3.66, 0.0, 1e-7, 1e22].map(written_digits), [1, 2, 0, 7, 0]);
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration(0.0123), "12 ms");
+        assert_eq!(duration(59.96), "60.0 s");
+        assert_eq!(duration(600.0), "10 min");
+        assert_eq!(duration(f64::NAN), "–");
+    }
+}

@@ -1,0 +1,210 @@
+//! Errors and ambiguities of the papers, each with the numbers of its check.
+
+use std::collections::BTreeMap;
+
+use posenc_experiments::record::Row;
+use posenc_math::errata::{self, Erratum, Severity};
+
+use super::MARKER;
+use crate::Inputs;
+use crate::markdown::{Align, Grid, anchor, cell, plain, slug};
+use crate::numbers::{MISSING, significant};
+use crate::records::Run;
+use crate::view::{View, Views};
+
+/// Item key under which each paper's checks are on record.
+const ITEM: &str = "errata";
+/// Group of that item.
+const GROUP: &str = "checks";
+
+/// What a check's numbers say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Outcome {
+    Holds,
+    Fails,
+    NotRun,
+}
+
+impl Outcome {
+    fn text(self) -> &'static str {
+        match self {
+            Outcome::Holds => "✅ established by its check",
+            Outcome::Fails => "❌ not established by its check",
+            Outcome::NotRun => "– check not run",
+        }
+    }
+}
+
+/// The page.
+pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
+    let mut text = format!("{MARKER}\n\n# Errata and ambiguities\n\n");
+    text.push_str(include_str!("../../templates/errata.md").trim());
+    text.push_str("\n\n");
+    let all = errata::all();
+    text.push_str(&overview(inputs, views, &all));
+    for paper in &inputs.catalog.papers {
+        let own: Vec<_> = all.iter().filter(|e| e.paper == paper.key).collect();
+        if own.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("{}\n\n## {}\n\n", anchor(&paper.key), cell(&paper.title)));
+        text.push_str(&format!("[The paper's page]({}.md)\n\n", paper.key));
+        let view = views.get(&paper.key, ITEM);
+        for erratum in own {
+            text.push_str(&section(views, view, erratum));
+        }
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+const SEVERITIES: [Severity; 5] = [
+    Severity::Mathematical,
+    Severity::Contradicted,
+    Severity::Ambiguous,
+    Severity::Typographic,
+    Severity::CodeDiffers,
+];
+
+fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String {
+    let mut grid = Grid::default();
+    grid.column("Paper", Align::Left);
+    for severity in SEVERITIES {
+        grid.column(severity.name(), Align::Right);
+    }
+    grid.column("established", Align::Right);
+    for paper in &inputs.catalog.papers {
+        let own: Vec<_> = all.iter().filter(|e| e.paper == paper.key).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let mut row = vec![format!("[{}](#{})", cell(&paper.title), slug(&paper.key))];
+        for severity in SEVERITIES {
+            row.push(own.iter().filter(|e| e.severity == severity).count().to_string());
+        }
+        let run = views.get(&paper.key, ITEM).and_then(|v| v.runs().next());
+        let holds = own.iter().filter(|e| outcome(run, e) == Outcome::Holds).count();
+        row.push(format!("{holds} of {}", own.len()));
+        grid.row(row);
+    }
+    grid.render()
+}
+
+fn rows<'a>(run: Option<&'a Run>, erratum: &'a Erratum) -> impl Iterator<Item = &'a Row> + 'a {
+    run.into_iter()
+        .flat_map(|r| &r.table.rows)
+        .filter(|r| r.group == GROUP && r.method == erratum.id)
+}
+
+fn outcome(run: Option<&Run>, erratum: &Erratum) -> Outcome {
+    match rows(run, erratum).find(|r| r.metric == "holds") {
+        Some(row) if row.value == 1.0 => Outcome::Holds,
+        Some(_) => Outcome::Fails,
+        None => Outcome::NotRun,
+    }
+}
+
+fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> String {
+    let mut text = format!(
+        "{}\n\n### {} – {}\n\n",
+        anchor(erratum.id),
+        plain(erratum.id),
+        cell(erratum.place)
+    );
+    let verdicts: Vec<_> = match view {
+        None => vec![Outcome::NotRun.text().to_owned()],
+        Some(view) => view
+            .sides
+            .iter()
+            .map(|s| {
+                let who = if view.sides.len() > 1 {
+                    format!("{}: ", s.side.name())
+                } else {
+                    String::new()
+                };
+                format!("{who}{}", outcome(s.run.as_ref(), erratum).text())
+            })
+            .collect(),
+    };
+    text.push_str(&format!("*{}* · {}\n\n", erratum.severity.name(), verdicts.join(" · ")));
+    for (name, body) in [
+        ("Printed", erratum.printed),
+        ("Correct", erratum.correct),
+        ("Consequence", erratum.consequence),
+    ] {
+        if !body.trim().is_empty() {
+            text.push_str(&format!("- **{name}.** {}\n", body.trim().replace('\n', "\n  ")));
+        }
+    }
+    text.push('\n');
+    if let Some(view) = view {
+        text.push_str(&quantities(view, erratum));
+    }
+    let seen: Vec<_> = views
+        .all()
+        .flat_map(|v| v.experiment.claims.iter().map(move |c| (v.experiment, c)))
+        .filter(|(_, c)| c.erratum.as_ref().is_some_and(|e| e.id == erratum.id))
+        .map(|(e, c)| {
+            let place = slug(&format!("{}-{}", e.item, c.id));
+            format!(
+                "[{} {}: {}]({}.md#{place})",
+                plain(&e.paper),
+                plain(&e.item),
+                plain(&c.id),
+                e.paper
+            )
+        })
+        .collect();
+    if !seen.is_empty() {
+        text.push_str(&format!("Judged with the claims {}.\n\n", seen.join(", ")));
+    }
+    text
+}
+
+/// Numbers of a quantity by metric.
+type Numbers = BTreeMap<String, (f64, String)>;
+
+fn quantities(view: &View<'_>, erratum: &Erratum) -> String {
+    let mut order: Vec<String> = Vec::new();
+    let mut sides: Vec<BTreeMap<String, Numbers>> = Vec::new();
+    for side in &view.sides {
+        let mut found: BTreeMap<String, Numbers> = BTreeMap::new();
+        for row in rows(side.run.as_ref(), erratum).filter(|r| r.metric != "holds") {
+            if !order.contains(&row.signal) {
+                order.push(row.signal.clone());
+            }
+            let numbers = found.entry(row.signal.clone()).or_default();
+            numbers.insert(row.metric.clone(), (row.value, row.unit.clone()));
+        }
+        sides.push(found);
+    }
+    if order.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.column("Quantity", Align::Left).column("printed", Align::Right);
+    for side in &view.sides {
+        let name = match view.sides.len() {
+            1 => "measured".to_owned(),
+            _ => format!("measured, {}", side.side.name().to_lowercase()),
+        };
+        grid.column(name, Align::Right);
+    }
+    grid.column("corrected", Align::Right);
+    for name in &order {
+        let number = |side: &BTreeMap<String, Numbers>, metric: &str| {
+            side.get(name).and_then(|n| n.get(metric)).map(|(v, unit)| {
+                let unit =
+                    if unit.is_empty() { String::new() } else { format!(" {}", plain(unit)) };
+                format!("{}{unit}", significant(*v, 6))
+            })
+        };
+        let any = |metric: &str| {
+            sides.iter().find_map(|s| number(s, metric)).unwrap_or_else(|| MISSING.into())
+        };
+        let mut row = vec![cell(name), any("printed")];
+        row.extend(sides.iter().map(|s| number(s, "measured").unwrap_or_else(|| MISSING.into())));
+        row.push(any("corrected"));
+        grid.row(row);
+    }
+    grid.render()
+}

@@ -1,0 +1,135 @@
+//! The section of one item.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::Row;
+use posenc_experiments::schema::display::Plot;
+use posenc_experiments::schema::paper::Item;
+
+use super::{claims, parameters};
+use crate::markdown::{anchor, bare, cell, code, plain};
+use crate::records::{Conditions, Run, Side};
+use crate::series::Source;
+use crate::view::View;
+use crate::{Inputs, tables};
+
+/// Files of the report, by path below its directory.
+pub type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// The section; pictures go to `files`.
+pub fn render(
+    inputs: &Inputs<'_>,
+    item: &Item,
+    view: Option<&View<'_>>,
+    files: &mut Files,
+) -> Result<String> {
+    let title = cell(&item.title);
+    let mut text = format!("{}\n\n## {}. {title}\n\n", anchor(&item.item), cell(&item.name));
+    let Some(view) = view else {
+        text.push_str("*Not in the harness yet.*\n\n");
+        return Ok(text);
+    };
+    let experiment = view.experiment;
+    text.push_str(&labels(view));
+    text.push_str(&format!("**What the paper shows.** {}\n\n", experiment.shows.trim()));
+    for plot in &experiment.plots {
+        text.push_str(&picture(view, plot, files)?);
+    }
+    for table in &experiment.tables {
+        text.push_str(&tables::render(view, table));
+    }
+    let claims = claims::render(view);
+    if !claims.is_empty() {
+        text.push_str(&format!("**Claims**\n\n{claims}"));
+    }
+    let analysis = experiment.analysis.trim();
+    if !analysis.is_empty() {
+        text.push_str(&format!("**Analysis.** {analysis}\n\n"));
+    }
+    if item.item == "errata" {
+        let paper = &experiment.paper;
+        text.push_str(&format!(
+            "All of them, with their numbers: [errata](errata.md#{paper}).\n\n"
+        ));
+    }
+    text.push_str(&parameters::render(inputs, view));
+    Ok(text)
+}
+
+/// What a reader must know before any number: reduced runs, other data, missing runs.
+fn labels(view: &View<'_>) -> String {
+    let mut lines = Vec::new();
+    for side in &view.sides {
+        let who = match (side.side, view.sides.len()) {
+            (_, 1) => String::new(),
+            (side, _) => format!("{} – ", side.name()),
+        };
+        match &side.run {
+            Some(run) => {
+                let labels = view.conditions(run).labels();
+                lines.extend(labels.into_iter().map(|l| format!("{who}{l}")));
+            }
+            None if side.side == Side::Reference => {
+                let command = code(&format!("cargo xtask reproduce {}", view.experiment.id()));
+                lines.push(format!("{who}**Not run yet:** {command} makes a record."));
+            }
+            None => lines.push(format!("{who}**Not run yet.**")),
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let quoted: Vec<_> = lines.iter().map(|l| format!("> {l}")).collect();
+    format!("{}\n\n", quoted.join("<br>\n"))
+}
+
+/// The plot of each run that has rows for it.
+fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
+    let experiment = view.experiment;
+    let mut text = String::new();
+    let mut shown = Vec::new();
+    for run in view.runs() {
+        let source = Source { experiment, rows: &run.table.rows, published: view.published };
+        if !source.shows(plot) {
+            continue;
+        }
+        let conditions = conditions(view, run, plot);
+        let name = match run.side {
+            Side::Reference => format!("{}-{}.svg", experiment.item, plot.id),
+            Side::Local => format!("{}-{}-local.svg", experiment.item, plot.id),
+        };
+        let figure = source.figure(plot, format!("{} · {}", run.side.name(), conditions.line()));
+        let svg =
+            figure.svg().with_context(|| format!("plot `{}` of {}", plot.id, experiment.id()))?;
+        let path = format!("figures/{}/{name}", experiment.paper);
+        text.push_str(&format!("![{}]({path})\n\n", plain(&bare(&figure.alt))));
+        files.insert(PathBuf::from(path), svg.into_bytes());
+        let remark = conditions.remark();
+        if !remark.is_empty() {
+            let who = if view.sides.len() > 1 {
+                format!("{} – ", run.side.name())
+            } else {
+                String::new()
+            };
+            shown.push(format!("**{who}{}.**", plain(&remark)));
+        }
+    }
+    if text.is_empty() {
+        return Ok(format!("*No plot yet: {}*\n\n", plot.caption.trim()));
+    }
+    shown.insert(0, plot.caption.trim().to_owned());
+    text.push_str(&format!("{}\n\n", shown.join(" ")));
+    Ok(text)
+}
+
+fn conditions(view: &View<'_>, run: &Run, plot: &Plot) -> Conditions {
+    let drawn = |r: &Row| {
+        plot.panels.iter().any(|p| {
+            let metric = p.metric == r.metric || p.dashed.as_ref() == Some(&r.metric);
+            p.group == r.group && metric && p.methods.as_ref().is_none_or(|m| m.contains(&r.method))
+        })
+    };
+    Conditions::of(view.experiment, run, drawn)
+}

@@ -1,0 +1,280 @@
+//! What an item ran with: settings, embedders, deviations, provenance.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use posenc_experiments::record::Provenance;
+use posenc_experiments::schema::{Experiment, Group, Profile};
+use posenc_math::embedder::{EmbedderSpec, ParameterValue};
+use serde_json::Value;
+
+use crate::Inputs;
+use crate::markdown::{code, details, plain};
+use crate::numbers::{duration, significant};
+use crate::view::View;
+
+/// Longest list of numbers that is printed whole.
+const LIST: usize = 8;
+/// Most variants that are listed one by one.
+const VARIANTS: usize = 60;
+
+/// The folded parts below an item.
+pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
+    let experiment = view.experiment;
+    let mut text = String::new();
+    if !experiment.deviations.is_empty() {
+        let list: Vec<_> = experiment
+            .deviations
+            .iter()
+            .map(|d| format!("- {}", d.trim().replace('\n', "\n  ")))
+            .collect();
+        text.push_str(&details("Deviations and choices", &list.join("\n")));
+    }
+    text.push_str(&details("Parameters", &parameters(inputs, view)));
+    if view.runs().next().is_some() {
+        let parts: Vec<_> = view
+            .runs()
+            .map(|run| {
+                let heading = if view.sides.len() > 1 {
+                    format!("**{}**\n\n", run.side.name())
+                } else {
+                    String::new()
+                };
+                format!("{heading}{}", provenance(&run.provenance))
+            })
+            .collect();
+        text.push_str(&details("Provenance", &parts.join("\n")));
+    }
+    text
+}
+
+fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
+    let experiment = view.experiment;
+    let mut text = String::new();
+    let file = file_link(inputs, experiment);
+    if !file.is_empty() {
+        let _ = writeln!(text, "Definition: {file}\n");
+    }
+    for group in &experiment.groups {
+        let data =
+            group.data.as_ref().map(|d| format!(", data set {}", code(&d.set))).unwrap_or_default();
+        let _ = writeln!(text, "**{}**{data}\n", plain(&group.id));
+        for (profile, sides) in profiles(view, group) {
+            let of =
+                if sides.is_empty() { String::new() } else { format!(" ({})", sides.join(", ")) };
+            let _ = writeln!(
+                text,
+                "- profile {}{of}: {}",
+                code(profile.name()),
+                settings(group, profile)
+            );
+        }
+        let profile = profiles(view, group).first().map(|p| p.0);
+        text.push_str(&variants(group, profile));
+        text.push('\n');
+    }
+    text
+}
+
+/// Profiles that a group was run at and by whom; the published one where it was not.
+fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)> {
+    let mut found: BTreeMap<Profile, Vec<&'static str>> = BTreeMap::new();
+    for run in view.runs() {
+        let largest =
+            run.table.rows.iter().filter(|r| r.group == group.id).map(|r| r.profile).max();
+        if let Some(profile) = largest.filter(|p| group.runs_at(*p)) {
+            found.entry(profile).or_default().push(run.side.name());
+        }
+    }
+    if found.is_empty() && group.runs_at(Profile::Paper) {
+        found.insert(Profile::Paper, Vec::new());
+    }
+    found.into_iter().rev().collect()
+}
+
+/// The variants of a group: the formula of each kind of embedder once, then what tells its
+/// variants apart.
+fn variants(group: &Group, profile: Option<Profile>) -> String {
+    let listed = &group.variants[..group.variants.len().min(VARIANTS)];
+    let own = |i: usize| profile.map(|p| own_settings(group, p, i)).unwrap_or_default();
+    let mut kinds: Vec<Option<&str>> = Vec::new();
+    for variant in listed {
+        let kind = variant.embedder.as_ref().map(|e| e.kind.as_str());
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let mut text = String::new();
+    for kind in kinds {
+        let of_kind: Vec<_> = listed
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| v.embedder.as_ref().map(|e| e.kind.as_str()) == kind)
+            .collect();
+        let specs: Vec<&EmbedderSpec> =
+            of_kind.iter().filter_map(|(_, v)| v.embedder.as_ref()).collect();
+        let shared = |name: &str, value: &ParameterValue| {
+            specs.iter().all(|s| s.parameters.get(name) == Some(value))
+        };
+        let together = specs.len() > 1;
+        if let Some(first) = specs.first().filter(|_| together) {
+            let mut common = (*first).clone();
+            common.parameters.retain(|name, value| shared(name, value));
+            let _ = writeln!(text, "- {}", formula(&common));
+        }
+        for (i, variant) in of_kind {
+            let mut parts = Vec::new();
+            match &variant.embedder {
+                Some(spec) if together => {
+                    let mut rest = spec.clone();
+                    rest.parameters.retain(|name, value| !shared(name, value));
+                    parts.push(values(&rest));
+                }
+                Some(spec) => parts.push(formula(spec)),
+                None => {}
+            }
+            parts.push(own(i));
+            parts.retain(|p| !p.is_empty());
+            if !parts.is_empty() {
+                let indent = if together { "  " } else { "" };
+                let _ = writeln!(text, "{indent}- {}: {}", code(&variant.id), parts.join(", "));
+            }
+        }
+    }
+    if group.variants.len() > VARIANTS {
+        let _ = writeln!(text, "- and {} more variants", group.variants.len() - VARIANTS);
+    }
+    text
+}
+
+fn values(spec: &EmbedderSpec) -> String {
+    let one = |(name, value): (&String, &ParameterValue)| {
+        let value = match value {
+            ParameterValue::Number(v) => significant(*v, 12),
+            ParameterValue::Text(t) => code(t),
+        };
+        format!("{} {value}", plain(&name.replace('_', " ")))
+    };
+    spec.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn formula(spec: &EmbedderSpec) -> String {
+    match posenc_math::embedder::find(&spec.kind) {
+        Some(kind) => format!("{} embedder, {}", kind.label, kind.formula(spec)),
+        None => code(&spec.kind),
+    }
+}
+
+/// A protocol's settings by name, in alphabetical order.
+fn map(group: &Group, profile: Profile, variant: usize) -> (String, BTreeMap<String, Value>) {
+    let Some(resolved) = group.resolved(profile, variant) else { return Default::default() };
+    let canonical = resolved.protocol.canonical();
+    let json = canonical.split_once(' ').map_or("{}", |(_, json)| json);
+    let mut settings: BTreeMap<String, Value> = serde_json::from_str(json).unwrap_or_default();
+    if resolved.seeds > 1 {
+        settings.insert("seeds".into(), Value::from(resolved.seeds));
+    }
+    if let Some(signals) = resolved.signals {
+        settings.insert("signals".into(), Value::from(signals));
+    }
+    (resolved.protocol.name().to_owned(), settings)
+}
+
+/// Settings that all variants of a group share.
+fn settings(group: &Group, profile: Profile) -> String {
+    let (name, first) = map(group, profile, 0);
+    let all: Vec<_> = (0..group.variants.len()).map(|i| map(group, profile, i).1).collect();
+    let shared = first.iter().filter(|(k, v)| all.iter().all(|m| m.get(*k) == Some(v)));
+    let listed: Vec<_> = shared.map(|(k, v)| setting(k, v)).collect();
+    let listed = if listed.is_empty() { String::new() } else { format!("; {}", listed.join(", ")) };
+    format!("protocol {}{listed}", code(&name))
+}
+
+/// Settings of one variant that others do not share.
+fn own_settings(group: &Group, profile: Profile, variant: usize) -> String {
+    let all: Vec<_> = (0..group.variants.len()).map(|i| map(group, profile, i).1).collect();
+    let Some(own) = all.get(variant) else { return String::new() };
+    let different = own.iter().filter(|(k, v)| !all.iter().all(|m| m.get(*k) == Some(v)));
+    let listed: Vec<_> = different.map(|(k, v)| setting(k, v)).collect();
+    listed.join(", ")
+}
+
+fn setting(key: &str, value: &Value) -> String {
+    format!("{} {}", plain(&key.replace('_', " ")), shown(value))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), |v| significant(v, 6)),
+        Value::String(s) => code(s),
+        Value::Array(all) if all.len() > LIST => {
+            let ends = [&all[0], &all[1], &all[2]].map(shown).join(", ");
+            let last = all.last().map(shown).unwrap_or_default();
+            format!("{ends}, …, {last} ({} values)", all.len())
+        }
+        Value::Array(all) => all.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Object(map) => {
+            let parts: Vec<_> = map.iter().map(|(k, v)| setting(k, v)).collect();
+            format!("({})", parts.join("; "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn provenance(p: &Provenance) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "- {name}: {value}");
+        }
+    };
+    line("command", code(&p.command));
+    line("commit", code(&p.commit));
+    let cores = match p.cores {
+        0 => String::new(),
+        1 => ", 1 core".into(),
+        n => format!(", {n} cores"),
+    };
+    line(
+        "machine",
+        if p.machine.is_empty() { String::new() } else { format!("{}{cores}", plain(&p.machine)) },
+    );
+    line("versions", versions(&p.versions));
+    let data: Vec<_> = p
+        .data
+        .iter()
+        .map(|(label, sum)| {
+            let sum: String = sum.chars().take(16).collect();
+            if sum.is_empty() || sum == "-" {
+                plain(label)
+            } else {
+                format!("{} (sha256 {}…)", plain(label), code(&sum))
+            }
+        })
+        .collect();
+    line("data", data.join(", "));
+    if p.units > 0 {
+        line("seed", p.seed.to_string());
+        line("units", p.units.to_string());
+        line("wall time, summed over units", duration(p.seconds));
+    }
+    if text.is_empty() {
+        text.push_str("- not recorded\n");
+    }
+    text
+}
+
+/// Names and versions in one line.
+pub fn versions(versions: &BTreeMap<String, String>) -> String {
+    let all: Vec<_> =
+        versions.iter().map(|(name, v)| format!("{} {}", plain(name), plain(v))).collect();
+    all.join(", ")
+}
+
+fn file_link(inputs: &Inputs<'_>, experiment: &Experiment) -> String {
+    let Some(name) = experiment.file.file_name().map(|n| n.to_string_lossy().into_owned()) else {
+        return String::new();
+    };
+    let path = format!("experiments/{}/{name}", experiment.paper);
+    inputs.link(&path)
+}

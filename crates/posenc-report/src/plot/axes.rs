@@ -1,0 +1,146 @@
+//! Frame, grid, ticks and labels of a panel.
+
+use anyhow::Result;
+
+use super::canvas::{Anchor, Canvas, FRAME, GRID, INK, SOFT, Stroke, text_width, wrapped};
+use super::scale::{AxisSpec, Scale, Tick};
+use super::{Frame, TEXT};
+
+/// Size of the numbers at the ticks, in pixels.
+pub const TICK: f64 = 12.0;
+
+/// Axes that are ready to be drawn: the frame leaves room for their labels.
+pub struct Axes {
+    /// The rectangle that data are drawn in.
+    pub frame: Frame,
+    /// Abscissa.
+    pub x: Scale,
+    /// Ordinate.
+    pub y: Scale,
+    x_ticks: Vec<Tick>,
+    y_ticks: Vec<Tick>,
+    y_label: Vec<String>,
+    x_label: Vec<String>,
+    left: f64,
+}
+
+impl Axes {
+    /// Lays axes out inside `cell`. With `aspect`, the frame has that ratio of width to height at
+    /// most; `beside` pixels stay free on the right.
+    pub fn new(
+        cell: Frame,
+        (x_spec, y_spec): (&AxisSpec, &AxisSpec),
+        (x, y): (Scale, Scale),
+        aspect: Option<f64>,
+        beside: f64,
+    ) -> Axes {
+        let top = cell.top + 8.0;
+        let x_label = wrapped(&x_spec.label, TEXT, cell.width() - 60.0 - beside, 2);
+        let bottom = cell.bottom - 26.0 - 17.0 * x_label.len() as f64;
+        let y_label = wrapped(&y_spec.label, TEXT, bottom - top + 30.0, 2);
+        let y_ticks = visible(y.ticks(((bottom - top) / 40.0) as usize));
+        let widest = y_ticks.iter().map(|t| text_width(&t.label, TICK)).fold(30.0, f64::max);
+        let mut left = cell.left + 17.0 * y_label.len() as f64 + widest + 14.0;
+        let mut right = cell.right - 12.0 - beside;
+        let mut bottom = bottom;
+        if let Some(aspect) = aspect {
+            let spare = (right - left) - aspect * (bottom - top);
+            if spare > 0.0 {
+                left += 0.5 * spare;
+                right -= 0.5 * spare;
+            } else {
+                bottom = top + (right - left) / aspect;
+            }
+        }
+        // A cell too narrow for its labels keeps a frame nevertheless.
+        right = right.max(left + 40.0);
+        let frame = Frame { left, top, right, bottom: bottom.max(top + 40.0) };
+        let x_ticks = sparse(visible(x.ticks((frame.width() / 70.0) as usize)), frame.width());
+        let left = left - widest - 12.0;
+        Axes { frame, x, y, x_ticks, y_ticks, y_label, x_label, left }
+    }
+
+    /// The grid, to lie below the data.
+    pub fn grid(&self, canvas: &Canvas<'_>) -> Result<()> {
+        for tick in self.x_ticks.iter().filter(|t| !t.label.is_empty()) {
+            let ends = [self.frame.at(tick.at, 0.0), self.frame.at(tick.at, 1.0)];
+            canvas.line(&ends, GRID, 1.0, Stroke::Dotted)?;
+        }
+        for tick in self.y_ticks.iter().filter(|t| !t.label.is_empty()) {
+            let ends = [self.frame.at(0.0, tick.at), self.frame.at(1.0, tick.at)];
+            canvas.line(&ends, GRID, 1.0, Stroke::Dotted)?;
+        }
+        Ok(())
+    }
+
+    /// Frame, ticks and labels, to lie above the data.
+    pub fn draw(&self, canvas: &Canvas<'_>) -> Result<()> {
+        let f = self.frame;
+        let corners = [
+            (f.left, f.top),
+            (f.right, f.top),
+            (f.right, f.bottom),
+            (f.left, f.bottom),
+            (f.left, f.top),
+        ];
+        canvas.line(&corners, FRAME, 1.0, Stroke::Solid(1.0))?;
+        for tick in &self.x_ticks {
+            let (x, y) = f.at(tick.at, 0.0);
+            let length = if tick.label.is_empty() { 3.0 } else { 5.0 };
+            canvas.line(&[(x, y), (x, y + length)], FRAME, 1.0, Stroke::Solid(1.0))?;
+            if !tick.label.is_empty() {
+                canvas.text(&tick.label, (x, y + 18.0), TICK, Anchor::Middle, SOFT, false)?;
+            }
+        }
+        for tick in &self.y_ticks {
+            let (x, y) = f.at(0.0, tick.at);
+            let length = if tick.label.is_empty() { 3.0 } else { 5.0 };
+            canvas.line(&[(x - length, y), (x, y)], FRAME, 1.0, Stroke::Solid(1.0))?;
+            if !tick.label.is_empty() {
+                canvas.text(
+                    &tick.label,
+                    (x - 8.0, y + 0.36 * TICK),
+                    TICK,
+                    Anchor::End,
+                    SOFT,
+                    false,
+                )?;
+            }
+        }
+        for (i, line) in self.x_label.iter().enumerate() {
+            let place = (0.5 * (f.left + f.right), f.bottom + 37.0 + 17.0 * i as f64);
+            canvas.text(line, place, TEXT, Anchor::Middle, INK, false)?;
+        }
+        for (i, line) in self.y_label.iter().enumerate() {
+            let back = (self.y_label.len() - 1 - i) as f64;
+            let place = (self.left - 17.0 * back, 0.5 * (f.top + f.bottom));
+            canvas.text_upward(line, place, TEXT, INK)?;
+        }
+        Ok(())
+    }
+}
+
+fn visible(ticks: Vec<Tick>) -> Vec<Tick> {
+    ticks.into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect()
+}
+
+/// Drops labels that would touch their neighbor; those of 2 and 5 before those of decades.
+fn sparse(mut ticks: Vec<Tick>, width: f64) -> Vec<Tick> {
+    ticks.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let mut taken: Vec<(f64, f64)> = Vec::new();
+    let mut order: Vec<usize> = (0..ticks.len()).collect();
+    order.sort_by_key(|i| !ticks[*i].major);
+    for i in order {
+        if ticks[i].label.is_empty() {
+            continue;
+        }
+        let half = 0.5 * text_width(&ticks[i].label, TICK) + 3.0;
+        let (from, to) = (ticks[i].at * width - half, ticks[i].at * width + half);
+        if taken.iter().any(|(a, b)| from < *b && *a < to) {
+            ticks[i].label.clear();
+        } else {
+            taken.push((from, to));
+        }
+    }
+    ticks
+}

@@ -1,0 +1,395 @@
+//! A plotters drawing area in pixels of the page, with the few strokes that figures need.
+//!
+//! plotters' SVG back end rounds to whole units. Figures are therefore drawn ten times larger than
+//! they are shown, and the header of the file scales them back.
+
+use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::colors::Rgb;
+
+/// Drawing units per pixel.
+const UNITS: f64 = 10.0;
+/// plotters divides the size of a font by this before it writes it.
+const FONT_FACTOR: f64 = 1.24;
+/// The back end knows no dashes: strokes of this width, in units, become dashed afterwards.
+const DASHED: u32 = 17;
+/// Likewise for the thin lines of the grid, which are dotted.
+const DOTTED: u32 = 9;
+/// Radius of the card's corners, in pixels.
+const CORNER: f64 = 10.0;
+/// Mean width of a character in units of the font's size; wide, since fonts differ.
+const CHARACTER: f64 = 0.58;
+
+/// Ink of titles.
+pub const INK: Rgb = Rgb(31, 35, 40);
+/// Ink of labels.
+pub const SOFT: Rgb = Rgb(72, 79, 88);
+/// Ink of frames.
+pub const FRAME: Rgb = Rgb(140, 149, 159);
+/// Ink of grids.
+pub const GRID: Rgb = Rgb(208, 215, 222);
+/// The card.
+pub const PAPER: Rgb = Rgb(255, 255, 255);
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stroke {
+    /// Solid, so many pixels wide.
+    Solid(f64),
+    /// Dashed: theory.
+    Dashed,
+    /// Dotted: grids.
+    Dotted,
+}
+
+/// Which end of a text its position names.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Anchor {
+    /// The left end.
+    Start,
+    /// The middle.
+    Middle,
+    /// The right end.
+    End,
+}
+
+/// Shapes of markers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marker {
+    /// No marker.
+    None,
+    /// A disc.
+    Disc,
+    /// A square.
+    Square,
+    /// A triangle on its base.
+    Triangle,
+    /// A square on its corner.
+    Diamond,
+    /// A triangle on its tip.
+    Tip,
+    /// A circle.
+    Ring,
+    /// A square without filling.
+    Frame,
+    /// A plus sign.
+    Plus,
+}
+
+impl Marker {
+    /// Markers of curves that share a hue, in turn.
+    pub const TURN: [Marker; 8] = [
+        Marker::Disc,
+        Marker::Square,
+        Marker::Triangle,
+        Marker::Diamond,
+        Marker::Ring,
+        Marker::Tip,
+        Marker::Frame,
+        Marker::Plus,
+    ];
+}
+
+/// A drawing area measured in pixels.
+pub struct Canvas<'a> {
+    area: DrawingArea<SVGBackend<'a>, Shift>,
+}
+
+/// Draws one file of `width` × `height` pixels; `alt` says what it shows to who cannot see it.
+pub fn draw(
+    width: f64,
+    height: f64,
+    alt: &str,
+    paint: impl FnOnce(&Canvas<'_>) -> Result<()>,
+) -> Result<String> {
+    let mut text = String::new();
+    let size = ((width * UNITS) as u32, (height * UNITS) as u32);
+    {
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        let canvas = Canvas { area };
+        paint(&canvas)?;
+        canvas.area.present().map_err(|e| anyhow!("SVG: {e}"))?;
+    }
+    Ok(finished(&text, size, alt))
+}
+
+/// Puts the header that scales and names the picture, the card, and what the back end cannot say.
+fn finished(text: &str, (width, height): (u32, u32), alt: &str) -> String {
+    let body = text.split_once('\n').map_or("", |(_, body)| body);
+    let dashes = |width: u32, pattern: &str| {
+        let from = format!(" stroke-width=\"{width}\" ");
+        (from.clone(), format!("{from}stroke-dasharray=\"{pattern}\" "))
+    };
+    let (dashed, dashed_to) = dashes(DASHED, "62 42");
+    let (dotted, dotted_to) = dashes(DOTTED, "2 36");
+    // Texts are escaped, so that a quotation mark followed by these words is always ours.
+    let body = body
+        .replace(" opacity=\"1\"", "")
+        .replace(" font-family=\"sans-serif\"", "")
+        .replace(" stroke=\"none\"", "")
+        .replace(&dashed, &dashed_to)
+        .replace(&dotted, &dotted_to)
+        .replace(" \"/>", "\"/>")
+        .replace("\n</text>", "</text>")
+        .lines()
+        .fold(String::new(), |mut body, line| {
+            body.push_str(line);
+            // A text starts on the line of its tag, without the space a line break would be.
+            if !line.starts_with("<text ") || line.ends_with("</text>") {
+                body.push('\n');
+            }
+            body
+        });
+    let alt = escaped(alt);
+    let px = |units: u32| f64::from(units) / UNITS;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\" \
+         role=\"img\" aria-label=\"{alt}\" \
+         font-family=\"-apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif\" \
+         stroke-linejoin=\"round\" stroke-linecap=\"round\">\n\
+         <title>{alt}</title>\n\
+         <rect x=\"5\" y=\"5\" width=\"{}\" height=\"{}\" rx=\"{}\" fill=\"#FFFFFF\" stroke=\"#D0D7DE\" stroke-width=\"10\"/>\n\
+         {body}",
+        px(width),
+        px(height),
+        width.saturating_sub(10),
+        height.saturating_sub(10),
+        CORNER * UNITS,
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control())
+        .map(|c| match c {
+            '<' => "&lt;".into(),
+            '>' => "&gt;".into(),
+            '&' => "&amp;".into(),
+            '"' => "&quot;".into(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+/// About how wide a text will be.
+pub fn text_width(text: &str, size: f64) -> f64 {
+    let units: f64 = text
+        .chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | ' ' | '(' | ')' => 0.6,
+            'm' | 'w' | 'M' | 'W' | '%' | '→' => 1.5,
+            c if c.is_uppercase() => 1.2,
+            '⁰'..='⁹' | '¹' | '²' | '³' | '⁻' => 0.75,
+            _ => 1.0,
+        })
+        .sum();
+    units * CHARACTER * size
+}
+
+/// Breaks a text into lines of at most `width` pixels; the last of `most` lines ends in `…` where
+/// more would follow.
+pub fn wrapped(text: &str, size: f64, width: f64, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        if line.is_empty() || text_width(&longer, size) <= width {
+            line = longer;
+        } else {
+            lines.push(std::mem::replace(&mut line, word.to_owned()));
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    let cut = lines.len() > most;
+    lines.truncate(most.max(1));
+    let last = lines.len();
+    for (i, line) in lines.iter_mut().enumerate() {
+        let ends = i + 1 == last && cut;
+        if ends || text_width(line, size) > width {
+            while text_width(line, size) + size > width && line.chars().count() > 1 {
+                line.pop();
+            }
+            line.push('…');
+        }
+    }
+    lines
+}
+
+fn color(c: Rgb) -> RGBColor {
+    RGBColor(c.0, c.1, c.2)
+}
+
+/// Pixels to units. Nothing is ever drawn this far out; the limit keeps casts honest.
+fn unit(v: f64) -> i32 {
+    (v.clamp(-1e5, 1e5) * UNITS).round() as i32
+}
+
+fn at((x, y): (f64, f64)) -> (i32, i32) {
+    (unit(x), unit(y))
+}
+
+impl Canvas<'_> {
+    /// A line through points.
+    pub fn line(
+        &self,
+        points: &[(f64, f64)],
+        ink: Rgb,
+        opacity: f64,
+        stroke: Stroke,
+    ) -> Result<()> {
+        if points.len() < 2 {
+            return Ok(());
+        }
+        let width = match stroke {
+            // One unit is no more than a hair; the reserved widths keep their meaning.
+            Stroke::Solid(width) => match (width * UNITS).round() as u32 {
+                w if w == DASHED || w == DOTTED => w + 1,
+                w => w.max(1),
+            },
+            Stroke::Dashed => DASHED,
+            Stroke::Dotted => DOTTED,
+        };
+        let mut units: Vec<_> = points.iter().copied().map(at).collect();
+        units.dedup();
+        if units.len() == 1 {
+            units.push(units[0]);
+        }
+        let style = color(ink).mix(opacity).stroke_width(width);
+        drawn(self.area.draw(&PathElement::new(units, style)))
+    }
+
+    /// A filled polygon.
+    pub fn polygon(&self, points: &[(f64, f64)], ink: Rgb, opacity: f64) -> Result<()> {
+        if points.len() < 3 {
+            return Ok(());
+        }
+        let units: Vec<_> = points.iter().copied().map(at).collect();
+        drawn(self.area.draw(&Polygon::new(units, color(ink).mix(opacity).filled())))
+    }
+
+    /// A filled rectangle.
+    pub fn rectangle(&self, from: (f64, f64), to: (f64, f64), ink: Rgb) -> Result<()> {
+        drawn(self.area.draw(&Rectangle::new([at(from), at(to)], color(ink).filled())))
+    }
+
+    /// A disc.
+    pub fn disc(&self, center: (f64, f64), radius: f64, ink: Rgb, opacity: f64) -> Result<()> {
+        let style = color(ink).mix(opacity).filled();
+        drawn(self.area.draw(&Circle::new(at(center), unit(radius), style)))
+    }
+
+    /// A marker of about `size` pixels.
+    pub fn marker(&self, (x, y): (f64, f64), marker: Marker, size: f64, ink: Rgb) -> Result<()> {
+        let r = size / 2.0;
+        let square = [(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)];
+        let closed = |points: &[(f64, f64)]| {
+            let mut all = points.to_vec();
+            all.push(points[0]);
+            self.polygon(points, PAPER, 1.0)?;
+            self.line(&all, ink, 1.0, Stroke::Solid(1.6))
+        };
+        match marker {
+            Marker::None => Ok(()),
+            Marker::Disc => self.disc((x, y), r * 1.05, ink, 1.0),
+            Marker::Square => {
+                self.polygon(&square.map(|(a, b)| (x + 0.9 * (a - x), y + 0.9 * (b - y))), ink, 1.0)
+            }
+            Marker::Triangle => {
+                let tip =
+                    [(x, y - 1.2 * r), (x + 1.15 * r, y + 0.8 * r), (x - 1.15 * r, y + 0.8 * r)];
+                self.polygon(&tip, ink, 1.0)
+            }
+            Marker::Tip => {
+                let tip =
+                    [(x, y + 1.2 * r), (x + 1.15 * r, y - 0.8 * r), (x - 1.15 * r, y - 0.8 * r)];
+                self.polygon(&tip, ink, 1.0)
+            }
+            Marker::Diamond => {
+                let r = 1.25 * r;
+                self.polygon(&[(x, y - r), (x + r, y), (x, y + r), (x - r, y)], ink, 1.0)
+            }
+            Marker::Ring => {
+                self.disc((x, y), r * 1.1, ink, 1.0)?;
+                self.disc((x, y), r * 0.55, PAPER, 1.0)
+            }
+            Marker::Frame => closed(&square.map(|(a, b)| (x + 0.8 * (a - x), y + 0.8 * (b - y)))),
+            Marker::Plus => {
+                self.line(&[(x - r, y), (x + r, y)], ink, 1.0, Stroke::Solid(2.0))?;
+                self.line(&[(x, y - r), (x, y + r)], ink, 1.0, Stroke::Solid(2.0))
+            }
+        }
+    }
+
+    /// The mark of a published value: a cross with a light rim, legible on its own curve.
+    pub fn cross(&self, (x, y): (f64, f64), ink: Rgb) -> Result<()> {
+        for (shade, width) in [(PAPER, 4.4), (ink, 2.1)] {
+            for sign in [-1.0, 1.0] {
+                let r = 4.2;
+                let ends = [(x - r, y - sign * r), (x + r, y + sign * r)];
+                self.line(&ends, shade, 1.0, Stroke::Solid(width))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A text whose baseline runs through `y`.
+    pub fn text(
+        &self,
+        text: &str,
+        (x, y): (f64, f64),
+        size: f64,
+        anchor: Anchor,
+        ink: Rgb,
+        bold: bool,
+    ) -> Result<()> {
+        // The back end lets a text hang 0.76 of its size below the given place.
+        self.write(text, (x, y - 0.76 * size), size, anchor, ink, bold, FontTransform::None)
+    }
+
+    /// A text that runs upward, its baseline through `x`.
+    pub fn text_upward(&self, text: &str, (x, y): (f64, f64), size: f64, ink: Rgb) -> Result<()> {
+        self.write(
+            text,
+            (x - 0.76 * size, y),
+            size,
+            Anchor::Middle,
+            ink,
+            false,
+            FontTransform::Rotate270,
+        )
+    }
+
+    fn write(
+        &self,
+        text: &str,
+        place: (f64, f64),
+        size: f64,
+        anchor: Anchor,
+        ink: Rgb,
+        bold: bool,
+        turn: FontTransform,
+    ) -> Result<()> {
+        // Control characters are not allowed in XML.
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        let horizontal = match anchor {
+            Anchor::Start => HPos::Left,
+            Anchor::Middle => HPos::Center,
+            Anchor::End => HPos::Right,
+        };
+        let weight = if bold { FontStyle::Bold } else { FontStyle::Normal };
+        let font = FontDesc::new(FontFamily::SansSerif, size * UNITS * FONT_FACTOR, weight)
+            .transform(turn);
+        let ink = color(ink);
+        let style = TextStyle::from(font).color(&ink).pos(Pos::new(horizontal, VPos::Top));
+        drawn(self.area.draw(&Text::new(text, at(place), style)))
+    }
+}
+
+fn drawn<E: std::fmt::Display>(result: Result<(), E>) -> Result<()> {
+    result.map_err(|e| anyhow!("SVG: {e}"))
+}

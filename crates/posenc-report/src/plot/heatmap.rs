@@ -1,0 +1,250 @@
+//! Values over two coordinates, as rectangles in viridis, with a color bar.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+
+use super::axes::{Axes, TICK};
+use super::canvas::{Anchor, Canvas, FRAME, INK, SOFT, Stroke, text_width, wrapped};
+use super::scale::{AxisSpec, Scale};
+use super::{Frame, Heatmap, Panel, TEXT, counted, remark};
+use crate::colors::{Rgb, viridis};
+
+/// Rectangles of a figure: keeps it below 300 kB.
+const RECTANGLES: usize = 3400;
+/// Cells along an axis; finer maps are averaged.
+const CELLS: usize = 96;
+/// Width of the color bar, in pixels.
+const BAR: f64 = 16.0;
+/// How far a rectangle reaches below its neighbor, in pixels: a whole one at any scale shown.
+const OVERLAP: f64 = 1.3;
+/// What a cell without a number looks like.
+const HOLE: Rgb = Rgb(225, 225, 225);
+
+/// Draws the panel's map.
+pub fn draw(
+    canvas: &Canvas<'_>,
+    cell: Frame,
+    panel: &Panel,
+    map: &Heatmap,
+    panels: usize,
+) -> Result<Frame> {
+    let grid = Grid::of(map, panel);
+    let spec = AxisSpec::default();
+    let values = Scale::new(&spec, grid.values.iter().flatten().copied(), true);
+    let ticks: Vec<_> =
+        values.ticks(6).into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect();
+    let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(34.0, f64::max);
+    let label = wrapped(&map.label, TEXT, cell.height() - 50.0, 1);
+    let beside = 14.0 + BAR + 10.0 + widest + 22.0;
+    let scales = (grid.x.scale(panel.x.log), grid.y.scale(panel.y.log));
+    let axes = Axes::new(cell, (&panel.x, &panel.y), scales, Some(1.0), beside);
+    let budget = RECTANGLES / panels.max(1);
+    let levels = [64, 48, 32, 24, 16].into_iter().find(|l| grid.runs(&values, *l).len() <= budget);
+    for (rows, columns, color) in grid.runs(&values, levels.unwrap_or(16)) {
+        let from = axes
+            .frame
+            .at(axes.x.share(grid.x.edges[columns.0]), axes.y.share(grid.y.edges[rows.1]));
+        let to = axes
+            .frame
+            .at(axes.x.share(grid.x.edges[columns.1]), axes.y.share(grid.y.edges[rows.0]));
+        // Each reaches below the neighbors drawn after it: no background shines through the seam.
+        let to = ((to.0 + OVERLAP).min(axes.frame.right), (to.1 + OVERLAP).min(axes.frame.bottom));
+        canvas.rectangle(from, to, color)?;
+    }
+    axes.draw(canvas)?;
+    bar(canvas, axes.frame, &ticks, widest, &label)?;
+    let mut remarks = grid.remarks;
+    if grid.values.iter().all(Option::is_none) {
+        remarks.insert(0, "no values to draw".into());
+    }
+    remark(canvas, axes.frame, &remarks)?;
+    Ok(axes.frame)
+}
+
+fn bar(
+    canvas: &Canvas<'_>,
+    frame: Frame,
+    ticks: &[super::scale::Tick],
+    widest: f64,
+    label: &[String],
+) -> Result<()> {
+    let (left, right) = (frame.right + 14.0, frame.right + 14.0 + BAR);
+    let steps = 64;
+    for i in 0..steps {
+        let share = i as f64 / steps as f64;
+        let (_, low) = frame.at(0.0, share);
+        let (_, high) = frame.at(0.0, share + 1.0 / steps as f64);
+        let color = viridis((i as f64 + 0.5) / steps as f64);
+        canvas.rectangle((left, (high - OVERLAP).max(frame.top)), (right, low), color)?;
+    }
+    let outline = [
+        (left, frame.top),
+        (right, frame.top),
+        (right, frame.bottom),
+        (left, frame.bottom),
+        (left, frame.top),
+    ];
+    canvas.line(&outline, FRAME, 1.0, Stroke::Solid(1.0))?;
+    for tick in ticks {
+        let (_, y) = frame.at(0.0, tick.at);
+        canvas.line(&[(right, y), (right + 5.0, y)], FRAME, 1.0, Stroke::Solid(1.0))?;
+        canvas.text(
+            &tick.label,
+            (right + 8.0, y + 0.36 * TICK),
+            TICK,
+            Anchor::Start,
+            SOFT,
+            false,
+        )?;
+    }
+    let middle = 0.5 * (frame.top + frame.bottom);
+    for line in label {
+        canvas.text_upward(line, (right + widest + 24.0, middle), TEXT, INK)?;
+    }
+    Ok(())
+}
+
+/// The places of the cells along one axis, in the axis' own measure.
+struct Places {
+    edges: Vec<f64>,
+}
+
+impl Places {
+    /// Edges half way between neighboring centers.
+    fn around(centers: &[f64]) -> Places {
+        let n = centers.len();
+        if n < 2 {
+            let c = centers.first().copied().unwrap_or(0.0);
+            let reach = 0.5 * c.abs().max(1.0);
+            return Places { edges: vec![c - reach, c + reach] };
+        }
+        let mut edges = vec![centers[0] - 0.5 * (centers[1] - centers[0])];
+        edges.extend(centers.windows(2).map(|w| 0.5 * w[0] + 0.5 * w[1]));
+        edges.push(centers[n - 1] + 0.5 * (centers[n - 1] - centers[n - 2]));
+        Places { edges }
+    }
+
+    fn scale(&self, log: bool) -> Scale {
+        Scale::between(log, self.edges[0], self.edges[self.edges.len() - 1])
+    }
+}
+
+/// Values on a full grid, row by row from the lowest y.
+struct Grid {
+    x: Places,
+    y: Places,
+    values: Vec<Option<f64>>,
+    columns: usize,
+    remarks: Vec<String>,
+}
+
+/// Rows from and to, columns from and to (ends excluded), and their color.
+type Run = ((usize, usize), (usize, usize), Rgb);
+
+impl Grid {
+    fn of(map: &Heatmap, panel: &Panel) -> Grid {
+        let any = AxisSpec::default();
+        let measure = |spec: &AxisSpec, v: f64| if spec.log { v.log10() } else { v };
+        let mut remarks = Vec::new();
+        let cells: Vec<_> = map
+            .cells
+            .iter()
+            .filter(|(x, y, _)| panel.x.shows(*x) && panel.y.shows(*y))
+            .map(|(x, y, v)| (measure(&panel.x, *x), measure(&panel.y, *y), *v))
+            .collect();
+        if cells.len() < map.cells.len() {
+            let lost = counted(map.cells.len() - cells.len(), "cell");
+            remarks.push(format!("{lost} without a place on the axes"));
+        }
+        let holes = cells.iter().filter(|c| !any.shows(c.2)).count();
+        if holes > 0 {
+            remarks.push(format!("{} not finite (gray)", counted(holes, "value")));
+        }
+        let (xs, x_every) = centers(cells.iter().map(|c| c.0));
+        let (ys, y_every) = centers(cells.iter().map(|c| c.1));
+        if x_every * y_every > 1 {
+            remarks.push(format!("averaged over {x_every} × {y_every} cells"));
+        }
+        let column: HashMap<u64, usize> = index(&xs);
+        let row: HashMap<u64, usize> = index(&ys);
+        let columns = xs.len().div_ceil(x_every).max(1);
+        let rows = ys.len().div_ceil(y_every).max(1);
+        let mut sums = vec![(0.0, 0usize); rows * columns];
+        for (x, y, v) in cells.iter().filter(|c| any.shows(c.2)) {
+            if let (Some(i), Some(j)) = (column.get(&key(*x)), row.get(&key(*y))) {
+                let sum = &mut sums[(j / y_every) * columns + i / x_every];
+                *sum = (sum.0 + v, sum.1 + 1);
+            }
+        }
+        let mean =
+            |(sum, n): (f64, usize)| (n > 0).then(|| sum / n as f64).filter(|v| any.shows(*v));
+        Grid {
+            x: Places::around(&middles(&xs, x_every)),
+            y: Places::around(&middles(&ys, y_every)),
+            values: sums.into_iter().map(mean).collect(),
+            columns,
+            remarks,
+        }
+    }
+
+    /// Neighboring cells of one color as one rectangle: along rows, and then rows of equal runs.
+    fn runs(&self, scale: &Scale, levels: usize) -> Vec<Run> {
+        let level = |v: &Option<f64>| {
+            v.and_then(|v| scale.place(v)).map(|s| ((s * levels as f64) as usize).min(levels - 1))
+        };
+        let color = |level: Option<usize>| {
+            level.map_or(HOLE, |l| viridis((l as f64 + 0.5) / levels as f64))
+        };
+        let mut runs: Vec<Run> = Vec::new();
+        let mut above: HashMap<(usize, usize, Option<usize>), usize> = HashMap::new();
+        for (j, row) in self.values.chunks(self.columns).enumerate() {
+            let mut here = HashMap::new();
+            let mut start = 0;
+            for i in 1..=row.len() {
+                let l = level(&row[start]);
+                if i < row.len() && level(&row[i]) == l {
+                    continue;
+                }
+                let place = match above.get(&(start, i, l)) {
+                    Some(run) => {
+                        runs[*run].0.1 = j + 1;
+                        *run
+                    }
+                    None => {
+                        runs.push(((j, j + 1), (start, i), color(l)));
+                        runs.len() - 1
+                    }
+                };
+                here.insert((start, i, l), place);
+                start = i;
+            }
+            above = here;
+        }
+        // From the top down and left to right, so that each covers its neighbor's overlap.
+        runs.sort_by(|a, b| b.0.1.cmp(&a.0.1).then(a.1.0.cmp(&b.1.0)));
+        runs
+    }
+}
+
+/// Sorted different values, and how many of them share a cell.
+fn centers(values: impl Iterator<Item = f64>) -> (Vec<f64>, usize) {
+    let mut all: Vec<f64> = values.map(|v| v + 0.0).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    let every = all.len().div_ceil(CELLS).max(1);
+    (all, every)
+}
+
+fn middles(values: &[f64], every: usize) -> Vec<f64> {
+    values.chunks(every.max(1)).map(|c| 0.5 * c[0] + 0.5 * c[c.len() - 1]).collect()
+}
+
+fn index(values: &[f64]) -> HashMap<u64, usize> {
+    values.iter().enumerate().map(|(i, v)| (key(*v), i)).collect()
+}
+
+/// Bits of a number, with one zero.
+fn key(v: f64) -> u64 {
+    (v + 0.0).to_bits()
+}

@@ -1,0 +1,147 @@
+//! The legend, in columns below the panels: it never covers data.
+
+use anyhow::Result;
+
+use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
+use super::{Content, Figure, MARGIN, Series, TEXT, WIDTH};
+use crate::colors::Rgb;
+
+/// Height of a row, in pixels.
+const ROW: f64 = 21.0;
+/// Width of the sample before a name, with the gap behind it.
+const SAMPLE: f64 = 36.0;
+/// Between two columns, in pixels.
+const GAP: f64 = 22.0;
+/// More entries than this help nobody.
+const MOST: usize = 40;
+
+/// What a name stands for. Panels of different embedders may share a name, such as a signal's: it
+/// then has several marks.
+enum Mark {
+    Curve { color: Rgb, marker: Marker, scattered: bool },
+    Band,
+    Theory,
+    Published,
+    More,
+}
+
+/// Names of curves in columns, and below them a row that explains the marks.
+pub struct Legend {
+    curves: Vec<(Vec<Mark>, String)>,
+    samples: usize,
+    marks: Vec<(Mark, String)>,
+    columns: usize,
+    width: f64,
+}
+
+impl Legend {
+    /// Every name once, in the order of the panels.
+    pub fn of(figure: &Figure) -> Legend {
+        let mut curves: Vec<(Vec<Mark>, String)> = Vec::new();
+        let all: Vec<&Series> = figure
+            .panels
+            .iter()
+            .filter_map(|p| match &p.content {
+                Content::Series(series) => Some(series),
+                Content::Heatmap(_) => None,
+            })
+            .flatten()
+            .collect();
+        for s in &all {
+            let mark = Mark::Curve { color: s.color, marker: s.marker, scattered: s.scattered };
+            let same = |m: &Mark| matches!(m, Mark::Curve { color, .. } if *color == s.color);
+            match curves.iter_mut().find(|(_, name)| *name == s.name) {
+                Some((marks, _)) if marks.iter().any(same) || marks.len() == 4 => {}
+                Some((marks, _)) => marks.push(mark),
+                None => curves.push((vec![mark], s.name.clone())),
+            }
+        }
+        if curves.len() > MOST {
+            let more = curves.len() - MOST;
+            curves.truncate(MOST);
+            curves.push((vec![Mark::More], format!("and {more} more")));
+        }
+        let mut marks = Vec::new();
+        if all.iter().any(|s| s.points.iter().any(|p| p.half_width.is_some())) {
+            marks.push((Mark::Band, "95 % interval of the mean".into()));
+        }
+        if all.iter().any(|s| !s.dashed.is_empty()) {
+            marks.push((Mark::Theory, "theory".into()));
+        }
+        if all.iter().any(|s| !s.published.is_empty()) {
+            marks.push((Mark::Published, "published".into()));
+        }
+        let room = WIDTH - 2.0 * MARGIN;
+        for (_, name) in &mut curves {
+            *name = wrapped(name, TEXT, room / 2.0 - SAMPLE, 1).concat();
+        }
+        let widest = curves.iter().map(|(_, n)| text_width(n, TEXT)).fold(0.0, f64::max);
+        let samples = curves.iter().map(|(marks, _)| marks.len()).max().unwrap_or(1);
+        let width = samples as f64 * SAMPLE + widest + GAP;
+        let most = ((room / width) as usize).clamp(1, curves.len().max(1));
+        // As few columns as the rows need: none stays nearly empty.
+        let rows = curves.len().div_ceil(most).max(1);
+        let columns = curves.len().div_ceil(rows).max(1);
+        Legend { curves, samples, marks, columns, width }
+    }
+
+    fn rows(&self) -> usize {
+        self.curves.len().div_ceil(self.columns)
+    }
+
+    /// Height in pixels; none without entries.
+    pub fn height(&self) -> f64 {
+        let rows = self.rows() + usize::from(!self.marks.is_empty());
+        if rows == 0 { 0.0 } else { rows as f64 * ROW + 6.0 }
+    }
+
+    /// Draws it with its upper edge at `top`, in the middle of the figure.
+    pub fn draw(&self, canvas: &Canvas<'_>, top: f64) -> Result<()> {
+        let whole = self.columns as f64 * self.width - GAP;
+        let left = 0.5 * (WIDTH - whole);
+        let rows = self.rows();
+        for (i, (marks, name)) in self.curves.iter().enumerate() {
+            // Down the columns, so that a sweep reads from light to dark.
+            let x = left + (i / rows) as f64 * self.width;
+            let y = top + 12.0 + (i % rows) as f64 * ROW;
+            for (j, mark) in marks.iter().enumerate() {
+                sample(canvas, (x + j as f64 * SAMPLE, y), mark)?;
+            }
+            label(canvas, (x + self.samples as f64 * SAMPLE, y), name)?;
+        }
+        let width = |name: &str| SAMPLE + text_width(name, TEXT) + GAP;
+        let whole: f64 = self.marks.iter().map(|(_, n)| width(n)).sum::<f64>() - GAP;
+        let mut x = 0.5 * (WIDTH - whole);
+        for (mark, name) in &self.marks {
+            let y = top + 12.0 + rows as f64 * ROW;
+            sample(canvas, (x, y), mark)?;
+            label(canvas, (x + SAMPLE, y), name)?;
+            x += width(name);
+        }
+        Ok(())
+    }
+}
+
+fn label(canvas: &Canvas<'_>, (x, y): (f64, f64), name: &str) -> Result<()> {
+    canvas.text(name, (x, y + 0.36 * TEXT), TEXT, Anchor::Start, INK, false)
+}
+
+fn sample(canvas: &Canvas<'_>, (x, y): (f64, f64), mark: &Mark) -> Result<()> {
+    let (from, to, middle) = ((x, y), (x + 28.0, y), (x + 14.0, y));
+    match mark {
+        Mark::Curve { color, marker, scattered } => {
+            if !scattered {
+                canvas.line(&[from, to], *color, 1.0, Stroke::Solid(2.2))?;
+            }
+            let alone = *scattered && *marker == Marker::None;
+            canvas.marker(middle, if alone { Marker::Disc } else { *marker }, 7.0, *color)
+        }
+        Mark::Band => {
+            let edge = [(x, y - 6.0), (x + 28.0, y - 6.0), (x + 28.0, y + 6.0), (x, y + 6.0)];
+            canvas.polygon(&edge, SOFT, 0.2)
+        }
+        Mark::Theory => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
+        Mark::Published => canvas.cross(middle, SOFT),
+        Mark::More => Ok(()),
+    }
+}

@@ -1,0 +1,267 @@
+//! Curves with bands, theory and published values; points.
+
+use anyhow::Result;
+
+use super::axes::Axes;
+use super::canvas::{Canvas, Marker, Stroke};
+use super::scale::Scale;
+use super::{AxisSpec, Frame, Panel, Sample, Series, clip, counted, remark};
+use crate::colors::Rgb;
+
+/// Corners of all curves of a panel together: keeps a figure of six panels below 300 kB.
+const CORNERS: usize = 7000;
+/// Points of a panel that stand alone.
+const POINTS: usize = 700;
+/// Between two markers on a curve, in pixels.
+const SPACING: f64 = 34.0;
+
+/// What a panel could not draw.
+#[derive(Default)]
+struct Left {
+    not_finite: usize,
+    not_positive: usize,
+    thinned: Option<usize>,
+}
+
+impl Left {
+    fn count(&mut self, x: &AxisSpec, y: &AxisSpec, point: (f64, f64)) -> bool {
+        if !AxisSpec::default().shows(point.0) || !AxisSpec::default().shows(point.1) {
+            self.not_finite += 1;
+            false
+        } else if !x.shows(point.0) || !y.shows(point.1) {
+            self.not_positive += 1;
+            false
+        } else {
+            true
+        }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.not_finite > 0 {
+            all.push(format!("{} not finite, not shown", counted(self.not_finite, "value")));
+        }
+        if self.not_positive > 0 {
+            let what = counted(self.not_positive, "value");
+            all.push(format!("{what} not above zero, not shown on a logarithmic axis"));
+        }
+        if let Some(every) = self.thinned {
+            all.push(format!("one point in {every} is shown"));
+        }
+        all
+    }
+}
+
+/// Draws the panel's series.
+pub fn draw(
+    canvas: &Canvas<'_>,
+    cell: Frame,
+    panel: &Panel,
+    series: &[Series],
+    panels: usize,
+) -> Result<Frame> {
+    let mut left = Left::default();
+    let share = 6 / panels.clamp(1, 6);
+    let series: Vec<Series> = series.iter().map(|s| drawable(s, panel, &mut left)).collect();
+    let xs = series.iter().flat_map(|s| {
+        let points = s.points.iter().map(|p| p.x);
+        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.0))
+    });
+    let ys = series.iter().flat_map(|s| {
+        let points = s.points.iter().flat_map(|p| {
+            let h = p.half_width.unwrap_or(0.0);
+            // An interval that reaches below zero has no lower end on a logarithmic axis.
+            [p.y, p.y + h, if panel.y.log && p.y - h <= 0.0 { p.y } else { p.y - h }]
+        });
+        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.1))
+    });
+    let scattered = series.iter().any(|s| s.scattered);
+    let single = xs.clone().all(|x| Some(x) == xs.clone().next());
+    let scales =
+        (Scale::new(&panel.x, xs.clone(), !scattered && !single), Scale::new(&panel.y, ys, false));
+    let empty = xs.clone().next().is_none();
+    let axes = Axes::new(cell, (&panel.x, &panel.y), scales, None, 0.0);
+    axes.grid(canvas)?;
+    let budget = CORNERS * share / series.len().max(1) / 4;
+    for s in &series {
+        band(canvas, &axes, s, budget)?;
+    }
+    for s in series.iter().filter(|s| !s.scattered) {
+        curve(canvas, &axes, s, budget)?;
+    }
+    let alone: usize = series.iter().filter(|s| s.scattered).map(|s| s.points.len()).sum();
+    let every = alone.div_ceil(POINTS * share).max(1);
+    if every > 1 {
+        left.thinned = Some(every);
+    }
+    for s in series.iter().filter(|s| s.scattered) {
+        points(canvas, &axes, s, every)?;
+    }
+    for s in &series {
+        theory(canvas, &axes, s, budget)?;
+    }
+    for (i, s) in series.iter().enumerate().filter(|(_, s)| !s.scattered) {
+        markers(canvas, &axes, s, i, series.len())?;
+    }
+    for s in &series {
+        for p in thin(&s.published, 400) {
+            if let Some(place) = place(&axes, p).filter(|p| clip::contains(*p)) {
+                canvas.cross(axes.frame.at(place.0, place.1), darker(s.color))?;
+            }
+        }
+    }
+    axes.draw(canvas)?;
+    let mut remarks = left.remarks();
+    if empty {
+        remarks.insert(0, "no values to draw".into());
+    }
+    remark(canvas, axes.frame, &remarks)?;
+    Ok(axes.frame)
+}
+
+/// A series with only what the axes can show, by x.
+fn drawable(series: &Series, panel: &Panel, left: &mut Left) -> Series {
+    let mut shown = series.clone();
+    shown.points.retain(|p| left.count(&panel.x, &panel.y, (p.x, p.y)));
+    shown.dashed.retain(|p| left.count(&panel.x, &panel.y, *p));
+    shown.published.retain(|p| left.count(&panel.x, &panel.y, *p));
+    for p in &mut shown.points {
+        p.half_width = p.half_width.filter(|h| AxisSpec::default().shows(p.y.abs() + h));
+    }
+    if !shown.scattered {
+        shown.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    shown.dashed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    shown
+}
+
+fn place(axes: &Axes, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    Some((axes.x.place(x)?, axes.y.place(y)?))
+}
+
+fn stroke(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    points: &[(f64, f64)],
+    ink: (Rgb, f64),
+    stroke: Stroke,
+) -> Result<()> {
+    let places: Vec<_> = points.iter().map(|p| place(axes, *p)).collect();
+    for part in clip::line(&places) {
+        let on_page: Vec<_> = part.iter().map(|p| axes.frame.at(p.0, p.1)).collect();
+        canvas.line(&on_page, ink.0, ink.1, stroke)?;
+    }
+    Ok(())
+}
+
+fn band(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<()> {
+    let samples: Vec<&Sample> = s.points.iter().filter(|p| p.half_width.is_some()).collect();
+    if samples.is_empty() {
+        return Ok(());
+    }
+    let ends = |p: &Sample| {
+        let h = p.half_width.unwrap_or(0.0);
+        // Below every positive number: the band runs out of a logarithmic axis.
+        let low = axes.y.place(p.y - h).unwrap_or(-1.0);
+        Some((axes.x.place(p.x)?, low, axes.y.place(p.y + h)?))
+    };
+    if s.scattered || samples.len() == 1 || samples.len() < s.points.len() {
+        // Too few for an area: bars.
+        for (x, low, high) in samples.iter().filter_map(|p| ends(p)) {
+            for part in clip::line(&[Some((x, low)), Some((x, high))]) {
+                let bar: Vec<_> = part.iter().map(|p| axes.frame.at(p.0, p.1)).collect();
+                canvas.line(&bar, s.color, 0.5, Stroke::Solid(1.4))?;
+            }
+        }
+        return Ok(());
+    }
+    let places: Vec<_> = samples.iter().filter_map(|p| ends(p)).collect();
+    let upper = places.iter().map(|(x, _, high)| (*x, *high)).collect::<Vec<_>>();
+    let lower = places.iter().map(|(x, low, _)| (*x, *low)).collect::<Vec<_>>();
+    let mut outline = thin(&upper, budget);
+    outline.extend(thin(&lower, budget).into_iter().rev());
+    let shown: Vec<_> = clip::polygon(&outline).iter().map(|p| axes.frame.at(p.0, p.1)).collect();
+    canvas.polygon(&shown, s.color, 0.18)
+}
+
+fn curve(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<()> {
+    let all: Vec<_> = s.points.iter().map(|p| (p.x, p.y)).collect();
+    // A paler, broader line where theory lies upon it: the dashes stay visible.
+    let (opacity, width) = if s.dashed.is_empty() { (1.0, 2.2) } else { (0.55, 3.0) };
+    stroke(canvas, axes, &thin(&all, budget), (s.color, opacity), Stroke::Solid(width))
+}
+
+fn theory(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<()> {
+    stroke(canvas, axes, &thin(&s.dashed, budget), (darker(s.color), 1.0), Stroke::Dashed)
+}
+
+fn points(canvas: &Canvas<'_>, axes: &Axes, s: &Series, every: usize) -> Result<()> {
+    for p in s.points.iter().step_by(every) {
+        let Some(place) = place(axes, (p.x, p.y)).filter(|p| clip::contains(*p)) else { continue };
+        let place = axes.frame.at(place.0, place.1);
+        match s.marker {
+            Marker::None | Marker::Disc => canvas.disc(place, 2.9, s.color, 0.75)?,
+            marker => canvas.marker(place, marker, 6.0, s.color)?,
+        }
+    }
+    Ok(())
+}
+
+/// Markers along a curve, far enough apart to be told from it; each curve starts elsewhere.
+fn markers(canvas: &Canvas<'_>, axes: &Axes, s: &Series, index: usize, count: usize) -> Result<()> {
+    let places: Vec<_> = s
+        .points
+        .iter()
+        .filter_map(|p| place(axes, (p.x, p.y)))
+        .filter(|p| clip::contains(*p))
+        .map(|p| axes.frame.at(p.0, p.1))
+        .collect();
+    let marker = match s.marker {
+        // Without a line there is nothing else to see.
+        Marker::None if places.len() == 1 => Marker::Disc,
+        marker => marker,
+    };
+    let few = places.len() <= 12;
+    let phase = SPACING * index as f64 / count.max(1) as f64;
+    let mut last: Option<(f64, f64)> = None;
+    let mut run = SPACING - phase;
+    for p in places {
+        if let Some(q) = last {
+            run += (p.0 - q.0).hypot(p.1 - q.1);
+        }
+        last = Some(p);
+        if few || run >= SPACING {
+            run = 0.0;
+            canvas.marker(p, marker, 6.5, s.color)?;
+        }
+    }
+    Ok(())
+}
+
+/// At most about `most` points that keep every bucket's lowest and highest.
+fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    let most = most.max(8);
+    if points.len() <= most {
+        return points.to_vec();
+    }
+    let size = points.len().div_ceil(most / 2);
+    let mut kept = Vec::with_capacity(most + 2);
+    for bucket in points.chunks(size) {
+        let low = (0..bucket.len()).min_by(|a, b| bucket[*a].1.total_cmp(&bucket[*b].1));
+        let high = (0..bucket.len()).max_by(|a, b| bucket[*a].1.total_cmp(&bucket[*b].1));
+        if let (Some(low), Some(high)) = (low, high) {
+            kept.push(bucket[low.min(high)]);
+            if low != high {
+                kept.push(bucket[low.max(high)]);
+            }
+        }
+    }
+    kept.first_mut().iter_mut().for_each(|p| **p = points[0]);
+    kept.last_mut().iter_mut().for_each(|p| **p = points[points.len() - 1]);
+    kept
+}
+
+fn darker(c: Rgb) -> Rgb {
+    let dark = |v: u8| (f64::from(v) * 0.62).round() as u8;
+    Rgb(dark(c.0), dark(c.1), dark(c.2))
+}

@@ -1,0 +1,222 @@
+//! Figures as SVG, drawn with plotters.
+//!
+//! A [`Figure`] holds numbers and names only; nothing here knows experiments. It never fails on
+//! numbers: what cannot be drawn is left out and the panel says so.
+
+mod axes;
+pub mod canvas;
+mod clip;
+mod heatmap;
+mod legend;
+mod lines;
+mod scale;
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use canvas::{Anchor, Canvas, INK, Marker, SOFT, text_width, wrapped};
+pub use scale::AxisSpec;
+
+use crate::colors::Rgb;
+
+/// Width of every figure, in pixels: GitHub shows about 830.
+pub const WIDTH: f64 = 900.0;
+/// Between the card's edge and everything on it.
+const MARGIN: f64 = 18.0;
+/// Size of titles, in pixels.
+const TITLE: f64 = 15.0;
+/// Size of all other text, in pixels.
+const TEXT: f64 = 13.0;
+
+/// One picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// What it shows, for who cannot see it.
+    pub alt: String,
+    /// A line above the panels: which run, which data.
+    pub heading: String,
+    /// The panels, left to right and then down; one to six.
+    pub panels: Vec<Panel>,
+}
+
+/// One pair of axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// Above the axes.
+    pub title: String,
+    /// Abscissa.
+    pub x: AxisSpec,
+    /// Ordinate.
+    pub y: AxisSpec,
+    /// What is drawn.
+    pub content: Content,
+}
+
+/// What a panel shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Curves or points.
+    Series(Vec<Series>),
+    /// Values over two coordinates.
+    Heatmap(Heatmap),
+}
+
+/// One curve, or the points of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Name in the legend.
+    pub name: String,
+    /// Its color.
+    pub color: Rgb,
+    /// Its marker.
+    pub marker: Marker,
+    /// Whether points stand alone, without a line through them.
+    pub scattered: bool,
+    /// Values, by x.
+    pub points: Vec<Sample>,
+    /// Theory, by x.
+    pub dashed: Vec<(f64, f64)>,
+    /// Published values.
+    pub published: Vec<(f64, f64)>,
+}
+
+/// A value with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Abscissa.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
+    /// Half width of the interval around it, where it has one.
+    pub half_width: Option<f64>,
+}
+
+/// Values over two coordinates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heatmap {
+    /// Label of the color bar.
+    pub label: String,
+    /// (x, y, value).
+    pub cells: Vec<(f64, f64, f64)>,
+}
+
+/// A rectangle on the page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Frame {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
+    /// From shares of the axes to the page.
+    fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.left + x * self.width(), self.bottom - y * self.height())
+    }
+}
+
+impl Figure {
+    /// The picture as an SVG document.
+    pub fn svg(&self) -> Result<String> {
+        let heatmaps = self.panels.iter().any(|p| matches!(p.content, Content::Heatmap(_)));
+        let columns = match self.panels.len() {
+            0 | 1 => 1,
+            2 | 4 => 2,
+            _ if heatmaps => 2,
+            _ => 3,
+        };
+        let rows = self.panels.len().div_ceil(columns);
+        let panel_height = match (columns, heatmaps) {
+            (1, true) => 470.0,
+            (1, false) => 380.0,
+            (2, true) => 318.0,
+            (2, false) => 320.0,
+            _ => 290.0,
+        };
+        let legend = legend::Legend::of(self);
+        let heading = wrapped(&self.heading, TEXT, WIDTH - 2.0 * MARGIN, 2);
+        let head = MARGIN + 18.0 * heading.len() as f64;
+        let gap = 14.0;
+        let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
+        let body = rows as f64 * (panel_height + gap);
+        let height = head + body + legend.height() + MARGIN - 4.0;
+        canvas::draw(WIDTH, height, &self.alt, |canvas| {
+            for (i, line) in heading.iter().enumerate() {
+                let y = MARGIN + 12.0 + 18.0 * i as f64;
+                canvas.text(line, (MARGIN, y), TEXT, Anchor::Start, SOFT, false)?;
+            }
+            for (i, row) in self.panels.chunks(columns).enumerate() {
+                // As many lines for every title of a row: their frames stand level.
+                let titles: Vec<_> = row.iter().map(|p| p.title_lines(cell)).collect();
+                let lines = titles.iter().map(Vec::len).max().unwrap_or(0);
+                let top = head + i as f64 * (panel_height + gap);
+                for (j, (panel, title)) in row.iter().zip(&titles).enumerate() {
+                    let left = MARGIN + j as f64 * (cell + gap);
+                    let frame = Frame { left, top, right: left + cell, bottom: top + panel_height };
+                    panel.draw(canvas, frame, (title, lines), self.panels.len())?;
+                }
+            }
+            legend.draw(canvas, head + body)
+        })
+    }
+}
+
+impl Panel {
+    fn title_lines(&self, width: f64) -> Vec<String> {
+        wrapped(&self.title, TITLE, width - 8.0, 2)
+    }
+
+    fn draw(
+        &self,
+        canvas: &Canvas<'_>,
+        cell: Frame,
+        (title, lines): (&[String], usize),
+        panels: usize,
+    ) -> Result<()> {
+        let top = cell.top + 4.0 + 18.0 * lines as f64;
+        let inner = Frame { top, ..cell };
+        let frame = match &self.content {
+            Content::Series(series) => lines::draw(canvas, inner, self, series, panels)?,
+            Content::Heatmap(map) => heatmap::draw(canvas, inner, self, map, panels)?,
+        };
+        for (i, line) in title.iter().enumerate() {
+            let y = top - 4.0 - 18.0 * (title.len() - 1 - i) as f64;
+            let half = 0.5 * text_width(line, TITLE);
+            // Above the middle of the frame, as far as the cell lets it.
+            let middle = 0.5 * (frame.left + frame.right);
+            let middle = middle.min(cell.right - half).max(cell.left + half);
+            canvas.text(line, (middle, y), TITLE, Anchor::Middle, INK, true)?;
+        }
+        Ok(())
+    }
+}
+
+/// Remarks on what a panel leaves out, in small print inside its upper edge.
+fn remark(canvas: &Canvas<'_>, frame: Frame, remarks: &[String]) -> Result<()> {
+    let size = 12.0;
+    let mut y = frame.top + 16.0;
+    for line in remarks.iter().flat_map(|r| wrapped(r, size, frame.width() - 16.0, 3)) {
+        let width = text_width(&line, size);
+        let middle = 0.5 * (frame.left + frame.right);
+        let from = (middle - 0.5 * width - 3.0, y - 11.0);
+        canvas.rectangle(from, (middle + 0.5 * width + 3.0, y + 4.0), canvas::PAPER)?;
+        canvas.text(&line, (middle, y), size, Anchor::Middle, SOFT, false)?;
+        y += 15.0;
+    }
+    Ok(())
+}
+
+/// `1 value`, `2 values`.
+fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}

@@ -1,0 +1,186 @@
+//! Figures from any numbers at all.
+
+use proptest::prelude::*;
+
+use super::canvas::{Marker, text_width, wrapped};
+use super::*;
+use crate::colors::{Family, shade};
+
+/// Numbers as they come, and as they come wrong.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => -100.0..100.0f64,
+        2 => (-12.0..12.0f64).prop_map(|e| 10f64.powf(e)),
+        2 => prop::num::f64::ANY,
+        1 => prop::sample::select(vec![
+            0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN,
+            f64::MIN_POSITIVE, 5e-324, 1e290, -1e-290, 1.0, 1.0 + f64::EPSILON,
+        ]),
+    ]
+}
+
+fn axis_spec() -> impl Strategy<Value = AxisSpec> {
+    let limit = || prop::option::weighted(0.3, number());
+    (any::<bool>(), limit(), limit(), "\\PC{0,40}").prop_map(|(log, a, b, label)| {
+        // As the schema leaves them: in order, and above zero on a logarithmic axis.
+        let ordered = match (a, b) {
+            (Some(a), Some(b)) => a < b && (!log || a > 0.0),
+            _ => true,
+        };
+        let (from, to) = if ordered { (a, b) } else { (None, None) };
+        AxisSpec { label, log, from, to }
+    })
+}
+
+fn series() -> impl Strategy<Value = Series> {
+    let pairs = || prop::collection::vec((number(), number()), 0..12);
+    let points = prop::collection::vec((number(), number(), prop::option::of(number())), 0..40);
+    (points, pairs(), pairs(), any::<bool>(), 0..9usize, "\\PC{0,60}").prop_map(
+        |(points, dashed, published, scattered, marker, name)| Series {
+            name,
+            color: shade(Family::Gaussian, marker, 9),
+            marker: *Marker::TURN.get(marker).unwrap_or(&Marker::None),
+            scattered,
+            points: points
+                .into_iter()
+                .map(|(x, y, half_width)| Sample { x, y, half_width })
+                .collect(),
+            dashed,
+            published,
+        },
+    )
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    let cells = prop::collection::vec((number(), number(), number()), 0..60);
+    prop_oneof![
+        3 => prop::collection::vec(series(), 0..5).prop_map(Content::Series),
+        1 => (cells, "\\PC{0,20}")
+            .prop_map(|(cells, label)| Content::Heatmap(Heatmap { label, cells })),
+    ]
+}
+
+fn figure() -> impl Strategy<Value = Figure> {
+    let panel = ("\\PC{0,120}", axis_spec(), axis_spec(), content())
+        .prop_map(|(title, x, y, content)| Panel { title, x, y, content });
+    ("\\PC{0,40}", "\\PC{0,40}", prop::collection::vec(panel, 0..7))
+        .prop_map(|(alt, heading, panels)| Figure { alt, heading, panels })
+}
+
+/// What every picture must be, whatever it was made from.
+fn check(figure: &Figure) -> Result<String, TestCaseError> {
+    let svg = figure.svg().map_err(|e| TestCaseError::fail(e.to_string()))?;
+    prop_assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "not a document");
+    prop_assert!(svg.len() < 300_000, "{} bytes", svg.len());
+    for tag in svg.split('<').skip(1) {
+        let inside = tag.split('>').next().unwrap_or("");
+        prop_assert_eq!(inside.matches('"').count() % 2, 0, "broken tag: {}", inside);
+        let numbers = inside.split('"').nth(1).unwrap_or("");
+        prop_assert!(inside.starts_with("svg") || !numbers.contains("NaN"), "{}", inside);
+    }
+    Ok(svg)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    /// Catches panics, endless tick loops, coordinates that are no numbers, and unescaped text.
+    #[test]
+    fn any_numbers_make_a_picture(figure in figure()) {
+        check(&figure)?;
+    }
+
+    /// Catches lines that are longer than asked for, and endless loops on long words.
+    #[test]
+    fn wrapping_keeps_its_limits(text in "\\PC{0,200}", width in 20.0..400.0f64, most in 1..4usize) {
+        let lines = wrapped(&text, 13.0, width, most);
+        prop_assert!(lines.len() <= most);
+        for line in &lines {
+            prop_assert!(text_width(line, 13.0) <= width + 2.0 * 13.0, "{line}");
+        }
+    }
+}
+
+fn plain(points: &[(f64, f64)]) -> Figure {
+    let axis = |label: &str| AxisSpec { label: label.into(), ..AxisSpec::default() };
+    let series = Series {
+        name: "Gau".into(),
+        color: shade(Family::Gaussian, 0, 1),
+        marker: Marker::None,
+        scattered: false,
+        points: points.iter().map(|(x, y)| Sample { x: *x, y: *y, half_width: None }).collect(),
+        dashed: vec![],
+        published: vec![],
+    };
+    Figure {
+        alt: "A test".into(),
+        heading: String::new(),
+        panels: vec![Panel {
+            title: "title".into(),
+            x: axis("x"),
+            y: axis("y"),
+            content: Content::Series(vec![series]),
+        }],
+    }
+}
+
+fn svg(figure: &Figure) -> String {
+    figure.svg().expect("a picture")
+}
+
+#[test]
+fn a_panel_says_what_it_leaves_out() {
+    let mut figure = plain(&[(1.0, f64::NAN), (2.0, -1.0), (3.0, 1.0)]);
+    figure.panels[0].y.log = true;
+    let text = svg(&figure);
+    assert!(text.contains("1 value not finite, not shown"), "{text}");
+    assert!(text.contains("1 value not above zero"), "{text}");
+    assert!(svg(&plain(&[])).contains("no values to draw"));
+}
+
+/// A single measurement has no line; without a marker the panel would look empty.
+#[test]
+fn a_single_point_is_seen() {
+    assert!(svg(&plain(&[(1.0, 2.0)])).contains("<circle"));
+}
+
+#[test]
+fn values_beyond_the_limits_are_clipped() {
+    let mut figure = plain(&[(0.0, 0.0), (1.0, 1e6)]);
+    figure.panels[0].y.to = Some(1.0);
+    let text = svg(&figure);
+    let line = text.lines().find(|l| l.contains("stroke-width=\"22\"")).expect("the curve");
+    let points = line.split("points=\"").nth(1).and_then(|p| p.split('"').next()).unwrap_or("");
+    for pair in points.split_whitespace() {
+        let y: i32 = pair.split(',').nth(1).and_then(|y| y.parse().ok()).unwrap_or(-1);
+        assert!((0..4500).contains(&y), "{points}");
+    }
+}
+
+/// Catches a large map that would make a picture nobody wants to load.
+#[test]
+fn large_inputs_stay_small() {
+    let noise = |i: usize| ((i * 7919 + 13) % 1009) as f64;
+    let cells = (0..200 * 200).map(|i| ((i / 200) as f64, (i % 200) as f64, noise(i))).collect();
+    let mut figure = plain(&(0..50_000).map(|i| (i as f64, noise(i))).collect::<Vec<_>>());
+    let map = Content::Heatmap(Heatmap { label: "v".into(), cells });
+    figure.panels.push(Panel { content: map, ..figure.panels[0].clone() });
+    let text = svg(&figure);
+    assert!(text.len() < 300_000, "{}", text.len());
+    assert!(text.contains("averaged over"), "the map says that it is averaged");
+}
+
+#[test]
+fn the_same_numbers_give_the_same_bytes() {
+    let figure = plain(&[(0.0, 1.0), (1.0, 2.0), (2.0, 1.5)]);
+    assert_eq!(svg(&figure), svg(&figure));
+}
+
+/// Text from files must not become markup.
+#[test]
+fn text_is_escaped() {
+    let mut figure = plain(&[(0.0, 1.0)]);
+    figure.panels[0].title = "a < b & \"c\" opacity=\"1\"".into();
+    let text = svg(&figure);
+    assert!(text.contains("a &lt; b &amp; &quot;c&quot; opacity=&quot;1&quot;"), "{text}");
+}

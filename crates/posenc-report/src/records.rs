@@ -1,0 +1,208 @@
+//! Records of a run, and what the report shows of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use posenc_experiments::Catalog;
+use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::schema::{Experiment, Profile};
+use posenc_experiments::yaml::FileError;
+
+use crate::markdown::{code, plain};
+
+/// The record of one item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Record {
+    /// Its numbers.
+    pub table: Table,
+    /// Where they come from.
+    pub provenance: Provenance,
+}
+
+/// The records of a run, by paper and item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Records {
+    /// The records.
+    pub items: BTreeMap<(String, String), Record>,
+}
+
+impl Records {
+    /// Reads `<directory>/<paper>/<item>.csv` and `<item>.provenance.json` of every experiment;
+    /// items without a file are not run yet.
+    ///
+    /// # Errors
+    ///
+    /// A damaged file, by name, line and column.
+    pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
+        let mut records = Records::default();
+        for experiment in &catalog.experiments {
+            let folder = directory.join(&experiment.paper);
+            let file = folder.join(format!("{}.csv", experiment.item));
+            if !file.exists() {
+                continue;
+            }
+            let provenance = folder.join(format!("{}.provenance.json", experiment.item));
+            let record = Record {
+                table: Table::read(&file, &experiment.paper, &experiment.item)?,
+                provenance: Provenance::read(&provenance)?,
+            };
+            records.items.insert((experiment.paper.clone(), experiment.item.clone()), record);
+        }
+        Ok(records)
+    }
+
+    /// The record of an item.
+    pub fn get(&self, paper: &str, item: &str) -> Option<&Record> {
+        self.items.get(&(paper.to_owned(), item.to_owned()))
+    }
+}
+
+/// Which of the two runs a number is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The run that the repository stands for.
+    Reference,
+    /// The run of the reader's machine.
+    Local,
+}
+
+impl Side {
+    /// The name in headings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Reference => "Reference run",
+            Side::Local => "This machine",
+        }
+    }
+}
+
+/// What is shown of an item's record: the largest profile of every method.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Whose run it is.
+    pub side: Side,
+    /// The rows shown.
+    pub table: Table,
+    /// Where they come from.
+    pub provenance: Provenance,
+}
+
+impl Run {
+    /// The shown part of a record.
+    pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Run {
+        Run {
+            side,
+            table: Table { rows: largest(experiment, &record.table.rows) },
+            provenance: record.provenance.clone(),
+        }
+    }
+}
+
+/// Rows of the largest profile of each group and method and, among equals, of the group's own
+/// data where there are any.
+fn largest(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
+    let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
+    let rank = |row: &Row| {
+        let set = experiment.group(&row.group).and_then(|g| g.data.as_ref());
+        (row.profile, set.is_none_or(|d| d.set == row.data))
+    };
+    for row in rows {
+        let entry = best.entry((&row.group, &row.method)).or_insert_with(|| rank(row));
+        *entry = (*entry).max(rank(row));
+    }
+    rows.iter()
+        .filter(|row| best.get(&(row.group.as_str(), row.method.as_str())) == Some(&rank(row)))
+        .cloned()
+        .collect()
+}
+
+/// Under which conditions numbers were measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conditions {
+    /// Profiles, smallest first.
+    pub profiles: BTreeSet<Profile>,
+    /// Labels of data; `-` for none.
+    pub data: BTreeSet<String>,
+    /// Devices.
+    pub devices: BTreeSet<String>,
+    /// What is reduced against the published protocol, with the groups it holds for.
+    pub reduced: BTreeMap<String, BTreeSet<String>>,
+    /// Data used and the set they stand in for, with the groups it holds for.
+    pub other_data: BTreeMap<(String, String), BTreeSet<String>>,
+}
+
+impl Conditions {
+    /// Conditions of the rows that `of` selects.
+    pub fn of(experiment: &Experiment, run: &Run, of: impl Fn(&Row) -> bool) -> Conditions {
+        let mut all = Conditions::default();
+        for row in run.table.rows.iter().filter(|r| of(r)) {
+            all.profiles.insert(row.profile);
+            all.data.insert(row.data.clone());
+            all.devices.insert(row.device.clone());
+            let Some(group) = experiment.group(&row.group) else { continue };
+            if let Some(reduced) = group.reduced(row.profile) {
+                all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
+            }
+            if let Some(set) = group.data.as_ref().map(|d| &d.set).filter(|s| **s != row.data) {
+                let key = (row.data.clone(), set.clone());
+                all.other_data.entry(key).or_default().insert(row.group.clone());
+            }
+        }
+        all
+    }
+
+    /// Labels for the top of a section, as Markdown.
+    pub fn labels(&self) -> Vec<String> {
+        let groups =
+            |g: &BTreeSet<String>| g.iter().map(|g| code(g)).collect::<Vec<_>>().join(", ");
+        let mut labels = Vec::new();
+        for (what, of) in &self.reduced {
+            labels.push(format!("**Reduced run:** {} ({})", plain(what), groups(of)));
+        }
+        for ((data, set), of) in &self.other_data {
+            let (data, set) = (plain(data), code(set));
+            labels.push(format!("**Data: {data}**, in place of {set} ({})", groups(of)));
+        }
+        labels
+    }
+
+    /// The same in a few words, for captions: empty for the published protocol on its own data.
+    pub fn remark(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.reduced.is_empty() {
+            let what: Vec<_> = self.reduced.keys().cloned().collect();
+            parts.push(format!("Reduced run: {}", what.join("; ")));
+        }
+        if !self.other_data.is_empty() {
+            let what: BTreeSet<_> = self.other_data.keys().map(|(d, _)| d.clone()).collect();
+            parts.push(format!("Data: {}", what.into_iter().collect::<Vec<_>>().join("; ")));
+        }
+        parts.join(" · ")
+    }
+
+    /// Profile, data and device in one line, for pictures.
+    pub fn line(&self) -> String {
+        let join = |set: &BTreeSet<String>| {
+            let known: Vec<_> =
+                set.iter().filter(|s| *s != "-" && !s.is_empty()).cloned().collect();
+            known.join(", ")
+        };
+        let profiles: BTreeSet<String> =
+            self.profiles.iter().map(|p| p.name().to_owned()).collect();
+        let mut parts = Vec::new();
+        for (name, value) in [
+            ("profile", join(&profiles)),
+            ("data:", join(&self.data)),
+            ("device:", join(&self.devices)),
+        ] {
+            if !value.is_empty() {
+                parts.push(format!("{name} {value}"));
+            }
+        }
+        if !self.reduced.is_empty() {
+            let what: Vec<_> = self.reduced.keys().cloned().collect();
+            parts.push(format!("reduced run: {}", what.join("; ")));
+        }
+        parts.join(" · ")
+    }
+}

@@ -1,0 +1,128 @@
+//! An item as the report shows it: its experiment, both runs and their verdicts.
+
+use std::collections::BTreeMap;
+
+use posenc_experiments::schema::Experiment;
+use posenc_experiments::verdict::{Context, Judgement, Verdict, judge};
+use posenc_experiments::{Catalog, Published};
+
+use crate::records::{Conditions, Run, Side};
+use crate::{Inputs, Records};
+
+/// An item with an experiment.
+pub struct View<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Published values of all items.
+    pub published: &'a Published,
+    /// The runs to show: the reference and, where asked for, this machine's.
+    pub sides: Vec<SideView>,
+}
+
+/// One run of an item, and what it says of each claim.
+pub struct SideView {
+    /// Whose run it is.
+    pub side: Side,
+    /// What is on record.
+    pub run: Option<Run>,
+    /// Verdicts, in the order of the claims.
+    pub judgements: Vec<Judgement>,
+}
+
+impl<'a> View<'a> {
+    /// Selects the largest profile of each run and judges the claims on it.
+    pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> View<'a> {
+        let published = &inputs.catalog.published;
+        let side = |side: Side, records: &Records| {
+            let record = records.get(&experiment.paper, &experiment.item);
+            let run =
+                record.map(|r| Run::of(side, experiment, r)).filter(|r| !r.table.rows.is_empty());
+            let record = run.as_ref().map(|r| &r.table);
+            let context = Context { experiment, record, published };
+            let judgements = experiment.claims.iter().map(|c| judge(c, context)).collect();
+            SideView { side, run, judgements }
+        };
+        let mut sides = vec![side(Side::Reference, inputs.reference)];
+        sides.extend(inputs.local.map(|l| side(Side::Local, l)));
+        View { experiment, published, sides }
+    }
+
+    /// The runs on record.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.sides.iter().filter_map(|s| s.run.as_ref())
+    }
+
+    /// Conditions of a whole run.
+    pub fn conditions(&self, run: &Run) -> Conditions {
+        Conditions::of(self.experiment, run, |_| true)
+    }
+}
+
+impl SideView {
+    /// How often each verdict was given.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.judgements.iter().for_each(|j| counts.add(j.verdict));
+        counts
+    }
+}
+
+/// All items of a catalog, by paper and item.
+pub struct Views<'a> {
+    views: BTreeMap<(String, String), View<'a>>,
+}
+
+impl<'a> Views<'a> {
+    /// Prepares every experiment.
+    pub fn new(inputs: &Inputs<'a>) -> Views<'a> {
+        let catalog: &'a Catalog = inputs.catalog;
+        let key = |e: &Experiment| (e.paper.clone(), e.item.clone());
+        let views = catalog.experiments.iter().map(|e| (key(e), View::new(inputs, e))).collect();
+        Views { views }
+    }
+
+    /// The view of an item with an experiment.
+    pub fn get(&self, paper: &str, item: &str) -> Option<&View<'a>> {
+        self.views.get(&(paper.to_owned(), item.to_owned()))
+    }
+
+    /// All views.
+    pub fn all(&self) -> impl Iterator<Item = &View<'a>> {
+        self.views.values()
+    }
+}
+
+/// How often each verdict was given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counts {
+    counts: BTreeMap<Verdict, usize>,
+}
+
+impl Counts {
+    /// Counts one more.
+    pub fn add(&mut self, verdict: Verdict) {
+        *self.counts.entry(verdict).or_default() += 1;
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, others: &Counts) {
+        for (verdict, n) in &others.counts {
+            *self.counts.entry(*verdict).or_default() += n;
+        }
+    }
+
+    /// How often `verdict` was given.
+    pub fn of(&self, verdict: Verdict) -> usize {
+        self.counts.get(&verdict).copied().unwrap_or(0)
+    }
+
+    /// Signs with counts, in the order of [`Verdict::ALL`].
+    pub fn signs(&self) -> String {
+        let one = |v: &Verdict| match self.of(*v) {
+            0 => None,
+            n => Some(format!("{} {n}", v.sign())),
+        };
+        let parts: Vec<_> = Verdict::ALL.iter().filter_map(one).collect();
+        parts.join(" · ")
+    }
+}

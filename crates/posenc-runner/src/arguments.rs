@@ -1,0 +1,131 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Runs the experiments of the papers and renders the report.
+#[derive(Parser)]
+#[command(name = "cargo xtask", version, max_term_width = 100)]
+pub struct Arguments {
+    /// Repository; found from the current directory upwards where absent.
+    #[arg(long, global = true, value_name = "DIR", env = "POSENC_ROOT")]
+    pub root: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Run what has no record yet and render the report of this machine.
+    Reproduce(Reproduce),
+    /// Render report/ from the reference records, or check that it is fresh.
+    Report(Report),
+    /// List papers, items, groups and methods.
+    List(List),
+    /// Say which data sets are here and whether they are what they claim.
+    #[command(subcommand)]
+    Data(DataVerb),
+    /// Measure speed against peers and against this machine's own limit.
+    Bench(Bench),
+    /// Say what this machine offers, what is switched off and how to get it.
+    Doctor(Doctor),
+}
+
+/// Where data is.
+#[derive(Args, Clone)]
+pub struct DataOptions {
+    /// Data directory; else $POSENC_DATA, else data/ in the repository.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// A folder of your own images in place of an image set, such as div2k-test=~/photos.
+    #[arg(long, value_name = "SET=DIR")]
+    pub images: Vec<String>,
+}
+
+/// `reproduce`.
+#[derive(Args)]
+pub struct Reproduce {
+    /// Globs on paper/item/group/method, such as trading/table1/closed-form; all where absent.
+    pub selectors: Vec<String>,
+    /// How much of the published protocol: smoke, quick, long, paper.
+    #[arg(long, default_value = "quick")]
+    pub profile: String,
+    /// Data.
+    #[command(flatten)]
+    pub data: DataOptions,
+    /// Where records and the report of this machine go; out/ where absent.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Units run at a time; the number of cores where absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Seed of every random stream.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Print the plan and stop.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Run units again that have a record.
+    #[arg(long)]
+    pub force: bool,
+    /// Stop at the first unit that fails.
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Promote the records of this run into report/record, where they are not worse.
+    #[arg(long)]
+    pub record: bool,
+}
+
+/// `report`.
+#[derive(Args)]
+pub struct Report {
+    /// Only say whether report/ is what its records give; exit 1 if not.
+    #[arg(long)]
+    pub check: bool,
+    /// Render there instead of report/.
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    pub out: Option<PathBuf>,
+}
+
+/// `list`.
+#[derive(Args)]
+pub struct List {
+    /// Globs on paper/item/group/method; all where absent.
+    pub selectors: Vec<String>,
+    /// List the embedders with their parameters instead.
+    #[arg(long)]
+    pub embedders: bool,
+}
+
+/// `data`.
+#[derive(Subcommand)]
+pub enum DataVerb {
+    /// What each data set is, where it is looked for and what stands in for it.
+    List(DataOptions),
+    /// Recompute all checksums.
+    Check(DataOptions),
+}
+
+/// `bench`.
+#[derive(Args)]
+pub struct Bench {
+    /// Workloads; all where absent.
+    pub names: Vec<String>,
+    /// Write the numbers there as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Measured runs per workload; medians are shown.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub repeats: u16,
+}
+
+/// `doctor`.
+#[derive(Args)]
+pub struct Doctor {
+    /// Data.
+    #[command(flatten)]
+    pub data: DataOptions,
+}

@@ -1,0 +1,28 @@
+//! One file per verb.
+
+mod bench;
+mod data;
+mod doctor;
+mod list;
+mod report;
+mod reproduce;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::arguments::{Arguments, Verb};
+use crate::repository::Repository;
+
+/// Runs the verb.
+pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
+    let repository = Repository::find(arguments.root.as_deref())?;
+    match arguments.verb {
+        Verb::Reproduce(options) => reproduce::reproduce(&repository, &options),
+        Verb::Report(options) => report::report(&repository, &options),
+        Verb::List(options) => list::list(&repository, &options),
+        Verb::Data(verb) => data::data(&repository, &verb),
+        Verb::Bench(options) => bench::bench(&repository, &options),
+        Verb::Doctor(options) => doctor::doctor(&repository, &options),
+    }
+}

@@ -1,0 +1,216 @@
+//! `reproduce`: run what has no record yet, then render the report of this machine.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Profile};
+use posenc_report::{Inputs, Records};
+
+use crate::arguments::Reproduce;
+use crate::repository::Repository;
+use crate::run::collect::collect;
+use crate::run::data::{self, DataSets};
+use crate::run::lock::Lock;
+use crate::run::plan::{Reason, expand, pending};
+use crate::run::progress::duration;
+use crate::run::promote::{Promotion, files, promote};
+use crate::run::store::Store;
+use crate::run::work::{self, Work};
+use crate::{machine, protocols};
+
+/// Runs the verb.
+pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
+    let Some(profile) = Profile::parse(&options.profile) else {
+        bail!(
+            "--profile {}: allowed are {}",
+            options.profile,
+            Profile::ALL.map(Profile::name).join(", ")
+        );
+    };
+    let catalog = Catalog::read(repository.root())?;
+    let selectors = parse_selectors(&catalog, &options.selectors)?;
+    let data = DataSets::new(data::source(repository, &options.data)?, options.seed);
+    let out = repository.out(options.out.as_deref());
+    let store = Store::new(&out);
+
+    let selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    announce_data(&selected, &data)?;
+    let planned = expand(selected, &data, &repository.published_checksum(), options.seed)?;
+
+    if options.dry_run {
+        return dry_run(&planned, &store, options);
+    }
+    let _lock = Lock::take(&out)?;
+    store.sweep();
+    let total: usize = planned.iter().map(|p| p.units.len()).sum();
+    let work: Vec<Work<'_>> = planned
+        .iter()
+        .filter_map(|p| {
+            let pending = pending(p, &store, options.force, false);
+            for (unit, reason) in &pending {
+                if let Reason::Damaged(why) = reason {
+                    eprintln!("warning: {} {}: {why}; it is run again", p.job.path(), unit.signal);
+                }
+            }
+            let units: Vec<_> = pending.into_iter().map(|(unit, _)| unit).collect();
+            let cost = protocols::cost(&p.job, units.len());
+            (!units.is_empty()).then(|| Work {
+                job: p.job.clone(),
+                units,
+                cost,
+            })
+        })
+        .collect();
+    let to_run: usize = work.iter().map(|w| w.units.len()).sum();
+    eprintln!(
+        "profile {profile}: {to_run} of {total} units to run, {} on record",
+        total - to_run
+    );
+    let workers = options.jobs.map_or_else(machine::cores, usize::from);
+    let failures = work::run(
+        work,
+        &store,
+        &data,
+        options.seed,
+        workers,
+        options.fail_fast,
+    );
+    let page = write_results(repository, &catalog, &store, &data, options, &out)?;
+    for failure in &failures {
+        eprintln!("failed: {}: {}", failure.path, failure.message);
+    }
+    if !failures.is_empty() {
+        eprintln!(
+            "{} jobs failed; run the same command again to retry only them",
+            failures.len()
+        );
+    }
+    println!("{}", page.display());
+    Ok(ExitCode::from(u8::from(!failures.is_empty())))
+}
+
+/// Parses selectors and refuses those that select nothing: a typo must not look like success.
+pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors> {
+    let selectors = Selectors::parse(texts).map_err(anyhow::Error::msg)?;
+    let mut all = Vec::new();
+    for e in &catalog.experiments {
+        for g in &e.groups {
+            for v in &g.variants {
+                all.push((e.paper.as_str(), e.item.as_str(), g.id.as_str(), v.id.as_str()));
+            }
+        }
+    }
+    let unmatched = selectors.unmatched(&all);
+    if let Some(first) = unmatched.first() {
+        let ids: Vec<String> = catalog.experiments.iter().map(|e| e.id()).collect();
+        let hint = posenc_experiments::yaml::nearest(first, ids.iter().map(String::as_str))
+            .map(|n| format!(" Did you mean {n}?"))
+            .unwrap_or_default();
+        bail!("selector `{first}` selects nothing.{hint} `cargo xtask list` shows all.");
+    }
+    Ok(selectors)
+}
+
+/// One line per data set that is not the paper's own.
+fn announce_data(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
+    let mut seen = Vec::new();
+    for set in selected.iter().filter_map(|j| j.group.data.as_ref()) {
+        if seen.contains(&&set.set) {
+            continue;
+        }
+        seen.push(&set.set);
+        for warning in &data.identity(&set.set)?.warnings {
+            eprintln!("note: {warning}");
+        }
+    }
+    Ok(())
+}
+
+fn dry_run(
+    planned: &[crate::run::plan::PlannedJob<'_>],
+    store: &Store,
+    options: &Reproduce,
+) -> Result<ExitCode> {
+    let mut units = 0;
+    let mut seconds = 0.0;
+    for p in planned {
+        let pending = pending(p, store, options.force, true);
+        let cost = protocols::cost(&p.job, pending.len());
+        for (unit, reason) in &pending {
+            let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
+            println!(
+                "{} seed {} {signal} [{}]: {reason}, about {}",
+                p.job.path(),
+                p.job.seed_index,
+                p.job.recorded_profile,
+                duration(cost / pending.len() as f64)
+            );
+        }
+        units += pending.len();
+        seconds += cost;
+    }
+    let total: usize = planned.iter().map(|p| p.units.len()).sum();
+    let workers = options.jobs.map_or_else(machine::cores, usize::from);
+    println!(
+        "{units} of {total} units would run, about {} on {workers} workers",
+        duration(seconds / workers as f64)
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tables and report of this machine, and on request the promotion into the reference.
+fn write_results(
+    repository: &Repository,
+    catalog: &Catalog,
+    store: &Store,
+    data: &DataSets,
+    options: &Reproduce,
+    out: &Path,
+) -> Result<std::path::PathBuf> {
+    let local_directory = out.join("record");
+    let mut promoted = false;
+    for experiment in &catalog.experiments {
+        let (csv, provenance) = files(&local_directory, experiment);
+        let Some(local) = collect(experiment, store, data, options.seed, repository)? else {
+            for stale in [csv, provenance] {
+                let _ = std::fs::remove_file(stale);
+            }
+            continue;
+        };
+        local.table.write(&csv, &experiment.paper, &experiment.item)?;
+        local.provenance.write(&provenance)?;
+        if options.record {
+            for (group, promotion) in promote(experiment, &local, &repository.record())? {
+                match promotion {
+                    Promotion::Taken => promoted = true,
+                    Promotion::Kept => eprintln!(
+                        "kept: {}/{group}: the reference has a larger profile or the paper's data",
+                        experiment.id()
+                    ),
+                }
+            }
+        }
+    }
+    let reference = Records::read(&repository.record(), catalog)?;
+    if promoted {
+        super::report::render_reference(catalog, &reference)?
+            .write(&repository.report())
+            .context("report/ cannot be written")?;
+    }
+    let local = Records::read(&local_directory, catalog)?;
+    let report = posenc_report::render(&Inputs {
+        catalog,
+        reference: &reference,
+        local: Some(&local),
+        // Links to files of the repository hold from the default place only.
+        repository: if options.out.is_none() { "../.." } else { "" },
+    })?;
+    let directory = out.join("report");
+    report
+        .write(&directory)
+        .with_context(|| format!("{} cannot be written", directory.display()))?;
+    Ok(directory.join("README.md"))
+}

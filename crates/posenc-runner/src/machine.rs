@@ -1,0 +1,100 @@
+//! What the machine is, for provenance and for `doctor`.
+
+use std::collections::BTreeMap;
+
+/// Number of cores this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The processor in words, with the vector instructions that matter for speed.
+pub fn processor() -> String {
+    let model = std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            text.lines()
+                .find(|l| l.starts_with("model name"))
+                .and_then(|l| l.split(':').nth(1))
+                .map(|m| m.trim().to_owned())
+        })
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let vectors = vector_instructions();
+    if vectors.is_empty() {
+        model
+    } else {
+        format!("{model} ({vectors})")
+    }
+}
+
+fn vector_instructions() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            return "AVX-512";
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return "AVX2";
+        }
+    }
+    ""
+}
+
+/// The operating system.
+pub fn system() -> String {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{} {}", std::env::consts::OS, kernel.trim())
+        .trim()
+        .to_owned()
+}
+
+/// Packages whose version may move a number.
+const PACKAGES: &[&str] = &[
+    "exmex",
+    "faer",
+    "image",
+    "plotters",
+    "polars",
+    "rand_chacha",
+    "rand_distr",
+    "rustfft",
+    "statrs",
+];
+
+/// Versions of the compiler and of the packages that numbers depend on.
+pub fn versions() -> BTreeMap<String, String> {
+    let lock = include_str!("../../../Cargo.lock");
+    let mut versions = BTreeMap::new();
+    versions.insert(
+        "posenc".to_owned(),
+        env!("CARGO_PKG_VERSION").to_owned(),
+    );
+    versions.insert(
+        "rustc".to_owned(),
+        env!("POSENC_RUSTC_VERSION")
+            .trim_start_matches("rustc ")
+            .to_owned(),
+    );
+    let mut name = "";
+    for line in lock.lines() {
+        if let Some(value) = line.strip_prefix("name = ") {
+            name = value.trim_matches('"');
+        } else if let Some(value) = line.strip_prefix("version = ")
+            && PACKAGES.contains(&name)
+        {
+            versions.insert(name.to_owned(), value.trim_matches('"').to_owned());
+        }
+    }
+    versions
+}
+
+#[cfg(test)]
+mod tests {
+    /// Catches a package that was renamed or dropped without the list following.
+    #[test]
+    fn every_listed_package_has_a_version() {
+        let versions = super::versions();
+        for package in super::PACKAGES {
+            assert!(versions.contains_key(*package), "{package}");
+        }
+    }
+}

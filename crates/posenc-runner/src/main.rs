@@ -1,0 +1,25 @@
+//! The binary `posenc`: runs experiments, keeps records, renders the report.
+//!
+//! `cargo xtask VERB …` builds it and starts it with the same arguments.
+
+mod arguments;
+mod commands;
+mod machine;
+mod protocols;
+mod repository;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    match commands::dispatch(arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Rows of an embedding as functions of the shift, and the distance between rows.
+
+use anyhow::Result;
+use posenc_experiments::record::Value;
+use posenc_experiments::schema::protocol;
+use posenc_math::distance::{measured_distance, preserved_length};
+use posenc_math::embedder::matrix;
+use posenc_math::spectrum::{numerical_rank, singular_values};
+
+use super::Context;
+
+/// Singular values below this share of the largest are rounding.
+const RANK_TOLERANCE: f64 = 1e-9;
+
+/// `embedding`: ψ(t_j, x) for a few x, and what many rows have in common.
+pub fn run(context: &Context<'_>, settings: &protocol::Embedding) -> Result<Vec<Value>> {
+    let embedder = context.embedder()?;
+    let d = embedder.dimension();
+    let mut values = Vec::new();
+    let mut row = vec![0.0; d];
+    for &x in &settings.positions.0 {
+        embedder.embed(x, &mut row);
+        for (j, &v) in row.iter().enumerate() {
+            values.push(
+                Value::new("embedding", v).at(j as f64 / d as f64).signal(format!("x = {x}")),
+            );
+        }
+        // Equal to nine digits is the same value: the samples are rounded differently.
+        let mut rounded: Vec<i64> = row.iter().map(|v| (v * 1e9).round() as i64).collect();
+        rounded.sort_unstable();
+        rounded.dedup();
+        let distinct = Value::new("distinct_values", rounded.len() as f64);
+        values.push(distinct.signal(format!("x = {x}")));
+    }
+    let n = settings.rank_points;
+    let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+    let sigma = singular_values(matrix(&*embedder, &positions).as_ref())?;
+    values.push(Value::new("rank", numerical_rank(&sigma, RANK_TOLERANCE) as f64));
+    // Over the middle of the interval, so that open ends do not count.
+    let squares: Vec<f64> = (0..=n)
+        .map(|i| embedder.row_norm(0.4 + 0.2 * i as f64 / n as f64).powi(2))
+        .collect();
+    let least = squares.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = squares.iter().copied().fold(0.0, f64::max);
+    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+    values.push(Value::new("norm_spread", (most - least) / mean));
+    Ok(values)
+}
+
+/// `distance`: D(Δ)/D(0) around the center, its law, and the length over which it is preserved.
+pub fn distance(context: &Context<'_>, settings: &protocol::Distance) -> Result<Vec<Value>> {
+    let embedder = context.embedder()?;
+    let displacements = &settings.displacements.0;
+    let measured = measured_distance(&*embedder, displacements)?;
+    let mut values = Vec::new();
+    for (&delta, d) in displacements.iter().zip(&measured) {
+        values.push(Value::new("distance", *d).at(delta));
+        if let Some(law) = embedder.distance_law(delta) {
+            values.push(Value::new("distance_law", law).at(delta));
+        }
+    }
+    if let Some(printed) = printed_law(context) {
+        for &delta in displacements {
+            values.push(Value::new("distance_printed", printed(delta)).at(delta));
+        }
+    }
+    if embedder.distance_law(0.0).is_some() {
+        let law = |delta: f64| embedder.distance_law(delta).unwrap_or(0.0);
+        let length = preserved_length(law, settings.threshold_exponent, 0.5);
+        values.push(Value::new("preserved_length", length));
+    }
+    Ok(values)
+}
+
+/// The law as a paper prints it, where that is another than ours: the triangle (`trading` Eq. 39),
+/// normalized to one at zero.
+fn printed_law(context: &Context<'_>) -> Option<impl Fn(f64) -> f64 + use<>> {
+    let spec = context.job.variant.embedder.as_ref()?;
+    if spec.kind != "triangle" {
+        return None;
+    }
+    let number = |name: &str| match spec.parameters.get(name) {
+        Some(posenc_math::embedder::ParameterValue::Number(v)) => Some(*v),
+        _ => None,
+    };
+    let width = number("width").or_else(|| number("half_width").map(|h| 2.0 * h))?;
+    Some(move |delta: f64| (1.0 - delta.abs() / width).max(0.0).powi(2))
+}

@@ -1,0 +1,55 @@
+//! Ranks of simple and complex encodings of a plane (`trading` Eq. 7–9, Fig. 5).
+
+use anyhow::Result;
+use faer::Mat;
+use posenc_experiments::record::Value;
+use posenc_experiments::schema::protocol;
+use posenc_math::embedder::matrix;
+use posenc_math::kronecker::{complex_features, simple_features};
+use posenc_math::random::gaussian_vector;
+use posenc_math::spectrum::{numerical_rank, singular_values};
+
+use super::Context;
+
+const RANK_TOLERANCE: f64 = 1e-9;
+
+/// `kronecker-rank`.
+pub fn run(context: &Context<'_>, settings: &protocol::KroneckerRank) -> Result<Vec<Value>> {
+    let embedder = context.embedder()?;
+    let n = settings.points;
+    let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+    let psi = matrix(&*embedder, &positions);
+    let rank = |m: &Mat<f64>| -> Result<f64> {
+        Ok(numerical_rank(&singular_values(m.as_ref())?, RANK_TOLERANCE) as f64)
+    };
+    let axis = rank(&psi)?;
+    let simple = simple_features(psi.as_ref(), psi.as_ref());
+    // The image of a linear layer on the simple features, with random weights.
+    let weights = gaussian_vector(&mut context.stream("weights"), simple.ncols());
+    let image = Mat::from_fn(n, n, |row, column| {
+        (0..simple.ncols()).map(|k| simple[(row * n + column, k)] * weights[k]).sum()
+    });
+    let mut values = vec![
+        Value::new("rank_axis", axis),
+        Value::new("rank_axis_squared", axis * axis),
+        Value::new("rank_simple", rank(&simple)?),
+        Value::new("rank_complex", rank(&complex_features(psi.as_ref(), psi.as_ref()))?),
+        Value::new("rank_simple_image", rank(&image)?),
+    ];
+    let [x, y] = settings.position;
+    let at = matrix(&*embedder, &[x, y]);
+    let k = at.ncols();
+    for i in 0..k {
+        values.push(Value::new("simple_encoding", at[(0, i)]).at(i as f64));
+    }
+    for j in 0..k {
+        values.push(Value::new("simple_encoding", at[(1, j)]).at((k + j) as f64));
+    }
+    for j in 0..k {
+        for i in 0..k {
+            let product = at[(0, i)] * at[(1, j)];
+            values.push(Value::new("complex_encoding", product).at(i as f64).and(j as f64));
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,161 @@
+//! One file per protocol: a unit becomes numbers.
+
+mod closed_form;
+mod complexity;
+mod embedding;
+mod errata;
+mod feature_curve;
+mod kronecker_rank;
+mod memorization;
+mod parameter_count;
+mod rank;
+mod similarity;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::plan::Job;
+use posenc_experiments::record::Value;
+use posenc_experiments::schema::Protocol;
+use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+
+use crate::run::data::DataSets;
+use crate::run::plan::Unit;
+
+/// What a protocol is given.
+pub struct Context<'a> {
+    /// The job.
+    pub job: &'a Job<'a>,
+    /// Its units that must run.
+    pub units: &'a [Unit],
+    /// Data sets.
+    pub data: &'a DataSets,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// What a unit gave.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The numbers.
+    pub values: Vec<Value>,
+    /// What a reader should know.
+    pub remarks: Vec<String>,
+}
+
+impl From<Vec<Value>> for Outcome {
+    fn from(values: Vec<Value>) -> Self {
+        Outcome { values, remarks: Vec::new() }
+    }
+}
+
+/// Takes the outcome of the unit of that index; it is on disk when this returns.
+pub type Emit<'a> = dyn FnMut(usize, Outcome) -> Result<()> + 'a;
+
+impl Context<'_> {
+    /// The random stream of a purpose.
+    pub fn stream(&self, purpose: &str) -> ChaCha8Rng {
+        stream(self.seed, &self.job.stream_label(purpose))
+    }
+
+    /// The variant's embedder, with its own stream.
+    pub fn embedder(&self) -> Result<Box<dyn Embedder>> {
+        self.build(self.spec()?)
+    }
+
+    /// The variant's embedder with one parameter changed. It draws from the same stream, so that
+    /// along a sweep only the parameter differs.
+    pub fn embedder_with(&self, parameter: &str, value: f64) -> Result<Box<dyn Embedder>> {
+        let mut spec = self.spec()?.clone();
+        spec.parameters.insert(parameter.to_owned(), ParameterValue::Number(value));
+        self.build(&spec)
+    }
+
+    fn spec(&self) -> Result<&EmbedderSpec> {
+        self.job.variant.embedder.as_ref().context("this protocol needs an embedder")
+    }
+
+    fn build(&self, spec: &EmbedderSpec) -> Result<Box<dyn Embedder>> {
+        Ok(embedder::build(spec, &mut self.stream("embedder"))?)
+    }
+}
+
+/// Runs all units of a job.
+pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let single = |outcome: Result<Vec<Value>>, emit: &mut Emit<'_>| emit(0, outcome?.into());
+    match context.job.protocol() {
+        Protocol::Embedding(s) => single(embedding::run(context, s), emit),
+        Protocol::StableRank(s) => single(rank::stable_rank(context, s), emit),
+        Protocol::Distance(s) => single(embedding::distance(context, s), emit),
+        Protocol::FeatureCurve(s) => single(feature_curve::run(context, s), emit),
+        Protocol::SingularValues(s) => single(rank::singular_values(context, s), emit),
+        Protocol::Memorization(s) => single(memorization::run(context, s), emit),
+        Protocol::ClosedForm(s) => closed_form::run(context, s, emit),
+        Protocol::Complexity(s) => single(complexity::run(context, s), emit),
+        Protocol::KroneckerRank(s) => single(kronecker_rank::run(context, s), emit),
+        Protocol::Similarity(s) => single(similarity::run(context, s), emit),
+        Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
+        Protocol::Errata(_) => single(errata::run(context), emit),
+    }
+}
+
+/// Numbers to bump by hand when a change of ours moves a protocol's results. They enter the keys
+/// of exactly the units concerned, which then run again; a changed comment runs nothing again.
+pub fn epochs(protocol: &Protocol) -> String {
+    /// Embedders and the random streams they draw from.
+    const EMBEDDERS: u32 = 1;
+    let own = match protocol {
+        Protocol::Embedding(_) => 1,
+        Protocol::StableRank(_) => 1,
+        Protocol::Distance(_) => 1,
+        Protocol::FeatureCurve(_) => 1,
+        Protocol::SingularValues(_) => 1,
+        Protocol::Memorization(_) => 1,
+        Protocol::ClosedForm(_) => 1,
+        Protocol::Complexity(_) => 1,
+        Protocol::KroneckerRank(_) => 1,
+        Protocol::Similarity(_) => 1,
+        Protocol::ParameterCount(_) => 1,
+        Protocol::Errata(_) => 1,
+    };
+    format!("embedders {EMBEDDERS}, {} {own}", protocol.name())
+}
+
+/// Rough seconds on one core for `units` units of a job: counted operations over a rate that a
+/// present-day core reaches. Only the plan and the order of jobs depend on it.
+pub fn cost(job: &Job<'_>, units: usize) -> f64 {
+    let dimension = |fallback: f64| {
+        job.variant
+            .embedder
+            .as_ref()
+            .and_then(|e| match e.parameters.get("dimension") {
+                Some(ParameterValue::Number(d)) => Some(*d),
+                _ => None,
+            })
+            .unwrap_or(fallback)
+    };
+    let each = match job.protocol() {
+        Protocol::StableRank(s) => {
+            let sweep = s.sweep.as_ref().map_or(1, |w| w.values.0.len()) as f64;
+            let d = dimension(1000.0);
+            let fourier = matches!(
+                job.variant.embedder.as_ref().map(|e| e.kind.as_str()),
+                Some("rff" | "linf" | "logf")
+            );
+            let per_n = |n: &f64| {
+                let gram = if fourier { 0.0 } else { n * n * d / 30e9 };
+                gram + n * d * 4e-9
+            };
+            sweep * s.samples.0.iter().map(per_n).sum::<f64>()
+        }
+        Protocol::Distance(s) => s.displacements.0.len() as f64 * dimension(1000.0) * 4e-9,
+        Protocol::FeatureCurve(s) => {
+            s.draws as f64 * s.dimensions.0.iter().map(|d| d * d * 2e-9 + 0.01).sum::<f64>()
+        }
+        Protocol::ClosedForm(_) => 0.03,
+        Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
+        Protocol::Errata(_) => 1.0,
+        _ => 0.05,
+    };
+    units as f64 * each
+}

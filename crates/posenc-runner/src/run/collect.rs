@@ -1,0 +1,131 @@
+//! From raw records to the table of an item.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use posenc_experiments::plan::jobs;
+use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Experiment, Profile};
+
+use super::data::DataSets;
+use super::plan::{DEVICE, NO_DATA, PlannedJob, expand};
+use super::store::{Found, Store};
+use crate::machine;
+use crate::repository::Repository;
+
+/// The record of an item on this machine.
+pub struct Collected {
+    /// The rows.
+    pub table: Table,
+    /// Where they come from.
+    pub provenance: Provenance,
+}
+
+/// Gathers what the store has for an experiment. For each variant the largest profile whose
+/// units are all there is taken; failing that, what there is of the largest with any.
+pub fn collect(
+    experiment: &Experiment,
+    store: &Store,
+    data: &DataSets,
+    seed: u64,
+    repository: &Repository,
+) -> Result<Option<Collected>> {
+    let published = repository.published_checksum();
+    let mut best: BTreeMap<(usize, usize), (bool, Vec<Row>, Spent)> = BTreeMap::new();
+    for profile in Profile::ALL.into_iter().rev() {
+        let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        // Seeds of one variant belong together.
+        let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
+        for planned in expand(all, data, &published, seed)? {
+            let group = experiment
+                .groups
+                .iter()
+                .position(|g| g.id == planned.job.group.id)
+                .unwrap_or(usize::MAX);
+            let key = (group, planned.job.variant_index);
+            variants.entry(key).or_default().push(planned);
+        }
+        for (key, planned) in variants {
+            if best.get(&key).is_some_and(|(complete, _, _)| *complete) {
+                continue;
+            }
+            let (complete, rows, spent) = rows_of(&planned, store);
+            if complete || (!rows.is_empty() && !best.contains_key(&key)) {
+                best.insert(key, (complete, rows, spent));
+            }
+        }
+    }
+    if best.is_empty() {
+        return Ok(None);
+    }
+    let mut table = Table::default();
+    let mut spent = Spent::default();
+    for (_, rows, s) in best.into_values() {
+        table.rows.extend(rows);
+        spent.units += s.units;
+        spent.seconds += s.seconds;
+        spent.data.extend(s.data);
+        spent.versions.extend(s.versions);
+    }
+    let provenance = Provenance {
+        command: format!("cargo xtask reproduce {}", experiment.id()),
+        commit: repository.commit(),
+        versions: spent.versions,
+        machine: machine::processor(),
+        cores: machine::cores(),
+        seed,
+        data: spent.data,
+        units: spent.units,
+        seconds: (spent.seconds * 100.0).round() / 100.0,
+    };
+    Ok(Some(Collected { table, provenance }))
+}
+
+/// Sums over units, for provenance.
+#[derive(Debug, Clone, Default)]
+struct Spent {
+    units: usize,
+    seconds: f64,
+    data: BTreeMap<String, String>,
+    versions: BTreeMap<String, String>,
+}
+
+fn rows_of(planned: &[PlannedJob<'_>], store: &Store) -> (bool, Vec<Row>, Spent) {
+    let mut complete = true;
+    let mut rows = Vec::new();
+    let mut spent = Spent::default();
+    for PlannedJob { job, units } in planned {
+        let experiment = job.experiment;
+        for unit in units {
+            let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
+            let Found::Record(record) = found else {
+                complete = false;
+                continue;
+            };
+            spent.units += 1;
+            spent.seconds += record.seconds;
+            if record.data != NO_DATA {
+                spent.data.insert(record.data.clone(), unit.parts.data.clone());
+            }
+            spent.versions.extend(record.versions.clone());
+            for value in record.values {
+                rows.push(Row {
+                    group: job.group.id.clone(),
+                    method: value.method.unwrap_or_else(|| job.variant.id.clone()),
+                    signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
+                    seed: job.seed_index,
+                    metric: value.metric,
+                    x: value.x,
+                    y: value.y,
+                    value: value.value,
+                    unit: value.unit,
+                    profile: job.recorded_profile,
+                    device: DEVICE.to_owned(),
+                    data: record.data.clone(),
+                });
+            }
+        }
+    }
+    (complete, rows, spent)
+}

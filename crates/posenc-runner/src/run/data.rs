@@ -1,0 +1,82 @@
+//! Data sets of a run: identified when planning, loaded once when a unit needs them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use anyhow::{Context, Result, bail};
+use posenc_data::{DataDirectory, DataSource, Identity, ImageSet, Manifest};
+
+use crate::arguments::DataOptions;
+use crate::repository::Repository;
+
+/// The data sets of a run.
+pub struct DataSets {
+    source: DataSource,
+    seed: u64,
+    identities: Mutex<BTreeMap<String, Arc<Identity>>>,
+    loaded: Mutex<BTreeMap<String, Arc<OnceLock<Result<Arc<ImageSet>, String>>>>>,
+}
+
+/// The manifest and the directory that the options name.
+pub fn source(repository: &Repository, options: &DataOptions) -> Result<DataSource> {
+    let manifest = Manifest::read(&repository.manifest())?;
+    let directory = DataDirectory::resolve(options.data.as_deref(), repository.root())?;
+    let mut source = DataSource::new(manifest, directory);
+    for text in &options.images {
+        let Some((set, path)) = text.split_once('=') else {
+            bail!("--images {text}: allowed is SET=DIR, such as div2k-test=photos");
+        };
+        source.use_images(set, Path::new(path))?;
+    }
+    Ok(source)
+}
+
+impl DataSets {
+    /// Nothing is read yet.
+    pub fn new(source: DataSource, seed: u64) -> Self {
+        DataSets {
+            source,
+            seed,
+            identities: Mutex::default(),
+            loaded: Mutex::default(),
+        }
+    }
+
+    /// What a data set is on this machine: label, checksum, signals.
+    pub fn identity(&self, set: &str) -> Result<Arc<Identity>> {
+        let mut identities = lock(&self.identities);
+        if let Some(identity) = identities.get(set) {
+            return Ok(identity.clone());
+        }
+        let identity = self
+            .source
+            .identity(set, self.seed)
+            .with_context(|| format!("data set `{set}`"))?;
+        let identity = Arc::new(identity);
+        identities.insert(set.to_owned(), identity.clone());
+        Ok(identity)
+    }
+
+    /// The signals of a data set, decoded once for all units. The first caller decodes; others
+    /// that need the same set wait for it, callers of other sets do not.
+    pub fn load(&self, set: &str) -> Result<Arc<ImageSet>> {
+        let cell = lock(&self.loaded)
+            .entry(set.to_owned())
+            .or_default()
+            .clone();
+        cell.get_or_init(|| {
+            self.source
+                .load(set, self.seed, None)
+                .map(Arc::new)
+                .map_err(|e| e.to_string())
+        })
+        .clone()
+        .map_err(|message| anyhow::anyhow!("data set `{set}`: {message}"))
+    }
+}
+
+/// A panic in another worker leaves the map whole: entries are only ever added.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,10 @@
+//! Running a plan: store, lock, workers, progress.
+
+pub mod collect;
+pub mod data;
+pub mod lock;
+pub mod plan;
+pub mod progress;
+pub mod promote;
+pub mod store;
+pub mod work;

@@ -1,0 +1,133 @@
+//! From jobs to units with keys, and what the store has for them.
+
+use anyhow::Result;
+use posenc_experiments::plan::{Job, NO_SIGNAL};
+use posenc_experiments::record::KeyParts;
+use posenc_experiments::schema::Protocol;
+
+use super::data::DataSets;
+use super::store::{Found, Store};
+use crate::protocols;
+
+/// One variant × signal × seed.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Name of the signal; `-` without data.
+    pub signal: String,
+    /// Place of the signal in its data set.
+    pub signal_index: usize,
+    /// What the result depends on.
+    pub parts: KeyParts,
+    /// Label of the data; `-` without data.
+    pub data: String,
+}
+
+/// A job with its units.
+pub struct PlannedJob<'a> {
+    /// The job.
+    pub job: Job<'a>,
+    /// All its units.
+    pub units: Vec<Unit>,
+}
+
+/// Label and checksum where there is no data.
+pub const NO_DATA: &str = "-";
+
+/// The device class that enters keys.
+pub const DEVICE: &str = "cpu";
+
+/// Expands jobs to units.
+///
+/// `published` is the checksum of the published values, which the errata checks read.
+pub fn expand<'a>(
+    jobs: Vec<Job<'a>>,
+    data: &DataSets,
+    published: &str,
+    seed: u64,
+) -> Result<Vec<PlannedJob<'a>>> {
+    jobs.into_iter()
+        .map(|job| {
+            let epochs = protocols::epochs(job.protocol());
+            let unit = |signal: &str, signal_index, sha: &str, label: &str| Unit {
+                signal: signal.to_owned(),
+                signal_index,
+                parts: job.key_parts(signal, sha, DEVICE, seed, &epochs),
+                data: label.to_owned(),
+            };
+            let units = match &job.group.data {
+                None if matches!(job.protocol(), Protocol::Errata(_)) => {
+                    vec![unit(NO_SIGNAL, 0, published, NO_DATA)]
+                }
+                None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
+                Some(set) => {
+                    let identity = data.identity(&set.set)?;
+                    let limit = job.resolved.signals.unwrap_or(usize::MAX);
+                    identity
+                        .signals
+                        .iter()
+                        .take(limit)
+                        .enumerate()
+                        .map(|(i, name)| unit(name, i, &identity.sha256, &identity.label))
+                        .collect()
+                }
+            };
+            Ok(PlannedJob { job, units })
+        })
+        .collect()
+}
+
+/// Why a unit would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It has no record.
+    NoRecord,
+    /// Its key changed in these parts.
+    Changed(Vec<&'static str>),
+    /// Its record is damaged.
+    Damaged(String),
+    /// It was asked for.
+    Forced,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::NoRecord => f.write_str("no record"),
+            Reason::Changed(parts) => write!(f, "key changed: {}", parts.join(", ")),
+            Reason::Damaged(why) => write!(f, "record unusable: {why}"),
+            Reason::Forced => f.write_str("forced"),
+        }
+    }
+}
+
+/// Units of a job that must run, with the reason. `explain` costs a look at older records.
+pub fn pending(
+    planned: &PlannedJob<'_>,
+    store: &Store,
+    force: bool,
+    explain: bool,
+) -> Vec<(Unit, Reason)> {
+    let experiment = planned.job.experiment;
+    planned
+        .units
+        .iter()
+        .filter_map(|unit| {
+            if force {
+                return Some((unit.clone(), Reason::Forced));
+            }
+            let (paper, item) = (&experiment.paper, &experiment.item);
+            let found = if explain {
+                store.explain(paper, item, &unit.parts)
+            } else {
+                store.find(paper, item, &unit.parts)
+            };
+            let reason = match found {
+                Found::Record(_) => return None,
+                Found::Stale(parts) => Reason::Changed(parts),
+                Found::Damaged(why) => Reason::Damaged(why),
+                Found::Nothing => Reason::NoRecord,
+            };
+            Some((unit.clone(), reason))
+        })
+        .collect()
+}

@@ -1,0 +1,28 @@
+# Shorthands; `just` without arguments lists them. Everything works without just: see README.md.
+
+default:
+    @just --list
+
+# Run what has no record yet and render the report of this machine.
+reproduce *arguments:
+    cargo xtask reproduce {{arguments}}
+
+# Render report/ from the reference records.
+report *arguments:
+    cargo xtask report {{arguments}}
+
+# All tests.
+test *arguments:
+    cargo xtask test {{arguments}}
+
+# Formatting, lints, freshness of the report.
+check:
+    cargo xtask check
+
+# Speed against PyTorch.
+bench *arguments:
+    cargo xtask bench {{arguments}}
+
+# Licences and advisories of the dependencies (needs cargo-deny).
+deny:
+    cargo deny check

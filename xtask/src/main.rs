@@ -1,0 +1,28 @@
+//! `cargo xtask VERB …`: starts the runner in release mode and keeps the repository's chores.
+//!
+//! It has no dependencies and no argument list of its own: whatever is not a chore goes to the
+//! binary `posenc` as it stands.
+
+mod chores;
+mod process;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let verb = arguments.first().map(|a| a.to_string_lossy().into_owned());
+    let rest = arguments.get(1..).unwrap_or_default();
+    let result = match verb.as_deref() {
+        Some("test") => chores::test(rest),
+        Some("check") => chores::check(),
+        _ => process::runner(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

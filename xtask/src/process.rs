@@ -1,0 +1,57 @@
+//! Starting cargo and the runner.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// The repository's root: this crate lies one level below it.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// `cargo`, the one that started us.
+pub fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(root());
+    command
+}
+
+/// The directory that holds build results, wherever the user has put it.
+fn target_directory() -> PathBuf {
+    // `cargo run --target-dir` sets no variable for its child, so this is the user's own choice.
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Builds `posenc` and starts it with `arguments`, in the directory the user stands in.
+pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
+    let binary = target_directory().join("release").join(if cfg!(windows) {
+        "posenc.exe"
+    } else {
+        "posenc"
+    });
+    if !binary.exists() {
+        eprintln!("building posenc; the first time takes a few minutes");
+    }
+    let mut build = cargo();
+    build.args(["build", "--release", "--workspace", "--bin", "posenc"]);
+    if binary.exists() {
+        build.arg("--quiet");
+    }
+    let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
+    if !status.success() {
+        return Err("posenc does not build; see above".into());
+    }
+    let status = Command::new(&binary)
+        .args(arguments)
+        .env("POSENC_ROOT", root())
+        .status()
+        .map_err(|e| format!("{} cannot be started: {e}", binary.display()))?;
+    Ok(exit_code(status))
+}
+
+/// A child's exit code; a signal is a failure.
+pub fn exit_code(status: std::process::ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1))
+}
