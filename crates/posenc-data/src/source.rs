@@ -160,9 +160,7 @@ impl DataSource {
                 .chunks_exact(size * size * channels)
                 .take(n_signals)
                 .enumerate()
-                .map(|(i, bytes)| {
-                    Image::from_bytes(array_name(i), size, size, channels, bytes)
-                })
+                .map(|(i, bytes)| Image::from_bytes(array_name(i), size, size, channels, bytes))
                 .collect(),
             Found::Picture(picture) => {
                 let pictures = [*picture].into_iter().take(n_signals);
@@ -250,7 +248,10 @@ impl DataSource {
         ));
         let specification = set.stand_in.specification(seed, id, set.size as usize, set.channels);
         let sha256 = digest::of_bytes(specification.as_bytes());
-        Ok((Identity { label, origin: Origin::Embedded, sha256, signals: Vec::new(), warnings }, Found::Nothing))
+        Ok((
+            Identity { label, origin: Origin::Embedded, sha256, signals: Vec::new(), warnings },
+            Found::Nothing,
+        ))
     }
 
     /// The first of the layout's paths at which something lies.

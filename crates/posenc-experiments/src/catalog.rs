@@ -49,8 +49,8 @@ impl Catalog {
                 });
             }
             for file in list(&folder)? {
-                let is_experiment = file.extension().is_some_and(|e| e == "yaml")
-                    && name(&file) != "paper.yaml";
+                let is_experiment =
+                    file.extension().is_some_and(|e| e == "yaml") && name(&file) != "paper.yaml";
                 if !is_experiment {
                     continue;
                 }
@@ -91,29 +91,19 @@ impl Catalog {
             }
             papers.push(paper);
         }
-        let published = Published::read(
-            &root.join("data/papers"),
-            papers.iter().map(|p| p.key.as_str()),
-        )?;
-        Ok(Catalog {
-            papers,
-            experiments,
-            published,
-        })
+        let published =
+            Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
+        Ok(Catalog { papers, experiments, published })
     }
 
     /// The experiment of an item.
     pub fn experiment(&self, paper: &str, item: &str) -> Option<&Experiment> {
-        self.experiments
-            .iter()
-            .find(|e| e.paper == paper && e.item == item)
+        self.experiments.iter().find(|e| e.paper == paper && e.item == item)
     }
 }
 
 fn name(path: &Path) -> String {
-    path.file_name()
-        .map(|n| n.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Entries of a directory, sorted.

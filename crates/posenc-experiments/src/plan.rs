@@ -90,11 +90,7 @@ pub fn jobs<'a>(
                 }
                 // Without a `long` of its own a group runs its `quick`: a long run of
                 // everything must not become a run at the paper's cost.
-                let own = if group.runs_at(profile) {
-                    profile
-                } else {
-                    Profile::Quick
-                };
+                let own = if group.runs_at(profile) { profile } else { Profile::Quick };
                 let Some(resolved) = group.resolved(own, variant_index) else {
                     continue;
                 };

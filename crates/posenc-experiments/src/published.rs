@@ -40,9 +40,8 @@ pub struct Published {
     papers: BTreeMap<String, Vec<PublishedValue>>,
 }
 
-const COLUMNS: &[&str] = &[
-    "item", "group", "method", "signal", "metric", "x", "value", "std", "unit", "source", "note",
-];
+const COLUMNS: &[&str] =
+    &["item", "group", "method", "signal", "metric", "x", "value", "std", "unit", "source", "note"];
 
 impl Published {
     /// Reads `<directory>/<paper>.csv` for each paper; a missing file is a paper without values.
@@ -85,11 +84,7 @@ impl Published {
         paper: &str,
         item: &'a str,
     ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
-        self.papers
-            .get(paper)
-            .into_iter()
-            .flatten()
-            .filter(move |v| v.item == item)
+        self.papers.get(paper).into_iter().flatten().filter(move |v| v.item == item)
     }
 
     /// Values that a selection names (its `from` is not looked at).

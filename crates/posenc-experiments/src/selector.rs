@@ -39,17 +39,11 @@ impl Selectors {
         let method = method.replace('/', "_");
         let parts = [paper, item, group, &method];
         self.globs.is_empty()
-            || self
-                .globs
-                .iter()
-                .any(|(_, depth, glob)| glob.is_match(parts[..*depth].join("/")))
+            || self.globs.iter().any(|(_, depth, glob)| glob.is_match(parts[..*depth].join("/")))
     }
 
     /// Selectors that match none of `candidates` (paper, item, group, method).
-    pub fn unmatched<'a>(
-        &self,
-        candidates: &[(&'a str, &'a str, &'a str, &'a str)],
-    ) -> Vec<&str> {
+    pub fn unmatched<'a>(&self, candidates: &[(&'a str, &'a str, &'a str, &'a str)]) -> Vec<&str> {
         self.globs
             .iter()
             .filter(|(text, _, _)| {
@@ -80,7 +74,8 @@ mod tests {
         for selector in ["trading", "trading/table1", "*/table?", "trading/*/*/Gau", "t*"] {
             assert!(selects(selector, gau), "{selector}");
         }
-        for selector in ["rethinking", "table1", "trading/table", "trading/table1/closed-form/Tri"] {
+        for selector in ["rethinking", "table1", "trading/table", "trading/table1/closed-form/Tri"]
+        {
             assert!(!selects(selector, gau), "{selector}");
         }
     }

@@ -64,25 +64,12 @@ impl Document {
         let mut parser = Parser::new_from_str(text);
         if let Err(e) = parser.load(&mut positions, false) {
             let marker = *e.marker();
-            return Err(error(
-                Some(marker.line()),
-                format!("not valid YAML: {}", e.info()),
-            ));
+            return Err(error(Some(marker.line()), format!("not valid YAML: {}", e.info())));
         }
-        let mut value: Value = serde_yaml::from_str(text).map_err(|e| {
-            error(
-                e.location().map(|l| l.line()),
-                format!("not valid YAML: {e}"),
-            )
-        })?;
-        value
-            .apply_merge()
-            .map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
-        Ok(Document {
-            file: file.to_owned(),
-            positions: positions.lines,
-            value,
-        })
+        let mut value: Value = serde_yaml::from_str(text)
+            .map_err(|e| error(e.location().map(|l| l.line()), format!("not valid YAML: {e}")))?;
+        value.apply_merge().map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
+        Ok(Document { file: file.to_owned(), positions: positions.lines, value })
     }
 
     /// Reads and parses a file.
@@ -183,18 +170,10 @@ impl Indexer {
                 Some(p)
             }
             Some(Frame::Map { path, key }) => match key.take() {
-                Some(k) => Some(if path.is_empty() {
-                    k
-                } else {
-                    format!("{path}.{k}")
-                }),
+                Some(k) => Some(if path.is_empty() { k } else { format!("{path}.{k}") }),
                 None => {
                     let k = scalar.unwrap_or("?").to_owned();
-                    let p = if path.is_empty() {
-                        k.clone()
-                    } else {
-                        format!("{path}.{k}")
-                    };
+                    let p = if path.is_empty() { k.clone() } else { format!("{path}.{k}") };
                     // The key's own line is where a reader looks.
                     self.lines.entry(p).or_insert(line);
                     *key = Some(k);
@@ -257,10 +236,7 @@ mod tests {
             Ok(document) => document,
             Err(e) => return e.to_string(),
         };
-        document
-            .typed::<Point>("", document.value.clone())
-            .unwrap_err()
-            .to_string()
+        document.typed::<Point>("", document.value.clone()).unwrap_err().to_string()
     }
 
     /// Catches positions that drift after lists, nested maps or comments.

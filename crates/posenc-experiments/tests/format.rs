@@ -78,10 +78,8 @@ fn format_documents_every_key() {
         "{ kind: similarity, zz: 1 }",
         "{ kind: parameter-count, zz: 1 }",
     ];
-    let mut probes: Vec<String> = protocols
-        .iter()
-        .map(|p| FILE.replace("{ kind: closed-form }", p))
-        .collect();
+    let mut probes: Vec<String> =
+        protocols.iter().map(|p| FILE.replace("{ kind: closed-form }", p)).collect();
     for check in ["value", "ordering", "ratio", "trend", "bound", "equality"] {
         probes.push(FILE.replace(
             "{ kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
@@ -107,7 +105,9 @@ fn format_documents_every_key() {
             probes.push(FILE.replacen(from, to, 1));
         }
     }
-    probes.push(FILE.replace("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"));
+    probes.push(
+        FILE.replace("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
+    );
     let mut checked = 0;
     for probe in probes {
         let message = parse(&probe).expect_err("zz is no key anywhere");
@@ -141,7 +141,11 @@ fn mistakes_are_named_with_line_and_remedy() {
         ("dimension: 16", "dimension: 0", &["a.yaml:18", "embedder.dimension"]),
         ("dimension: 16", "dimension: 1.5", &["embedder.dimension"]),
         ("dimension: 16, sigma", "dimension: 16, sgima", &["a.yaml:18", "sigma"]),
-        ("kind: gaussian, dimension: 16", "kind: gausian, dimension: 16", &["a.yaml:18", "gaussian"]),
+        (
+            "kind: gaussian, dimension: 16",
+            "kind: gausian, dimension: 16",
+            &["a.yaml:18", "gaussian"],
+        ),
         (
             "{ kind: gaussian, dimension: 16, sigma: 0.1 }",
             "{ kind: formula, dimension: 16, psi: \"exp(-u*\" }",
@@ -157,7 +161,7 @@ fn mistakes_are_named_with_line_and_remedy() {
         ("group: rank, metric", "group: rang, metric", &["a.yaml:23", "allowed: images, rank"]),
         ("signals: 1", "signals: 0", &["a.yaml:14", "allowed: 1 to"]),
         ("smoke: {", "paper: {", &["cannot be reduced"]),
-        ("data: { set: div2k-test }", "seeds: 1", &["closed-form", "data"]),
+        ("data: { set: div2k-test }", "seeds: 1", &["a.yaml:14", "no `data`"]),
         ("kind: extra", "kind: picture", &["a.yaml:4", "kind"]),
         ("paper: extensions", "paper: \"a/b\"", &["a.yaml:2", "a-z"]),
         ("groups:\n", "groups: 3\nextra:\n", &["a.yaml"]),

@@ -3,7 +3,7 @@
 /// Stands for a missing number.
 pub const MISSING: &str = "–";
 
-/// `digits` after the point; whole numbers from 10,000 on in groups of three.
+/// `digits` after the point; from 10,000 on in groups of three.
 pub fn fixed(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return not_finite(value);
@@ -17,7 +17,7 @@ pub fn fixed(value: f64, digits: usize) -> String {
     } else {
         text
     };
-    if digits == 0 && value.abs() >= 1e4 { grouped(&text) } else { text }
+    if value.abs() >= 1e4 { grouped(&text) } else { text }
 }
 
 /// Digits after the point in the shortest form of a number: as many as were written down.
@@ -43,7 +43,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
     let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
     let text = trimmed(&format!("{value:.decimals$}"));
-    if value.abs() >= 1e4 && !text.contains('.') { grouped(&text) } else { text }
+    if value.abs() >= 1e4 { grouped(&text) } else { text }
 }
 
 fn not_finite(value: f64) -> String {
@@ -62,16 +62,18 @@ fn trimmed(text: &str) -> String {
     }
 }
 
+/// Puts commas between groups of three digits before the point.
 fn grouped(text: &str) -> String {
-    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |d| ("-", d));
+    let (sign, number) = text.strip_prefix('-').map_or(("", text), |d| ("-", d));
+    let whole = number.find('.').unwrap_or(number.len());
     let mut out = sign.to_owned();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+    for (i, c) in number[..whole].chars().enumerate() {
+        if i > 0 && (whole - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(c);
     }
-    out
+    out + &number[whole..]
 }
 
 /// An integer in raised digits.
@@ -111,10 +113,16 @@ pub fn mean_deviation(values: &[f64]) -> (f64, f64) {
 
 /// Half width of the 95 % t interval of the mean; `None` where there is nothing to estimate.
 pub fn half_width(values: &[f64]) -> Option<f64> {
+    // Squares of larger numbers overflow.
+    if values.iter().any(|v| v.is_nan() || v.abs() > 1e140) {
+        return None;
+    }
     let zeros = vec![0.0; values.len()];
     let test = posenc_math::statistics::paired_t_test(values, &zeros, 0.95).ok()?;
     let half_width = 0.5 * (test.interval.upper - test.interval.lower);
-    half_width.is_finite().then_some(half_width)
+    // Numbers that differ by rounding alone have no band.
+    let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    (half_width.is_finite() && half_width > 1e-12 * largest).then_some(half_width)
 }
 
 #[cfg(test)]
@@ -126,6 +134,7 @@ mod tests {
         assert_eq!(fixed(26.3601, 2), "26.36");
         assert_eq!(fixed(329_475.0, 0), "329,475");
         assert_eq!(fixed(-1234.0, 0), "-1234");
+        assert_eq!(fixed(-14_353.14, 1), "-14,353.1");
         assert_eq!(fixed(0.0, 2), "0.00");
         assert_eq!(fixed(f64::NAN, 2), "NaN");
         assert_eq!(fixed(f64::NEG_INFINITY, 2), "−∞");

@@ -19,11 +19,7 @@ pub fn processor() -> String {
         })
         .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let vectors = vector_instructions();
-    if vectors.is_empty() {
-        model
-    } else {
-        format!("{model} ({vectors})")
-    }
+    if vectors.is_empty() { model } else { format!("{model} ({vectors})") }
 }
 
 fn vector_instructions() -> &'static str {
@@ -42,9 +38,7 @@ fn vector_instructions() -> &'static str {
 /// The operating system.
 pub fn system() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{} {}", std::env::consts::OS, kernel.trim())
-        .trim()
-        .to_owned()
+    format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_owned()
 }
 
 /// Packages whose version may move a number.
@@ -64,15 +58,10 @@ const PACKAGES: &[&str] = &[
 pub fn versions() -> BTreeMap<String, String> {
     let lock = include_str!("../../../Cargo.lock");
     let mut versions = BTreeMap::new();
-    versions.insert(
-        "posenc".to_owned(),
-        env!("CARGO_PKG_VERSION").to_owned(),
-    );
+    versions.insert("posenc".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     versions.insert(
         "rustc".to_owned(),
-        env!("POSENC_RUSTC_VERSION")
-            .trim_start_matches("rustc ")
-            .to_owned(),
+        env!("POSENC_RUSTC_VERSION").trim_start_matches("rustc ").to_owned(),
     );
     let mut name = "";
     for line in lock.lines() {

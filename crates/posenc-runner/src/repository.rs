@@ -22,15 +22,11 @@ impl Repository {
                     root.display()
                 );
             }
-            return Ok(Repository {
-                root: root.to_owned(),
-            });
+            return Ok(Repository { root: root.to_owned() });
         }
         let current = std::env::current_dir().context("the current directory cannot be read")?;
         match current.ancestors().find(|p| is_root(p)) {
-            Some(root) => Ok(Repository {
-                root: root.to_owned(),
-            }),
+            Some(root) => Ok(Repository { root: root.to_owned() }),
             None => bail!(
                 "no repository of posenc at {} or above (folders experiments/ and data/); go there or give --root DIR",
                 current.display()
@@ -93,14 +89,7 @@ impl Repository {
             return String::new();
         };
         // Records and the report are results, not inputs: they do not make a run dirty.
-        let status = git(&[
-            "status",
-            "--porcelain",
-            "--untracked-files=no",
-            "--",
-            ".",
-            ":!report",
-        ]);
+        let status = git(&["status", "--porcelain", "--untracked-files=no", "--", ".", ":!report"]);
         match status {
             Some(changes) if changes.is_empty() => commit,
             _ => format!("{commit}-dirty"),

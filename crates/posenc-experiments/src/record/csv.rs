@@ -25,7 +25,7 @@ impl CsvFile {
         };
         let text = std::fs::read_to_string(file)
             .map_err(|e| problem(None, format!("cannot be read: {e}")))?;
-        let fields = text.lines().next().map_or(0, |l| field_count(l));
+        let fields = text.lines().next().map_or(0, field_count);
         for (i, line) in text.lines().enumerate() {
             if !line.is_empty() && field_count(line) != fields {
                 return Err(problem(
@@ -40,22 +40,19 @@ impl CsvFile {
         let handle = File::open(file).map_err(|e| problem(None, format!("cannot be read: {e}")))?;
         let frame = CsvReadOptions::default()
             .with_infer_schema_length(Some(0))
-            .with_parse_options(
-                CsvParseOptions::default().with_missing_is_null(false),
-            )
+            .with_parse_options(CsvParseOptions::default().with_missing_is_null(false))
             .into_reader_with_file_handle(handle)
             .finish()
             .map_err(|e| problem(None, format!("not a CSV file: {e}")))?;
-        let names: Vec<String> = frame
-            .get_column_names()
-            .iter()
-            .map(|n| n.to_string())
-            .collect();
+        let names: Vec<String> = frame.get_column_names().iter().map(|n| n.to_string()).collect();
         for name in expected {
             if !names.iter().any(|n| n == name) {
                 return Err(problem(
                     Some(1),
-                    format!("column `{name}` is missing; the header must be {}", expected.join(",")),
+                    format!(
+                        "column `{name}` is missing; the header must be {}",
+                        expected.join(",")
+                    ),
                 ));
             }
         }
@@ -74,11 +71,7 @@ impl CsvFile {
             })
             .collect::<PolarsResult<Vec<_>>>()
             .map_err(|e| problem(None, format!("not a CSV file: {e}")))?;
-        Ok(CsvFile {
-            file: file.to_owned(),
-            columns,
-            rows,
-        })
+        Ok(CsvFile { file: file.to_owned(), columns, rows })
     }
 
     /// Number of rows below the header.
@@ -88,11 +81,7 @@ impl CsvFile {
 
     /// A field as text; empty where the file has nothing.
     pub fn text(&self, row: usize, column: &str) -> &str {
-        self.columns
-            .iter()
-            .find(|(n, _)| n == column)
-            .and_then(|(_, c)| c.get(row))
-            .unwrap_or("")
+        self.columns.iter().find(|(n, _)| n == column).and_then(|(_, c)| c.get(row)).unwrap_or("")
     }
 
     /// A field as a number; `None` where the file has nothing.

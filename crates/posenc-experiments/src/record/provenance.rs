@@ -44,8 +44,8 @@ impl Provenance {
         if !file.exists() {
             return Ok(Provenance::default());
         }
-        let text = std::fs::read_to_string(file)
-            .map_err(|e| problem(format!("cannot be read: {e}")))?;
+        let text =
+            std::fs::read_to_string(file).map_err(|e| problem(format!("cannot be read: {e}")))?;
         serde_json::from_str(&text).map_err(|e| FileError {
             line: Some(e.line()),
             ..problem(format!("damaged: {e}; restore the file (git checkout) or delete it"))

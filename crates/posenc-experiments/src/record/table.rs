@@ -86,8 +86,7 @@ impl Table {
             }
             let text = |c: &str| csv.text(i, c).to_owned();
             let required = |c: &str| {
-                csv.number(i, c)?
-                    .ok_or_else(|| csv.error(i, c, "empty; a number belongs here"))
+                csv.number(i, c)?.ok_or_else(|| csv.error(i, c, "empty; a number belongs here"))
             };
             let seed = required("seed")?;
             if seed < 0.0 || seed.fract() != 0.0 {
@@ -95,11 +94,7 @@ impl Table {
             }
             let profile = Profile::parse(csv.text(i, "profile")).ok_or_else(|| {
                 let names = Profile::ALL.map(Profile::name).join(", ");
-                csv.error(
-                    i,
-                    "profile",
-                    format!("`{}`; allowed: {names}", csv.text(i, "profile")),
-                )
+                csv.error(i, "profile", format!("`{}`; allowed: {names}", csv.text(i, "profile")))
             })?;
             rows.push(Row {
                 group: text("group"),
@@ -132,23 +127,11 @@ impl Table {
             text(rows, "group", |r| &r.group),
             text(rows, "method", |r| &r.method),
             text(rows, "signal", |r| &r.signal),
-            Column::new(
-                "seed".into(),
-                self.rows.iter().map(|r| r.seed).collect::<Vec<_>>(),
-            ),
+            Column::new("seed".into(), self.rows.iter().map(|r| r.seed).collect::<Vec<_>>()),
             text(rows, "metric", |r| &r.metric),
-            Column::new(
-                "x".into(),
-                self.rows.iter().map(|r| r.x).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "y".into(),
-                self.rows.iter().map(|r| r.y).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "value".into(),
-                self.rows.iter().map(|r| r.value).collect::<Vec<_>>(),
-            ),
+            Column::new("x".into(), self.rows.iter().map(|r| r.x).collect::<Vec<_>>()),
+            Column::new("y".into(), self.rows.iter().map(|r| r.y).collect::<Vec<_>>()),
+            Column::new("value".into(), self.rows.iter().map(|r| r.value).collect::<Vec<_>>()),
             text(rows, "unit", |r| &r.unit),
             text(rows, "profile", |r| r.profile.name()),
             text(rows, "device", |r| &r.device),
@@ -172,9 +155,7 @@ impl Table {
             frame.with_column(Column::new(name.into(), texts))?;
         }
         let mut bytes = Vec::new();
-        CsvWriter::new(&mut bytes)
-            .with_quote_style(QuoteStyle::Necessary)
-            .finish(&mut frame)?;
+        CsvWriter::new(&mut bytes).with_quote_style(QuoteStyle::Necessary).finish(&mut frame)?;
         // Empty texts come out as `""`; an empty field says the same and reads better.
         Ok(String::from_utf8_lossy(&bytes).replace("\"\"", ""))
     }
@@ -187,9 +168,8 @@ impl Table {
             key: String::new(),
             message,
         };
-        let text = self
-            .to_csv(paper, item)
-            .map_err(|e| problem(format!("cannot be written: {e}")))?;
+        let text =
+            self.to_csv(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
         write_atomically(file, text.as_bytes())
             .map_err(|e| problem(format!("cannot be written: {e}")))
     }
@@ -204,10 +184,8 @@ impl Table {
 pub fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".writing-")
-        .suffix(".tmp")
-        .tempfile_in(directory)?;
+    let mut temporary =
+        tempfile::Builder::new().prefix(".writing-").suffix(".tmp").tempfile_in(directory)?;
     temporary.write_all(bytes)?;
     temporary.as_file().sync_all()?;
     temporary.persist(file).map_err(|e| e.error)?;

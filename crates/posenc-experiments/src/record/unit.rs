@@ -141,8 +141,7 @@ mod float_text {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         let text = String::deserialize(d)?;
-        text.parse()
-            .map_err(|_| serde::de::Error::custom(format!("`{text}` is not a number")))
+        text.parse().map_err(|_| serde::de::Error::custom(format!("`{text}` is not a number")))
     }
 }
 
@@ -196,12 +195,10 @@ impl UnitRecord {
             key: String::new(),
             message,
         };
-        let text = std::fs::read_to_string(file)
-            .map_err(|e| problem(format!("cannot be read: {e}")))?;
-        let envelope: Envelope = serde_json::from_str(&text).map_err(|e| FileError {
-            line: Some(e.line()),
-            ..problem(format!("damaged ({e})"))
-        })?;
+        let text =
+            std::fs::read_to_string(file).map_err(|e| problem(format!("cannot be read: {e}")))?;
+        let envelope: Envelope = serde_json::from_str(&text)
+            .map_err(|e| FileError { line: Some(e.line()), ..problem(format!("damaged ({e})")) })?;
         if checksum(&envelope.body) != envelope.checksum {
             return Err(problem("damaged (its checksum does not fit its content)".into()));
         }
@@ -217,10 +214,7 @@ impl UnitRecord {
             message,
         };
         let body = serde_json::to_value(self).map_err(|e| problem(e.to_string()))?;
-        let envelope = Envelope {
-            checksum: checksum(&body),
-            body,
-        };
+        let envelope = Envelope { checksum: checksum(&body), body };
         let text = serde_json::to_string(&envelope).map_err(|e| problem(e.to_string()))?;
         write_atomically(file, text.as_bytes())
             .map_err(|e| problem(format!("cannot be written: {e}")))
@@ -229,7 +223,5 @@ impl UnitRecord {
 
 /// serde_json sorts the keys of a `Value`, so the text is canonical.
 fn checksum(body: &serde_json::Value) -> String {
-    blake3::hash(body.to_string().as_bytes())
-        .to_hex()
-        .to_string()
+    blake3::hash(body.to_string().as_bytes()).to_hex().to_string()
 }

@@ -299,16 +299,12 @@ impl Check {
     pub fn selects(&self) -> Vec<(String, &Select)> {
         match self {
             Check::Value(c) => vec![("of".into(), &c.of)],
-            Check::Ordering(c) => c
-                .of
-                .iter()
-                .enumerate()
-                .map(|(i, s)| (format!("of[{i}]"), s))
-                .collect(),
-            Check::Ratio(c) => vec![
-                ("numerator".into(), &c.numerator),
-                ("denominator".into(), &c.denominator),
-            ],
+            Check::Ordering(c) => {
+                c.of.iter().enumerate().map(|(i, s)| (format!("of[{i}]"), s)).collect()
+            }
+            Check::Ratio(c) => {
+                vec![("numerator".into(), &c.numerator), ("denominator".into(), &c.denominator)]
+            }
             Check::Trend(c) => vec![("of".into(), &c.of)],
             Check::Bound(c) => vec![("of".into(), &c.of)],
             Check::Equality(c) => vec![("left".into(), &c.left), ("right".into(), &c.right)],
@@ -324,10 +320,8 @@ impl Check {
         let kind = match mapping.remove("kind") {
             Some(Value::String(kind)) => kind,
             _ => {
-                return Err(document.error(
-                    path,
-                    format!("`kind` is missing; allowed: {}", KINDS.join(", ")),
-                ));
+                return Err(document
+                    .error(path, format!("`kind` is missing; allowed: {}", KINDS.join(", "))));
             }
         };
         let value = Value::Mapping(mapping);
@@ -362,10 +356,7 @@ impl Check {
             Check::Value(c) => c.tolerance.problem().or_else(|| {
                 let deviations = c.tolerance.published_deviations.is_some();
                 (deviations && matches!(c.expect, Expected::Number(_))).then(|| {
-                    (
-                        "tolerance",
-                        "`published_deviations` needs `expect: published`".into(),
-                    )
+                    ("tolerance", "`published_deviations` needs `expect: published`".into())
                 })
             }),
             Check::Ordering(c) if c.of.len() < 2 => {
@@ -446,18 +437,17 @@ impl WireClaim {
                     ));
                 }
                 Ok(ErratumLink {
-                    check: Check::from_mapping(document, &format!("{path}.check"), e.check, groups)?,
+                    check: Check::from_mapping(
+                        document,
+                        &format!("{path}.check"),
+                        e.check,
+                        groups,
+                    )?,
                     id: e.id,
                     corrected: e.corrected,
                 })
             })
             .transpose()?;
-        Ok(Claim {
-            id: self.id,
-            says: self.says,
-            source: self.source,
-            check,
-            erratum,
-        })
+        Ok(Claim { id: self.id, says: self.says, source: self.source, check, erratum })
     }
 }

@@ -244,10 +244,8 @@ struct WireProfile {
 fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if key.is_empty() || key.len() > 60 || !key.chars().all(allowed) {
-        return Err(document.error(
-            path,
-            format!("`{key}` is not allowed; allowed: 1 to 60 of a-z, 0-9 and -"),
-        ));
+        return Err(document
+            .error(path, format!("`{key}` is not allowed; allowed: 1 to 60 of a-z, 0-9 and -")));
     }
     Ok(())
 }
@@ -334,10 +332,8 @@ impl WireGroup {
     fn checked(self, document: &Document, path: &str) -> Result<Group, FileError> {
         check_key(document, &format!("{path}.id"), &self.id)?;
         if self.variants.is_empty() {
-            return Err(document.error(
-                &format!("{path}.variants"),
-                "empty; a group needs at least one variant",
-            ));
+            return Err(document
+                .error(&format!("{path}.variants"), "empty; a group needs at least one variant"));
         }
         check_unique(
             document,
@@ -408,11 +404,7 @@ impl WireGroup {
                         "protocol `closed-form` needs `data: {set: …}`; see data/manifest.yaml",
                     ));
                 }
-                resolved.push(Resolved {
-                    protocol,
-                    seeds,
-                    signals,
-                });
+                resolved.push(Resolved { protocol, seeds, signals });
             }
             plans.insert(profile, resolved);
         }
@@ -420,28 +412,17 @@ impl WireGroup {
         for (i, wire) in self.variants.into_iter().enumerate() {
             let here = format!("{path}.variants[{i}]");
             if wire.id.is_empty() || wire.id.len() > 80 || wire.id.chars().any(|c| c.is_control()) {
-                return Err(document.error(
-                    &format!("{here}.id"),
-                    "allowed: 1 to 80 printable characters",
-                ));
+                return Err(
+                    document.error(&format!("{here}.id"), "allowed: 1 to 80 printable characters")
+                );
             }
             let embedder = wire
                 .embedder
                 .map(|m| embedder(document, &format!("{here}.embedder"), m))
                 .transpose()?;
-            variants.push(Variant {
-                id: wire.id,
-                embedder,
-            });
+            variants.push(Variant { id: wire.id, embedder });
         }
-        Ok(Group {
-            id: self.id,
-            data: self.data,
-            seeds: self.seeds,
-            variants,
-            plans,
-            reductions,
-        })
+        Ok(Group { id: self.id, data: self.data, seeds: self.seeds, variants, plans, reductions })
     }
 }
 
@@ -467,10 +448,7 @@ fn embedder(document: &Document, path: &str, mapping: Mapping) -> Result<Embedde
         }
     }
     let kinds = || {
-        let names: Vec<_> = posenc_math::embedder::registry()
-            .iter()
-            .map(|k| k.name)
-            .collect();
+        let names: Vec<_> = posenc_math::embedder::registry().iter().map(|k| k.name).collect();
         names.join(", ")
     };
     let Some(kind) = kind else {

@@ -157,9 +157,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Vec<f64>, String> {
-        serde_yaml::from_str::<Numbers>(text)
-            .map(|n| n.0)
-            .map_err(|e| e.to_string())
+        serde_yaml::from_str::<Numbers>(text).map(|n| n.0).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -110,10 +110,8 @@ impl Protocol {
                 ));
             }
             None => {
-                return Err(document.error(
-                    path,
-                    format!("`kind` is missing; allowed: {}", NAMES.join(", ")),
-                ));
+                return Err(document
+                    .error(path, format!("`kind` is missing; allowed: {}", NAMES.join(", "))));
             }
         };
         let protocol = Protocol::typed(&kind, document, path, Value::Mapping(mapping))?;
@@ -139,7 +137,9 @@ impl Protocol {
                 if v.fract() != 0.0 || *v < least || *v > most {
                     return Err((
                         key,
-                        format!("{v} is not allowed; allowed: whole numbers from {least} to {most}"),
+                        format!(
+                            "{v} is not allowed; allowed: whole numbers from {least} to {most}"
+                        ),
                     ));
                 }
             }

@@ -152,14 +152,19 @@ fn values(points: &[Point]) -> Vec<f64> {
 
 /// Four significant digits are enough to compare and few enough to read.
 fn show(value: f64) -> String {
-    if !value.is_finite() {
+    if !value.is_finite() || value == 0.0 {
         return format!("{value}");
     }
-    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
+    if value.abs() < 1e-3 || value.abs() >= 1e6 {
         return format!("{value:.3e}");
     }
     let digits = (4 - value.abs().max(1e-3).log10().floor() as i32 - 1).clamp(0, 6) as usize;
-    format!("{value:.digits$}")
+    let text = format!("{value:.digits$}");
+    // A tolerance of 0.5 is 0.5, not 0.5000.
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
 }
 
 fn margin(tolerance: &Tolerance, expected: f64, deviation: Option<f64>) -> Option<(f64, String)> {
@@ -167,17 +172,11 @@ fn margin(tolerance: &Tolerance, expected: f64, deviation: Option<f64>) -> Optio
         return Some((absolute, format!("± {}", show(absolute))));
     }
     if let Some(relative) = tolerance.relative {
-        return Some((
-            relative * expected.abs(),
-            format!("± {} %", show(100.0 * relative)),
-        ));
+        return Some((relative * expected.abs(), format!("± {} %", show(100.0 * relative))));
     }
     let factor = tolerance.published_deviations?;
     let deviation = deviation?;
-    Some((
-        factor * deviation,
-        format!("± {} published deviations", show(factor)),
-    ))
+    Some((factor * deviation, format!("± {} published deviations", show(factor))))
 }
 
 fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
@@ -212,28 +211,16 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
     };
     let values = values(&points);
     let interval = statistics::mean_interval(&values);
-    let measured = format!(
-        "{} against {} ({margin_text})",
-        show(interval.mean),
-        show(expected)
-    );
+    let measured = format!("{} against {} ({margin_text})", show(interval.mean), show(expected));
     let statistics = spread_text(&interval);
     if let Some(reason) = incomparable(&check.of, context) {
-        return Judgement {
-            verdict: Verdict::NotComparable,
-            measured,
-            statistics,
-            reason,
-        };
+        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
     }
     let difference = (interval.mean - expected).abs();
     // The last digits of a decimal tolerance are not exact in binary.
     let verdict = if difference <= margin * (1.0 + 1e-9) {
         Verdict::Reproduced
-    } else if interval
-        .half_width
-        .is_some_and(|h| difference <= margin + h)
-    {
+    } else if interval.half_width.is_some_and(|h| difference <= margin + h) {
         Verdict::WithinNoise
     } else {
         Verdict::NotReproduced
@@ -242,12 +229,7 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
         Verdict::Reproduced => String::new(),
         _ => format!("off by {}", show(interval.mean - expected)),
     };
-    Judgement {
-        verdict,
-        measured,
-        statistics,
-        reason,
-    }
+    Judgement { verdict, measured, statistics, reason }
 }
 
 fn spread_text(interval: &Interval) -> String {
@@ -270,9 +252,7 @@ fn pairs(left: &[Point], right: &[Point], by_method: bool) -> Vec<(f64, f64)> {
     for p in right {
         index.insert(key(p), p.value);
     }
-    left.iter()
-        .filter_map(|p| Some((p.value, *index.get(&key(p))?)))
-        .collect()
+    left.iter().filter_map(|p| Some((p.value, *index.get(&key(p))?))).collect()
 }
 
 fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
@@ -313,7 +293,7 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
         if let Some(h) = test.half_width {
             text += &format!(" ± {} (n = {}", show(h), test.n);
             if let Some(p) = test.p {
-                text += &format!(", paired t-test p = {}", show_p(p));
+                text += &format!(", paired t-test {}", show_p(p));
             }
             text.push(')');
         }
@@ -348,21 +328,15 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
 }
 
 fn show_p(p: f64) -> String {
-    if p < 1e-4 {
-        "< 0.0001".into()
-    } else {
-        format!("{p:.4}")
-    }
+    if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") }
 }
 
 fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
-    let (above, below) = match (
-        points(&check.numerator, context),
-        points(&check.denominator, context),
-    ) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(j), _) | (_, Err(j)) => return j,
-    };
+    let (above, below) =
+        match (points(&check.numerator, context), points(&check.denominator, context)) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(j), _) | (_, Err(j)) => return j,
+        };
     let mean = |p: &[Point]| statistics::mean_interval(&values(p)).mean;
     let quotient = mean(&above) / mean(&below);
     let mut limits = Vec::new();
@@ -411,10 +385,7 @@ fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
     let mut steps = 0;
     let mut texts = Vec::new();
     for (method, curve) in &curves {
-        let ys: Vec<f64> = curve
-            .values()
-            .map(|(_, v)| statistics::mean_interval(v).mean)
-            .collect();
+        let ys: Vec<f64> = curve.values().map(|(_, v)| statistics::mean_interval(v).mean).collect();
         if ys.len() < 2 {
             return not_run(format!("{method}: a trend needs two places of the abscissa"));
         }
@@ -427,20 +398,16 @@ fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
                 let mean = statistics::mean_interval(&ys).mean;
                 let spread = (most - least) / mean.abs().max(f64::MIN_POSITIVE);
                 texts.push(format!("{method}: spread {} %", show(100.0 * spread)));
-                // `!(a <= b)` also refuses NaN.
-                usize::from(!(spread <= check.slack))
+                usize::from(spread.is_nan() || spread > check.slack)
             }
             direction => {
                 let sign = if direction == Direction::Increasing { 1.0 } else { -1.0 };
-                texts.push(format!(
-                    "{method}: {} → {}",
-                    show(ys[0]),
-                    show(ys[ys.len() - 1])
-                ));
-                let wrong = ys
-                    .windows(2)
-                    .filter(|w| !(sign * (w[1] - w[0]) >= -slack))
-                    .count();
+                texts.push(format!("{method}: {} → {}", show(ys[0]), show(ys[ys.len() - 1])));
+                let is_against = |w: &&[f64]| {
+                    let step = sign * (w[1] - w[0]);
+                    step.is_nan() || step < -slack
+                };
+                let wrong = ys.windows(2).filter(is_against).count();
                 let overall = sign * (ys[ys.len() - 1] - ys[0]) > 0.0;
                 wrong + usize::from(!overall)
             }
@@ -455,11 +422,7 @@ fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
         measured += &format!("; … ({} curves)", texts.len());
     }
     Judgement {
-        verdict: if failures.is_empty() {
-            Verdict::Reproduced
-        } else {
-            Verdict::NotReproduced
-        },
+        verdict: if failures.is_empty() { Verdict::Reproduced } else { Verdict::NotReproduced },
         measured,
         statistics: format!(
             "{} curves, {steps} steps, slack {} %",
@@ -479,10 +442,7 @@ fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
         match limit {
             Limit::Number(v) => Ok(vec![Some(*v); all.len()]),
             Limit::Metric(metric) => {
-                let select = Select {
-                    metric: metric.clone(),
-                    ..check.of.clone()
-                };
+                let select = Select { metric: metric.clone(), ..check.of.clone() };
                 let others = points(&select, context)?;
                 let find = |p: &Point| {
                     others
@@ -532,7 +492,7 @@ fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
             show(point.value),
             show(limit)
         ),
-        statistics: format!("{judged} values"),
+        statistics: if judged == 1 { "1 value".into() } else { format!("{judged} values") },
         reason: if holds {
             String::new()
         } else {

@@ -23,7 +23,7 @@ pub(super) enum AxisMap<T> {
 }
 
 /// Borrowed [`AxisMap`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum AxisMapRef<'a, T> {
     Plain(MatRef<'a, T>),
     EvenOdd { half_even: MatRef<'a, T>, half_odd: MatRef<'a, T> },

@@ -44,7 +44,7 @@ mod factorization;
 mod solve;
 
 pub use factorization::{Condition, Factorization, Method, RankReport};
-pub use solve::{predict_2d, predict_3d, solve_2d, solve_3d};
+pub use solve::{Separable2d, predict_2d, predict_3d, solve_2d, solve_3d};
 
 use faer::MatRef;
 use faer::traits::RealField;

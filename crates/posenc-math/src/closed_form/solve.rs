@@ -5,11 +5,121 @@ use super::{ClosedFormError, Factorization, Real, check_entries};
 use crate::kronecker::Cube;
 use faer::{Mat, MatMut, MatRef};
 
+/// Two maps, one per axis, with the scratch memory to apply them to any number of channels.
+///
+/// One per thread; it borrows what the threads share. [`solve_2d`] and [`predict_2d`] are the short
+/// forms. Results that are not kept can be written into the same memory again:
+///
+/// ```
+/// # use faer::Mat;
+/// # use posenc_math::closed_form::{Factorization, Separable2d};
+/// let psi = Mat::<f32>::from_fn(8, 8, |i, j| (-0.5 * (i as f32 - j as f32).powi(2)).exp());
+/// let factorization = Factorization::new(psi.as_ref())?;
+/// let mut solver = Separable2d::solver(&factorization, &factorization);
+/// let mut predictor = Separable2d::predictor(psi.as_ref(), psi.as_ref())?;
+/// let (mut weights, mut values) = (Mat::new(), Mat::new());
+/// for shade in [0.25, 0.75] {
+///     let channel = Mat::from_fn(8, 8, |_, _| shade);
+///     solver.apply_into(channel.as_ref(), &mut weights)?;
+///     predictor.apply_into(weights.as_ref(), &mut values)?;
+///     assert!((values[(3, 5)] - shade).abs() < 1e-5);
+/// }
+/// # Ok::<(), posenc_math::closed_form::ClosedFormError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Separable2d<'a, T> {
+    maps: [AxisMapRef<'a, T>; 2],
+    role: Role,
+    input: Mat<T>,
+    half: Mat<T>,
+}
+
+impl<'a, T: Real> Separable2d<'a, T> {
+    /// `S ↦ Ψy⁺ S (Ψx⁺)ᵀ`: from a channel (M × N; row = y, column = x) to its weights (Ky × Kx).
+    ///
+    /// `rows` is the factorization of Ψy (M × Ky), `columns` the one of Ψx (N × Kx); on a square grid
+    /// both may be the same.
+    pub fn solver(rows: &'a Factorization<T>, columns: &'a Factorization<T>) -> Self {
+        Self::new([rows.inverse(), columns.inverse()], Role::Solve)
+    }
+
+    /// `W ↦ Ψy W Ψxᵀ`: from weights (Ky × Kx) to the values at the points of Ψy (M × Ky) and Ψx
+    /// (N × Kx), M × N.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`].
+    pub fn predictor(psi_y: MatRef<'a, T>, psi_x: MatRef<'a, T>) -> Result<Self, ClosedFormError> {
+        check_embeddings(&[psi_y, psi_x])?;
+        Ok(Self::new([AxisMapRef::Plain(psi_y), AxisMapRef::Plain(psi_x)], Role::Predict))
+    }
+
+    /// Applies both maps to one channel; `out` is resized if its shape differs.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Shape`], [`ClosedFormError::NotFinite`].
+    pub fn apply_into(
+        &mut self,
+        channel: MatRef<'_, T>,
+        out: &mut Mat<T>,
+    ) -> Result<(), ClosedFormError> {
+        self.check(|| format!("the {}", self.role.input()), channel)?;
+        self.apply_checked(channel, out);
+        Ok(())
+    }
+
+    fn apply_checked(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) {
+        let [(rows, _), (columns, _)] = self.maps.map(AxisMapRef::shape);
+        if out.shape() != (rows, columns) {
+            *out = Mat::zeros(rows, columns);
+        }
+        self.input.copy_from(channel);
+        self.maps[0].apply_transposed(self.input.as_mut(), self.half.as_mut());
+        self.maps[1].apply_transposed(self.half.as_mut(), out.as_mut());
+    }
+
+    fn new(maps: [AxisMapRef<'a, T>; 2], role: Role) -> Self {
+        let [(out_rows, in_rows), (_, in_columns)] = maps.map(AxisMapRef::shape);
+        Self {
+            maps,
+            role,
+            input: Mat::zeros(in_rows, in_columns),
+            half: Mat::zeros(in_columns, out_rows),
+        }
+    }
+
+    fn apply_all(mut self, channels: &[MatRef<'_, T>]) -> Result<Vec<Mat<T>>, ClosedFormError> {
+        channels
+            .iter()
+            .enumerate()
+            .map(|(index, channel)| {
+                self.check(|| format!("{} {index}", self.role.input()), *channel)?;
+                let mut out = Mat::new();
+                self.apply_checked(*channel, &mut out);
+                Ok(out)
+            })
+            .collect()
+    }
+
+    fn check(
+        &self,
+        name: impl Fn() -> String,
+        channel: MatRef<'_, T>,
+    ) -> Result<(), ClosedFormError> {
+        let needed = self.maps.map(|map| map.shape().1);
+        let found = [channel.nrows(), channel.ncols()];
+        if found != needed {
+            return Err(shape_error(name(), &found, &self.maps, &needed, self.role));
+        }
+        check_entries(name, channel)
+    }
+}
+
 /// Weights `W_c = Ψy⁺ S_c (Ψx⁺)ᵀ` (Ky × Kx) of every channel `S_c` (M × N; row = y, column = x).
 ///
-/// `rows` is the factorization of Ψy (M × Ky), `columns` the one of Ψx (N × Kx); on a square grid both
-/// may be the same. Channels of any number of images may be passed together or in parts: a channel's
-/// weights do not depend on the others.
+/// Channels of any number of images may be passed together or in parts: a channel's weights do not
+/// depend on the others. See [`Separable2d::solver`].
 ///
 /// # Errors
 ///
@@ -19,8 +129,7 @@ pub fn solve_2d<T: Real>(
     columns: &Factorization<T>,
     channels: &[MatRef<'_, T>],
 ) -> Result<Vec<Mat<T>>, ClosedFormError> {
-    check_matrices("channel", channels, [rows.inverse(), columns.inverse()], Role::Solve)?;
-    Ok(apply_2d(rows.inverse(), columns.inverse(), channels))
+    Separable2d::solver(rows, columns).apply_all(channels)
 }
 
 /// Values `Ψy W_c Ψxᵀ` (M × N) that weights `W_c` (Ky × Kx) give at the points of Ψy (M × Ky) and Ψx
@@ -35,10 +144,7 @@ pub fn predict_2d<T: Real>(
     psi_x: MatRef<'_, T>,
     weights: &[MatRef<'_, T>],
 ) -> Result<Vec<Mat<T>>, ClosedFormError> {
-    check_embeddings(&[psi_y, psi_x])?;
-    let maps = [AxisMapRef::Plain(psi_y), AxisMapRef::Plain(psi_x)];
-    check_matrices("weight matrix", weights, maps, Role::Predict)?;
-    Ok(apply_2d(maps[0], maps[1], weights))
+    Separable2d::predictor(psi_y, psi_x)?.apply_all(weights)
 }
 
 /// Weights `W_c = S_c ×₀ Ψ0⁺ ×₁ Ψ1⁺ ×₂ Ψ2⁺` of every channel; factorizations in the order of the axes
@@ -51,7 +157,7 @@ pub fn solve_3d<T: Real>(
     axes: [&Factorization<T>; 3],
     channels: &[Cube<T>],
 ) -> Result<Vec<Cube<T>>, ClosedFormError> {
-    apply_3d("channel", axes.map(Factorization::inverse), channels, Role::Solve)
+    apply_3d(axes.map(Factorization::inverse), channels, Role::Solve)
 }
 
 /// Values `W_c ×₀ Ψ0 ×₁ Ψ1 ×₂ Ψ2` of every channel (trading, Eq. 17).
@@ -65,43 +171,33 @@ pub fn predict_3d<T: Real>(
     weights: &[Cube<T>],
 ) -> Result<Vec<Cube<T>>, ClosedFormError> {
     check_embeddings(&psi)?;
-    apply_3d("weight cube", psi.map(AxisMapRef::Plain), weights, Role::Predict)
+    apply_3d(psi.map(AxisMapRef::Plain), weights, Role::Predict)
 }
 
 /// What the maps are to the caller, for messages: pseudo-inverses or embedding matrices.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Role {
     Solve,
     Predict,
 }
 
-fn apply_2d<T: Real>(
-    rows: AxisMapRef<'_, T>,
-    columns: AxisMapRef<'_, T>,
-    channels: &[MatRef<'_, T>],
-) -> Vec<Mat<T>> {
-    let ((out_rows, in_rows), (out_columns, in_columns)) = (rows.shape(), columns.shape());
-    let mut input = Mat::zeros(in_rows, in_columns);
-    let mut half = Mat::zeros(in_columns, out_rows);
-    let solve = |channel: &MatRef<'_, T>| {
-        input.copy_from(channel);
-        let mut out = Mat::zeros(out_rows, out_columns);
-        rows.apply_transposed(input.as_mut(), half.as_mut());
-        columns.apply_transposed(half.as_mut(), out.as_mut());
-        out
-    };
-    channels.iter().map(solve).collect()
+impl Role {
+    fn input(self) -> &'static str {
+        match self {
+            Self::Solve => "channel",
+            Self::Predict => "weights",
+        }
+    }
 }
 
 fn apply_3d<T: Real>(
-    what: &str,
     maps: [AxisMapRef<'_, T>; 3],
     channels: &[Cube<T>],
     role: Role,
 ) -> Result<Vec<Cube<T>>, ClosedFormError> {
     let needed = maps.map(|map| map.shape().1);
     for (index, channel) in channels.iter().enumerate() {
-        let name = || format!("{what} {index}");
+        let name = || format!("{} {index}", role.input());
         if channel.shape() != needed {
             return Err(shape_error(name(), &channel.shape(), &maps, &needed, role));
         }
@@ -140,24 +236,6 @@ fn check_embeddings<T: Real>(matrices: &[MatRef<'_, T>]) -> Result<(), ClosedFor
         .iter()
         .enumerate()
         .try_for_each(|(axis, psi)| check_entries(|| format!("embedding matrix {axis}"), *psi))
-}
-
-fn check_matrices<T: Real>(
-    what: &str,
-    matrices: &[MatRef<'_, T>],
-    maps: [AxisMapRef<'_, T>; 2],
-    role: Role,
-) -> Result<(), ClosedFormError> {
-    let needed = maps.map(|map| map.shape().1);
-    for (index, matrix) in matrices.iter().enumerate() {
-        let name = || format!("{what} {index}");
-        let found = [matrix.nrows(), matrix.ncols()];
-        if found != needed {
-            return Err(shape_error(name(), &found, &maps, &needed, role));
-        }
-        check_entries(name, *matrix)?;
-    }
-    Ok(())
 }
 
 fn shape_error<T: Real>(

@@ -265,6 +265,13 @@ fn channels_have_the_same_bits_together_and_alone() {
     for (view, expected) in views.iter().zip(&together) {
         assert_eq!(&solve_2d(&factorization, &factorization, &[*view]).unwrap()[0], expected);
     }
+    // Memory that is used again, first of another shape, leaves no trace.
+    let mut solver = Separable2d::solver(&factorization, &factorization);
+    let mut weights = narrow(&random(3, 70, 1));
+    for (view, expected) in views.iter().zip(&together) {
+        solver.apply_into(*view, &mut weights).unwrap();
+        assert_eq!(&weights, expected);
+    }
     // A row-major view of the same numbers is the same channel.
     let transposed = channels[0].transpose().to_owned();
     assert_eq!(
@@ -352,7 +359,7 @@ fn unusable_input_is_named() {
     let weights =
         message(predict_2d(rows.as_ref(), columns.as_ref(), &[good.as_ref()]).unwrap_err());
     assert!(
-        ["weight matrix 0 is 4×5", "need 3×2"].iter().all(|part| weights.contains(part)),
+        ["weights 0 is 4×5", "need 3×2"].iter().all(|part| weights.contains(part)),
         "{weights}"
     );
     assert!(predict_2d(psi.as_ref(), columns.as_ref(), &[random(3, 2, 4).as_ref()]).is_err());

@@ -172,15 +172,19 @@ fn trace(gram: &Mat<f64>) -> f64 {
 /// trace / λ_max of a Gram matrix given by its lower triangle.
 fn from_gram(gram: &Mat<f64>) -> Result<f64, SpectrumError> {
     let n = gram.nrows();
-    let largest = if n <= LARGEST_DECOMPOSED {
-        let values =
-            gram.self_adjoint_eigenvalues(Side::Lower).map_err(|_| SpectrumError::NoConvergence)?;
-        values[n - 1]
-    } else {
-        let mut start = gaussian_vector(&mut stream(0, "start of the Gram iteration"), n);
-        start.iter_mut().for_each(|value| *value = value.abs());
-        lanczos::largest_eigenvalue(|v, out| symmetric_product(gram, v, out), start)?
-    };
+    if n > LARGEST_DECOMPOSED {
+        return iterated_from_gram(gram);
+    }
+    let values =
+        gram.self_adjoint_eigenvalues(Side::Lower).map_err(|_| SpectrumError::NoConvergence)?;
+    Ok(trace(gram) / values[n - 1])
+}
+
+/// The same without a decomposition, in O(n²) per iteration.
+pub(super) fn iterated_from_gram(gram: &Mat<f64>) -> Result<f64, SpectrumError> {
+    let mut start = gaussian_vector(&mut stream(0, "start of the Gram iteration"), gram.nrows());
+    start.iter_mut().for_each(|value| *value = value.abs());
+    let largest = lanczos::largest_eigenvalue(|v, out| symmetric_product(gram, v, out), start)?;
     Ok(trace(gram) / largest)
 }
 

@@ -4,17 +4,20 @@ use faer::{Mat, Side};
 
 use super::{SpectrumError, dot};
 
-/// Accepted error of the eigenvalue, relative to the eigenvalue.
-const TOLERANCE: f64 = 1e-10;
+/// Accepted residual, relative to the eigenvalue.
+const TOLERANCE: f64 = 1e-8;
 
-/// More iterations than this add nothing that the tests could see.
+/// More iterations than this are not worth their memory: the value has long settled when the residual
+/// of a narrow kernel still creeps.
 const LARGEST_KRYLOV_DIMENSION: usize = 600;
 
 /// λ_max of the operator `apply(v, out)`: `out = A v`, both of the length of `start`.
 ///
 /// Full reorthogonalization (twice) keeps the tridiagonal matrix exact. The iteration ends when the
-/// residual `r` of the largest Ritz value θ₁ bounds its error: by `r` always, by `r²/(θ₁ - θ₂)` when θ₁
-/// is separated. `start` must have a component along the wanted eigenvector, so callers mix in noise.
+/// residual of the largest Ritz value, which bounds its error, is small. (The sharper bound by the
+/// square of the residual over the gap to the next value fails for the clusters at the top of the
+/// spectrum of narrow kernels: values that are not yet told apart show no gap.) `start` must have a
+/// component along the wanted eigenvector, so callers mix in noise.
 pub(super) fn largest_eigenvalue(
     mut apply: impl FnMut(&[f64], &mut [f64]),
     start: Vec<f64>,
@@ -42,8 +45,8 @@ pub(super) fn largest_eigenvalue(
         let scale = diagonal.iter().copied().fold(0.0, f64::max);
         let is_last = k == n.min(LARGEST_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
         if k == next_check || is_last {
-            let (largest, error) = ritz(&diagonal, &off_diagonal, beta)?;
-            if is_last || error <= TOLERANCE * largest {
+            let (largest, residual) = ritz(&diagonal, &off_diagonal, beta)?;
+            if is_last || residual <= TOLERANCE * largest {
                 return Ok(largest);
             }
             next_check = k + (k / 4).max(3);
@@ -56,7 +59,7 @@ pub(super) fn largest_eigenvalue(
     }
 }
 
-/// The largest Ritz value and a bound of its error.
+/// The largest Ritz value and the norm of its residual, which bounds its error.
 fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Result<(f64, f64), SpectrumError> {
     let k = diagonal.len();
     let tridiagonal = Mat::from_fn(k, k, |i, j| match i.abs_diff(j) {
@@ -66,12 +69,7 @@ fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Result<(f64, f64),
     });
     let eigen =
         tridiagonal.self_adjoint_eigen(Side::Lower).map_err(|_| SpectrumError::NoConvergence)?;
-    let values = eigen.S().column_vector();
-    let residual = (beta * eigen.U()[(k - 1, k - 1)]).abs();
-    let largest = values[k - 1];
-    let gap = if k > 1 { largest - values[k - 2] } else { 0.0 };
-    let separated = if gap > residual { residual * residual / gap } else { f64::INFINITY };
-    Ok((largest, residual.min(separated)))
+    Ok((eigen.S().column_vector()[k - 1], (beta * eigen.U()[(k - 1, k - 1)]).abs()))
 }
 
 fn normalized(mut vector: Vec<f64>) -> Option<Vec<f64>> {

@@ -156,9 +156,11 @@ fn check_level(level: f64, resamples: usize) -> Result<(), Undefined> {
 }
 
 /// Two-sided p-value of Student's t with `df` degrees of freedom, `I_{df/(df + t²)}(df/2, 1/2)`;
-/// accurate far into the tails, 0 for an infinite t.
+/// accurate far into the tails, 0 for an infinite t, NaN without one.
 fn two_sided_p(t: f64, df: f64) -> f64 {
-    statrs::function::beta::beta_reg(df / 2.0, 0.5, df / (df + t * t))
+    let share = df / (df + t * t);
+    // Where squares overflow there is no t, and statrs would panic.
+    if share.is_nan() { f64::NAN } else { statrs::function::beta::beta_reg(df / 2.0, 0.5, share) }
 }
 
 /// Ranks from 1, ties share their mean rank; `values` must be finite.

@@ -86,7 +86,7 @@ fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String 
         row.push(format!("{holds} of {}", own.len()));
         grid.row(row);
     }
-    grid.render()
+    if grid.is_empty() { String::new() } else { grid.render() }
 }
 
 fn rows<'a>(run: Option<&'a Run>, erratum: &'a Erratum) -> impl Iterator<Item = &'a Row> + 'a {

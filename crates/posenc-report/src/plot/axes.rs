@@ -40,7 +40,7 @@ impl Axes {
         let y_label = wrapped(&y_spec.label, TEXT, bottom - top + 30.0, 2);
         let y_ticks = visible(y.ticks(((bottom - top) / 40.0) as usize));
         let widest = y_ticks.iter().map(|t| text_width(&t.label, TICK)).fold(30.0, f64::max);
-        let mut left = cell.left + 17.0 * y_label.len() as f64 + widest + 14.0;
+        let mut left = cell.left + 17.0 * y_label.len() as f64 + widest + 19.0;
         let mut right = cell.right - 12.0 - beside;
         let mut bottom = bottom;
         if let Some(aspect) = aspect {
@@ -56,7 +56,7 @@ impl Axes {
         right = right.max(left + 40.0);
         let frame = Frame { left, top, right, bottom: bottom.max(top + 40.0) };
         let x_ticks = sparse(visible(x.ticks((frame.width() / 70.0) as usize)), frame.width());
-        let left = left - widest - 12.0;
+        let left = left - widest - 16.0;
         Axes { frame, x, y, x_ticks, y_ticks, y_label, x_label, left }
     }
 

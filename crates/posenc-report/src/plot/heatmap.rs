@@ -11,13 +11,11 @@ use super::{Frame, Heatmap, Panel, TEXT, counted, remark};
 use crate::colors::{Rgb, viridis};
 
 /// Rectangles of a figure: keeps it below 300 kB.
-const RECTANGLES: usize = 3400;
+const RECTANGLES: usize = 8400;
 /// Cells along an axis; finer maps are averaged.
 const CELLS: usize = 96;
 /// Width of the color bar, in pixels.
 const BAR: f64 = 16.0;
-/// How far a rectangle reaches below its neighbor, in pixels: a whole one at any scale shown.
-const OVERLAP: f64 = 1.3;
 /// What a cell without a number looks like.
 const HOLE: Rgb = Rgb(225, 225, 225);
 
@@ -29,9 +27,7 @@ pub fn draw(
     map: &Heatmap,
     panels: usize,
 ) -> Result<Frame> {
-    let grid = Grid::of(map, panel);
-    let spec = AxisSpec::default();
-    let values = Scale::new(&spec, grid.values.iter().flatten().copied(), true);
+    let (grid, values, runs) = fitting(map, panel, RECTANGLES / panels.max(1));
     let ticks: Vec<_> =
         values.ticks(6).into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect();
     let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(34.0, f64::max);
@@ -39,18 +35,12 @@ pub fn draw(
     let beside = 14.0 + BAR + 10.0 + widest + 22.0;
     let scales = (grid.x.scale(panel.x.log), grid.y.scale(panel.y.log));
     let axes = Axes::new(cell, (&panel.x, &panel.y), scales, Some(1.0), beside);
-    let budget = RECTANGLES / panels.max(1);
-    let levels = [64, 48, 32, 24, 16].into_iter().find(|l| grid.runs(&values, *l).len() <= budget);
-    for (rows, columns, color) in grid.runs(&values, levels.unwrap_or(16)) {
-        let from = axes
-            .frame
-            .at(axes.x.share(grid.x.edges[columns.0]), axes.y.share(grid.y.edges[rows.1]));
-        let to = axes
-            .frame
-            .at(axes.x.share(grid.x.edges[columns.1]), axes.y.share(grid.y.edges[rows.0]));
-        // Each reaches below the neighbors drawn after it: no background shines through the seam.
-        let to = ((to.0 + OVERLAP).min(axes.frame.right), (to.1 + OVERLAP).min(axes.frame.bottom));
-        canvas.rectangle(from, to, color)?;
+    for (rows, columns, color) in runs {
+        let at = |column: usize, row: usize| {
+            let (x, y) = (grid.x.edges[column], grid.y.edges[row]);
+            axes.frame.at(axes.x.share(x), axes.y.share(y))
+        };
+        canvas.rectangle(at(columns.0, rows.1), at(columns.1, rows.0), color)?;
     }
     axes.draw(canvas)?;
     bar(canvas, axes.frame, &ticks, widest, &label)?;
@@ -58,8 +48,26 @@ pub fn draw(
     if grid.values.iter().all(Option::is_none) {
         remarks.insert(0, "no values to draw".into());
     }
-    remark(canvas, axes.frame, &remarks)?;
+    // Below the axis: every part of the map is data.
+    remark(canvas, axes.frame, axes.frame.bottom + 55.0, &remarks)?;
     Ok(axes.frame)
+}
+
+/// The finest grid and colors that keep to a number of rectangles.
+fn fitting(map: &Heatmap, panel: &Panel, budget: usize) -> (Grid, Scale, Vec<Run>) {
+    let fine = Grid::of(map, panel, CELLS);
+    let values = fine.scale();
+    for levels in [64, 32] {
+        let runs = fine.runs(&values, levels);
+        if runs.len() <= budget {
+            return (fine, values, runs);
+        }
+    }
+    // So few cells fit whatever their values are.
+    let coarse = Grid::of(map, panel, (budget as f64).sqrt() as usize);
+    let values = coarse.scale();
+    let runs = coarse.runs(&values, 64);
+    (coarse, values, runs)
 }
 
 fn bar(
@@ -76,7 +84,7 @@ fn bar(
         let (_, low) = frame.at(0.0, share);
         let (_, high) = frame.at(0.0, share + 1.0 / steps as f64);
         let color = viridis((i as f64 + 0.5) / steps as f64);
-        canvas.rectangle((left, (high - OVERLAP).max(frame.top)), (right, low), color)?;
+        canvas.rectangle((left, high), (right, low), color)?;
     }
     let outline = [
         (left, frame.top),
@@ -106,6 +114,7 @@ fn bar(
 }
 
 /// The places of the cells along one axis, in the axis' own measure.
+#[derive(Debug, Clone)]
 struct Places {
     edges: Vec<f64>,
 }
@@ -131,6 +140,7 @@ impl Places {
 }
 
 /// Values on a full grid, row by row from the lowest y.
+#[derive(Debug, Clone)]
 struct Grid {
     x: Places,
     y: Places,
@@ -143,7 +153,7 @@ struct Grid {
 type Run = ((usize, usize), (usize, usize), Rgb);
 
 impl Grid {
-    fn of(map: &Heatmap, panel: &Panel) -> Grid {
+    fn of(map: &Heatmap, panel: &Panel, most: usize) -> Grid {
         let any = AxisSpec::default();
         let measure = |spec: &AxisSpec, v: f64| if spec.log { v.log10() } else { v };
         let mut remarks = Vec::new();
@@ -161,8 +171,8 @@ impl Grid {
         if holes > 0 {
             remarks.push(format!("{} not finite (gray)", counted(holes, "value")));
         }
-        let (xs, x_every) = centers(cells.iter().map(|c| c.0));
-        let (ys, y_every) = centers(cells.iter().map(|c| c.1));
+        let (xs, x_every) = centers(cells.iter().map(|c| c.0), most);
+        let (ys, y_every) = centers(cells.iter().map(|c| c.1), most);
         if x_every * y_every > 1 {
             remarks.push(format!("averaged over {x_every} × {y_every} cells"));
         }
@@ -186,6 +196,11 @@ impl Grid {
             columns,
             remarks,
         }
+    }
+
+    /// From the lowest value to the highest.
+    fn scale(&self) -> Scale {
+        Scale::new(&AxisSpec::default(), self.values.iter().flatten().copied(), true)
     }
 
     /// Neighboring cells of one color as one rectangle: along rows, and then rows of equal runs.
@@ -221,18 +236,18 @@ impl Grid {
             }
             above = here;
         }
-        // From the top down and left to right, so that each covers its neighbor's overlap.
-        runs.sort_by(|a, b| b.0.1.cmp(&a.0.1).then(a.1.0.cmp(&b.1.0)));
+        // Rectangles of one color become one path.
+        runs.sort_by_key(|(rows, columns, c)| ((c.0, c.1, c.2), *rows, *columns));
         runs
     }
 }
 
 /// Sorted different values, and how many of them share a cell.
-fn centers(values: impl Iterator<Item = f64>) -> (Vec<f64>, usize) {
+fn centers(values: impl Iterator<Item = f64>, most: usize) -> (Vec<f64>, usize) {
     let mut all: Vec<f64> = values.map(|v| v + 0.0).collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
-    let every = all.len().div_ceil(CELLS).max(1);
+    let every = all.len().div_ceil(most.max(1)).max(1);
     (all, every)
 }
 

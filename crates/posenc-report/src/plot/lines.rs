@@ -115,7 +115,7 @@ pub fn draw(
     if empty {
         remarks.insert(0, "no values to draw".into());
     }
-    remark(canvas, axes.frame, &remarks)?;
+    remark(canvas, axes.frame, axes.frame.top + 16.0, &remarks)?;
     Ok(axes.frame)
 }
 

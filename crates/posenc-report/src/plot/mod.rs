@@ -200,15 +200,13 @@ impl Panel {
     }
 }
 
-/// Remarks on what a panel leaves out, in small print inside its upper edge.
-fn remark(canvas: &Canvas<'_>, frame: Frame, remarks: &[String]) -> Result<()> {
+/// Remarks on what a panel leaves out, in small print from `y` downward, on a strip of the card.
+fn remark(canvas: &Canvas<'_>, frame: Frame, mut y: f64, remarks: &[String]) -> Result<()> {
     let size = 12.0;
-    let mut y = frame.top + 16.0;
     for line in remarks.iter().flat_map(|r| wrapped(r, size, frame.width() - 16.0, 3)) {
-        let width = text_width(&line, size);
+        let half = 0.5 * text_width(&line, size) + 3.0;
         let middle = 0.5 * (frame.left + frame.right);
-        let from = (middle - 0.5 * width - 3.0, y - 11.0);
-        canvas.rectangle(from, (middle + 0.5 * width + 3.0, y + 4.0), canvas::PAPER)?;
+        canvas.rectangle((middle - half, y - 11.0), (middle + half, y + 4.0), canvas::PAPER)?;
         canvas.text(&line, (middle, y), size, Anchor::Middle, SOFT, false)?;
         y += 15.0;
     }

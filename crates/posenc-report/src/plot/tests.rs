@@ -82,7 +82,7 @@ fn check(figure: &Figure) -> Result<String, TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Catches panics, endless tick loops, coordinates that are no numbers, and unescaped text.
     #[test]

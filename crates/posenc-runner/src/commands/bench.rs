@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use faer::{Accum, Mat, MatRef, Par};
 use posenc_experiments::yaml::nearest;
-use posenc_math::closed_form::{Factorization, solve_2d};
+use posenc_math::closed_form::{Factorization, Separable2d};
 use posenc_math::embedder::{Embedder, EmbedderSpec, build, matrix};
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,9 @@ fn closed_form(
     let operations = (4 * SIDE * SIDE * SIDE * CHANNELS) as f64;
 
     let title = if encoder == "gau" { "Gaussian" } else { "triangle" };
-    println!("closed form, {title}, {SIDE} × {SIDE} points, {CHANNELS} channels, {threads} threads");
+    println!(
+        "closed form, {title}, {SIDE} × {SIDE} points, {CHANNELS} channels, {threads} threads"
+    );
     println!("  matrix products of this machine    {rate:8.1} GFLOP/s (f32)");
     if let Some(p) = peers.first() {
         println!("  peer                               {}", p.implementation);
@@ -167,8 +169,16 @@ fn solve(
     let exact = matrix(embedder, positions);
     let psi = Mat::from_fn(exact.nrows(), exact.ncols(), |i, j| exact[(i, j)] as f32);
     let factorization = &Factorization::new(psi.as_ref())?;
+    // Like the peer, it lets go of an image's weights before it turns to the next.
     let one = |part: &[MatRef<'_, f32>]| -> Result<()> {
-        black_box(solve_2d(factorization, factorization, part)?);
+        let mut solver = Separable2d::solver(factorization, factorization);
+        let mut weights: [Mat<f32>; CHANNELS] = std::array::from_fn(|_| Mat::new());
+        for image in part.chunks(CHANNELS) {
+            for (channel, weights) in image.iter().zip(&mut weights) {
+                solver.apply_into(*channel, weights)?;
+            }
+            black_box(&weights);
+        }
         Ok(())
     };
     if threads == 1 {
@@ -272,7 +282,13 @@ impl Peer {
             .with_context(|| format!("{} printed no times: {output}", script.display()))
     }
 
-    fn run(&self, script: &Path, options: &[&str], threads: usize, repeats: &str) -> Result<String> {
+    fn run(
+        &self,
+        script: &Path,
+        options: &[&str],
+        threads: usize,
+        repeats: &str,
+    ) -> Result<String> {
         let output = Command::new(&self.python)
             .arg(script)
             .args(options)

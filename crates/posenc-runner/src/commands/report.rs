@@ -35,14 +35,6 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
 }
 
 /// The report of the reference records alone.
-pub fn render_reference(
-    catalog: &Catalog,
-    reference: &Records,
-) -> Result<posenc_report::Report> {
-    posenc_report::render(&Inputs {
-        catalog,
-        reference,
-        local: None,
-        repository: "..",
-    })
+pub fn render_reference(catalog: &Catalog, reference: &Records) -> Result<posenc_report::Report> {
+    posenc_report::render(&Inputs { catalog, reference, local: None, repository: ".." })
 }

@@ -57,36 +57,19 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
             }
             let units: Vec<_> = pending.into_iter().map(|(unit, _)| unit).collect();
             let cost = protocols::cost(&p.job, units.len());
-            (!units.is_empty()).then(|| Work {
-                job: p.job.clone(),
-                units,
-                cost,
-            })
+            (!units.is_empty()).then(|| Work { job: p.job.clone(), units, cost })
         })
         .collect();
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
-    eprintln!(
-        "profile {profile}: {to_run} of {total} units to run, {} on record",
-        total - to_run
-    );
+    eprintln!("profile {profile}: {to_run} of {total} units to run, {} on record", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let failures = work::run(
-        work,
-        &store,
-        &data,
-        options.seed,
-        workers,
-        options.fail_fast,
-    );
+    let failures = work::run(work, &store, &data, options.seed, workers, options.fail_fast);
     let page = write_results(repository, &catalog, &store, &data, options, &out)?;
     for failure in &failures {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
     if !failures.is_empty() {
-        eprintln!(
-            "{} jobs failed; run the same command again to retry only them",
-            failures.len()
-        );
+        eprintln!("{} jobs failed; run the same command again to retry only them", failures.len());
     }
     println!("{}", page.display());
     Ok(ExitCode::from(u8::from(!failures.is_empty())))

@@ -92,8 +92,7 @@ fn one_image<T: Real>(
 ) -> Result<Outcome> {
     let step = settings.step;
     let (height, width) = (image.height, image.width);
-    let channels: Vec<Vec<f64>> =
-        (0..image.channels).filter_map(|c| image.channel(c)).collect();
+    let channels: Vec<Vec<f64>> = (0..image.channels).filter_map(|c| image.channel(c)).collect();
     let training: Vec<Mat<T>> = channels
         .iter()
         .map(|c| {

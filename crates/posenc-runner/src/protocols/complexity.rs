@@ -35,7 +35,9 @@ pub fn run(context: &Context<'_>, settings: &protocol::Complexity) -> Result<Vec
         let counted = cost(scheme, sizes)?;
         let bytes = counted.bytes(8);
         if bytes > LARGEST_BYTES {
-            bail!("size {n} takes {bytes} bytes; allowed are {LARGEST_BYTES}: leave it out of `sizes`");
+            bail!(
+                "size {n} takes {bytes} bytes; allowed are {LARGEST_BYTES}: leave it out of `sizes`"
+            );
         }
         let numbers = gaussian_vector(&mut rng, n * n);
         let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
@@ -64,11 +66,9 @@ pub fn run(context: &Context<'_>, settings: &protocol::Complexity) -> Result<Vec
         }
     }
     let [sizes, operations, bytes, seconds] = &series;
-    for (metric, of) in [
-        ("operations_exponent", operations),
-        ("bytes_exponent", bytes),
-        ("time_exponent", seconds),
-    ] {
+    for (metric, of) in
+        [("operations_exponent", operations), ("bytes_exponent", bytes), ("time_exponent", seconds)]
+    {
         values.push(Value::new(metric, power_law_fit(sizes, of)?.slope));
     }
     Ok(values)
@@ -93,28 +93,20 @@ impl Layer {
         match (settings.scheme, settings.axes) {
             (Scheme::Simple, axes) => {
                 let plane = simple_features(psi.as_ref(), psi.as_ref());
-                let features = if axes == 2 {
-                    plane
-                } else {
-                    simple_features(psi.as_ref(), plane.as_ref())
-                };
+                let features =
+                    if axes == 2 { plane } else { simple_features(psi.as_ref(), plane.as_ref()) };
                 let weights = column(features.ncols());
                 Layer::Simple { features, weights }
             }
             (Scheme::Naive, axes) => {
                 let plane = complex_features(psi.as_ref(), psi.as_ref());
-                let features = if axes == 2 {
-                    plane
-                } else {
-                    complex_features(psi.as_ref(), plane.as_ref())
-                };
+                let features =
+                    if axes == 2 { plane } else { complex_features(psi.as_ref(), plane.as_ref()) };
                 let weights = column(features.ncols());
                 Layer::Naive { features, weights }
             }
             (Scheme::Separable, 2) => Layer::Plane { weights: Mat::from_fn(n, n, |_, _| number()) },
-            (Scheme::Separable, _) => {
-                Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) }
-            }
+            (Scheme::Separable, _) => Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) },
         }
     }
 
@@ -124,10 +116,8 @@ impl Layer {
             Layer::Simple { features, weights } | Layer::Naive { features, weights } => {
                 (features * weights)[(0, 0)]
             }
-            Layer::Plane { weights } => {
-                separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
-                    .map_or(f64::NAN, |m| m[(0, 0)])
-            }
+            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
+                .map_or(f64::NAN, |m| m[(0, 0)]),
             Layer::Space { weights } => {
                 let psi = psi.as_ref();
                 posenc_math::kronecker::separable_3d([psi; 3], weights)

@@ -37,9 +37,8 @@ pub fn run(context: &Context<'_>, settings: &protocol::Embedding) -> Result<Vec<
     let sigma = singular_values(matrix(&*embedder, &positions).as_ref())?;
     values.push(Value::new("rank", numerical_rank(&sigma, RANK_TOLERANCE) as f64));
     // Over the middle of the interval, so that open ends do not count.
-    let squares: Vec<f64> = (0..=n)
-        .map(|i| embedder.row_norm(0.4 + 0.2 * i as f64 / n as f64).powi(2))
-        .collect();
+    let squares: Vec<f64> =
+        (0..=n).map(|i| embedder.row_norm(0.4 + 0.2 * i as f64 / n as f64).powi(2)).collect();
     let least = squares.iter().copied().fold(f64::INFINITY, f64::min);
     let most = squares.iter().copied().fold(0.0, f64::max);
     let mean = squares.iter().sum::<f64>() / squares.len() as f64;

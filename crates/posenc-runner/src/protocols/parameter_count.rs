@@ -25,10 +25,11 @@ pub fn run(context: &Context<'_>, settings: &protocol::ParameterCount) -> Result
         Value::new("matches", f64::from(u8::from(row.matches))),
     ];
     for module in &row.modules {
-        values.push(
-            Value::new("module_params", module.count() as f64)
-                .signal(format!("{} = {}", module.name, module.formula())),
-        );
+        values.push(Value::new("module_params", module.count() as f64).signal(format!(
+            "{} = {}",
+            module.name,
+            module.formula()
+        )));
     }
     Ok(values)
 }

@@ -33,9 +33,7 @@ pub fn run(context: &Context<'_>, settings: &protocol::Similarity) -> Result<Vec
     let six = |v: f64| (v * 1e6).round() / 1e6;
     for (i, s) in similarity_map(&*code, side, side, center).iter().enumerate() {
         let (row, column) = (i / side, i % side);
-        values.push(
-            Value::new("similarity", six(s / own)).at(column as f64).and(row as f64),
-        );
+        values.push(Value::new("similarity", six(s / own)).at(column as f64).and(row as f64));
     }
     for &distance in &settings.distances.0 {
         let axis = decay(&*code, center, 0.0, distance);

@@ -10,12 +10,15 @@ use posenc_data::{DataDirectory, DataSource, Identity, ImageSet, Manifest};
 use crate::arguments::DataOptions;
 use crate::repository::Repository;
 
+/// A data set once it has been decoded, or why it could not be.
+type Decoded = OnceLock<Result<Arc<ImageSet>, String>>;
+
 /// The data sets of a run.
 pub struct DataSets {
     source: DataSource,
     seed: u64,
     identities: Mutex<BTreeMap<String, Arc<Identity>>>,
-    loaded: Mutex<BTreeMap<String, Arc<OnceLock<Result<Arc<ImageSet>, String>>>>>,
+    loaded: Mutex<BTreeMap<String, Arc<Decoded>>>,
 }
 
 /// The manifest and the directory that the options name.
@@ -35,12 +38,7 @@ pub fn source(repository: &Repository, options: &DataOptions) -> Result<DataSour
 impl DataSets {
     /// Nothing is read yet.
     pub fn new(source: DataSource, seed: u64) -> Self {
-        DataSets {
-            source,
-            seed,
-            identities: Mutex::default(),
-            loaded: Mutex::default(),
-        }
+        DataSets { source, seed, identities: Mutex::default(), loaded: Mutex::default() }
     }
 
     /// What a data set is on this machine: label, checksum, signals.
@@ -49,10 +47,8 @@ impl DataSets {
         if let Some(identity) = identities.get(set) {
             return Ok(identity.clone());
         }
-        let identity = self
-            .source
-            .identity(set, self.seed)
-            .with_context(|| format!("data set `{set}`"))?;
+        let identity =
+            self.source.identity(set, self.seed).with_context(|| format!("data set `{set}`"))?;
         let identity = Arc::new(identity);
         identities.insert(set.to_owned(), identity.clone());
         Ok(identity)
@@ -61,15 +57,9 @@ impl DataSets {
     /// The signals of a data set, decoded once for all units. The first caller decodes; others
     /// that need the same set wait for it, callers of other sets do not.
     pub fn load(&self, set: &str) -> Result<Arc<ImageSet>> {
-        let cell = lock(&self.loaded)
-            .entry(set.to_owned())
-            .or_default()
-            .clone();
+        let cell = lock(&self.loaded).entry(set.to_owned()).or_default().clone();
         cell.get_or_init(|| {
-            self.source
-                .load(set, self.seed, None)
-                .map(Arc::new)
-                .map_err(|e| e.to_string())
+            self.source.load(set, self.seed, None).map(Arc::new).map_err(|e| e.to_string())
         })
         .clone()
         .map_err(|message| anyhow::anyhow!("data set `{set}`: {message}"))

@@ -28,10 +28,7 @@ impl Lock {
             .write(true)
             .open(&path)
             .with_context(|| {
-                format!(
-                    "{} cannot be written; choose another place with --out DIR",
-                    path.display()
-                )
+                format!("{} cannot be written; choose another place with --out DIR", path.display())
             })?;
         match file.try_lock() {
             Ok(()) => {}

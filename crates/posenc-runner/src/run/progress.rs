@@ -47,10 +47,7 @@ impl Progress {
 
     /// A unit ended, well or not.
     pub fn unit(&self, path: &str, signal: &str, seconds: f64, cost: f64, error: Option<&str>) {
-        let mut state = self
-            .state
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         state.units += 1;
         state.cost += cost;
         state.failed += usize::from(error.is_some());
@@ -64,10 +61,7 @@ impl Progress {
         };
         let line = match error {
             Some(error) => format!("failed {name}: {error}"),
-            None => format!(
-                "[{}/{}] {name}: {seconds:.2} s",
-                state.units, self.total_units
-            ),
+            None => format!("[{}/{}] {name}: {seconds:.2} s", state.units, self.total_units),
         };
         match &self.bar {
             Some(bar) => {
@@ -91,10 +85,7 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        let state = self
-            .state
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.units > 0 {
             eprintln!(
                 "{} units in {}{}",

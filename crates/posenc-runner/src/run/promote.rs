@@ -11,19 +11,14 @@ use super::collect::Collected;
 /// `<directory>/<paper>/<item>.csv` and its provenance.
 pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
     let stem = directory.join(&experiment.paper).join(&experiment.item);
-    (
-        stem.with_extension("csv"),
-        stem.with_extension("provenance.json"),
-    )
+    (stem.with_extension("csv"), stem.with_extension("provenance.json"))
 }
 
 /// How much a group's record is worth: the paper's own data first, then the full protocol, then
 /// the profile, then how many rows there are.
 fn worth(group: &Group, rows: &[&Row]) -> Option<(bool, bool, usize, usize)> {
     let smallest = rows.iter().map(|r| r.profile).min()?;
-    let own_data = rows
-        .iter()
-        .all(|r| group.data.as_ref().is_none_or(|d| d.set == r.data));
+    let own_data = rows.iter().all(|r| group.data.as_ref().is_none_or(|d| d.set == r.data));
     let full = group.reduced(smallest).is_none();
     Some((own_data, full, smallest as usize, rows.len()))
 }
@@ -67,10 +62,7 @@ pub fn promote(
         // Equal worth is a newer run of the same protocol; fewer rows are not, unless the
         // experiment itself changed, which its variants tell.
         let compare = |w: Option<(bool, bool, usize, usize)>| w.map(|(a, b, c, _)| (a, b, c));
-        let complete = group
-            .variants
-            .iter()
-            .all(|v| mine.iter().any(|r| r.method == v.id));
+        let complete = group.variants.iter().all(|v| mine.iter().any(|r| r.method == v.id));
         let better = compare(worth_mine) > compare(worth_theirs)
             || (compare(worth_mine) == compare(worth_theirs)
                 && (complete || worth_mine >= worth_theirs));

@@ -27,9 +27,7 @@ pub enum Found {
 impl Store {
     /// The store below `out`.
     pub fn new(out: &Path) -> Self {
-        Store {
-            directory: out.join("raw"),
-        }
+        Store { directory: out.join("raw") }
     }
 
     fn folder(&self, paper: &str, item: &str) -> PathBuf {

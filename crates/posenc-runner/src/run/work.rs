@@ -56,9 +56,7 @@ pub fn run(
         work.into_iter().partition(|w| w.job.protocol().measures_time());
     let one = |work: &Work<'_>| {
         if let Err(failure) = run_job(work, store, data, seed, &progress) {
-            let mut failures = failures
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut failures = failures.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             failures.push(failure);
             if fail_fast {
                 stop.store(true, Ordering::Relaxed);
@@ -85,9 +83,7 @@ pub fn run(
         one(work);
     }
     progress.finish();
-    failures
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    failures.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn run_job(
@@ -100,12 +96,7 @@ fn run_job(
     let path = work.job.path();
     let experiment = work.job.experiment;
     let cost = work.cost / work.units.len().max(1) as f64;
-    let context = protocols::Context {
-        job: &work.job,
-        units: &work.units,
-        data,
-        seed,
-    };
+    let context = protocols::Context { job: &work.job, units: &work.units, data, seed };
     let mut written = vec![false; work.units.len()];
     let mut last = Instant::now();
     // Each unit is on disk before the next one starts: a killed run loses one.

@@ -1,0 +1,205 @@
+//! A repository of its own for each test, and the real binary run in it.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A copy of the repository's definitions in a temporary directory.
+pub struct Repository {
+    directory: tempfile::TempDir,
+}
+
+/// What a run printed.
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+impl Repository {
+    /// All experiments, the manifest and the published values; no records, no data.
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        copy(&source().join("experiments"), &directory.path().join("experiments"));
+        let data = directory.path().join("data");
+        copy(&source().join("data/papers"), &data.join("papers"));
+        std::fs::copy(source().join("data/manifest.yaml"), data.join("manifest.yaml")).unwrap();
+        Repository { directory }
+    }
+
+    /// Only `extensions`, with the experiment given as text.
+    pub fn with_experiment(text: &str) -> Self {
+        let repository = Repository::new();
+        for paper in ["rethinking", "trading", "lff"] {
+            std::fs::remove_dir_all(repository.path().join("experiments").join(paper)).unwrap();
+        }
+        repository.write("experiments/extensions/01-mexican-hat.yaml", text);
+        repository
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn write(&self, file: &str, text: &str) {
+        let file = self.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+
+    pub fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.path().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_posenc"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("POSENC_DATA")
+            .env_remove("POSENC_ROOT")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// As `run`, and the run must succeed.
+    pub fn ok(&self, arguments: &[&str]) -> Run {
+        let run = self.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+        run
+    }
+
+    /// As `run`, and the run must fail with a message that holds all of `needles`.
+    pub fn fails(&self, arguments: &[&str], needles: &[&str]) -> Run {
+        let run = self.run(arguments);
+        assert_ne!(run.code, 0, "{arguments:?} succeeded: {}", run.stdout);
+        assert_ne!(run.code, 101, "{arguments:?} panicked: {}", run.stderr);
+        for needle in needles {
+            assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
+        }
+        run
+    }
+
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
+    /// Raw records, by path below `out/raw`.
+    pub fn raw(&self, out: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path().join(out).join("raw")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|e| e == "json") {
+                    found.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// All rows of all records of `out`, without those that were read off a clock.
+    pub fn rows(&self, out: &str) -> Vec<String> {
+        let mut rows = Vec::new();
+        let mut folders = vec![self.path().join(out).join("record")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|e| e == "csv") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    rows.extend(text.lines().filter(|l| !l.contains(",time")).map(str::to_owned));
+                }
+            }
+        }
+        rows.sort();
+        rows
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// A small experiment: a Gaussian built in, the same as a formula, and a Mexican hat.
+pub const EXPERIMENT: &str = r#"
+paper: extensions
+item: mexican-hat
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: rank
+    protocol: { kind: stable-rank, samples: [4, 16, 64] }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 128, sigma: 0.02 } }
+      - { id: Gaussian formula, embedder: { kind: formula, dimension: 128, psi: "exp(-(u*u)/(2*sigma*sigma))", sigma: 0.02 } }
+      - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
+    profiles:
+      smoke: { reduced: one sample count, settings: { samples: [4] } }
+  - id: images
+    data: { set: div2k-test }
+    protocol: { kind: closed-form, step: 2 }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 256, sigma: 0.0025 } }
+      - { id: Gaussian formula, embedder: { kind: formula, dimension: 256, psi: "exp(-(u*u)/(2*sigma*sigma))", sigma: 0.0025 } }
+      - { id: Mexican hat, embedder: { kind: formula, dimension: 256, psi: "(1-u*u/(s*s))*exp(-(u*u)/(2*s*s))", s: 0.0025 } }
+    profiles:
+      smoke: { reduced: 1 image, signals: 1 }
+      quick: { reduced: 3 images, signals: 3 }
+claims:
+  - id: rises
+    says: The stable rank rises.
+    source: test
+    check: { kind: trend, of: { group: rank, method: Gaussian, metric: stable_rank }, direction: increasing }
+plots:
+  - id: rank
+    caption: Stable rank
+    panels:
+      - title: rank
+        group: rank
+        metric: stable_rank
+        x: { label: N }
+        y: { label: stable rank }
+tables:
+  - id: images
+    title: Images
+    groups: [images]
+    columns:
+      - { metric: test_psnr, label: "test PSNR (dB)" }
+"#;

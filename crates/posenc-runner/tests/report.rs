@@ -1,0 +1,91 @@
+//! `report`, `--record` and the reference records.
+
+mod common;
+
+use common::{EXPERIMENT, Repository};
+
+/// Catches a report that is not a function of its records, and a check that passes anything.
+#[test]
+fn check_finds_a_report_that_is_not_fresh() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--record"]);
+    repository.ok(&["report", "--check"]);
+    let first = repository.read("report/extensions.md");
+    repository.ok(&["report"]);
+    assert_eq!(repository.read("report/extensions.md"), first);
+
+    let changed = first.replacen("Stable", "Table", 1);
+    assert_ne!(changed, first);
+    repository.write("report/extensions.md", &changed);
+    repository.fails(&["report", "--check"], &["extensions.md", "cargo xtask report"]);
+    repository.ok(&["report"]);
+    repository.ok(&["report", "--check"]);
+}
+
+/// Catches a damaged reference record that is read as something else.
+#[test]
+fn a_damaged_reference_record_is_named_by_line() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
+    let file = "report/record/extensions/mexican-hat.csv";
+    let whole = repository.read(file);
+    let lines: Vec<&str> = whole.lines().collect();
+    let with_line = |n: usize, text: &str| {
+        let mut lines: Vec<&str> = lines.clone();
+        lines[n - 1] = text;
+        lines.join("\n") + "\n"
+    };
+    let third = lines[2];
+    let number = third.split(',').nth(9).unwrap();
+    for (text, needle) in [
+        (with_line(3, &third.replacen(number, "twelve", 1)), "twelve"),
+        (with_line(3, &third.replacen("smoke", "smokey", 1)), "smokey"),
+        (with_line(3, &format!("{third},extra")), "15 fields"),
+        (with_line(3, &third.replacen("extensions", "trading", 1)), "trading"),
+    ] {
+        repository.write(file, &text);
+        repository.fails(&["report"], &["mexican-hat.csv:3", needle]);
+    }
+    repository.write(file, &with_line(1, &lines[0].replacen("metric", "metrik", 1)));
+    repository.fails(&["report"], &["mexican-hat.csv:1", "metric"]);
+    repository.write(file, "");
+    repository.fails(&["report"], &["mexican-hat.csv"]);
+    repository.write(file, &whole);
+    repository.ok(&["report"]);
+}
+
+/// Catches a smaller run that replaces a larger one in the reference.
+#[test]
+fn a_smaller_profile_never_replaces_a_larger_one() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let file = "report/record/extensions/mexican-hat.csv";
+    repository.ok(&["reproduce", "--record"]);
+    let large = repository.read(file);
+    let run = repository.ok(&["reproduce", "--profile", "smoke", "--record", "--out", "small"]);
+    assert!(run.stderr.contains("kept: extensions/mexican-hat/"), "{}", run.stderr);
+    assert_eq!(repository.read(file), large);
+
+    let other = Repository::with_experiment(EXPERIMENT);
+    other.ok(&["reproduce", "--profile", "smoke", "--record"]);
+    let small = other.read(file);
+    other.ok(&["reproduce", "--record"]);
+    assert_ne!(other.read(file), small);
+    let without_times = |text: &str| -> Vec<String> {
+        text.lines().filter(|l| !l.contains(",time")).map(str::to_owned).collect()
+    };
+    let (other, large) = (without_times(&other.read(file)), without_times(&large));
+    assert_eq!(other, large, "the order of runs does not matter");
+}
+
+/// Catches a local run that changes what the repository stands for.
+#[test]
+fn a_local_run_leaves_the_reference_as_it_is() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--record"]);
+    let before = repository.read("report/extensions.md");
+    repository.ok(&["reproduce", "--seed", "3"]);
+    assert_eq!(repository.read("report/extensions.md"), before);
+    let local = repository.read("out/report/extensions.md");
+    assert!(local.contains("this machine"), "{local}");
+    assert!(local.contains("embedded:dead-leaves"), "{local}");
+}
