@@ -164,6 +164,29 @@ fn a_failing_unit_leaves_the_others_and_the_exit_code() {
     assert_eq!(repository.run(&fast).code, 1);
 }
 
+/// Catches sizes that would end in a failed allocation, which no one can catch.
+#[test]
+fn sizes_beyond_memory_are_refused() {
+    let huge = "dimension: 10000000, sigma: 0.0025";
+    let text = EXPERIMENT
+        .replace("dimension: 256, sigma: 0.0025", huge)
+        .replace(
+            "{ kind: stable-rank, samples: [4, 16, 64] }",
+            "{ kind: singular-values, points: 4096 }",
+        )
+        .replace("settings: { samples: [4] }", "settings: { points: 4096 }")
+        .replace("dimension: 128, sigma: 0.02", huge)
+        .replace("metric: stable_rank", "metric: singular_value");
+    let repository = Repository::with_experiment(&text);
+    for selector in
+        ["extensions/mexican-hat/rank/Gaussian", "extensions/mexican-hat/images/Gaussian"]
+    {
+        let run = repository.run(&["reproduce", selector, "--profile", "smoke"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains("GiB"), "{}", run.stderr);
+    }
+}
+
 /// Catches two runs that write into one directory at the same time.
 #[test]
 fn a_second_run_in_the_same_directory_is_refused() {

@@ -162,7 +162,7 @@ impl Protocol {
                 }
                 Ok(())
             }
-            Protocol::StableRank(s) => whole("samples", &s.samples, 1.0, 20_000.0),
+            Protocol::StableRank(s) => whole("samples", &s.samples, 1.0, 8192.0),
             Protocol::Distance(s) => match s.displacements.0.iter().find(|v| v.abs() > 1.0) {
                 Some(v) => Err(("displacements", format!("{v} is not allowed; allowed: -1 to 1"))),
                 None => Ok(()),

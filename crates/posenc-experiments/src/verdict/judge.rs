@@ -532,7 +532,11 @@ fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
             show(scale * largest),
             show(scale * tolerance)
         ),
-        statistics: format!("{} pairs", pairs.len()),
+        statistics: if pairs.len() == 1 {
+            "1 pair".into()
+        } else {
+            format!("{} pairs", pairs.len())
+        },
         reason: if holds { String::new() } else { "the series differ".into() },
     }
 }

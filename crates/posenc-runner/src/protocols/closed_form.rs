@@ -8,10 +8,10 @@ use posenc_data::Image;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, Precision};
 use posenc_math::closed_form::{Factorization, Real, default_rcond, predict_2d, solve_2d};
-use posenc_math::embedder::{Embedder, matrix};
+use posenc_math::embedder::Embedder;
 use posenc_math::quality::psnr_of;
 
-use super::{Context, Emit, Outcome};
+use super::{Context, Emit, Outcome, check_memory, embedding_matrix};
 
 /// `closed-form`: one factorization of Ψ serves all images and channels of the job.
 pub fn run(
@@ -44,13 +44,16 @@ fn axis<T: Real>(
     let training: Vec<f64> = positions.iter().step_by(settings.step).copied().collect();
     // Embeddings are computed in double precision and then handed over.
     let convert = |m: Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| T::from_f64(m[(i, j)]));
+    // Pseudo-inverse, weights and products of three channels are the largest things to come.
+    let d = embedder.dimension() as f64;
+    check_memory("the weights of one image", 4.0 * d * d.max(side as f64))?;
     let started = Instant::now();
-    let psi = convert(matrix(embedder, &training));
+    let psi = convert(embedding_matrix(embedder, &training)?);
     let cutoff =
         settings.cutoff.unwrap_or_else(|| default_rcond(training.len(), embedder.dimension()));
     let factorization = Factorization::with_rcond(psi.as_ref(), cutoff)?;
     let seconds = started.elapsed().as_secs_f64();
-    Ok(Axis { full: convert(matrix(embedder, &positions)), factorization, seconds })
+    Ok(Axis { full: convert(embedding_matrix(embedder, &positions)?), factorization, seconds })
 }
 
 fn typed<T: Real>(

@@ -1,21 +1,24 @@
 //! Rows of an embedding as functions of the shift, and the distance between rows.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
 use posenc_math::distance::{measured_distance, preserved_length};
-use posenc_math::embedder::matrix;
 use posenc_math::spectrum::{numerical_rank, singular_values};
 
-use super::Context;
+use super::{Context, embedding_matrix};
 
 /// Singular values below this share of the largest are rounding.
 const RANK_TOLERANCE: f64 = 1e-9;
+
+/// More values than a picture can show.
+const LARGEST_ROW: usize = 100_000;
 
 /// `embedding`: ψ(t_j, x) for a few x, and what many rows have in common.
 pub fn run(context: &Context<'_>, settings: &protocol::Embedding) -> Result<Vec<Value>> {
     let embedder = context.embedder()?;
     let d = embedder.dimension();
+    ensure!(d <= LARGEST_ROW, "dimension {d}: a row to draw has at most {LARGEST_ROW} values");
     let mut values = Vec::new();
     let mut row = vec![0.0; d];
     for &x in &settings.positions.0 {
@@ -34,7 +37,7 @@ pub fn run(context: &Context<'_>, settings: &protocol::Embedding) -> Result<Vec<
     }
     let n = settings.rank_points;
     let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
-    let sigma = singular_values(matrix(&*embedder, &positions).as_ref())?;
+    let sigma = singular_values(embedding_matrix(&*embedder, &positions)?.as_ref())?;
     values.push(Value::new("rank", numerical_rank(&sigma, RANK_TOLERANCE) as f64));
     // Over the middle of the interval, so that open ends do not count.
     let squares: Vec<f64> =

@@ -4,12 +4,11 @@ use anyhow::Result;
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
-use posenc_math::embedder::matrix;
 use posenc_math::kronecker::{complex_features, simple_features};
 use posenc_math::random::gaussian_vector;
 use posenc_math::spectrum::{numerical_rank, singular_values};
 
-use super::Context;
+use super::{Context, check_memory, embedding_matrix};
 
 const RANK_TOLERANCE: f64 = 1e-9;
 
@@ -18,7 +17,9 @@ pub fn run(context: &Context<'_>, settings: &protocol::KroneckerRank) -> Result<
     let embedder = context.embedder()?;
     let n = settings.points;
     let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
-    let psi = matrix(&*embedder, &positions);
+    let psi = embedding_matrix(&*embedder, &positions)?;
+    let complex = psi.ncols() as f64 * n as f64;
+    check_memory("the complex feature matrix", complex * complex)?;
     let rank = |m: &Mat<f64>| -> Result<f64> {
         Ok(numerical_rank(&singular_values(m.as_ref())?, RANK_TOLERANCE) as f64)
     };
@@ -37,7 +38,7 @@ pub fn run(context: &Context<'_>, settings: &protocol::KroneckerRank) -> Result<
         Value::new("rank_simple_image", rank(&image)?),
     ];
     let [x, y] = settings.position;
-    let at = matrix(&*embedder, &[x, y]);
+    let at = embedding_matrix(&*embedder, &[x, y])?;
     let k = at.ncols();
     for i in 0..k {
         values.push(Value::new("simple_encoding", at[(0, i)]).at(i as f64));

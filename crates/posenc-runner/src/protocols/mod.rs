@@ -11,7 +11,8 @@ mod parameter_count;
 mod rank;
 mod similarity;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
+use faer::Mat;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::Protocol;
@@ -78,6 +79,28 @@ impl Context<'_> {
     fn build(&self, spec: &EmbedderSpec) -> Result<Box<dyn Embedder>> {
         Ok(embedder::build(spec, &mut self.stream("embedder"))?)
     }
+}
+
+/// No unit may ask for more: an allocation that fails would take the whole run with it.
+const LARGEST_BYTES: f64 = 4.0 * (1u64 << 30) as f64;
+
+/// Refuses what would need more memory than a unit may have; `numbers` of eight bytes each.
+pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
+    let bytes = 8.0 * numbers;
+    ensure!(
+        bytes <= LARGEST_BYTES,
+        "{what} would take {:.1} GiB; allowed are {:.0} GiB: lower `dimension` or the number of points",
+        bytes / f64::from(1 << 30),
+        LARGEST_BYTES / f64::from(1 << 30)
+    );
+    Ok(())
+}
+
+/// The N × d embedding matrix, if it fits.
+pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Mat<f64>> {
+    let (n, d) = (positions.len(), embedder.dimension());
+    check_memory(&format!("a {n} × {d} embedding matrix"), n as f64 * d as f64)?;
+    Ok(embedder::matrix(embedder, positions))
 }
 
 /// Runs all units of a job.

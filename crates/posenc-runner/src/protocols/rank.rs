@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, Sampling};
-use posenc_math::embedder::{Embedder, matrix};
+use posenc_math::embedder::Embedder;
 use posenc_math::random::uniform_vector;
 use posenc_math::spectrum::{
     condition_number, line_stable_rank, numerical_rank, singular_values as svd, stable_rank_of,
@@ -11,7 +11,7 @@ use posenc_math::spectrum::{
 };
 use posenc_math::theory::{exact_stable_rank, periodized};
 
-use super::Context;
+use super::{Context, embedding_matrix};
 
 /// `stable-rank`: measured, with the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic
 /// kernel, and for kinds with random frequencies the limit d → ∞ on the open interval.
@@ -80,7 +80,7 @@ pub fn singular_values(
         Sampling::Regular => (0..n).map(|i| i as f64 / n as f64).collect(),
         Sampling::Random => uniform_vector(&mut context.stream("positions"), n, 0.0, 1.0),
     };
-    let sigma = svd(matrix(&*embedder, &positions).as_ref())?;
+    let sigma = svd(embedding_matrix(&*embedder, &positions)?.as_ref())?;
     let largest = sigma.iter().copied().fold(0.0, f64::max);
     if largest == 0.0 {
         bail!("the embedding is zero at all {n} positions; widen the embedder");
