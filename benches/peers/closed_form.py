@@ -4,7 +4,7 @@ Prints one JSON object of medians in seconds:
   one_image_s               encode, torch.linalg.lstsq(Psi, I), two products per channel
   per_image_of_16_s         the same for each of 16 images, as the authors' scripts do it
   shared_per_image_of_16_s  encode and lstsq once, all 48 channels in one batched product
-`closed_form_speed`, an example of the crate posenc-math, prints the first two for our code.
+`cargo xtask bench closed-form` runs this program beside our code, in turn, and prints the ratios.
 """
 
 import argparse

@@ -113,16 +113,7 @@ pub fn mean_deviation(values: &[f64]) -> (f64, f64) {
 
 /// Half width of the 95 % t interval of the mean; `None` where there is nothing to estimate.
 pub fn half_width(values: &[f64]) -> Option<f64> {
-    // Squares of larger numbers overflow.
-    if values.iter().any(|v| v.is_nan() || v.abs() > 1e140) {
-        return None;
-    }
-    let zeros = vec![0.0; values.len()];
-    let test = posenc_math::statistics::paired_t_test(values, &zeros, 0.95).ok()?;
-    let half_width = 0.5 * (test.interval.upper - test.interval.lower);
-    // Numbers that differ by rounding alone have no band.
-    let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    (half_width.is_finite() && half_width > 1e-12 * largest).then_some(half_width)
+    posenc_experiments::verdict::mean_interval(values).half_width
 }
 
 #[cfg(test)]

@@ -77,6 +77,28 @@ fn a_smaller_profile_never_replaces_a_larger_one() {
     assert_eq!(other, large, "the order of runs does not matter");
 }
 
+/// Catches a run of one method, at a larger profile, that takes the other methods of its group with
+/// it.
+#[test]
+fn a_run_of_one_method_leaves_the_others_in_the_reference() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let file = "report/record/extensions/mexican-hat.csv";
+    repository.ok(&["reproduce", "--record"]);
+    let count = |method: &str, profile: &str| {
+        let (part, label) = (format!(",images,{method},"), format!(",{profile},cpu,"));
+        let text = repository.read(file);
+        text.lines().filter(|l| l.contains(&part) && l.contains(&label)).count()
+    };
+    let before = count("Gaussian", "quick");
+    assert!(before > 0);
+    let hat = "extensions/mexican-hat/images/Mexican hat";
+    repository.ok(&["reproduce", hat, "--profile", "paper", "--record", "--out", "one"]);
+    assert_eq!(count("Gaussian", "quick"), before);
+    assert_eq!(count("Mexican hat", "quick"), 0);
+    assert!(count("Mexican hat", "paper") > before);
+    repository.ok(&["report", "--check"]);
+}
+
 /// Catches a local run that changes what the repository stands for.
 #[test]
 fn a_local_run_leaves_the_reference_as_it_is() {

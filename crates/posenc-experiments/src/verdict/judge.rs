@@ -328,7 +328,7 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
 }
 
 fn show_p(p: f64) -> String {
-    if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") }
+    if p < 1e-4 { "p < 0.0001".into() } else { format!("p = {p:.4}") }
 }
 
 fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {

@@ -4,6 +4,7 @@ mod judge;
 mod statistics;
 
 pub use judge::{Context, judge};
+pub use statistics::{Interval, mean_interval};
 
 /// What a record says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

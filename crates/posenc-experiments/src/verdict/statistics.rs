@@ -23,7 +23,7 @@ pub fn mean_interval(values: &[f64]) -> Interval {
     // A spread at the level of rounding is none, and beyond the largest number there is none.
     let test = test.filter(|t| {
         let half_width = 0.5 * (t.interval.upper - t.interval.lower);
-        half_width.is_finite() && t.p.is_finite() && half_width > 1e-13 * scale
+        half_width.is_finite() && t.p.is_finite() && half_width > 1e-12 * scale
     });
     Interval {
         n,

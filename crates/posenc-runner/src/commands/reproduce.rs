@@ -166,11 +166,11 @@ fn write_results(
         local.table.write(&csv, &experiment.paper, &experiment.item)?;
         local.provenance.write(&provenance)?;
         if options.record {
-            for (group, promotion) in promote(experiment, &local, &repository.record())? {
+            for (method, promotion) in promote(experiment, &local, &repository.record())? {
                 match promotion {
                     Promotion::Taken => promoted = true,
                     Promotion::Kept => eprintln!(
-                        "kept: {}/{group}: the reference has a larger profile or the paper's data",
+                        "kept: {}/{method}: the reference has a larger profile or the paper's data",
                         experiment.id()
                     ),
                 }

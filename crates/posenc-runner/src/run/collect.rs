@@ -6,7 +6,7 @@ use anyhow::Result;
 use posenc_experiments::plan::jobs;
 use posenc_experiments::record::{Provenance, Row, Table};
 use posenc_experiments::selector::Selectors;
-use posenc_experiments::{Experiment, Profile};
+use posenc_experiments::{Experiment, Group, Profile};
 
 use super::data::DataSets;
 use super::plan::{DEVICE, NO_DATA, PlannedJob, expand};
@@ -20,6 +20,8 @@ pub struct Collected {
     pub table: Table,
     /// Where they come from.
     pub provenance: Provenance,
+    /// Groups and variants of which units are missing: the run was interrupted or one failed.
+    pub incomplete: Vec<(String, String)>,
 }
 
 /// Gathers what the store has for an experiment. For each variant the largest profile whose
@@ -38,13 +40,11 @@ pub fn collect(
         // Seeds of one variant belong together.
         let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
         for planned in expand(all, data, &published, seed)? {
-            let group = experiment
-                .groups
-                .iter()
-                .position(|g| g.id == planned.job.group.id)
-                .unwrap_or(usize::MAX);
-            let key = (group, planned.job.variant_index);
-            variants.entry(key).or_default().push(planned);
+            let is_its_group = |g: &Group| g.id == planned.job.group.id;
+            if let Some(group) = experiment.groups.iter().position(is_its_group) {
+                let key = (group, planned.job.variant_index);
+                variants.entry(key).or_default().push(planned);
+            }
         }
         for (key, planned) in variants {
             if best.get(&key).is_some_and(|(complete, _, _)| *complete) {
@@ -61,7 +61,12 @@ pub fn collect(
     }
     let mut table = Table::default();
     let mut spent = Spent::default();
-    for (_, rows, s) in best.into_values() {
+    let mut incomplete = Vec::new();
+    for ((group, variant), (complete, rows, s)) in best {
+        if !complete {
+            let group = &experiment.groups[group];
+            incomplete.push((group.id.clone(), group.variants[variant].id.clone()));
+        }
         table.rows.extend(rows);
         spent.units += s.units;
         spent.seconds += s.seconds;
@@ -79,7 +84,7 @@ pub fn collect(
         units: spent.units,
         seconds: (spent.seconds * 100.0).round() / 100.0,
     };
-    Ok(Some(Collected { table, provenance }))
+    Ok(Some(Collected { table, provenance, incomplete }))
 }
 
 /// Sums over units, for provenance.

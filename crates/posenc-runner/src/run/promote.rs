@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use posenc_experiments::record::{Provenance, Row, Table};
-use posenc_experiments::{Experiment, Group};
+use posenc_experiments::{Experiment, Group, Profile};
 
 use super::collect::Collected;
 
@@ -14,16 +14,15 @@ pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
     (stem.with_extension("csv"), stem.with_extension("provenance.json"))
 }
 
-/// How much a group's record is worth: the paper's own data first, then the full protocol, then
-/// the profile, then how many rows there are.
-fn worth(group: &Group, rows: &[&Row]) -> Option<(bool, bool, usize, usize)> {
+/// How much a method's rows are worth: the paper's own data first, then the full protocol, then
+/// the profile.
+fn worth(group: &Group, rows: &[&Row]) -> Option<(bool, bool, Profile)> {
     let smallest = rows.iter().map(|r| r.profile).min()?;
     let own_data = rows.iter().all(|r| group.data.as_ref().is_none_or(|d| d.set == r.data));
-    let full = group.reduced(smallest).is_none();
-    Some((own_data, full, smallest as usize, rows.len()))
+    Some((own_data, group.reduced(smallest).is_none(), smallest))
 }
 
-/// What became of a group.
+/// What became of a method's rows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Promotion {
     /// The local record is the reference now.
@@ -32,8 +31,8 @@ pub enum Promotion {
     Kept,
 }
 
-/// Merges a local record into the reference, group by group: a smaller profile or other data
-/// never replaces something better.
+/// Merges a local record into the reference, method by method: a smaller profile, other data or
+/// an interrupted run never replaces something better, and a run of one method leaves the others.
 pub fn promote(
     experiment: &Experiment,
     local: &Collected,
@@ -48,36 +47,51 @@ pub fn promote(
     let mut merged = Table::default();
     let mut outcome = Vec::new();
     for group in &experiment.groups {
-        let of = |table: &Table| -> Vec<Row> {
-            let rows = table.rows.iter().filter(|r| r.group == group.id);
+        let of = |table: &'_ Table, method: &str| -> Vec<Row> {
+            let rows = table.rows.iter().filter(|r| r.group == group.id && r.method == method);
             rows.cloned().collect()
         };
-        let (mine, theirs) = (of(&local.table), of(&old));
-        if mine.is_empty() {
-            merged.rows.extend(theirs);
+        // Variants in the order of the file; what else the run gave (a variant may measure
+        // several things); of the reference only what is still defined.
+        let mut methods: Vec<&str> = group.variants.iter().map(|v| v.id.as_str()).collect();
+        for row in local.table.rows.iter().filter(|r| r.group == group.id) {
+            if !methods.contains(&row.method.as_str()) {
+                methods.push(&row.method);
+            }
+        }
+        if !local.table.rows.iter().any(|r| r.group == group.id) {
+            merged.rows.extend(old.rows.iter().filter(|r| r.group == group.id).cloned());
             continue;
         }
-        let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
-        let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());
-        // Equal worth is a newer run of the same protocol; fewer rows are not, unless the
-        // experiment itself changed, which its variants tell.
-        let compare = |w: Option<(bool, bool, usize, usize)>| w.map(|(a, b, c, _)| (a, b, c));
-        let complete = group.variants.iter().all(|v| mine.iter().any(|r| r.method == v.id));
-        let better = compare(worth_mine) > compare(worth_theirs)
-            || (compare(worth_mine) == compare(worth_theirs)
-                && (complete || worth_mine >= worth_theirs));
-        if better {
-            merged.rows.extend(mine);
-            outcome.push((group.id.clone(), Promotion::Taken));
-        } else {
-            merged.rows.extend(theirs);
-            outcome.push((group.id.clone(), Promotion::Kept));
+        for method in methods {
+            let (mine, theirs) = (of(&local.table, method), of(&old, method));
+            if mine.is_empty() {
+                merged.rows.extend(theirs);
+                continue;
+            }
+            let is_missing = |(g, m): &(String, String)| *g == group.id && m == method;
+            let complete = !local.incomplete.iter().any(is_missing);
+            let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
+            let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());
+            // Equal worth is a newer run of the same protocol, if it came to its end.
+            let better = worth_mine > worth_theirs
+                || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
+            let name = format!("{}/{method}", group.id);
+            if better {
+                merged.rows.extend(mine);
+                outcome.push((name, Promotion::Taken));
+            } else {
+                merged.rows.extend(theirs);
+                outcome.push((name, Promotion::Kept));
+            }
         }
     }
     if outcome.iter().any(|(_, p)| *p == Promotion::Taken) && merged != old {
         let mut provenance = local.provenance.clone();
-        if outcome.iter().any(|(_, p)| *p == Promotion::Kept) {
-            // Groups of two runs stand in one record: keep what is known of the older data.
+        if outcome.iter().any(|(_, p)| *p == Promotion::Kept)
+            || merged.rows.len() > local.table.rows.len()
+        {
+            // Rows of two runs stand in one record: keep what is known of the older data.
             let before = Provenance::read(&provenance_file)?;
             for (label, sha) in before.data {
                 provenance.data.entry(label).or_insert(sha);
