@@ -1,0 +1,144 @@
+//! Engines: tasks in, sessions out.
+
+use faer::Mat;
+
+use crate::{Adam, Input, NetError, Network, Parameters};
+
+/// Points with their targets.
+#[derive(Debug, Clone)]
+pub struct Samples {
+    /// Embedded positions of N points.
+    pub input: Input,
+    /// Targets, N × (runs · outputs): output o of run r is column r·outputs + o.
+    pub targets: Mat<f32>,
+}
+
+/// Several runs of one network on the same positions. Each run has its own targets, its own
+/// initial parameters and its own Adam state, and never sees another's.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Shape of every run's network.
+    pub network: Network,
+    /// Optimizer of every run.
+    pub optimizer: Adam,
+    /// What is fitted.
+    pub train: Samples,
+    /// What is only measured.
+    pub test: Option<Samples>,
+    /// One set of initial parameters per run.
+    pub initial: Vec<Parameters>,
+}
+
+impl Task {
+    /// Number of runs.
+    pub fn runs(&self) -> usize {
+        self.initial.len()
+    }
+
+    /// Refuses what does not fit together.
+    pub fn check(&self) -> Result<(), NetError> {
+        self.network.check()?;
+        self.optimizer.check()?;
+        if self.initial.is_empty() {
+            return Err(NetError::Zero { what: "the number of runs" });
+        }
+        for parameters in &self.initial {
+            parameters.check(&self.network)?;
+        }
+        for (name, samples) in
+            std::iter::once(("training", &self.train)).chain(self.test.iter().map(|s| ("test", s)))
+        {
+            let same = |what: &str, found, expected| {
+                if found == expected {
+                    Ok(())
+                } else {
+                    Err(NetError::Shape { what: format!("{what} of the {name} samples"), found, expected })
+                }
+            };
+            if samples.input.points() == 0 {
+                return Err(NetError::Zero { what: "the number of points" });
+            }
+            same("features", samples.input.dimension(), self.network.input)?;
+            same("targets", samples.targets.nrows(), samples.input.points())?;
+            same("target columns", samples.targets.ncols(), self.runs() * self.network.output)?;
+            if !(0..samples.targets.ncols())
+                .all(|j| samples.targets.col_as_slice(j).iter().all(|v| v.is_finite()))
+            {
+                return Err(NetError::NotFinite { what: "a target" });
+            }
+        }
+        if self.train.input.is_zero() {
+            return Err(NetError::Vanishes);
+        }
+        Ok(())
+    }
+}
+
+/// Which samples of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// The samples that are fitted.
+    Train,
+    /// The samples that are only measured.
+    Test,
+}
+
+/// Parameters and optimizer state of all runs: enough to go on with the same bits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Epochs done.
+    pub epoch: u64,
+    /// Per run, the epoch at which it diverged.
+    pub diverged: Vec<Option<u64>>,
+    /// θ, m and v in the engine's own layout.
+    pub numbers: Vec<f32>,
+}
+
+/// Something that trains networks.
+pub trait Engine: Send + Sync {
+    /// The device in words, for the record.
+    fn device(&self) -> String;
+
+    /// Takes a task and stands before its first epoch.
+    fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError>;
+}
+
+/// A task in training.
+pub trait Session {
+    /// Number of runs.
+    fn runs(&self) -> usize;
+
+    /// Epochs done.
+    fn epoch(&self) -> u64;
+
+    /// One full-batch epoch of every run: gradient of the mean squared error over all points and
+    /// outputs, then one Adam step.
+    ///
+    /// Gives for each run the training error *before* the step, the one the gradient belongs to.
+    /// A run whose error is NaN or infinite has diverged: the epoch is noted, and its parameters
+    /// are no longer looked at.
+    fn step(&mut self) -> Vec<f64>;
+
+    /// Mean squared error of each run with its present parameters; empty where the task has no
+    /// test samples.
+    fn errors(&mut self, split: Split) -> Vec<f64>;
+
+    /// Outputs with the present parameters, N × (runs · outputs).
+    fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError>;
+
+    /// Stable rank ‖H‖²_F/σ₁² of the activations of every hidden layer (after ReLU) on the training
+    /// points with the present parameters, per run from the input on. Empty without hidden layers.
+    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>>;
+
+    /// Per run the epoch (from 1) in whose step the error was not finite.
+    fn diverged(&self) -> &[Option<u64>];
+
+    /// Present parameters of each run.
+    fn parameters(&self) -> Vec<Parameters>;
+
+    /// What a later session of the same task needs to go on with the same bits.
+    fn state(&self) -> State;
+
+    /// Goes on from a saved state.
+    fn restore(&mut self, state: &State) -> Result<(), NetError>;
+}

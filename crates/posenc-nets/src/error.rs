@@ -1,0 +1,60 @@
+//! What can be wrong with a network, an input or a task.
+
+/// A task that cannot be trained; the message says what to change.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NetError {
+    /// A size of zero.
+    #[error("{what} is 0; at least 1 is needed")]
+    Zero {
+        /// Which size.
+        what: &'static str,
+    },
+    /// Two sizes that must agree.
+    #[error("{what}: {found} found, {expected} expected")]
+    Shape {
+        /// Which sizes.
+        what: String,
+        /// What was given.
+        found: usize,
+        /// What is needed.
+        expected: usize,
+    },
+    /// A setting outside its range.
+    #[error("{name} is {value}; allowed: {allowed}")]
+    Range {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A number that is not finite, or too large for single precision.
+    #[error("{what} holds a number that single precision cannot hold (NaN, infinite or too large)")]
+    NotFinite {
+        /// Where.
+        what: &'static str,
+    },
+    /// Every feature of every point is zero: nothing can be learned from such an embedding.
+    #[error(
+        "every feature of every training point underflows to zero in single precision; \
+         widen the embedder (a larger sigma or half width) or raise its dimension"
+    )]
+    Vanishes,
+    /// More memory than a unit may have.
+    #[error("{what} would take {needed:.1} GiB; allowed are {allowed:.1} GiB: lower the dimension, the width or the number of points")]
+    Memory {
+        /// What asks for it.
+        what: &'static str,
+        /// GiB asked for.
+        needed: f64,
+        /// GiB allowed.
+        allowed: f64,
+    },
+    /// A saved state that does not belong to the task, or is damaged.
+    #[error("the saved training state cannot be used: {why}")]
+    State {
+        /// Why.
+        why: String,
+    },
+}

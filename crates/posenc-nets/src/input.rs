@@ -1,0 +1,144 @@
+//! Embedded positions, in the form that is cheapest to multiply with.
+
+use std::sync::Arc;
+
+use faer::Mat;
+
+use crate::NetError;
+
+/// Embedded positions of N points: the d × N matrix with columns ψ(x_i).
+///
+/// Cloning is cheap; the numbers are shared.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The matrix itself, d × N. The engine finds out where it vanishes and multiplies only bands.
+    Dense(Arc<Mat<f32>>),
+    /// Features that depend on few distinct coordinates: see [`Factored`].
+    Factored(Arc<Factored>),
+}
+
+/// Blocks of features, each a table over a coordinate's distinct values.
+///
+/// Point i has the features `[T₀[:, index₀[i]]; T₁[:, index₁[i]]; …]`. On a grid, T₀ and T₁ embed the
+/// rows and the columns; diagonal directions are tables over the distinct sums. Then
+/// W·ψ = Σ_b (W_b T_b)[:, index_b]: products with the small tables and an outer sum instead of one with
+/// the wide matrix.
+#[derive(Debug, Clone)]
+pub struct Factored {
+    /// d_b × n_b.
+    pub tables: Vec<Mat<f32>>,
+    /// Per block the column of the table that each point takes.
+    pub indices: Vec<Vec<u32>>,
+}
+
+impl Input {
+    /// Columns ψ(x_i), d × N. Entries that single precision cannot hold are refused.
+    pub fn dense(columns: Mat<f32>) -> Result<Self, NetError> {
+        finite(&columns)?;
+        Ok(Input::Dense(Arc::new(columns)))
+    }
+
+    /// From an N × d embedding matrix in double precision, as `posenc_math::embedder::matrix` gives it.
+    pub fn from_rows(rows: &Mat<f64>) -> Result<Self, NetError> {
+        Input::dense(Mat::from_fn(rows.ncols(), rows.nrows(), |j, i| rows[(i, j)] as f32))
+    }
+
+    /// Tables and indices; see [`Factored`].
+    pub fn factored(tables: Vec<Mat<f32>>, indices: Vec<Vec<u32>>) -> Result<Self, NetError> {
+        if tables.is_empty() {
+            return Err(NetError::Zero { what: "the number of tables" });
+        }
+        let same = |what: &str, found, expected| {
+            if found == expected {
+                Ok(())
+            } else {
+                Err(NetError::Shape { what: what.to_owned(), found, expected })
+            }
+        };
+        same("index lists of a factored input", indices.len(), tables.len())?;
+        for (table, index) in tables.iter().zip(&indices) {
+            finite(table)?;
+            same("points of an index list", index.len(), indices[0].len())?;
+            if let Some(&i) = index.iter().find(|&&i| i as usize >= table.ncols()) {
+                return Err(NetError::Shape {
+                    what: "an index beyond its table".to_owned(),
+                    found: i as usize,
+                    expected: table.ncols().saturating_sub(1),
+                });
+            }
+        }
+        Ok(Input::Factored(Arc::new(Factored { tables, indices })))
+    }
+
+    /// The full grid of the columns of several axes; the last axis varies fastest.
+    pub fn grid(axes: Vec<Mat<f32>>) -> Result<Self, NetError> {
+        let points: usize = axes.iter().map(Mat::ncols).product();
+        let mut indices = Vec::with_capacity(axes.len());
+        let mut stride = points;
+        for axis in &axes {
+            let n = axis.ncols().max(1);
+            stride /= n;
+            let s = stride.max(1);
+            indices.push((0..points).map(|p| (p / s % n) as u32).collect());
+        }
+        Input::factored(axes, indices)
+    }
+
+    /// Number d of features.
+    pub fn dimension(&self) -> usize {
+        match self {
+            Input::Dense(matrix) => matrix.nrows(),
+            Input::Factored(f) => f.tables.iter().map(Mat::nrows).sum(),
+        }
+    }
+
+    /// Number N of points.
+    pub fn points(&self) -> usize {
+        match self {
+            Input::Dense(matrix) => matrix.ncols(),
+            Input::Factored(f) => f.indices[0].len(),
+        }
+    }
+
+    /// ψ(x_i), entry `feature`.
+    pub fn at(&self, feature: usize, point: usize) -> f32 {
+        match self {
+            Input::Dense(matrix) => matrix[(feature, point)],
+            Input::Factored(f) => {
+                let mut first = 0;
+                for (table, index) in f.tables.iter().zip(&f.indices) {
+                    if feature < first + table.nrows() {
+                        return table[(feature - first, index[point] as usize)];
+                    }
+                    first += table.nrows();
+                }
+                0.0
+            }
+        }
+    }
+
+    /// The whole d × N matrix.
+    pub fn to_dense(&self) -> Mat<f32> {
+        Mat::from_fn(self.dimension(), self.points(), |j, i| self.at(j, i))
+    }
+
+    /// Whether every feature of every point is zero.
+    pub fn is_zero(&self) -> bool {
+        let zero = |m: &Mat<f32>| {
+            (0..m.ncols()).all(|j| m.col_as_slice(j).iter().all(|v| *v == 0.0))
+        };
+        match self {
+            Input::Dense(matrix) => zero(matrix),
+            Input::Factored(f) => f.tables.iter().all(zero),
+        }
+    }
+}
+
+fn finite(matrix: &Mat<f32>) -> Result<(), NetError> {
+    for j in 0..matrix.ncols() {
+        if matrix.col_as_slice(j).iter().any(|v| !v.is_finite()) {
+            return Err(NetError::NotFinite { what: "the embedding" });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! Coordinate networks: what they are, and engines that train them.
+//!
+//! A coordinate network is an affine map or a ReLU network on embedded positions ψ(x)
+//! (`rethinking` Sec. 5, `trading` Sec. 6). A [`Network`] is its shape, an [`Input`] the embedded
+//! positions of N points, a [`Task`] one or several runs that share positions, and an [`Engine`]
+//! starts a [`Session`] that trains them by full-batch Adam. [`train::fit`] drives a session along
+//! a schedule of measurements. [`reference`] is the same mathematics written to be read, in double
+//! precision; tests hold the engine against it.
+//!
+//! Single precision, no randomness but in [`Network::initialize`], no clocks, no files. On the CPU
+//! the bits of a result do not depend on the number of threads.
+
+pub mod cpu;
+mod engine;
+mod error;
+mod input;
+mod model;
+mod optimizer;
+pub mod reference;
+pub mod spectral;
+pub mod train;
+
+pub use cpu::CpuEngine;
+pub use engine::{Engine, Samples, Session, Split, State, Task};
+pub use error::NetError;
+pub use input::{Factored, Input};
+pub use model::{Layer, Network, OutputActivation, Parameters};
+pub use optimizer::Adam;

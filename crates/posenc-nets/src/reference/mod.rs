@@ -1,0 +1,1 @@
+//! The mathematics of training, written to be read, in double precision.

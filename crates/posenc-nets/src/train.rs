@@ -1,0 +1,1 @@
+//! Training along a schedule of measurements.
