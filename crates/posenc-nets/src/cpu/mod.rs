@@ -1,5 +1,16 @@
-//! The CPU engine.
-use crate::{Engine, NetError, Session, Task};
+//! The CPU engine: single precision, matrix products by faer, vectorized passes in between.
+//!
+//! Two kinds of session. One affine layer on a dense embedding is a product with all runs as
+//! columns, walked feature block by feature block ([`linear`]). Everything else walks tiles of
+//! points through the whole network and back, with the activations in cache ([`tiled`]).
+
+mod bands;
+mod kernels;
+mod linear;
+mod parallel;
+mod tiled;
+
+use crate::{Engine, NetError, Session, State, Task};
 
 /// Trains on the CPU.
 #[derive(Debug, Clone, Copy)]
@@ -8,7 +19,8 @@ pub struct CpuEngine {
 }
 
 impl CpuEngine {
-    /// An engine that spreads one task over `threads` threads.
+    /// An engine that spreads one task over `threads` threads (at least one). The number changes no
+    /// bit of any result.
     pub fn new(threads: usize) -> Self {
         CpuEngine { threads: threads.max(1) }
     }
@@ -16,11 +28,51 @@ impl CpuEngine {
 
 impl Engine for CpuEngine {
     fn device(&self) -> String {
-        format!("cpu, {} threads", self.threads)
+        match self.threads {
+            1 => "cpu, 1 thread".to_owned(),
+            n => format!("cpu, {n} threads"),
+        }
     }
 
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError> {
         task.check()?;
-        Err(NetError::Zero { what: "the engine" })
+        Ok(if linear::LinearSession::takes(&task) {
+            Box::new(linear::LinearSession::new(task, self.threads))
+        } else {
+            Box::new(tiled::TiledSession::new(task, self.threads))
+        })
     }
+}
+
+/// Notes the epoch of runs whose error is no longer finite.
+fn note_divergence(diverged: &mut [Option<u64>], errors: &[f64], epoch: u64) {
+    for (diverged, error) in diverged.iter_mut().zip(errors) {
+        if diverged.is_none() && !error.is_finite() {
+            *diverged = Some(epoch);
+        }
+    }
+}
+
+/// Refuses two sizes that differ.
+fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(NetError::Shape { what: what.to_owned(), found, expected })
+    }
+}
+
+/// Refuses a state of another task.
+fn check_state(state: &State, runs: usize, numbers: usize) -> Result<(), NetError> {
+    let (found, expected) = (state.diverged.len(), runs);
+    if found != expected {
+        return Err(NetError::State { why: format!("it has {found} runs, the task {expected}") });
+    }
+    let found = state.numbers.len();
+    if found != numbers {
+        return Err(NetError::State {
+            why: format!("it holds {found} numbers, the task needs {numbers}"),
+        });
+    }
+    Ok(())
 }

@@ -1,0 +1,248 @@
+//! Passes over slices, compiled for the vector instructions of the running machine.
+//!
+//! Every sum has one fixed order, whatever the vector width: sums over many numbers run in
+//! [`LANES`] partial sums that are added in a fixed order at the end.
+
+use pulp::Arch;
+
+use crate::optimizer::StepConstants;
+
+/// Partial sums of a reduction; a whole number of vectors on every machine.
+const LANES: usize = 16;
+
+/// Moved into a closure, it makes the closure one that can be called once only. Such a closure is
+/// inlined where its vector instructions are allowed; any other is called through a shim without them.
+struct Once;
+
+/// Runs a block with the vector instructions of this machine.
+macro_rules! vectorized {
+    ($body:block) => {{
+        let once = Once;
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let _once = once;
+                $body
+            },
+        )
+    }};
+}
+
+/// One Adam step on a slice of parameters; see [`crate::Adam`].
+///
+/// `gradient` is multiplied by `scale` first.
+pub fn adam(
+    step: &StepConstants,
+    scale: f32,
+    gradient: &[f32],
+    theta: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
+    let StepConstants {
+        beta1,
+        one_minus_beta1,
+        beta2,
+        one_minus_beta2,
+        rate,
+        root_scale,
+        epsilon,
+        weight_decay,
+    } = *step;
+    vectorized!({
+        for (((g, theta), m), v) in
+            gradient.iter().zip(theta.iter_mut()).zip(first.iter_mut()).zip(second.iter_mut())
+        {
+            let g = g * scale + weight_decay * *theta;
+            *m = beta1 * *m + one_minus_beta1 * g;
+            *v = beta2 * *v + one_minus_beta2 * g * g;
+            *theta -= rate * *m / (v.sqrt() * root_scale + epsilon);
+        }
+    });
+}
+
+/// One Adam step on parameters whose gradient is zero but for the weight decay.
+pub fn adam_without_gradient(
+    step: &StepConstants,
+    theta: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+) {
+    let step = *step;
+    vectorized!({
+        for ((theta, m), v) in theta.iter_mut().zip(first.iter_mut()).zip(second.iter_mut()) {
+            // 0·scale + λθ, as in `adam`.
+            let g = step.weight_decay * *theta;
+            *m = step.beta1 * *m + step.one_minus_beta1 * g;
+            *v = step.beta2 * *v + step.one_minus_beta2 * g * g;
+            *theta -= step.rate * *m / (v.sqrt() * step.root_scale + step.epsilon);
+        }
+    });
+}
+
+/// H ← max(H + b, 0) on columns of `bias.len()` entries.
+pub fn add_bias_and_rectify(columns: &mut [f32], bias: &[f32]) {
+    vectorized!({
+        for column in columns.chunks_exact_mut(bias.len()) {
+            for (h, b) in column.iter_mut().zip(bias) {
+                *h = (*h + b).max(0.0);
+            }
+        }
+    });
+}
+
+/// H ← H + b on columns of `bias.len()` entries.
+pub fn add_bias(columns: &mut [f32], bias: &[f32]) {
+    vectorized!({
+        for column in columns.chunks_exact_mut(bias.len()) {
+            for (h, b) in column.iter_mut().zip(bias) {
+                *h += b;
+            }
+        }
+    });
+}
+
+/// G ← G where the rectified activation H is above zero, else 0; the columns are added to `bias`.
+pub fn mask_and_sum(gradient: &mut [f32], activations: &[f32], bias: &mut [f32]) {
+    vectorized!({
+        let width = bias.len();
+        for (gradient, activations) in
+            gradient.chunks_exact_mut(width).zip(activations.chunks_exact(width))
+        {
+            for ((g, h), b) in gradient.iter_mut().zip(activations).zip(bias.iter_mut()) {
+                *g = if *h > 0.0 { *g } else { 0.0 };
+                *b += *g;
+            }
+        }
+    });
+}
+
+/// y ← y + x.
+pub fn add(x: &[f32], y: &mut [f32]) {
+    vectorized!({
+        for (y, x) in y.iter_mut().zip(x) {
+            *y += x;
+        }
+    });
+}
+
+/// r ← y − t; gives Σ r², in double precision.
+pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
+    vectorized!({
+        for ((r, y), t) in r.iter_mut().zip(y).zip(t) {
+            *r = y - t;
+        }
+        let (chunks, rest) = r.as_chunks::<LANES>();
+        let mut sums = [0.0_f64; LANES];
+        for chunk in chunks {
+            for k in 0..LANES {
+                sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
+            }
+        }
+        for (sum, r) in sums.iter_mut().zip(rest) {
+            *sum += f64::from(*r) * f64::from(*r);
+        }
+        sums.iter().sum()
+    })
+}
+
+/// Σ x.
+pub fn sum(x: &[f32]) -> f32 {
+    vectorized!({
+        let (chunks, rest) = x.as_chunks::<LANES>();
+        let mut sums = [0.0_f32; LANES];
+        for chunk in chunks {
+            for k in 0..LANES {
+                sums[k] += chunk[k];
+            }
+        }
+        for (sum, x) in sums.iter_mut().zip(rest) {
+            *sum += x;
+        }
+        sums.iter().sum()
+    })
+}
+
+/// Rows of a block that are walked together, so that they are still in the first-level cache when the
+/// next column needs them.
+pub const ROWS: usize = 8;
+
+/// out_k = ψ_k·r for rows ψ_k that lie one after the other in `rows`.
+pub fn dots(rows: &[f32], r: &[f32], out: &mut [f32]) {
+    vectorized!({
+        let n = r.len();
+        let mut k = 0;
+        while k + 4 <= out.len() {
+            let quad = [0, 1, 2, 3].map(|i| &rows[(k + i) * n..(k + i + 1) * n]);
+            out[k..k + 4].copy_from_slice(&dots_of_four(quad, r));
+            k += 4;
+        }
+        while k < out.len() {
+            out[k] = dots_of_four([&rows[k * n..(k + 1) * n]; 4], r)[0];
+            k += 1;
+        }
+    });
+}
+
+#[inline(always)]
+fn dots_of_four(rows: [&[f32]; 4], r: &[f32]) -> [f32; 4] {
+    let [a, b, c, d] = rows.map(|row| row.as_chunks::<LANES>());
+    let (r, r_rest) = r.as_chunks::<LANES>();
+    let mut sums = [[0.0_f32; LANES]; 4];
+    for i in 0..r.len() {
+        for k in 0..LANES {
+            sums[0][k] = a.0[i][k].mul_add(r[i][k], sums[0][k]);
+        }
+        for k in 0..LANES {
+            sums[1][k] = b.0[i][k].mul_add(r[i][k], sums[1][k]);
+        }
+        for k in 0..LANES {
+            sums[2][k] = c.0[i][k].mul_add(r[i][k], sums[2][k]);
+        }
+        for k in 0..LANES {
+            sums[3][k] = d.0[i][k].mul_add(r[i][k], sums[3][k]);
+        }
+    }
+    for (sum, rest) in sums.iter_mut().zip([a.1, b.1, c.1, d.1]) {
+        for k in 0..r_rest.len() {
+            sum[k] = rest[k].mul_add(r_rest[k], sum[k]);
+        }
+    }
+    sums.map(|sum| {
+        let mut half = LANES / 2;
+        let mut sum = sum;
+        while half > 0 {
+            for k in 0..half {
+                sum[k] += sum[k + half];
+            }
+            half /= 2;
+        }
+        sum[0]
+    })
+}
+
+/// y ← y + Σ_k w_k ψ_k for rows ψ_k that lie one after the other in `rows`.
+pub fn axpys(rows: &[f32], w: &[f32], y: &mut [f32]) {
+    vectorized!({
+        let n = y.len();
+        let mut k = 0;
+        while k + 4 <= w.len() {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|i| &rows[(k + i) * n..(k + i + 1) * n]);
+            let [wa, wb, wc, wd] = [w[k], w[k + 1], w[k + 2], w[k + 3]];
+            for i in 0..n {
+                let sum = a[i].mul_add(wa, y[i]);
+                let sum = b[i].mul_add(wb, sum);
+                let sum = c[i].mul_add(wc, sum);
+                y[i] = d[i].mul_add(wd, sum);
+            }
+            k += 4;
+        }
+        while k < w.len() {
+            let row = &rows[k * n..(k + 1) * n];
+            for i in 0..n {
+                y[i] = row[i].mul_add(w[k], y[i]);
+            }
+            k += 1;
+        }
+    });
+}

@@ -1,0 +1,478 @@
+//! One affine layer on a shared embedding: all runs as columns of one product.
+//!
+//! One pass over the features per epoch. For a block of features at a time: its gradient from the
+//! residuals of the last epoch, its Adam step, and its share of the new outputs, while its piece of
+//! the embedding is in cache. So the embedding is read once per epoch, and the training error after
+//! a step costs nothing.
+
+use std::ops::Range;
+use std::slice::from_mut;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+
+use super::bands::{Band, bands, threshold};
+use super::kernels;
+use super::parallel::in_chunks;
+use crate::optimizer::StepConstants;
+use crate::{Input, Layer, NetError, Parameters, Session, Split, State, Task};
+
+/// Features per block: a piece of the embedding of 256 points stays in the second-level cache.
+const BLOCK: usize = 128;
+
+/// Columns per product. Fixed, so that no bit depends on the number of threads.
+const GROUP: usize = 8;
+
+/// With fewer columns than this a block is walked row by row; else it is a matrix product.
+const FEW: usize = 4;
+
+/// ψ of one block of features on the points where it does not vanish.
+#[derive(Debug)]
+struct Piece {
+    band: Band,
+    /// One row of points per feature.
+    by_point: Vec<f32>,
+    /// One row of features per point; empty where there are few columns.
+    by_feature: Vec<f32>,
+}
+
+impl Piece {
+    fn all(matrix: &Mat<f32>, wide: bool) -> Vec<Piece> {
+        let threshold = threshold(matrix);
+        bands(matrix, threshold, BLOCK)
+            .into_iter()
+            .map(|band| {
+                let at = |j: usize, i: usize| {
+                    let value = matrix[(j, i)];
+                    if value.abs() < threshold { 0.0 } else { value }
+                };
+                let (features, points) = (band.features.clone(), band.points.clone());
+                let by_point = features
+                    .clone()
+                    .flat_map(|j| points.clone().map(move |i| (j, i)))
+                    .map(|(j, i)| at(j, i))
+                    .collect();
+                let by_feature = if wide {
+                    points
+                        .flat_map(|i| features.clone().map(move |j| (j, i)))
+                        .map(|(j, i)| at(j, i))
+                        .collect()
+                } else {
+                    Vec::new()
+                };
+                Piece { band, by_point, by_feature }
+            })
+            .collect()
+    }
+
+    fn features(&self) -> usize {
+        self.band.features.len()
+    }
+
+    fn points(&self) -> usize {
+        self.band.points.len()
+    }
+
+    /// g ← Ψ r for the columns r of `residuals`.
+    fn gradient(&self, residuals: &Mat<f32>, gradient: &mut Mat<f32>) {
+        let (features, points) = (self.features(), self.points());
+        if !self.by_feature.is_empty() {
+            let columns = residuals.ncols();
+            matmul(
+                gradient.as_mut().subrows_mut(0, features),
+                Accum::Replace,
+                MatRef::from_column_major_slice(&self.by_feature, features, points),
+                residuals.as_ref().submatrix(self.band.points.start, 0, points, columns),
+                1.0,
+                Par::Seq,
+            );
+            return;
+        }
+        for first in (0..features).step_by(kernels::ROWS) {
+            let rows = first..(first + kernels::ROWS).min(features);
+            let psi = &self.by_point[rows.start * points..rows.end * points];
+            for k in 0..residuals.ncols() {
+                let r = &residuals.col_as_slice(k)[self.band.points.clone()];
+                kernels::dots(psi, r, &mut gradient.col_as_slice_mut(k)[rows.clone()]);
+            }
+        }
+    }
+
+    /// y ← y + Ψᵀ w for the columns w of `theta`.
+    fn add_outputs(&self, theta: &Mat<f32>, outputs: &mut Mat<f32>) {
+        let (features, points) = (self.features(), self.points());
+        let columns = theta.ncols();
+        if !self.by_feature.is_empty() {
+            let out: MatMut<'_, f32> = outputs.as_mut();
+            matmul(
+                out.submatrix_mut(self.band.points.start, 0, points, columns),
+                Accum::Add,
+                MatRef::from_column_major_slice(&self.by_point, points, features),
+                theta.as_ref().submatrix(self.band.features.start, 0, features, columns),
+                1.0,
+                Par::Seq,
+            );
+            return;
+        }
+        for first in (0..features).step_by(kernels::ROWS) {
+            let rows = first..(first + kernels::ROWS).min(features);
+            let psi = &self.by_point[rows.start * points..rows.end * points];
+            let weights =
+                self.band.features.start + rows.start..self.band.features.start + rows.end;
+            for k in 0..columns {
+                let y = &mut outputs.col_as_slice_mut(k)[self.band.points.clone()];
+                kernels::axpys(psi, &theta.col_as_slice(k)[weights.clone()], y);
+            }
+        }
+    }
+}
+
+/// Some columns of weights and outputs, with everything that belongs to them.
+#[derive(Debug)]
+struct Group {
+    /// The first of them among the columns of the task.
+    first: usize,
+    /// Weights and their moments, d × columns each.
+    theta: Mat<f32>,
+    first_moment: Mat<f32>,
+    second_moment: Mat<f32>,
+    /// Per column the bias and its two moments.
+    bias: Vec<[f32; 3]>,
+    /// Targets, outputs, outputs − targets; N × columns each.
+    targets: Mat<f32>,
+    outputs: Mat<f32>,
+    residuals: Mat<f32>,
+    /// Sum of squared residuals per column, on the training points and on the test points.
+    squares: Vec<f64>,
+    test_squares: Vec<f64>,
+    /// Gradient of the block at hand, [`BLOCK`] × columns.
+    gradient: Mat<f32>,
+}
+
+impl Group {
+    fn new(task: &Task, first: usize) -> Self {
+        let outputs = task.network.output;
+        let c = GROUP.min(task.train.targets.ncols() - first);
+        let (d, n) = (task.network.input, task.train.input.points());
+        let layer = |k: usize| {
+            let column = first + k;
+            (&task.initial[column / outputs].layers[0], column % outputs)
+        };
+        Group {
+            first,
+            theta: Mat::from_fn(d, c, |j, k| {
+                let (layer, output) = layer(k);
+                layer.weights[(output, j)]
+            }),
+            first_moment: Mat::zeros(d, c),
+            second_moment: Mat::zeros(d, c),
+            bias: (0..c)
+                .map(|k| {
+                    let (layer, output) = layer(k);
+                    [layer.bias[output], 0.0, 0.0]
+                })
+                .collect(),
+            targets: task.train.targets.as_ref().submatrix(0, first, n, c).to_owned(),
+            outputs: Mat::zeros(n, c),
+            residuals: Mat::zeros(n, c),
+            squares: vec![0.0; c],
+            test_squares: Vec::new(),
+            gradient: Mat::zeros(BLOCK, c),
+        }
+    }
+
+    fn columns(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// 1 bᵀ.
+    fn fill_bias(&self, outputs: &mut Mat<f32>) {
+        for (k, [bias, ..]) in self.bias.iter().enumerate() {
+            outputs.col_as_slice_mut(k).fill(*bias);
+        }
+    }
+
+    /// Ψᵀ W + 1 bᵀ.
+    fn outputs_on(&self, pieces: &[Piece], points: usize) -> Mat<f32> {
+        let mut outputs = Mat::zeros(points, self.columns());
+        self.fill_bias(&mut outputs);
+        for piece in pieces {
+            piece.add_outputs(&self.theta, &mut outputs);
+        }
+        outputs
+    }
+
+    /// Residuals of the outputs at hand.
+    fn compare(&mut self) {
+        for (k, square) in self.squares.iter_mut().enumerate() {
+            *square = kernels::residual(
+                self.outputs.col_as_slice(k),
+                self.targets.col_as_slice(k),
+                self.residuals.col_as_slice_mut(k),
+            );
+        }
+    }
+
+    /// The bias's Adam step; new outputs start from the new bias.
+    fn step_bias(&mut self, step: &StepConstants, scale: f32) {
+        for (k, [bias, m, v]) in self.bias.iter_mut().enumerate() {
+            let gradient = kernels::sum(self.residuals.col_as_slice(k));
+            kernels::adam(step, scale, &[gradient], from_mut(bias), from_mut(m), from_mut(v));
+            self.outputs.col_as_slice_mut(k).fill(*bias);
+        }
+    }
+
+    /// Gradient, Adam step and new outputs of one block.
+    fn step_block(&mut self, piece: &Piece, step: &StepConstants, scale: f32) {
+        piece.gradient(&self.residuals, &mut self.gradient);
+        let features = piece.band.features.clone();
+        for k in 0..self.columns() {
+            kernels::adam(
+                step,
+                scale,
+                &self.gradient.col_as_slice(k)[..features.len()],
+                &mut self.theta.col_as_slice_mut(k)[features.clone()],
+                &mut self.first_moment.col_as_slice_mut(k)[features.clone()],
+                &mut self.second_moment.col_as_slice_mut(k)[features.clone()],
+            );
+        }
+        piece.add_outputs(&self.theta, &mut self.outputs);
+    }
+
+    /// The Adam step of features that vanish on every point: weight decay alone.
+    fn decay(&mut self, step: &StepConstants, features: Range<usize>) {
+        for k in 0..self.columns() {
+            kernels::adam_without_gradient(
+                step,
+                &mut self.theta.col_as_slice_mut(k)[features.clone()],
+                &mut self.first_moment.col_as_slice_mut(k)[features.clone()],
+                &mut self.second_moment.col_as_slice_mut(k)[features.clone()],
+            );
+        }
+    }
+}
+
+/// One epoch of some groups; a piece of the embedding serves all of them while it is in cache.
+fn step_groups(
+    groups: &mut [Group],
+    pieces: &[Piece],
+    dimension: usize,
+    step: &StepConstants,
+    scale: f32,
+) {
+    groups.iter_mut().for_each(|group| group.step_bias(step, scale));
+    let mut done = 0;
+    for piece in pieces {
+        for group in groups.iter_mut() {
+            group.decay(step, done..piece.band.features.start);
+            group.step_block(piece, step, scale);
+        }
+        done = piece.band.features.end;
+    }
+    for group in groups {
+        group.decay(step, done..dimension);
+        group.compare();
+    }
+}
+
+/// A linear task in training.
+pub struct LinearSession {
+    task: Task,
+    threads: usize,
+    train: Vec<Piece>,
+    test: Vec<Piece>,
+    groups: Vec<Group>,
+    epoch: u64,
+    diverged: Vec<Option<u64>>,
+}
+
+impl LinearSession {
+    /// Whether a task is of the kind that this session trains.
+    pub fn takes(task: &Task) -> bool {
+        task.network.hidden.is_empty()
+            && task.network.output_activation == crate::OutputActivation::Identity
+            && matches!(task.train.input, Input::Dense(_))
+            && task.test.as_ref().is_none_or(|test| matches!(test.input, Input::Dense(_)))
+    }
+
+    /// Stands before the first epoch of a task that has been checked.
+    pub fn new(task: Task, threads: usize) -> Self {
+        let wide = task.train.targets.ncols() >= FEW;
+        let pieces = |input: &Input| match input {
+            Input::Dense(matrix) => Piece::all(matrix, wide),
+            Input::Factored(_) => Piece::all(&input.to_dense(), wide),
+        };
+        let train = pieces(&task.train.input);
+        let test = task.test.as_ref().map_or(Vec::new(), |test| pieces(&test.input));
+        let groups =
+            (0..task.train.targets.ncols()).step_by(GROUP).map(|c| Group::new(&task, c)).collect();
+        let diverged = vec![None; task.runs()];
+        let mut session = LinearSession { task, threads, train, test, groups, epoch: 0, diverged };
+        session.forward();
+        session
+    }
+
+    fn forward(&mut self) {
+        let (train, points) = (&self.train, self.task.train.input.points());
+        in_chunks(self.threads, &mut self.groups, |groups| {
+            for group in groups {
+                group.outputs = group.outputs_on(train, points);
+                group.compare();
+            }
+        });
+    }
+
+    /// Mean squared error per run from the sums of squares of its columns.
+    fn means(&self, squares: impl Iterator<Item = f64>, points: usize) -> Vec<f64> {
+        let outputs = self.task.network.output;
+        let mut errors = vec![0.0; self.task.runs()];
+        for (column, square) in squares.enumerate() {
+            errors[column / outputs] += square;
+        }
+        errors.iter().map(|error| error / (points * outputs) as f64).collect()
+    }
+
+    fn train_errors(&self) -> Vec<f64> {
+        let squares = self.groups.iter().flat_map(|group| group.squares.iter().copied());
+        self.means(squares, self.task.train.input.points())
+    }
+
+    /// Outputs of all columns on other points.
+    fn outputs_on(&mut self, pieces: &[Piece], points: usize) -> Mat<f32> {
+        let mut all = Mat::zeros(points, self.task.train.targets.ncols());
+        for group in &self.groups {
+            let outputs = group.outputs_on(pieces, points);
+            for k in 0..group.columns() {
+                all.col_as_slice_mut(group.first + k).copy_from_slice(outputs.col_as_slice(k));
+            }
+        }
+        all
+    }
+}
+
+impl Session for LinearSession {
+    fn runs(&self) -> usize {
+        self.task.runs()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn step(&mut self) -> Vec<f64> {
+        let errors = self.train_errors();
+        self.epoch += 1;
+        super::note_divergence(&mut self.diverged, &errors, self.epoch);
+        let constants = self.task.optimizer.constants(self.epoch);
+        let points = self.task.train.input.points();
+        // The mean is over points and outputs.
+        let scale = (2.0 / (points * self.task.network.output) as f64) as f32;
+        let (train, dimension) = (&self.train, self.task.network.input);
+        in_chunks(self.threads, &mut self.groups, |groups| {
+            step_groups(groups, train, dimension, &constants, scale);
+        });
+        errors
+    }
+
+    fn errors(&mut self, split: Split) -> Vec<f64> {
+        if split == Split::Train {
+            return self.train_errors();
+        }
+        let Some(test) = &self.task.test else {
+            return Vec::new();
+        };
+        let (points, targets) = (test.input.points(), &test.targets);
+        let pieces = &self.test;
+        in_chunks(self.threads, &mut self.groups, |groups| {
+            for group in groups {
+                let outputs = group.outputs_on(pieces, points);
+                let mut residuals = vec![0.0; points];
+                group.test_squares = (0..group.columns())
+                    .map(|k| {
+                        let target = targets.col_as_slice(group.first + k);
+                        kernels::residual(outputs.col_as_slice(k), target, &mut residuals)
+                    })
+                    .collect();
+            }
+        });
+        let squares: Vec<f64> =
+            self.groups.iter().flat_map(|group| group.test_squares.iter().copied()).collect();
+        self.means(squares.into_iter(), points)
+    }
+
+    fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
+        super::same("features", input.dimension(), self.task.network.input)?;
+        let wide = self.task.train.targets.ncols() >= FEW;
+        let pieces = match input {
+            Input::Dense(matrix) => Piece::all(matrix, wide),
+            Input::Factored(_) => Piece::all(&input.to_dense(), wide),
+        };
+        Ok(self.outputs_on(&pieces, input.points()))
+    }
+
+    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+        vec![Vec::new(); self.task.runs()]
+    }
+
+    fn diverged(&self) -> &[Option<u64>] {
+        &self.diverged
+    }
+
+    fn parameters(&self) -> Vec<Parameters> {
+        let outputs = self.task.network.output;
+        let column = |c: usize| (&self.groups[c / GROUP], c % GROUP);
+        (0..self.task.runs())
+            .map(|run| {
+                let weights = Mat::from_fn(outputs, self.task.network.input, |o, j| {
+                    let (group, k) = column(run * outputs + o);
+                    group.theta[(j, k)]
+                });
+                let bias = (0..outputs)
+                    .map(|o| {
+                        let (group, k) = column(run * outputs + o);
+                        group.bias[k][0]
+                    })
+                    .collect();
+                Parameters { layers: vec![Layer { weights, bias }] }
+            })
+            .collect()
+    }
+
+    fn state(&self) -> State {
+        let mut numbers = Vec::new();
+        for group in &self.groups {
+            for matrix in [&group.theta, &group.first_moment, &group.second_moment] {
+                (0..matrix.ncols()).for_each(|k| numbers.extend(matrix.col_as_slice(k)));
+            }
+            numbers.extend(group.bias.iter().flatten());
+        }
+        State { epoch: self.epoch, diverged: self.diverged.clone(), numbers }
+    }
+
+    fn restore(&mut self, state: &State) -> Result<(), NetError> {
+        let d = self.task.network.input;
+        let columns = self.task.train.targets.ncols();
+        super::check_state(state, self.task.runs(), 3 * (d + 1) * columns)?;
+        let mut rest = state.numbers.as_slice();
+        let mut take = |count: usize| {
+            let (head, tail) = rest.split_at(count);
+            rest = tail;
+            head
+        };
+        for group in &mut self.groups {
+            for matrix in [&mut group.theta, &mut group.first_moment, &mut group.second_moment] {
+                for k in 0..matrix.ncols() {
+                    matrix.col_as_slice_mut(k).copy_from_slice(take(d));
+                }
+            }
+            for bias in &mut group.bias {
+                bias.copy_from_slice(take(3));
+            }
+        }
+        self.epoch = state.epoch;
+        self.diverged.clone_from(&state.diverged);
+        // Outputs are summed as in a step, so the residuals have the bits of the saved session.
+        self.forward();
+        Ok(())
+    }
+}

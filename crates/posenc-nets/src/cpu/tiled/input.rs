@@ -1,0 +1,271 @@
+//! The input of a tile, and the first layer on it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+
+use super::layout::Slot;
+use crate::cpu::bands::{compact_order, feature_ranges, threshold};
+use crate::cpu::kernels;
+use crate::{Factored, Input};
+
+/// Bands are used where they leave at most this share of the matrix.
+const WORTH: f64 = 0.7;
+
+/// Ranges of features closer than this are one product.
+const GAP: usize = 16;
+
+/// Points in tiles, in the form that the first layer multiplies.
+#[derive(Debug)]
+pub struct Tiles {
+    form: Form,
+    /// Point of the task at each place; `None` is the identity.
+    order: Option<Vec<u32>>,
+    points: usize,
+    tile: usize,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// d × N.
+    Dense(Arc<Mat<f32>>),
+    /// Per tile the ranges of features that count, with their values.
+    Banded(Vec<Vec<Panel>>),
+    Factored(Arc<Factored>),
+}
+
+/// Features × points of a tile.
+#[derive(Debug)]
+struct Panel {
+    features: Range<usize>,
+    values: Mat<f32>,
+}
+
+impl Tiles {
+    /// Cuts `input` in tiles of `tile` points.
+    pub fn new(input: &Input, tile: usize) -> Self {
+        let points = input.points();
+        let plain = |form| Tiles { form, order: None, points, tile };
+        match input {
+            Input::Factored(f) => plain(Form::Factored(f.clone())),
+            Input::Dense(matrix) => match banded(matrix, tile) {
+                Some((order, panels)) => {
+                    Tiles { form: Form::Banded(panels), order: Some(order), points, tile }
+                }
+                None => plain(Form::Dense(matrix.clone())),
+            },
+        }
+    }
+
+    /// Number of tiles.
+    pub fn count(&self) -> usize {
+        self.points.div_ceil(self.tile)
+    }
+
+    /// Places of a tile's points.
+    pub fn places(&self, tile: usize) -> Range<usize> {
+        tile * self.tile..((tile + 1) * self.tile).min(self.points)
+    }
+
+    /// The task's number of the point at a place.
+    pub fn point(&self, place: usize) -> usize {
+        self.order.as_ref().map_or(place, |order| order[place] as usize)
+    }
+
+    /// Length of the first layer's gradient as [`Tiles::add_gradient`] sums it.
+    pub fn gradient_len(&self, first: &Slot) -> usize {
+        match &self.form {
+            Form::Factored(f) => {
+                first.fan_out * f.tables.iter().map(|table| table.ncols()).sum::<usize>()
+            }
+            _ => first.fan_out * first.fan_in,
+        }
+    }
+
+    /// What the first layer needs once per set of weights: the products W_b T_b of a factored input,
+    /// fan out × n_b one after the other.
+    pub fn prepare(&self, first: &Slot, theta: &[f32], products: &mut Vec<f32>) {
+        let Form::Factored(f) = &self.form else {
+            return;
+        };
+        products.resize(self.gradient_len(first), 0.0);
+        let weights = first.weights(theta);
+        let (mut feature, mut at) = (0, 0);
+        for table in &f.tables {
+            let size = first.fan_out * table.ncols();
+            let product = MatMut::from_column_major_slice_mut(
+                &mut products[at..at + size],
+                first.fan_out,
+                table.ncols(),
+            );
+            let weights = weights.subcols(feature, table.nrows());
+            matmul(product, Accum::Replace, weights, table, 1.0, Par::Seq);
+            feature += table.nrows();
+            at += size;
+        }
+    }
+
+    /// Z ← W Ψ on a tile, fan out × points, without bias.
+    pub fn forward(
+        &self,
+        tile: usize,
+        first: &Slot,
+        theta: &[f32],
+        products: &[f32],
+        out: &mut [f32],
+    ) {
+        let places = self.places(tile);
+        let (rows, n) = (first.fan_out, places.len());
+        let weights = first.weights(theta);
+        match &self.form {
+            Form::Dense(matrix) => matmul(
+                MatMut::from_column_major_slice_mut(out, rows, n),
+                Accum::Replace,
+                weights,
+                matrix.as_ref().subcols(places.start, n),
+                1.0,
+                Par::Seq,
+            ),
+            Form::Banded(panels) => {
+                let mut accum = Accum::Replace;
+                if panels[tile].is_empty() {
+                    out.fill(0.0);
+                }
+                for panel in &panels[tile] {
+                    matmul(
+                        MatMut::from_column_major_slice_mut(&mut *out, rows, n),
+                        accum,
+                        weights.subcols(panel.features.start, panel.features.len()),
+                        &panel.values,
+                        1.0,
+                        Par::Seq,
+                    );
+                    accum = Accum::Add;
+                }
+            }
+            Form::Factored(f) => {
+                let mut start = 0;
+                for (b, (table, index)) in f.tables.iter().zip(&f.indices).enumerate() {
+                    let product = &products[start..start + rows * table.ncols()];
+                    start += rows * table.ncols();
+                    let index = &index[places.clone()];
+                    for (column, &i) in out.chunks_exact_mut(rows).zip(index) {
+                        let source = &product[i as usize * rows..][..rows];
+                        if b == 0 {
+                            column.copy_from_slice(source);
+                        } else {
+                            kernels::add(source, column);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a tile's share G Ψᵀ of the first layer's gradient; of a factored input, the columns of
+    /// G to the columns of its tables. G is fan out × points.
+    pub fn add_gradient(&self, tile: usize, first: &Slot, gradient: &[f32], sum: &mut [f32]) {
+        let places = self.places(tile);
+        let (rows, n) = (first.fan_out, places.len());
+        let g = MatRef::from_column_major_slice(gradient, rows, n);
+        match &self.form {
+            Form::Dense(matrix) => matmul(
+                MatMut::from_column_major_slice_mut(sum, rows, first.fan_in),
+                Accum::Add,
+                g,
+                matrix.as_ref().subcols(places.start, n).transpose(),
+                1.0,
+                Par::Seq,
+            ),
+            Form::Banded(panels) => {
+                for panel in &panels[tile] {
+                    let range = panel.features.start * rows..panel.features.end * rows;
+                    matmul(
+                        MatMut::from_column_major_slice_mut(
+                            &mut sum[range],
+                            rows,
+                            panel.features.len(),
+                        ),
+                        Accum::Add,
+                        g,
+                        panel.values.transpose(),
+                        1.0,
+                        Par::Seq,
+                    );
+                }
+            }
+            Form::Factored(f) => {
+                let mut start = 0;
+                for (table, index) in f.tables.iter().zip(&f.indices) {
+                    let sum = &mut sum[start..start + rows * table.ncols()];
+                    start += rows * table.ncols();
+                    for (column, &i) in gradient.chunks_exact(rows).zip(&index[places.clone()]) {
+                        kernels::add(column, &mut sum[i as usize * rows..][..rows]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// From the sum of [`Tiles::add_gradient`] over all tiles to the gradient of the weights.
+    pub fn finish_gradient(&self, first: &Slot, sum: &[f32], weights: &mut [f32]) {
+        let Form::Factored(f) = &self.form else {
+            weights.copy_from_slice(sum);
+            return;
+        };
+        let rows = first.fan_out;
+        let (mut feature, mut start) = (0, 0);
+        for table in &f.tables {
+            let size = rows * table.ncols();
+            let range = feature * rows..(feature + table.nrows()) * rows;
+            matmul(
+                MatMut::from_column_major_slice_mut(&mut weights[range], rows, table.nrows()),
+                Accum::Replace,
+                MatRef::from_column_major_slice(&sum[start..start + size], rows, table.ncols()),
+                table.transpose(),
+                1.0,
+                Par::Seq,
+            );
+            feature += table.nrows();
+            start += size;
+        }
+    }
+}
+
+/// Points in an order in which tiles need few features, and the tiles' panels; `None` where that
+/// saves too little.
+fn banded(matrix: &Mat<f32>, tile: usize) -> Option<(Vec<u32>, Vec<Vec<Panel>>)> {
+    let threshold = threshold(matrix);
+    let order = compact_order(matrix, threshold, tile);
+    let ranges: Vec<Vec<Range<usize>>> = order
+        .chunks(tile)
+        .map(|points| feature_ranges(matrix, threshold, points.iter().map(|&p| p as usize), GAP))
+        .collect();
+    let kept: usize = ranges
+        .iter()
+        .zip(order.chunks(tile))
+        .map(|(ranges, points)| ranges.iter().map(Range::len).sum::<usize>() * points.len())
+        .sum();
+    if kept as f64 > WORTH * (matrix.nrows() * matrix.ncols()) as f64 {
+        return None;
+    }
+    let panels = ranges
+        .into_iter()
+        .zip(order.chunks(tile))
+        .map(|(ranges, points)| {
+            ranges
+                .into_iter()
+                .map(|features| {
+                    let values = Mat::from_fn(features.len(), points.len(), |k, i| {
+                        let value = matrix[(features.start + k, points[i] as usize)];
+                        if value.abs() < threshold { 0.0 } else { value }
+                    });
+                    Panel { features, values }
+                })
+                .collect()
+        })
+        .collect();
+    Some((order, panels))
+}

@@ -1,0 +1,400 @@
+//! Networks, tile by tile.
+//!
+//! A tile of points goes forward and back through the whole network while its activations are in
+//! cache. Tiles are dealt to a fixed number of lanes, each with a gradient sum of its own; the lanes
+//! are added in their order. Tiles, lanes and order do not depend on the number of threads.
+
+mod input;
+mod layout;
+mod pass;
+
+use faer::{Mat, MatMut};
+
+use self::input::Tiles;
+use self::layout::Layout;
+use self::pass::{Pass, Scratch};
+use super::kernels;
+use super::parallel::{for_each, in_chunks};
+use crate::optimizer::StepConstants;
+use crate::{Input, NetError, Parameters, Session, Split, State, Task, spectral};
+
+/// Points per tile: four hidden layers of 256 then take half a MiB.
+const TILE: usize = 128;
+
+/// Most lanes: more would cost memory and adding, fewer would leave cores without work.
+const LANES: usize = 16;
+
+/// θ and the moments of one run.
+#[derive(Debug)]
+struct Run {
+    theta: Vec<f32>,
+    first_moment: Vec<f32>,
+    second_moment: Vec<f32>,
+    /// What [`Tiles::prepare`] made of θ for the training and the test points.
+    products: [Vec<f32>; 2],
+    /// Gradient of θ; empty where the lanes' is used.
+    gradient: Vec<f32>,
+}
+
+/// A run of neighboring tiles with its gradient sum.
+#[derive(Debug)]
+struct Lane {
+    tiles: std::ops::Range<usize>,
+    /// Sum of [`Tiles::add_gradient`].
+    first: Vec<f32>,
+    /// θ's gradient without the first layer's weights.
+    rest: Vec<f32>,
+    squares: f64,
+}
+
+impl Lane {
+    fn all(tiles: usize, first: usize, rest: usize) -> Vec<Lane> {
+        let lanes = tiles.clamp(1, LANES);
+        (0..lanes)
+            .map(|i| Lane {
+                tiles: i * tiles / lanes..(i + 1) * tiles / lanes,
+                first: vec![0.0; first],
+                rest: vec![0.0; rest],
+                squares: 0.0,
+            })
+            .collect()
+    }
+}
+
+/// A thread's scratch and, where it works on whole runs, its lanes.
+struct Worker {
+    scratch: Scratch,
+    lanes: Vec<Lane>,
+}
+
+/// A network task in training.
+pub struct TiledSession {
+    task: Task,
+    threads: usize,
+    layout: Layout,
+    train: Tiles,
+    test: Option<Tiles>,
+    runs: Vec<Run>,
+    /// One per thread. With few tiles every worker has lanes and takes whole runs; with many only
+    /// the first has, and the workers share its lanes.
+    workers: Vec<Worker>,
+    whole_runs: bool,
+    epoch: u64,
+    diverged: Vec<Option<u64>>,
+}
+
+impl TiledSession {
+    /// Stands before the first epoch of a task that has been checked.
+    pub fn new(task: Task, threads: usize) -> Self {
+        let layout = Layout::new(&task.network);
+        let train = Tiles::new(&task.train.input, TILE);
+        let test = task.test.as_ref().map(|test| Tiles::new(&test.input, TILE));
+        let runs: Vec<Run> = task
+            .initial
+            .iter()
+            .map(|parameters| Run {
+                theta: layout.pack(parameters),
+                first_moment: vec![0.0; layout.len()],
+                second_moment: vec![0.0; layout.len()],
+                products: [Vec::new(), Vec::new()],
+                gradient: Vec::new(),
+            })
+            .collect();
+        let whole_runs = runs.len() >= threads || train.count() < 2;
+        let first = train.gradient_len(layout.first());
+        let rest = layout.len() - layout.first().bias_start();
+        let workers = (0..threads)
+            .map(|i| Worker {
+                scratch: Scratch::new(&layout, TILE),
+                lanes: if whole_runs && i < runs.len() || i == 0 {
+                    Lane::all(train.count(), first, rest)
+                } else {
+                    Vec::new()
+                },
+            })
+            .collect();
+        let diverged = vec![None; runs.len()];
+        TiledSession {
+            task,
+            threads,
+            layout,
+            train,
+            test,
+            runs,
+            workers,
+            whole_runs,
+            epoch: 0,
+            diverged,
+        }
+    }
+
+    fn outputs(&self) -> usize {
+        self.task.network.output
+    }
+
+    /// Sum of squared errors of every run on a split.
+    fn squares(&mut self, split: Split) -> Vec<f64> {
+        let (tiles, samples) = match split {
+            Split::Train => (&self.train, Some(&self.task.train)),
+            Split::Test => match &self.test {
+                Some(test) => (test, self.task.test.as_ref()),
+                None => return Vec::new(),
+            },
+        };
+        let Some(samples) = samples else {
+            return Vec::new();
+        };
+        let (layout, activation) = (&self.layout, self.task.network.output_activation);
+        let outputs = self.task.network.output;
+        let mut sums = Vec::with_capacity(self.runs.len());
+        for (r, run) in self.runs.iter_mut().enumerate() {
+            let products = &mut run.products[split as usize];
+            tiles.prepare(layout.first(), &run.theta, products);
+            let pass = Pass { layout, activation, tiles, theta: &run.theta, products };
+            let mut squares: Vec<(usize, f64)> = (0..tiles.count()).map(|t| (t, 0.0)).collect();
+            for_each(&mut self.workers, &mut squares, |worker, (tile, sum)| {
+                pass.forward(*tile, &mut worker.scratch);
+                *sum = pass.squares(*tile, &worker.scratch, &samples.targets, r * outputs);
+            });
+            sums.push(squares.into_iter().map(|(_, sum)| sum).sum());
+        }
+        sums
+    }
+}
+
+/// What every step of an epoch shares.
+struct Epoch<'a> {
+    task: &'a Task,
+    layout: &'a Layout,
+    tiles: &'a Tiles,
+    constants: StepConstants,
+    scale: f32,
+}
+
+impl Epoch<'_> {
+    fn pass<'a>(&'a self, run: &'a Run) -> Pass<'a> {
+        Pass {
+            layout: self.layout,
+            activation: self.task.network.output_activation,
+            tiles: self.tiles,
+            theta: &run.theta,
+            products: &run.products[Split::Train as usize],
+        }
+    }
+
+    /// Gradient sum and squared errors of one lane.
+    fn lane(&self, pass: &Pass<'_>, run: usize, scratch: &mut Scratch, lane: &mut Lane) {
+        lane.first.fill(0.0);
+        lane.rest.fill(0.0);
+        lane.squares = 0.0;
+        for tile in lane.tiles.clone() {
+            pass.forward(tile, scratch);
+            lane.squares += pass.backward(
+                tile,
+                scratch,
+                &self.task.train.targets,
+                run * self.task.network.output,
+                self.scale,
+                &mut lane.first,
+                &mut lane.rest,
+            );
+        }
+    }
+
+    /// Adds the lanes in their order and takes the Adam step; gives the sum of squared errors.
+    fn update(&self, threads: usize, lanes: &mut [Lane], run: &mut Run) -> f64 {
+        let squares = lanes.iter().map(|lane| lane.squares).sum();
+        let Some((sum, others)) = lanes.split_first_mut() else {
+            return squares;
+        };
+        let add = |sum: &mut Vec<f32>, part: fn(&Lane) -> &[f32]| {
+            let mut pieces: Vec<(usize, &mut [f32])> =
+                sum.chunks_mut(CHUNK).enumerate().map(|(i, c)| (i * CHUNK, c)).collect();
+            in_chunks(threads, &mut pieces, |pieces| {
+                for (start, piece) in pieces {
+                    for lane in others.iter() {
+                        kernels::add(&part(lane)[*start..*start + piece.len()], piece);
+                    }
+                }
+            });
+        };
+        add(&mut sum.first, |lane| &lane.first);
+        add(&mut sum.rest, |lane| &lane.rest);
+        // First layer's weights, then everything after them.
+        let first = self.layout.first();
+        let weights = first.bias_start();
+        run.gradient.resize(weights, 0.0);
+        self.tiles.finish_gradient(first, &sum.first, &mut run.gradient);
+        for (range, gradient) in
+            [(0..weights, &run.gradient), (weights..self.layout.len(), &sum.rest)]
+        {
+            let mut pieces: Vec<_> = run.theta[range.clone()]
+                .chunks_mut(CHUNK)
+                .zip(run.first_moment[range.clone()].chunks_mut(CHUNK))
+                .zip(run.second_moment[range].chunks_mut(CHUNK))
+                .zip(gradient.chunks(CHUNK))
+                .collect();
+            in_chunks(threads, &mut pieces, |pieces| {
+                for (((theta, m), v), g) in pieces {
+                    kernels::adam(&self.constants, 1.0, g, theta, m, v);
+                }
+            });
+        }
+        squares
+    }
+}
+
+/// Parameters that a thread adds or steps at a time.
+const CHUNK: usize = 8192;
+
+impl Session for TiledSession {
+    fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn step(&mut self) -> Vec<f64> {
+        self.epoch += 1;
+        let count = self.task.train.input.points() * self.outputs();
+        let epoch = Epoch {
+            task: &self.task,
+            layout: &self.layout,
+            tiles: &self.train,
+            constants: self.task.optimizer.constants(self.epoch),
+            scale: (2.0 / count as f64) as f32,
+        };
+        let prepare = |run: &mut Run| {
+            let products = &mut run.products[Split::Train as usize];
+            self.train.prepare(self.layout.first(), &run.theta, products);
+        };
+        let mut squares = vec![0.0; self.runs.len()];
+        if self.whole_runs {
+            let mut items: Vec<_> = self.runs.iter_mut().zip(&mut squares).enumerate().collect();
+            let busy = items.len().min(self.workers.len());
+            for_each(&mut self.workers[..busy], &mut items, |worker, (r, (run, squares))| {
+                prepare(run);
+                let pass = epoch.pass(run);
+                for lane in &mut worker.lanes {
+                    epoch.lane(&pass, *r, &mut worker.scratch, lane);
+                }
+                **squares = epoch.update(1, &mut worker.lanes, run);
+            });
+        } else {
+            let mut lanes = std::mem::take(&mut self.workers[0].lanes);
+            for (r, (run, squares)) in self.runs.iter_mut().zip(&mut squares).enumerate() {
+                prepare(run);
+                let pass = epoch.pass(run);
+                for_each(&mut self.workers, &mut lanes, |worker, lane| {
+                    epoch.lane(&pass, r, &mut worker.scratch, lane);
+                });
+                *squares = epoch.update(self.threads, &mut lanes, run);
+            }
+            self.workers[0].lanes = lanes;
+        }
+        let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
+        super::note_divergence(&mut self.diverged, &errors, self.epoch);
+        errors
+    }
+
+    fn errors(&mut self, split: Split) -> Vec<f64> {
+        let points = match (split, &self.task.test) {
+            (Split::Train, _) => self.task.train.input.points(),
+            (Split::Test, Some(test)) => test.input.points(),
+            (Split::Test, None) => return Vec::new(),
+        };
+        let count = (points * self.outputs()) as f64;
+        self.squares(split).into_iter().map(|sum| sum / count).collect()
+    }
+
+    fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
+        super::same("features", input.dimension(), self.task.network.input)?;
+        let tiles = Tiles::new(input, TILE);
+        let outputs = self.outputs();
+        let mut out = Mat::zeros(input.points(), self.runs.len() * outputs);
+        let mut products = Vec::new();
+        for (r, run) in self.runs.iter().enumerate() {
+            tiles.prepare(self.layout.first(), &run.theta, &mut products);
+            let pass = Pass {
+                layout: &self.layout,
+                activation: self.task.network.output_activation,
+                tiles: &tiles,
+                theta: &run.theta,
+                products: &products,
+            };
+            let scratch = &mut self.workers[0].scratch;
+            for tile in 0..tiles.count() {
+                pass.forward(tile, scratch);
+                pass.write(tile, scratch, &mut out, r * outputs);
+            }
+        }
+        Ok(out)
+    }
+
+    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+        let widths = self.task.network.hidden.clone();
+        let points = self.task.train.input.points();
+        let mut layers: Vec<Mat<f32>> = widths.iter().map(|&w| Mat::zeros(w, points)).collect();
+        let mut all = Vec::with_capacity(self.runs.len());
+        for run in &mut self.runs {
+            let products = &mut run.products[Split::Train as usize];
+            self.train.prepare(self.layout.first(), &run.theta, products);
+            let pass = Pass {
+                layout: &self.layout,
+                activation: self.task.network.output_activation,
+                tiles: &self.train,
+                theta: &run.theta,
+                products,
+            };
+            let scratch = &mut self.workers[0].scratch;
+            for tile in 0..self.train.count() {
+                pass.forward(tile, scratch);
+                let places = self.train.places(tile);
+                for (l, layer) in layers.iter_mut().enumerate() {
+                    let out: MatMut<'_, f32> = layer.as_mut();
+                    // The order of the points does not change singular values.
+                    out.subcols_mut(places.start, places.len()).copy_from(scratch.activations(
+                        l,
+                        widths[l],
+                        places.len(),
+                    ));
+                }
+            }
+            all.push(layers.iter().map(|layer| spectral::stable_rank(layer.as_ref())).collect());
+        }
+        all
+    }
+
+    fn diverged(&self) -> &[Option<u64>] {
+        &self.diverged
+    }
+
+    fn parameters(&self) -> Vec<Parameters> {
+        self.runs.iter().map(|run| self.layout.unpack(&run.theta)).collect()
+    }
+
+    fn state(&self) -> State {
+        let mut numbers = Vec::with_capacity(3 * self.runs.len() * self.layout.len());
+        for run in &self.runs {
+            for part in [&run.theta, &run.first_moment, &run.second_moment] {
+                numbers.extend_from_slice(part);
+            }
+        }
+        State { epoch: self.epoch, diverged: self.diverged.clone(), numbers }
+    }
+
+    fn restore(&mut self, state: &State) -> Result<(), NetError> {
+        let n = self.layout.len();
+        super::check_state(state, self.runs.len(), 3 * n * self.runs.len())?;
+        for (run, numbers) in self.runs.iter_mut().zip(state.numbers.chunks_exact(3 * n)) {
+            run.theta.copy_from_slice(&numbers[..n]);
+            run.first_moment.copy_from_slice(&numbers[n..2 * n]);
+            run.second_moment.copy_from_slice(&numbers[2 * n..]);
+        }
+        self.epoch = state.epoch;
+        self.diverged.clone_from(&state.diverged);
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Forwards and backwards through one network.
+
+use faer::{Mat, MatRef};
+
+use super::parameters::same;
+use super::{Layer, Parameters};
+use crate::{NetError, Network, OutputActivation};
+
+/// What the way forwards leaves for the way back.
+pub(super) struct Forward {
+    /// A₀ … A_{L-1}: the input (d × N), then the hidden layers after ReLU (width × N).
+    pub activations: Vec<Mat<f64>>,
+    /// Y, O × N.
+    pub outputs: Mat<f64>,
+}
+
+/// Z_l, A_l and Y from an input of d × N.
+pub(super) fn forward(
+    network: &Network,
+    parameters: &Parameters,
+    input: MatRef<'_, f64>,
+) -> Forward {
+    let mut activations = Vec::with_capacity(parameters.layers.len());
+    // A of the layer before, fan in × N.
+    let mut a = input.to_owned();
+    for (l, layer) in parameters.layers.iter().enumerate() {
+        let is_last = l + 1 == parameters.layers.len();
+        // Z = W A + b 1ᵀ, fan out × N.
+        let z = &layer.weights * &a;
+        let after = |z: f64| match (is_last, network.output_activation) {
+            (false, _) => relu(z),
+            (true, OutputActivation::Identity) => z,
+            (true, OutputActivation::Sigmoid) => sigmoid(z),
+        };
+        let next = Mat::from_fn(z.nrows(), z.ncols(), |o, i| after(z[(o, i)] + layer.bias[o]));
+        activations.push(std::mem::replace(&mut a, next));
+    }
+    Forward { activations, outputs: a }
+}
+
+/// max(z, 0); NaN stays NaN, so that a diverged run shows.
+fn relu(z: f64) -> f64 {
+    if z < 0.0 { 0.0 } else { z }
+}
+
+/// 1/(1 + e^-z); 0 and 1 where the exponential leaves the range.
+fn sigmoid(z: f64) -> f64 {
+    1.0 / (1.0 + (-z).exp())
+}
+
+/// Σ (Y − Tᵀ)² / (N·O), with Y of O × N and T of N × O.
+fn mean_squared_error(outputs: &Mat<f64>, targets: MatRef<'_, f64>) -> f64 {
+    let (o, n) = (outputs.nrows(), outputs.ncols());
+    let square = |o: usize, i: usize| (outputs[(o, i)] - targets[(i, o)]).powi(2);
+    (0..n).map(|i| (0..o).map(|o| square(o, i)).sum::<f64>()).sum::<f64>() / (n * o) as f64
+}
+
+/// The outputs Yᵀ, N × O, of an input of d × N.
+///
+/// # Errors
+///
+/// Sizes that do not fit together.
+pub fn outputs(
+    network: &Network,
+    parameters: &Parameters,
+    input: MatRef<'_, f64>,
+) -> Result<Mat<f64>, NetError> {
+    network.check()?;
+    parameters.check(network)?;
+    same("features of the input", input.nrows(), network.input)?;
+    Ok(forward(network, parameters, input).outputs.transpose().to_owned())
+}
+
+/// The mean squared error E alone; input of d × N, targets of N × O.
+///
+/// # Errors
+///
+/// Sizes that do not fit together.
+pub fn loss(
+    network: &Network,
+    parameters: &Parameters,
+    input: MatRef<'_, f64>,
+    targets: MatRef<'_, f64>,
+) -> Result<f64, NetError> {
+    check(network, parameters, input, targets)?;
+    Ok(mean_squared_error(&forward(network, parameters, input).outputs, targets))
+}
+
+/// The mean squared error E and ∂E/∂θ of every weight and bias; input of d × N, targets of N × O.
+///
+/// # Errors
+///
+/// Sizes that do not fit together.
+pub fn loss_and_gradient(
+    network: &Network,
+    parameters: &Parameters,
+    input: MatRef<'_, f64>,
+    targets: MatRef<'_, f64>,
+) -> Result<(f64, Parameters), NetError> {
+    check(network, parameters, input, targets)?;
+    let Forward { activations, outputs } = forward(network, parameters, input);
+    let error = mean_squared_error(&outputs, targets);
+
+    // D = ∂E/∂Z of the present layer, fan out × N; first of the last one.
+    let scale = 2.0 / (outputs.nrows() * outputs.ncols()) as f64;
+    let mut d = Mat::from_fn(outputs.nrows(), outputs.ncols(), |o, i| {
+        let y = outputs[(o, i)];
+        let slope = match network.output_activation {
+            OutputActivation::Identity => 1.0,
+            OutputActivation::Sigmoid => y * (1.0 - y),
+        };
+        scale * (y - targets[(i, o)]) * slope
+    });
+    let mut layers = Vec::with_capacity(parameters.layers.len());
+    for (l, layer) in parameters.layers.iter().enumerate().rev() {
+        // D Aᵀ, fan out × fan in, and the sums of the rows of D.
+        let weights = &d * activations[l].transpose();
+        let bias = (0..d.nrows()).map(|o| (0..d.ncols()).map(|i| d[(o, i)]).sum()).collect();
+        layers.push(Layer { weights, bias });
+        if l > 0 {
+            // Wᵀ D where the ReLU let something pass, fan in × N.
+            let back = layer.weights.transpose() * &d;
+            let a = &activations[l];
+            let passed = |o, i| if a[(o, i)] > 0.0 { back[(o, i)] } else { 0.0 };
+            d = Mat::from_fn(back.nrows(), back.ncols(), passed);
+        }
+    }
+    layers.reverse();
+    Ok((error, Parameters { layers }))
+}
+
+/// Refuses what does not fit together.
+fn check(
+    network: &Network,
+    parameters: &Parameters,
+    input: MatRef<'_, f64>,
+    targets: MatRef<'_, f64>,
+) -> Result<(), NetError> {
+    network.check()?;
+    parameters.check(network)?;
+    same("features of the input", input.nrows(), network.input)?;
+    if input.ncols() == 0 {
+        return Err(NetError::Zero { what: "the number of points" });
+    }
+    same("targets", targets.nrows(), input.ncols())?;
+    same("target columns", targets.ncols(), network.output)
+}

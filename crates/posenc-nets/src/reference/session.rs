@@ -1,0 +1,252 @@
+//! Engine and session of the reference.
+
+use faer::{Mat, MatRef};
+use posenc_math::spectrum;
+
+use super::gradient::{forward, loss, loss_and_gradient, outputs};
+use super::parameters::{same, widened};
+use super::{AdamState, Parameters};
+use crate::{Adam, Engine, Input, NetError, Network, Samples, Session, Split, State, Task};
+
+/// Trains in double precision on dense matrices; for tests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReferenceEngine;
+
+/// A task in training in double precision.
+///
+/// A run that has diverged is not stepped any more and gives NaN. Numbers that overflow single but
+/// not double precision do not diverge here.
+#[derive(Debug, Clone)]
+pub struct ReferenceSession {
+    network: Network,
+    optimizer: Adam,
+    train: Dense,
+    test: Option<Dense>,
+    runs: Vec<Run>,
+    epoch: u64,
+    diverged: Vec<Option<u64>>,
+}
+
+/// Samples in double precision.
+#[derive(Debug, Clone)]
+struct Dense {
+    /// Ψ, d × N.
+    input: Mat<f64>,
+    /// Targets of all runs, N × (runs · outputs).
+    targets: Mat<f64>,
+}
+
+impl Dense {
+    fn new(samples: &Samples) -> Self {
+        Dense { input: dense(&samples.input), targets: widened(&samples.targets) }
+    }
+
+    /// Targets of one run, N × outputs.
+    fn targets(&self, run: usize, outputs: usize) -> MatRef<'_, f64> {
+        self.targets.as_ref().subcols(run * outputs, outputs)
+    }
+}
+
+/// Ψ, d × N.
+fn dense(input: &Input) -> Mat<f64> {
+    widened(&input.to_dense())
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    parameters: Parameters,
+    adam: AdamState,
+}
+
+impl ReferenceSession {
+    /// A task before its first epoch.
+    ///
+    /// # Errors
+    ///
+    /// A task that does not fit together.
+    pub fn new(task: &Task) -> Result<Self, NetError> {
+        task.check()?;
+        let run = |initial| Run {
+            parameters: Parameters::from_single(initial),
+            adam: AdamState::new(&task.network),
+        };
+        Ok(ReferenceSession {
+            network: task.network.clone(),
+            optimizer: task.optimizer,
+            train: Dense::new(&task.train),
+            test: task.test.as_ref().map(Dense::new),
+            runs: task.initial.iter().map(run).collect(),
+            epoch: 0,
+            diverged: vec![None; task.runs()],
+        })
+    }
+
+    /// Present parameters of one run, not rounded; none for a run beyond the last.
+    pub fn parameters_of(&self, run: usize) -> Option<&Parameters> {
+        self.runs.get(run).map(|run| &run.parameters)
+    }
+}
+
+impl Engine for ReferenceEngine {
+    fn device(&self) -> String {
+        "reference in double precision".to_owned()
+    }
+
+    fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError> {
+        Ok(Box::new(ReferenceSession::new(&task)?))
+    }
+}
+
+impl Session for ReferenceSession {
+    fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn step(&mut self) -> Vec<f64> {
+        self.epoch += 1;
+        let mut errors = Vec::with_capacity(self.runs.len());
+        for (r, run) in self.runs.iter_mut().enumerate() {
+            if self.diverged[r].is_some() {
+                errors.push(f64::NAN);
+                continue;
+            }
+            let targets = self.train.targets(r, self.network.output);
+            let input = self.train.input.as_ref();
+            // The sizes were checked when the session began.
+            let Ok((error, gradient)) =
+                loss_and_gradient(&self.network, &run.parameters, input, targets)
+            else {
+                errors.push(f64::NAN);
+                continue;
+            };
+            if error.is_finite() {
+                run.adam.step(&self.optimizer, &mut run.parameters, &gradient);
+            } else {
+                self.diverged[r] = Some(self.epoch);
+            }
+            errors.push(error);
+        }
+        errors
+    }
+
+    fn errors(&mut self, split: Split) -> Vec<f64> {
+        let samples = match split {
+            Split::Train => Some(&self.train),
+            Split::Test => self.test.as_ref(),
+        };
+        let Some(samples) = samples else { return Vec::new() };
+        let error = |(r, run): (usize, &Run)| {
+            let targets = samples.targets(r, self.network.output);
+            loss(&self.network, &run.parameters, samples.input.as_ref(), targets)
+                .unwrap_or(f64::NAN)
+        };
+        self.runs.iter().enumerate().map(error).collect()
+    }
+
+    fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
+        let n_outputs = self.network.output;
+        same("features of the input", input.dimension(), self.network.input)?;
+        let features = dense(input);
+        let mut predictions = Mat::zeros(input.points(), self.runs.len() * n_outputs);
+        for (r, run) in self.runs.iter().enumerate() {
+            let y = outputs(&self.network, &run.parameters, features.as_ref())?;
+            for o in 0..n_outputs {
+                for i in 0..y.nrows() {
+                    predictions[(i, r * n_outputs + o)] = y[(i, o)] as f32;
+                }
+            }
+        }
+        Ok(predictions)
+    }
+
+    /// From all singular values; NaN where a layer's activations vanish or are not finite.
+    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+        let rank = |h: &Mat<f64>| {
+            spectrum::singular_values(h.as_ref())
+                .and_then(|values| spectrum::stable_rank_of(&values))
+                .unwrap_or(f64::NAN)
+        };
+        let ranks = |run: &Run| {
+            let pass = forward(&self.network, &run.parameters, self.train.input.as_ref());
+            // The first of the activations is the input itself.
+            pass.activations.iter().skip(1).map(rank).collect()
+        };
+        self.runs.iter().map(ranks).collect()
+    }
+
+    fn diverged(&self) -> &[Option<u64>] {
+        &self.diverged
+    }
+
+    fn parameters(&self) -> Vec<crate::Parameters> {
+        self.runs.iter().map(|run| run.parameters.to_single()).collect()
+    }
+
+    /// θ, m and v run by run; every double as [`PARTS`] whole numbers.
+    fn state(&self) -> State {
+        let mut numbers = Vec::new();
+        for Run { parameters, adam } in &self.runs {
+            for block in [parameters, &adam.first, &adam.second] {
+                numbers.extend(block.numbers().into_iter().flat_map(split));
+            }
+        }
+        State { epoch: self.epoch, diverged: self.diverged.clone(), numbers }
+    }
+
+    fn restore(&mut self, state: &State) -> Result<(), NetError> {
+        let count = self.network.parameter_count();
+        let refuse = |why: String| Err(NetError::State { why });
+        if state.diverged.len() != self.runs.len() {
+            let (found, expected) = (state.diverged.len(), self.runs.len());
+            return refuse(format!("it has {found} runs, the task has {expected}"));
+        }
+        let (found, expected) = (state.numbers.len(), self.runs.len() * 3 * count * PARTS);
+        if found != expected {
+            return refuse(format!("it has {found} numbers, the task needs {expected}"));
+        }
+        let Some(numbers) = state.numbers.chunks_exact(PARTS).map(join).collect::<Option<Vec<_>>>()
+        else {
+            return refuse(format!("it has a number that is not a whole one below {BASE}"));
+        };
+        for (r, run) in self.runs.iter_mut().enumerate() {
+            let block =
+                |b: usize| Parameters::from_numbers(&self.network, &numbers[(3 * r + b) * count..]);
+            run.parameters = block(0);
+            // A run stops where it diverges: that step was not taken.
+            let steps = state.diverged[r].map_or(state.epoch, |epoch| epoch.saturating_sub(1));
+            run.adam = AdamState { first: block(1), second: block(2), steps };
+        }
+        self.epoch = state.epoch;
+        self.diverged.clone_from(&state.diverged);
+        Ok(())
+    }
+}
+
+/// Numbers of a state per double.
+const PARTS: usize = 4;
+
+/// Above all of them.
+const BASE: f32 = 65_536.0;
+
+/// The bits of a double in four whole numbers below 2¹⁶, which single precision holds exactly. The
+/// bits in halves would do as well, but some halves are NaN, which equals nothing.
+fn split(number: f64) -> [f32; PARTS] {
+    let bits = number.to_bits();
+    [48, 32, 16, 0].map(|shift| f32::from((bits >> shift) as u16))
+}
+
+/// Undoes [`split`].
+fn join(parts: &[f32]) -> Option<f64> {
+    let mut bits = 0;
+    for &part in parts {
+        if !(0.0..BASE).contains(&part) || part.fract() != 0.0 {
+            return None;
+        }
+        bits = bits << 16 | part as u64;
+    }
+    Some(f64::from_bits(bits))
+}

@@ -1,0 +1,187 @@
+//! Lanczos iterations, and the largest eigenvalues of the tridiagonal matrix they make.
+
+use super::LARGEST_KRYLOV_DIMENSION;
+use super::gram::Gram;
+use super::vectorized;
+
+/// What a Krylov space knows of the top of the spectrum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ritz {
+    /// θ₁, at most λ₁.
+    pub first: f64,
+    /// θ₂; 0 in a space of one dimension.
+    pub second: f64,
+    /// Sum of all Ritz values.
+    pub sum: f64,
+    /// ‖A y − θ₁ y‖ of the Ritz vector y of length 1: some eigenvalue is that close to θ₁.
+    pub residual: f64,
+}
+
+impl Ritz {
+    /// A proved bound of λ₁ − θ₁ from the Gram matrix's `trace`, if the space has caught enough of it;
+    /// see [`super`].
+    pub fn error_bound(&self, trace: f64) -> Option<f64> {
+        let gap = self.first - self.second - (trace - self.sum);
+        (gap > self.residual).then(|| self.residual * self.residual / gap)
+    }
+}
+
+/// Lanczos iterations from `start` until `is_enough`, the space is exhausted, or the limit.
+///
+/// Full reorthogonalization (twice) keeps the tridiagonal matrix exact.
+pub(super) fn lanczos(
+    gram: &mut Gram<'_>,
+    mut start: Vec<f64>,
+    is_enough: &mut dyn FnMut(&Ritz) -> bool,
+) -> Ritz {
+    let size = gram.size();
+    let length = norm(&start);
+    start.iter_mut().for_each(|value| *value /= length);
+    let mut basis = vec![start];
+    let (mut diagonal, mut off_diagonal): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut next_check = 4;
+    loop {
+        let mut image = vec![0.0; size];
+        let latest = &basis[diagonal.len()];
+        gram.apply(latest, &mut image);
+        diagonal.push(dot(latest, &image));
+        for _ in 0..2 {
+            orthogonalize(&mut image, &basis);
+        }
+        let k = diagonal.len();
+        let beta = norm(&image);
+        let scale = diagonal.iter().copied().fold(0.0, f64::max);
+        let is_last = k == size.min(LARGEST_KRYLOV_DIMENSION) || beta <= 1e-14 * scale;
+        if k == next_check || is_last {
+            let ritz = ritz(&diagonal, &off_diagonal, beta);
+            if is_enough(&ritz) || is_last {
+                return ritz;
+            }
+            // Looking costs a fraction of an iteration, but the more the larger k is.
+            next_check = k + (k / 8).max(1);
+        }
+        image.iter_mut().for_each(|value| *value /= beta);
+        off_diagonal.push(beta);
+        basis.push(image);
+    }
+}
+
+/// Ritz values from the tridiagonal matrix T; `beta` is the entry that would follow.
+fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Ritz {
+    let k = diagonal.len();
+    let squares: Vec<f64> = off_diagonal.iter().map(|b| b * b).collect();
+    let (first, above) = eigenvalue(diagonal, &squares, off_diagonal, 0);
+    let second = if k > 1 { eigenvalue(diagonal, &squares, off_diagonal, 1).0 } else { 0.0 };
+    let sum = diagonal.iter().sum();
+    let residual = beta * last_component(diagonal, off_diagonal, above);
+    Ritz { first, second, sum, residual }
+}
+
+/// An interval around the eigenvalue of T with `larger` above it, by bisection: its lower end is not
+/// above the eigenvalue, its upper end is above it.
+fn eigenvalue(
+    diagonal: &[f64],
+    squares: &[f64],
+    off_diagonal: &[f64],
+    larger: usize,
+) -> (f64, f64) {
+    let k = diagonal.len();
+    let radius = |i: usize| {
+        let before = if i > 0 { off_diagonal[i - 1] } else { 0.0 };
+        before + off_diagonal.get(i).copied().unwrap_or(0.0)
+    };
+    // T is positive semidefinite; Gershgorin's circles bound it from above.
+    let mut above = (0..k).map(|i| diagonal[i] + radius(i)).fold(0.0, f64::max) * (1.0 + 1e-12);
+    let mut below = 0.0;
+    let accuracy = 1e-13 * above;
+    while above - below > accuracy {
+        let middle = 0.5 * (below + above);
+        if middle <= below || middle >= above {
+            break;
+        }
+        if count_above(diagonal, squares, middle) > larger {
+            below = middle;
+        } else {
+            above = middle;
+        }
+    }
+    (below, above)
+}
+
+/// Number of eigenvalues of T above x: by Sylvester, the negative pivots of xI − T.
+fn count_above(diagonal: &[f64], squares: &[f64], x: f64) -> usize {
+    let mut pivot = x - diagonal[0];
+    let mut count = usize::from(pivot < 0.0);
+    for (d, square) in diagonal[1..].iter().zip(squares) {
+        // A pivot of zero is as good as a tiny one.
+        let before = if pivot.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { pivot };
+        pivot = x - d - square / before;
+        count += usize::from(pivot < 0.0);
+    }
+    count
+}
+
+/// |Last component| of the eigenvector of length 1 of T's largest eigenvalue, by two inverse
+/// iterations with a shift just `above` it: xI − T is positive definite, so elimination needs no
+/// pivoting.
+fn last_component(diagonal: &[f64], off_diagonal: &[f64], above: f64) -> f64 {
+    let k = diagonal.len();
+    let tiny = 1e-14 * above;
+    let mut pivots = Vec::with_capacity(k);
+    for i in 0..k {
+        let mut pivot = above - diagonal[i];
+        if i > 0 {
+            pivot -= off_diagonal[i - 1] * off_diagonal[i - 1] / pivots[i - 1];
+        }
+        pivots.push(pivot.max(tiny));
+    }
+    let mut vector = vec![1.0; k];
+    for _ in 0..2 {
+        // The off-diagonal entries of xI − T are −off_diagonal.
+        for i in 1..k {
+            vector[i] += off_diagonal[i - 1] / pivots[i - 1] * vector[i - 1];
+        }
+        vector[k - 1] /= pivots[k - 1];
+        for i in (0..k - 1).rev() {
+            vector[i] = (vector[i] + off_diagonal[i] * vector[i + 1]) / pivots[i];
+        }
+        let length = norm(&vector);
+        vector.iter_mut().for_each(|value| *value /= length);
+    }
+    vector[k - 1].abs()
+}
+
+/// Takes away the components along the vectors of an orthonormal basis.
+fn orthogonalize(image: &mut [f64], basis: &[Vec<f64>]) {
+    vectorized(
+        #[inline(always)]
+        || {
+            for vector in basis {
+                let component = dot(vector, image);
+                for (value, v) in image.iter_mut().zip(vector) {
+                    *value -= component * v;
+                }
+            }
+        },
+    );
+}
+
+/// Inner product in eight interleaved partial sums of fixed order.
+#[inline(always)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut partial = [0.0; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let tail: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            partial[lane] += x[lane] * y[lane];
+        }
+    }
+    partial.iter().sum::<f64>() + tail
+}
+
+/// Euclidean length.
+pub(super) fn norm(vector: &[f64]) -> f64 {
+    dot(vector, vector).sqrt()
+}

@@ -1,0 +1,140 @@
+//! Stable rank of activations.
+//!
+//! ‖H‖²_F/σ₁² needs only the largest eigenvalue λ₁ = σ₁² of the smaller Gram matrix A of H (HᵀH or
+//! HHᵀ). It is found by Lanczos iterations that never form A: one iteration reads H once. Products
+//! are taken in double precision, so that no scale of H overflows and the residuals below mean
+//! what they say.
+//!
+//! **Where it starts.** Activations after ReLU have no negative entry, and neither has, by Perron and
+//! Frobenius, the wanted eigenvector u nor its partner v on the other side. The start is the sum
+//! H·1 of the other side's vectors: uᵀH·1 = σ₁ Σ v_j ≥ σ₁ and ‖H·1‖ ≤ σ₁√n, so that it has at
+//! least the cosine 1/√n with u; it cannot miss u. For matrices with negative entries, fixed noise
+//! is mixed in, and a second start of nothing but noise must not find more.
+//!
+//! **When it stops.** Let θ₁ ≥ θ₂ ≥ … be the Ritz values after k iterations, r the residual of the
+//! first, and F = ‖H‖²_F = Σ λ_i. Ritz values lie below the eigenvalues of the same rank, so that
+//! λ₂ ≤ F − λ₁ − Σ_{i≥3} λ_i ≤ F − Σ_{i≠2} θ_i: what the Krylov space has not caught of the trace
+//! bounds the gap from below, g = θ₁ − θ₂ − (F − Σ θ_i) ≤ θ₁ − λ₂. If g > r, then
+//! θ₁ ≤ λ₁ ≤ θ₁ + r²/g, whatever the start. This proof comes after a few iterations where the stable
+//! rank is small. Without it, r itself must be small: in the plane of two close eigenvectors, the
+//! error is r times the tangent of the angle to u, which is at most that of the start.
+//!
+//! The starts are fixed, and every sum has one fixed order, whatever the machine: same matrix, same
+//! bits.
+
+mod gram;
+mod krylov;
+
+#[cfg(test)]
+mod tests;
+
+use faer::{Mat, MatRef};
+use pulp::{Arch, Simd, WithSimd};
+
+use gram::Gram;
+use krylov::{Ritz, lanczos};
+
+/// Accepted error of λ₁, relative.
+const ACCEPTED: f64 = 1e-7;
+
+/// Accepted residual of λ₁, relative, where nothing bounds the gap. The error may be √n times it.
+const ACCEPTED_RESIDUAL: f64 = 1e-8;
+
+/// Largest dimension of a Krylov space. Smaller Gram matrices are exhausted before; with larger
+/// ones, the result is then that of the largest Ritz value, an upper bound of the stable rank.
+const LARGEST_KRYLOV_DIMENSION: usize = 512;
+
+/// Stable rank ‖H‖²_F/σ₁² of a matrix, between 1 and its rank.
+///
+/// The relative error is below 1e-6 unless the iteration reaches its limit of 512 steps on a
+/// matrix with more than 512 rows and columns. 0 for a matrix of zeros or without entries; NaN if an
+/// entry is NaN or infinite.
+pub fn stable_rank(activations: MatRef<'_, f32>) -> f64 {
+    // Columns must lie contiguously: they do in the matrix, in its transpose, or in a copy.
+    let copy: Mat<f32>;
+    let columns = if activations.row_stride() == 1 {
+        activations
+    } else if activations.col_stride() == 1 {
+        activations.transpose()
+    } else {
+        copy = activations.to_owned();
+        copy.as_ref()
+    };
+    let Some(mut gram) = Gram::new(columns) else { return 0.0 };
+    let trace = gram.trace();
+    if !trace.is_finite() {
+        return f64::NAN;
+    }
+    if trace == 0.0 {
+        return 0.0;
+    }
+    if gram.size() == 1 {
+        return 1.0;
+    }
+    let mut start = gram.sums();
+    let mut second_start = None;
+    if gram.has_negative() {
+        let length = krylov::norm(&start);
+        let weight = if length > 0.0 { 0.1 * length } else { 1.0 };
+        let noises = noise(gram.size(), 0);
+        start.iter_mut().zip(noises).for_each(|(value, noise)| *value += weight * noise);
+        second_start = Some(noise(gram.size(), 1));
+    }
+    (trace / largest_eigenvalue(&mut gram, trace, start, second_start)).max(1.0)
+}
+
+/// λ₁ of a nonzero Gram matrix. The second start is for when the first might miss it.
+fn largest_eigenvalue(
+    gram: &mut Gram<'_>,
+    trace: f64,
+    start: Vec<f64>,
+    second_start: Option<Vec<f64>>,
+) -> f64 {
+    let mut is_proved = false;
+    let mut is_enough = |ritz: &Ritz| {
+        let bound = ritz.error_bound(trace);
+        is_proved = bound.is_some_and(|bound| bound <= ACCEPTED * ritz.first);
+        is_proved || ritz.residual <= ACCEPTED_RESIDUAL * ritz.first
+    };
+    let first = lanczos(gram, start, &mut is_enough).first;
+    match second_start {
+        Some(start) if !is_proved => {
+            let is_enough = &mut |ritz: &Ritz| ritz.residual <= ACCEPTED_RESIDUAL * ritz.first;
+            first.max(lanczos(gram, start, is_enough).first)
+        }
+        _ => first,
+    }
+}
+
+/// A fixed vector of length 1 without structure: SplitMix64 of the index.
+fn noise(size: usize, stream: u64) -> Vec<f64> {
+    let mut vector: Vec<f64> = (0..size as u64)
+        .map(|index| {
+            let mut z = (index + 1 + (stream << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        })
+        .collect();
+    let length = krylov::norm(&vector);
+    vector.iter_mut().for_each(|value| *value /= length);
+    vector
+}
+
+/// Runs `passes`, which must be `#[inline(always)]`, compiled for the running machine's vectors.
+///
+/// Only what is inlined into `passes` is. That is why this is not `Arch::dispatch`, which takes the
+/// closure by value and so has a call between that is not inlined if the closure is long; and why
+/// the passes are loops and not chains of closures.
+#[inline(always)]
+fn vectorized<R>(passes: impl FnMut() -> R) -> R {
+    struct Passes<F>(F);
+    impl<R, F: FnMut() -> R> WithSimd for Passes<F> {
+        type Output = R;
+        #[inline(always)]
+        fn with_simd<S: Simd>(mut self, _: S) -> R {
+            (self.0)()
+        }
+    }
+    Arch::new().dispatch(Passes(passes))
+}

@@ -1,1 +1,0 @@
-//! Training along a schedule of measurements.

@@ -1,0 +1,232 @@
+//! The bytes of an interrupted fit.
+//!
+//! Little-endian: the magic, the version, the schedule, the number of runs, the session's state,
+//! what was measured, and a blake3 checksum over all of it. Lists stand behind their length. A
+//! length is held against the bytes that are left before anything is allocated.
+
+use super::{CurvePoint, Measured, Schedule, Window};
+use crate::{NetError, State};
+
+const MAGIC: &[u8; 8] = b"posncfit";
+const VERSION: u32 = 1;
+const CHECKSUM: usize = blake3::OUT_LEN;
+
+/// Everything that [`decode`] needs.
+pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256 + 4 * state.numbers.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    put_schedule(&mut bytes, schedule);
+
+    put_count(&mut bytes, state.diverged.len());
+    put(&mut bytes, state.epoch);
+    for diverged in &state.diverged {
+        bytes.push(u8::from(diverged.is_some()));
+        put(&mut bytes, diverged.unwrap_or(0));
+    }
+    put_count(&mut bytes, state.numbers.len());
+    state.numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+
+    put_window(&mut bytes, &measured.train);
+    bytes.push(u8::from(measured.test.is_some()));
+    if let Some(test) = &measured.test {
+        put_window(&mut bytes, test);
+    }
+    put_count(&mut bytes, measured.curve.len());
+    for point in &measured.curve {
+        put(&mut bytes, point.epoch);
+        put_floats(&mut bytes, &point.train_psnr);
+        put_floats(&mut bytes, &point.test_psnr);
+        put_count(&mut bytes, point.layers.len());
+        point.layers.iter().for_each(|ranks| put_floats(&mut bytes, ranks));
+    }
+    let checksum = blake3::hash(&bytes);
+    bytes.extend_from_slice(checksum.as_bytes());
+    bytes
+}
+
+/// State and measurements of a fit with this schedule and so many runs.
+pub(super) fn decode(
+    bytes: &[u8],
+    schedule: &Schedule,
+    runs: usize,
+) -> Result<(State, Measured), NetError> {
+    let mut head = Reader { rest: bytes };
+    if head.take(MAGIC.len()).ok() != Some(MAGIC.as_slice()) {
+        return Err(refused("it does not begin like one; give the bytes that `fit` has saved"));
+    }
+    let version = u32::from_le_bytes(head.array()?);
+    if version != VERSION {
+        return Err(refused(format!(
+            "it has format version {version}, and this program reads version {VERSION}; start over"
+        )));
+    }
+    let Some((content, checksum)) = head.rest.split_last_chunk::<CHECKSUM>() else {
+        return Err(truncated());
+    };
+    let covered = &bytes[..bytes.len() - CHECKSUM];
+    if blake3::hash(covered) != blake3::Hash::from_bytes(*checksum) {
+        return Err(refused("its checksum is wrong: the bytes are damaged or cut off; start over"));
+    }
+
+    let mut reader = Reader { rest: content };
+    let saved = reader.schedule()?;
+    if saved != *schedule {
+        return Err(refused(format!(
+            "it was saved under another schedule ({saved:?}, now {schedule:?}); \
+             restore the schedule or start over"
+        )));
+    }
+    let saved_runs = reader.count(9)?;
+    if saved_runs != runs {
+        return Err(refused(format!(
+            "it holds {saved_runs} runs and the session has {runs}; restore the task or start over"
+        )));
+    }
+    let state = reader.state(runs)?;
+    if state.epoch > schedule.epochs {
+        return Err(refused(format!(
+            "it claims {} epochs of {}; start over",
+            state.epoch, schedule.epochs
+        )));
+    }
+    let measured = reader.measured(runs)?;
+    if !reader.rest.is_empty() {
+        return Err(refused(format!("{} bytes are left over; start over", reader.rest.len())));
+    }
+    Ok((state, measured))
+}
+
+fn refused(why: impl Into<String>) -> NetError {
+    NetError::State { why: why.into() }
+}
+
+fn truncated() -> NetError {
+    refused("it ends too early; start over")
+}
+
+fn put(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_count(bytes: &mut Vec<u8>, count: usize) {
+    put(bytes, count as u64);
+}
+
+fn put_floats(bytes: &mut Vec<u8>, numbers: &[f64]) {
+    put_count(bytes, numbers.len());
+    numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+}
+
+fn put_schedule(bytes: &mut Vec<u8>, schedule: &Schedule) {
+    put(bytes, schedule.epochs);
+    put(bytes, schedule.curve_every);
+    bytes.push(u8::from(schedule.layers));
+    put(bytes, schedule.mean_of_last);
+}
+
+fn put_window(bytes: &mut Vec<u8>, window: &Window) {
+    put_floats(bytes, &window.sum);
+    put_floats(bytes, &window.last);
+}
+
+/// What has not been read yet.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], NetError> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], NetError> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(truncated)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn number(&mut self) -> Result<u64, NetError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn flag(&mut self) -> Result<bool, NetError> {
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => Err(refused(format!("{other} stands where 0 or 1 is allowed; start over"))),
+        }
+    }
+
+    /// Length of a list whose items take `item_bytes` or more each.
+    fn count(&mut self, item_bytes: usize) -> Result<usize, NetError> {
+        let count = self.number()?;
+        match usize::try_from(count) {
+            Ok(count) if count <= self.rest.len() / item_bytes => Ok(count),
+            _ => Err(truncated()),
+        }
+    }
+
+    fn floats(&mut self) -> Result<Vec<f64>, NetError> {
+        let count = self.count(8)?;
+        (0..count).map(|_| Ok(f64::from_le_bytes(self.array()?))).collect()
+    }
+
+    fn schedule(&mut self) -> Result<Schedule, NetError> {
+        Ok(Schedule {
+            epochs: self.number()?,
+            curve_every: self.number()?,
+            layers: self.flag()?,
+            mean_of_last: self.number()?,
+        })
+    }
+
+    fn state(&mut self, runs: usize) -> Result<State, NetError> {
+        let epoch = self.number()?;
+        let mut diverged = Vec::with_capacity(runs);
+        for _ in 0..runs {
+            let has = self.flag()?;
+            let at = self.number()?;
+            diverged.push(has.then_some(at));
+        }
+        let count = self.count(4)?;
+        let numbers = (0..count)
+            .map(|_| Ok(f32::from_le_bytes(self.array()?)))
+            .collect::<Result<_, NetError>>()?;
+        Ok(State { epoch, diverged, numbers })
+    }
+
+    /// One number per run.
+    fn per_run(&mut self, runs: usize) -> Result<Vec<f64>, NetError> {
+        let numbers = self.floats()?;
+        if numbers.len() != runs {
+            return Err(refused(format!(
+                "{} measurements stand where {runs} runs were measured; start over",
+                numbers.len()
+            )));
+        }
+        Ok(numbers)
+    }
+
+    fn window(&mut self, runs: usize) -> Result<Window, NetError> {
+        Ok(Window { sum: self.per_run(runs)?, last: self.per_run(runs)? })
+    }
+
+    fn measured(&mut self, runs: usize) -> Result<Measured, NetError> {
+        let train = self.window(runs)?;
+        let test = if self.flag()? { Some(self.window(runs)?) } else { None };
+        let points = self.count(32)?;
+        let mut curve = Vec::with_capacity(points);
+        for _ in 0..points {
+            let epoch = self.number()?;
+            let train_psnr = self.per_run(runs)?;
+            let test_psnr = self.floats()?;
+            let rows = self.count(8)?;
+            let layers = (0..rows).map(|_| self.floats()).collect::<Result<_, NetError>>()?;
+            curve.push(CurvePoint { epoch, train_psnr, test_psnr, layers });
+        }
+        Ok(Measured { train, test, curve })
+    }
+}

@@ -1,0 +1,313 @@
+use faer::Mat;
+use posenc_math::tolerance::{Tolerance, assert_close};
+
+use super::*;
+use crate::{Input, Parameters, State};
+
+/// Per run one number θ ← θ − 2η(θ − t): θ_e = t + (1 − 2η)^e (θ_0 − t). Training error (θ − t)²,
+/// test error (θ − t − 1)², one "hidden layer" of stable rank θ.
+struct Quadratic {
+    rate: Vec<f64>,
+    target: Vec<f64>,
+    has_test: bool,
+    state: State,
+    /// Errors asked for on the training and on the test samples.
+    asked: [u64; 2],
+}
+
+impl Quadratic {
+    /// Starts at 2 with target 1; a rate above 1 diverges.
+    fn new(rate: &[f64], has_test: bool) -> Self {
+        let state = State {
+            epoch: 0,
+            diverged: vec![None; rate.len()],
+            numbers: (0..rate.len()).map(|run| 2.0 + run as f32).collect(),
+        };
+        let target = vec![1.0; rate.len()];
+        Quadratic { rate: rate.to_vec(), target, has_test, state, asked: [0; 2] }
+    }
+
+    fn squares(&self, shift: f64) -> Vec<f64> {
+        let square = |(theta, target): (&f32, &f64)| (f64::from(*theta) - target - shift).powi(2);
+        self.state.numbers.iter().zip(&self.target).map(square).collect()
+    }
+}
+
+impl Session for Quadratic {
+    fn runs(&self) -> usize {
+        self.rate.len()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.state.epoch
+    }
+
+    fn step(&mut self) -> Vec<f64> {
+        let errors = self.squares(0.0);
+        self.state.epoch += 1;
+        for run in 0..self.rate.len() {
+            if !errors[run].is_finite() && self.state.diverged[run].is_none() {
+                self.state.diverged[run] = Some(self.state.epoch);
+            }
+            let theta = f64::from(self.state.numbers[run]);
+            let next = theta - 2.0 * self.rate[run] * (theta - self.target[run]);
+            self.state.numbers[run] = next as f32;
+        }
+        errors
+    }
+
+    fn errors(&mut self, split: Split) -> Vec<f64> {
+        self.asked[split as usize] += 1;
+        match split {
+            Split::Train => self.squares(0.0),
+            Split::Test if self.has_test => self.squares(1.0),
+            Split::Test => Vec::new(),
+        }
+    }
+
+    fn predict(&mut self, _: &Input) -> Result<Mat<f32>, NetError> {
+        Ok(Mat::zeros(0, 0))
+    }
+
+    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+        self.state.numbers.iter().map(|&theta| vec![f64::from(theta)]).collect()
+    }
+
+    fn diverged(&self) -> &[Option<u64>] {
+        &self.state.diverged
+    }
+
+    fn parameters(&self) -> Vec<Parameters> {
+        Vec::new()
+    }
+
+    fn state(&self) -> State {
+        self.state.clone()
+    }
+
+    fn restore(&mut self, state: &State) -> Result<(), NetError> {
+        self.state = state.clone();
+        Ok(())
+    }
+}
+
+fn schedule(epochs: u64, curve_every: u64, mean_of_last: u64) -> Schedule {
+    Schedule { epochs, curve_every, layers: true, mean_of_last }
+}
+
+fn whole(session: &mut Quadratic, schedule: &Schedule) -> History {
+    fit(session, schedule, None, &mut |_, _| {}).unwrap()
+}
+
+/// −10 log₁₀ of the training error of run 0 with rate 1/4 after `e` steps: (2^−e)².
+fn by_hand(e: u64) -> f64 {
+    20.0 * 2f64.log10() * e as f64
+}
+
+/// NaNs compare equal; every other number by its bits.
+fn same(a: &History, b: &History) -> bool {
+    format!("{a:?}") == format!("{b:?}")
+}
+
+#[test]
+fn the_window_takes_in_the_errors_after_each_of_the_last_steps() {
+    // Would catch a window that is off by one step: means of 8, 9, 10 and not of 7, 8, 9.
+    let mut session = Quadratic::new(&[0.25, 0.25], true);
+    let history = whole(&mut session, &schedule(10, 0, 3));
+    let summary = &history.summaries[0];
+    assert_close(summary.train_psnr, by_hand(9), Tolerance::relative(1e-12));
+    assert_close(summary.final_train_psnr, by_hand(10), Tolerance::relative(1e-12));
+    // Test error (2^−e − 1)².
+    let test = |e: i32| psnr_of((1.0 - 0.5f64.powi(e)).powi(2));
+    let mean = (test(8) + test(9) + test(10)) / 3.0;
+    assert_close(summary.test_psnr.unwrap(), mean, Tolerance::relative(1e-12));
+    assert_close(summary.final_test_psnr.unwrap(), test(10), Tolerance::relative(1e-12));
+    // The other run starts twice as far away: 6.02 dB less.
+    let less = summary.train_psnr - history.summaries[1].train_psnr;
+    assert_close(less, by_hand(1), Tolerance::relative(1e-12));
+    assert_eq!(summary.diverged, None);
+    assert!(history.curve.is_empty());
+    // Training errors come with the steps; only the last is asked for.
+    assert_eq!((session.epoch(), session.asked), (10, [1, 3]));
+}
+
+#[test]
+fn a_window_longer_than_the_schedule_leaves_out_the_start() {
+    let history = whole(&mut Quadratic::new(&[0.25], false), &schedule(4, 0, 100));
+    // Mean of e = 1 to 4.
+    assert_close(history.summaries[0].train_psnr, by_hand(5) / 2.0, Tolerance::relative(1e-12));
+    assert_eq!(history.summaries[0].test_psnr, None);
+    assert_eq!(history.summaries[0].final_test_psnr, None);
+}
+
+#[test]
+fn curve_points_belong_to_the_parameters_before_the_step() {
+    let mut session = Quadratic::new(&[0.25], true);
+    let history = whole(&mut session, &schedule(10, 3, 1));
+    let epochs: Vec<u64> = history.curve.iter().map(|point| point.epoch).collect();
+    assert_eq!(epochs, [0, 3, 6, 9]);
+    for point in &history.curve {
+        let theta = 1.0 + 0.5f64.powi(point.epoch as i32);
+        assert_close(point.train_psnr[0], by_hand(point.epoch), Tolerance::absolute(1e-9));
+        assert_eq!(point.test_psnr, [psnr_of((theta - 2.0).powi(2))]);
+        assert_eq!(point.layers, [[theta]]);
+    }
+    // Would catch -10 log10(0) = NaN: at the start θ is where the test samples want it.
+    assert_eq!(history.curve[0].test_psnr, [f64::INFINITY]);
+    assert_eq!(session.asked, [1, 5]);
+
+    // A point within the window takes the test errors that are there already: 10 + the start.
+    let mut session = Quadratic::new(&[0.25], true);
+    assert_eq!(whole(&mut session, &schedule(10, 1, 10)).curve.len(), 10);
+    assert_eq!(session.asked, [1, 11]);
+
+    // Without layers and test samples, these lists are empty.
+    let plain = Schedule { layers: false, ..schedule(2, 1, 1) };
+    let point = whole(&mut Quadratic::new(&[0.25], false), &plain).curve.remove(1);
+    assert!(point.layers.is_empty() && point.test_psnr.is_empty());
+}
+
+#[test]
+fn a_run_that_diverges_leaves_the_others_alone() {
+    // θ − 1 = (−1e13)^e passes the largest f32 at e = 3; the step of epoch 4 sees it.
+    let mut session = Quadratic::new(&[0.25, 5e12], true);
+    let history = whole(&mut session, &schedule(8, 1, 6));
+    let alone = whole(&mut Quadratic::new(&[0.25], true), &schedule(8, 1, 6));
+    let [fine, broken] = &history.summaries[..] else { panic!("two runs") };
+    assert_eq!(fine, &alone.summaries[0]);
+    assert_eq!((broken.diverged, session.epoch()), (Some(4), 8));
+    assert!(broken.train_psnr.is_nan() && broken.final_train_psnr.is_nan());
+    assert!(broken.test_psnr.unwrap().is_nan() && broken.final_test_psnr.unwrap().is_nan());
+    for point in &history.curve {
+        let is_over = point.epoch >= 3;
+        let values = [point.train_psnr[1], point.test_psnr[1], point.layers[1][0]];
+        assert!(values.iter().all(|value| value.is_nan() == is_over), "{point:?}");
+        assert!(point.train_psnr[0].is_finite() && point.layers[0][0].is_finite());
+    }
+}
+
+#[test]
+fn training_ends_with_the_last_run() {
+    let mut session = Quadratic::new(&[5e12, 5e19], true);
+    let mut seen = Vec::new();
+    let history =
+        fit(&mut session, &schedule(1000, 2, 10), None, &mut |done, _| seen.push(done)).unwrap();
+    let epochs: Vec<_> = history.summaries.iter().map(|summary| summary.diverged).collect();
+    assert_eq!((epochs, seen), (vec![Some(4), Some(3)], vec![1, 2, 3, 4]));
+    // There are test samples, even though none of their errors was due yet.
+    assert!(history.summaries[0].test_psnr.unwrap().is_nan());
+
+    // Only the error after the last step is infinite: no step could note it.
+    let history = whole(&mut Quadratic::new(&[5e12], false), &schedule(3, 0, 1));
+    assert_eq!(history.summaries[0].diverged, Some(3));
+    assert!(history.summaries[0].train_psnr.is_nan());
+}
+
+#[test]
+fn resuming_after_any_epoch_gives_the_same_history() {
+    for has_test in [true, false] {
+        let rates = [0.25, 0.1, 5e12];
+        let schedule = schedule(12, 5, 4);
+        let mut saved = Vec::new();
+        let keep: &mut dyn FnMut(u64, &dyn Fn() -> Vec<u8>) = &mut |done, save| {
+            saved.push((done, save()));
+        };
+        let history = fit(&mut Quadratic::new(&rates, has_test), &schedule, None, keep).unwrap();
+        assert_eq!(saved.len(), 12);
+        for (at, bytes) in &saved {
+            let mut session = Quadratic::new(&rates, has_test);
+            let mut again = Vec::new();
+            let resumed = fit(&mut session, &schedule, Some(bytes), &mut |done, save| {
+                again.push((done, save()))
+            });
+            assert!(same(&resumed.unwrap(), &history), "resumed after {at}");
+            // What is saved later is the same too, so that a fit may be interrupted repeatedly.
+            assert!(again == saved[*at as usize..], "saved again after {at}");
+        }
+    }
+}
+
+/// Bytes saved after 7 of 9 epochs by two runs.
+fn saved() -> (Schedule, Vec<u8>) {
+    let schedule = schedule(9, 2, 4);
+    let mut bytes = Vec::new();
+    let mut session = Quadratic::new(&[0.25, 0.1], true);
+    fit(&mut session, &schedule, None, &mut |done, save| {
+        if done == 7 {
+            bytes = save();
+        }
+    })
+    .unwrap();
+    (schedule, bytes)
+}
+
+fn reason(schedule: &Schedule, bytes: &[u8], runs: usize) -> String {
+    match saved::decode(bytes, schedule, runs) {
+        Err(NetError::State { why }) => why,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn damaged_bytes_are_refused_wherever_the_damage_is() {
+    let (schedule, bytes) = saved();
+    saved::decode(&bytes, &schedule, 2).unwrap();
+    for position in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 0x10;
+        reason(&schedule, &damaged, 2);
+        reason(&schedule, &bytes[..position], 2);
+    }
+    let mut longer = bytes.clone();
+    longer.push(0);
+    assert!(reason(&schedule, &longer, 2).contains("checksum"));
+    assert!(reason(&schedule, b"{\"json\": 1}", 2).contains("does not begin like one"));
+}
+
+#[test]
+fn lengths_are_not_believed_even_with_a_right_checksum() {
+    // Would catch an allocation of an announced length and a read past the end.
+    let (schedule, bytes) = saved();
+    let content = &bytes[..bytes.len() - blake3::OUT_LEN];
+    let seal = |content: &[u8]| [content, blake3::hash(content).as_bytes()].concat();
+    assert_eq!(seal(content), bytes);
+    // From behind the magic, the version and the schedule on: something else everywhere.
+    for position in 37..content.len() {
+        for value in [0, 0x7f, 0xff] {
+            let mut forged = content.to_vec();
+            forged[position] = value;
+            // Accepted where it is a number, refused where it is a length; never a panic.
+            let _ = saved::decode(&seal(&forged), &schedule, 2);
+        }
+        reason(&schedule, &seal(&content[..position]), 2);
+    }
+    let extended = [content, &[0; 3]].concat();
+    assert!(reason(&schedule, &seal(&extended), 2).contains("3 bytes are left over"));
+    let mut newer = content.to_vec();
+    newer[8] = 2;
+    assert!(reason(&schedule, &seal(&newer), 2).contains("version 2"));
+    let mut further = content.to_vec();
+    further[45] = 10;
+    assert!(reason(&schedule, &seal(&further), 2).contains("10 epochs of 9"));
+}
+
+#[test]
+fn what_belongs_to_something_else_is_refused_with_a_reason() {
+    let (schedule, bytes) = saved();
+    let longer = Schedule { epochs: 10, ..schedule };
+    assert!(reason(&longer, &bytes, 2).contains("another schedule"));
+    assert!(reason(&schedule, &bytes, 3).contains("2 runs and the session has 3"));
+
+    let mut session = Quadratic::new(&[0.25], false);
+    whole(&mut session, &schedule);
+    let error = fit(&mut session, &schedule, None, &mut |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains("already done 9 epochs"), "{error}");
+}
+
+#[test]
+fn a_schedule_of_nothing_is_refused() {
+    for nothing in [schedule(0, 1, 1), schedule(1, 1, 0)] {
+        let error = fit(&mut Quadratic::new(&[0.25], false), &nothing, None, &mut |_, _| {});
+        assert!(matches!(error, Err(NetError::Zero { .. })));
+    }
+}
