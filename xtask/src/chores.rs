@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
-use std::process::{ExitCode, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 
 use crate::process::{cargo, exit_code, runner};
 
@@ -16,13 +16,36 @@ pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
     if !status.success() {
         return Ok(exit_code(status));
     }
+    let mut sums = [0usize; 3];
+    let all: &[&str] = &["--workspace", "--no-fail-fast"];
+    // By itself: what burn needs would build the dependencies of everything else a second time.
+    let autodiff: &[&str] =
+        &["-p", "posenc-nets", "--features", "burn", "--test", "automatic_differentiation"];
+    let mut failed = None;
+    for selection in [all, autodiff] {
+        let status = run_tests(selection, arguments, &mut sums)?;
+        if !status.success() {
+            failed.get_or_insert(status);
+        }
+    }
+    println!();
+    println!("{} passed, {} failed, {} skipped", sums[0], sums[1], sums[2]);
+    Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
+}
+
+/// Runs `cargo test` on a selection, shows its output and adds its counts to `sums`.
+fn run_tests(
+    selection: &[&str],
+    arguments: &[OsString],
+    sums: &mut [usize; 3],
+) -> Result<ExitStatus, String> {
     let mut child = cargo()
-        .args(["test", "--release", "--workspace", "--no-fail-fast"])
+        .args(["test", "--release"])
+        .args(selection)
         .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|e| format!("cargo cannot be started: {e}"))?;
-    let mut sums = [0usize; 3];
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {
             let line = line.map_err(|e| format!("the tests' output cannot be read: {e}"))?;
@@ -32,10 +55,7 @@ pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
             }
         }
     }
-    let status = child.wait().map_err(|e| format!("cargo cannot be waited for: {e}"))?;
-    println!();
-    println!("{} passed, {} failed, {} skipped", sums[0], sums[1], sums[2]);
-    Ok(exit_code(status))
+    child.wait().map_err(|e| format!("cargo cannot be waited for: {e}"))
 }
 
 /// Passed, failed and ignored tests of a `test result:` line; zeros for any other line.

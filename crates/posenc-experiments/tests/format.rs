@@ -73,6 +73,11 @@ fn format_documents_every_key() {
         "{ kind: singular-values, zz: 1 }",
         "{ kind: memorization, zz: 1 }",
         "{ kind: closed-form, zz: 1 }",
+        "{ kind: network-1d, zz: 1 }",
+        "{ kind: network-1d, lines: { zz: 1 } }",
+        "{ kind: network-1d, lines: { random: 1 }, learning_rate: { zz: 1 } }",
+        "{ kind: network-1d, lines: { random: 1 }, sweep: { zz: 1 } }",
+        "{ kind: network-1d, lines: { random: 1 }, reconstruction: { zz: 1 } }",
         "{ kind: complexity, zz: 1 }",
         "{ kind: kronecker-rank, zz: 1 }",
         "{ kind: similarity, zz: 1 }",
@@ -80,7 +85,7 @@ fn format_documents_every_key() {
     ];
     let mut probes: Vec<String> =
         protocols.iter().map(|p| FILE.replace("{ kind: closed-form }", p)).collect();
-    for check in ["value", "ordering", "ratio", "trend", "bound", "equality"] {
+    for check in posenc_experiments::schema::claim::KINDS {
         probes.push(FILE.replace(
             "{ kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
             &format!("{{ kind: {check}, zz: 1 }}"),
@@ -98,6 +103,10 @@ fn format_documents_every_key() {
         ("caption: A caption", "caption: A caption\n    zz: 1"),
         ("- title: Panel", "- title: Panel\n        zz: 1"),
         ("x: { label: N }", "x: { label: N, zz: 1 }"),
+        ("x: { label: N }", "more: [{ zz: 1 }]\n        x: { label: N }"),
+        ("x: { label: N }", "reference: { zz: 1 }\n        x: { label: N }"),
+        ("x: { label: N }", "markers: [{ zz: 1 }]\n        x: { label: N }"),
+        ("x: { label: N }", "published_as: [{ zz: 1 }]\n        x: { label: N }"),
         ("title: A table", "title: A table\n    zz: 1"),
         ("label: rank }\n\"", "label: rank, zz: 1 }"),
     ] {
@@ -165,6 +174,31 @@ fn mistakes_are_named_with_line_and_remedy() {
         ("kind: extra", "kind: picture", &["a.yaml:4", "kind"]),
         ("paper: extensions", "paper: \"a/b\"", &["a.yaml:2", "a-z"]),
         ("groups:\n", "groups: 3\nextra:\n", &["a.yaml"]),
+        (
+            "direction: increasing }",
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest, level: 3, at: 1 }",
+            &["claims[1].check.level", "last-above"],
+        ),
+        (
+            "direction: increasing }",
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: position, of: { group: rank, metric: a }, feature: highest }",
+            &["claims[1].check.at", "exactly one of `at` and `with`"],
+        ),
+        (
+            "direction: increasing }",
+            "direction: increasing }\n  - id: second\n    says: a\n    source: b\n    check: { kind: agreement, of: { group: rank, metric: a }, tolerance: { standard_errors: 2 } }",
+            &["claims[1].check.tolerance", "`published_runs`"],
+        ),
+        (
+            "x: { label: N }",
+            "markers: [{ label: a, shape: star, at: { Gua: 3 } }]\n        x: { label: N }",
+            &["a.yaml:31", "plots[0].panels[0].markers[0].at", "no variant `Gua`"],
+        ),
+        (
+            "x: { label: N }",
+            "more: [{ metric: a, label: b }]\n        x: { label: N }",
+            &["plots[0].panels[0].series", "`more` belongs to `metric`"],
+        ),
     ];
     for (from, to, needles) in cases {
         let text = FILE.replacen(from, to, 1);
@@ -174,6 +208,100 @@ fn mistakes_are_named_with_line_and_remedy() {
             assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
         }
     }
+}
+
+/// As above, for the settings of training.
+#[test]
+fn mistakes_in_training_are_named_with_line_and_remedy() {
+    let settings = "lines: { rows: [5] }, learning_rate: 1e-3, epochs: 10";
+    let with = |more: &str, embedder: &str| {
+        let protocol = format!("{{ kind: network-1d, {more} }}");
+        let text = FILE.replace("{ kind: closed-form }", &protocol);
+        parse(&text.replace("{ kind: gaussian, dimension: 256, sigma: 0.0025 }", embedder))
+    };
+    let gaussian = "{ kind: gaussian, dimension: 256, sigma: 0.0025 }";
+    let accepted = [
+        "",
+        "width: 8, depth: 2, curve_every: 5, mean_of_first: 4, layers: true, reconstruction: {}",
+        "sweep: { parameter: sigma, values: [0.1, 0.01] }, abscissa: stable-rank",
+        "sweep: { parameter: step, values: [1, 2] }, abscissa: samples",
+    ];
+    for more in accepted {
+        let parsed = with(&format!("{settings}, {more}"), gaussian);
+        assert!(parsed.is_ok(), "{more}: {:?}", parsed.err());
+    }
+    let rule = settings.replace("1e-3", "{ base: 1e-3, sigma: 0.1, exponent: -0.5 }");
+    assert!(with(&rule, gaussian).is_ok());
+    let cases: &[(&str, &[&str])] = &[
+        ("width: 0", &["protocol.width", "allowed: 1 to"]),
+        ("depth: 17", &["protocol.depth", "0 to 16"]),
+        ("depth: -1", &["protocol.depth"]),
+        ("step: 0", &["protocol.step", "1 to"]),
+        ("repeats: 0", &["protocol.repeats"]),
+        ("repeats: 100001", &["protocol.repeats"]),
+        ("weight_decay: 1", &["protocol.weight_decay", "below 1"]),
+        ("value_scale: 0", &["protocol.value_scale", "above 0"]),
+        ("value_scale: .nan", &["protocol.value_scale", "above 0"]),
+        ("mean_of_last: 0", &["protocol.mean_of_last"]),
+        ("curve_every: 11", &["protocol.curve_every", "0 to 10"]),
+        ("mean_of_first: 5", &["protocol.mean_of_first", "curve_every"]),
+        ("layers: true", &["protocol.layers", "curve_every"]),
+        ("scale: bach", &["protocol.scale", "did you mean `batch`"]),
+        ("test: al", &["protocol.test", "midpoints"]),
+        ("reconstruction: { outside: 2 }", &["protocol.reconstruction.outside", "0 to 1"]),
+        (
+            "sweep: { parameter: sgima, values: [1] }",
+            &["protocol.sweep.parameter", "sigma", "`step`"],
+        ),
+        ("sweep: { parameter: sigma, values: [1, 0] }", &["protocol.sweep.values", "sigma"]),
+        ("sweep: { parameter: step, values: [0] }", &["protocol.sweep.values", "whole numbers"]),
+        (
+            "sweep: { parameter: sigma, values: [1] }, abscissa: samples",
+            &["protocol.abscissa", "stable-rank"],
+        ),
+        (
+            "sweep: { parameter: sigma, values: [1] }, curve_every: 2",
+            &["protocol.curve_every", "without a sweep"],
+        ),
+        (
+            "sweep: { parameter: sigma, values: [1] }, reconstruction: {}",
+            &["protocol.reconstruction", "without a sweep"],
+        ),
+    ];
+    for (more, needles) in cases {
+        let message = with(&format!("{settings}, {more}"), gaussian).expect_err(more);
+        assert!(message.starts_with("a.yaml:10"), "{more}: {message}");
+        for needle in *needles {
+            assert!(message.contains(needle), "{more}: no `{needle}` in: {message}");
+        }
+    }
+    let replaced: &[(&str, &str, &[&str])] = &[
+        ("rows: [5]", "rows: [-1]", &["protocol.lines.rows", "whole numbers"]),
+        ("rows: [5]", "rows: [0.5]", &["protocol.lines.rows", "whole numbers"]),
+        ("{ rows: [5] }", "{}", &["protocol.lines", "no line"]),
+        ("1e-3", "0", &["protocol.learning_rate", "1e-30 to 1e3"]),
+        ("1e-3", "fast", &["protocol.learning_rate", "a number or {base, sigma, exponent}"]),
+        ("1e-3", "{ base: 1, sigma: 0, exponent: 1 }", &["learning_rate.sigma", "above 0"]),
+        ("epochs: 10", "epochs: 0", &["protocol.epochs"]),
+    ];
+    for (from, to, needles) in replaced {
+        let message = with(&settings.replace(from, to), gaussian).expect_err(to);
+        assert!(message.starts_with("a.yaml:10"), "{to}: {message}");
+        for needle in *needles {
+            assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
+        }
+    }
+    let steep = rule.replace("-0.5", "10").replace("0.1", "1e9");
+    let message = with(&steep, gaussian).expect_err("a rate of nothing");
+    assert!(message.contains("learning_rate") && message.contains("sigma = 0.0025"), "{message}");
+    let message = with(&rule, "{ kind: impulse, dimension: 256 }").expect_err("no sigma");
+    assert!(message.contains("learning_rate") && message.contains("impulse"), "{message}");
+    let text =
+        FILE.replace("{ kind: closed-form }", &format!("{{ kind: network-1d, {settings} }}"));
+    let seeds =
+        text.replace("data: { set: div2k-test }", "data: { set: div2k-test }\n    seeds: 2");
+    let message = parse(&seeds).expect_err("seeds");
+    assert!(message.contains("a.yaml:10") && message.contains("`repeats`"), "{message}");
 }
 
 /// Catches a definition in the repository that no longer loads.

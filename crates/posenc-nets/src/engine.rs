@@ -52,7 +52,11 @@ impl Task {
                 if found == expected {
                     Ok(())
                 } else {
-                    Err(NetError::Shape { what: format!("{what} of the {name} samples"), found, expected })
+                    Err(NetError::Shape {
+                        what: format!("{what} of the {name} samples"),
+                        found,
+                        expected,
+                    })
                 }
             };
             if samples.input.points() == 0 {

@@ -42,7 +42,9 @@ pub enum NetError {
     )]
     Vanishes,
     /// More memory than a unit may have.
-    #[error("{what} would take {needed:.1} GiB; allowed are {allowed:.1} GiB: lower the dimension, the width or the number of points")]
+    #[error(
+        "{what} would take {needed:.1} GiB; allowed are {allowed:.1} GiB: lower the dimension, the width or the number of points"
+    )]
     Memory {
         /// What asks for it.
         what: &'static str,

@@ -124,9 +124,8 @@ impl Input {
 
     /// Whether every feature of every point is zero.
     pub fn is_zero(&self) -> bool {
-        let zero = |m: &Mat<f32>| {
-            (0..m.ncols()).all(|j| m.col_as_slice(j).iter().all(|v| *v == 0.0))
-        };
+        let zero =
+            |m: &Mat<f32>| (0..m.ncols()).all(|j| m.col_as_slice(j).iter().all(|v| *v == 0.0));
         match self {
             Input::Dense(matrix) => zero(matrix),
             Input::Factored(f) => f.tables.iter().all(zero),

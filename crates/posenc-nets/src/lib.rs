@@ -4,7 +4,7 @@
 //! (`rethinking` Sec. 5, `trading` Sec. 6). A [`Network`] is its shape, an [`Input`] the embedded
 //! positions of N points, a [`Task`] one or several runs that share positions, and an [`Engine`]
 //! starts a [`Session`] that trains them by full-batch Adam. [`train::fit`] drives a session along
-//! a schedule of measurements. [`reference`] is the same mathematics written to be read, in double
+//! a schedule of measurements. [`mod@reference`] is the same mathematics written to be read, in double
 //! precision; tests hold the engine against it.
 //!
 //! Single precision, no randomness but in [`Network::initialize`], no clocks, no files. On the CPU

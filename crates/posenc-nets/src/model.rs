@@ -93,8 +93,7 @@ impl Network {
             .map(|(fan_in, fan_out)| {
                 let limit = 1.0 / (fan_in as f64).sqrt();
                 let draws = uniform_vector(rng, fan_out * fan_in, -limit, limit);
-                let weights =
-                    Mat::from_fn(fan_out, fan_in, |o, i| draws[o * fan_in + i] as f32);
+                let weights = Mat::from_fn(fan_out, fan_in, |o, i| draws[o * fan_in + i] as f32);
                 let bias = uniform_vector(rng, fan_out, -limit, limit);
                 Layer { weights, bias: bias.into_iter().map(|b| b as f32).collect() }
             })

@@ -36,7 +36,12 @@ impl Adam {
         range("the learning rate", rate, rate > 0.0 && rate.is_finite(), "above 0, finite")?;
         range("beta1", self.beta1, (0.0..1.0).contains(&self.beta1), "0 up to below 1")?;
         range("beta2", self.beta2, (0.0..1.0).contains(&self.beta2), "0 up to below 1")?;
-        range("epsilon", self.epsilon, self.epsilon > 0.0 && self.epsilon < 1.0, "above 0, below 1")?;
+        range(
+            "epsilon",
+            self.epsilon,
+            self.epsilon > 0.0 && self.epsilon < 1.0,
+            "above 0, below 1",
+        )?;
         let decay = self.weight_decay;
         range("the weight decay", decay, (0.0..1.0).contains(&decay), "0 up to below 1")
     }

@@ -8,6 +8,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
+/// What all methods share, such as a target.
+pub const REFERENCE: Rgb = Rgb(31, 35, 40);
+
 /// A family of colors: an embedder, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {

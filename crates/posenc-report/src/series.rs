@@ -4,17 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::Experiment;
-use posenc_experiments::schema::display::{Axis, By, Panel, PanelKind, Plot, Scale};
+use posenc_experiments::schema::display::{Axis, Band, By, Panel, PanelKind, Plot, Scale, Shape};
 use posenc_experiments::{Published, PublishedValue};
 
 use crate::colors::{self, Family};
 use crate::markdown::bare;
 use crate::numbers::{half_width, mean_deviation};
 use crate::plot::canvas::Marker;
-use crate::plot::{self, AxisSpec, Content, Figure, Heatmap, Sample, Series};
+use crate::plot::{self, AxisSpec, Content, Figure, Heatmap, Mark, Sample, Series};
 
-/// What makes a curve of its own: the method and, in panels by signal, the signal.
-type Key = (String, String);
+/// What makes a curve of its own: the method and, in panels by signal or by metric, that.
+#[derive(PartialEq)]
+struct Key {
+    method: String,
+    /// Empty for all.
+    signal: String,
+    metric: String,
+    /// The metric's name in panels by metric; empty in others.
+    label: String,
+}
 
 /// Color and marker by embedder and name.
 type Styles = BTreeMap<(Family, String), (colors::Rgb, Marker)>;
@@ -33,14 +41,30 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     fn measured(self, panel: &'a Panel, metric: &'a str) -> impl Iterator<Item = &'a Row> + 'a {
         self.rows.iter().filter(move |r| {
-            r.group == panel.group && r.metric == metric && names(panel, &r.method)
+            r.group == panel.group
+                && r.metric == metric
+                && names(panel, &r.method)
+                && panel.signals.as_ref().is_none_or(|s| s.contains(&r.signal))
         })
     }
 
-    fn printed(self, panel: &'a Panel) -> impl Iterator<Item = &'a PublishedValue> + 'a {
+    /// Published values of a curve, under its own name or under others.
+    fn printed(
+        self,
+        panel: &'a Panel,
+        key: &'a Key,
+    ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
         let (paper, item) = (&self.experiment.paper, &self.experiment.item);
+        let of = move |v: &&PublishedValue, group: &str, method: &str, metric: &str| {
+            v.group == group && v.method == method && v.metric == metric
+        };
         self.published.item(paper, item).filter(move |v| {
-            v.group == panel.group && v.metric == panel.metric && names(panel, &v.method)
+            of(v, &panel.group, &key.method, &key.metric)
+                || panel
+                    .published_as
+                    .iter()
+                    .filter(|p| p.shown == key.method)
+                    .any(|p| of(v, &p.group, &p.method, p.metric.as_ref().unwrap_or(&key.metric)))
         })
     }
 
@@ -49,7 +73,8 @@ impl<'a> Source<'a> {
         plot.panels.iter().any(|p| self.measured(p, &p.metric).next().is_some())
     }
 
-    /// Curves of a panel, in the order of the experiment's variants and of the record's signals.
+    /// Curves of a panel, in the order of the experiment's variants and of the record's signals or
+    /// of the panel's metrics.
     fn keys(self, panel: &'a Panel) -> Vec<Key> {
         let mut methods: Vec<&str> = match (&panel.methods, self.experiment.group(&panel.group)) {
             (Some(methods), _) => methods.iter().map(String::as_str).collect(),
@@ -65,15 +90,27 @@ impl<'a> Source<'a> {
         }
         let mut keys = Vec::new();
         for method in methods {
-            if panel.series != By::Signal {
-                keys.push((method.to_owned(), String::new()));
-                continue;
-            }
-            let mut seen = BTreeSet::new();
-            for row in all().filter(|r| r.method == method) {
-                if seen.insert(row.signal.as_str()) {
-                    keys.push((method.to_owned(), row.signal.clone()));
+            let key = |signal: &str, metric: &str, label: &str| Key {
+                method: method.to_owned(),
+                signal: signal.to_owned(),
+                metric: metric.to_owned(),
+                label: label.to_owned(),
+            };
+            match panel.series {
+                By::Signal => {
+                    let mut seen = BTreeSet::new();
+                    for row in all().filter(|r| r.method == method) {
+                        if seen.insert(row.signal.as_str()) {
+                            keys.push(key(&row.signal, &panel.metric, ""));
+                        }
+                    }
                 }
+                By::Metric => {
+                    let first = panel.metric_label.as_ref().unwrap_or(&panel.metric);
+                    keys.push(key("", &panel.metric, first));
+                    keys.extend(panel.more.iter().map(|m| key("", &m.metric, &m.label)));
+                }
+                By::Method | By::X => keys.push(key("", &panel.metric, "")),
             }
         }
         keys
@@ -105,7 +142,7 @@ impl<'a> Source<'a> {
         for panel in plot.panels.iter().filter(|p| p.kind != PanelKind::Heatmap) {
             let keys = self.keys(panel);
             for key in &keys {
-                let style = (self.family(&panel.group, &key.0), name(&keys, key));
+                let style = (self.family(&panel.group, &key.method), name(&keys, key));
                 if !order.contains(&style) {
                     order.push(style);
                 }
@@ -138,7 +175,7 @@ impl<'a> Source<'a> {
     }
 
     fn heatmap(self, panel: &'a Panel) -> Heatmap {
-        let method = self.keys(panel).into_iter().next().map(|k| k.0).unwrap_or_default();
+        let method = self.keys(panel).into_iter().next().map(|k| k.method).unwrap_or_default();
         let mut cells: BTreeMap<(u64, u64), (f64, f64, Vec<f64>)> = BTreeMap::new();
         for row in self.measured(panel, &panel.metric).filter(|r| r.method == method) {
             if let (Some(x), Some(y)) = (row.x, row.y) {
@@ -154,30 +191,35 @@ impl<'a> Source<'a> {
 
     fn series(self, panel: &'a Panel, styles: &Styles) -> Vec<Series> {
         let keys = self.keys(panel);
-        let mut all = Vec::new();
+        let mut all: Vec<Series> = self.reference(panel).into_iter().collect();
         for key in &keys {
-            let belongs = |r: &&Row| r.method == key.0 && (key.1.is_empty() || r.signal == key.1);
-            let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(belongs).collect();
+            let belongs = |r: &&Row| {
+                r.method == key.method && (key.signal.is_empty() || r.signal == key.signal)
+            };
+            let rows: Vec<&Row> = self.measured(panel, &key.metric).filter(belongs).collect();
             let theory: Vec<&Row> = match &panel.dashed {
                 Some(metric) => self.measured(panel, metric).filter(belongs).collect(),
                 None => Vec::new(),
             };
-            let curves = keys.iter().filter(|k| k.0 == key.0).count();
-            let printed = self.printed(panel).filter(|v| panel.published && v.method == key.0);
-            let published: Vec<_> = printed
+            let curves = keys.iter().filter(|k| k.method == key.method).count();
+            let published: Vec<_> = self
+                .printed(panel, key)
                 .filter(|v| {
-                    key.1.is_empty() || v.signal == key.1 || (v.signal.is_empty() && curves == 1)
+                    panel.published
+                        && (key.signal.is_empty()
+                            || v.signal == key.signal
+                            || (v.signal.is_empty() && curves == 1))
                 })
                 .filter_map(|v| Some((v.x?, v.value?)))
                 .collect();
             let scattered = panel.kind == PanelKind::Points;
-            let points = if scattered { alone(&rows) } else { averaged(&rows) };
+            let points = if scattered { alone(&rows) } else { averaged(&rows, panel.band) };
             if points.is_empty() && theory.is_empty() && published.is_empty() {
                 continue;
             }
             let name = name(&keys, key);
             let (color, marker) =
-                match styles.get(&(self.family(&panel.group, &key.0), name.clone())) {
+                match styles.get(&(self.family(&panel.group, &key.method), name.clone())) {
                     Some(style) => *style,
                     None => (colors::shade(Family::Neutral, 0, 1), Marker::None),
                 };
@@ -186,22 +228,80 @@ impl<'a> Source<'a> {
                 color,
                 marker,
                 scattered,
+                marks: marks(panel, &key.method, &points),
                 points,
-                dashed: averaged(&theory).iter().map(|p| (p.x, p.y)).collect(),
+                band: band_label(panel.band),
+                dashed: averaged(&theory, Band::None).iter().map(|p| (p.x, p.y)).collect(),
+                dashed_label: bare(&panel.dashed_label),
                 published,
             });
         }
         all
     }
+
+    /// The metric that is drawn once, from the first method that has it.
+    fn reference(self, panel: &'a Panel) -> Option<Series> {
+        let reference = panel.reference.as_ref()?;
+        let all = || self.measured(panel, &reference.metric);
+        let method = &all().next()?.method;
+        let rows: Vec<&Row> = all().filter(|r| r.method == *method).collect();
+        Some(Series {
+            name: bare(&reference.label),
+            color: colors::REFERENCE,
+            marker: Marker::None,
+            scattered: false,
+            points: averaged(&rows, Band::None),
+            band: "",
+            dashed: Vec::new(),
+            dashed_label: String::new(),
+            published: Vec::new(),
+            marks: Vec::new(),
+        })
+    }
+}
+
+/// What the legend says of a band.
+fn band_label(band: Band) -> &'static str {
+    match band {
+        Band::Interval => "95 % interval of the mean",
+        Band::Deviation => "mean ± standard deviation",
+        Band::None => "",
+    }
+}
+
+/// The points that the paper names, on the curve of a method. A place beyond the curve has none.
+fn marks(panel: &Panel, method: &str, points: &[Sample]) -> Vec<Mark> {
+    let measure = |x: f64| if panel.x.scale == Scale::Log { x.ln() } else { x };
+    let on_curve = |x: f64| {
+        let pair = points.windows(2).find(|p| p[0].x <= x && x <= p[1].x)?;
+        let (from, to) = (measure(pair[0].x), measure(pair[1].x));
+        let share = if to > from { (measure(x) - from) / (to - from) } else { 0.0 };
+        Some(pair[0].y + share * (pair[1].y - pair[0].y))
+    };
+    let marker = |shape: Shape| match shape {
+        Shape::Star => Marker::Star,
+        Shape::Square => Marker::Square,
+        Shape::Diamond => Marker::Diamond,
+    };
+    panel
+        .markers
+        .iter()
+        .filter_map(|m| {
+            let x = *m.at.get(method)?;
+            let (label, marker) = (bare(&m.label), marker(m.shape));
+            Some(Mark { x, y: on_curve(x)?, marker, label })
+        })
+        .collect()
 }
 
 /// A curve's name among those of its panel: what they all share goes without saying.
 fn name(keys: &[Key], key: &Key) -> String {
-    let several = keys.iter().any(|k| k.0 != key.0);
-    match (key.1.is_empty(), several) {
-        (true, _) => key.0.clone(),
-        (false, false) => key.1.clone(),
-        (false, true) => format!("{}, {}", key.0, key.1),
+    let several = keys.iter().any(|k| k.method != key.method);
+    let own = if key.label.is_empty() { &key.signal } else { &key.label };
+    match (own.is_empty(), several) {
+        (true, _) => key.method.clone(),
+        (false, false) => own.clone(),
+        (false, true) => format!("{}, {own}", key.method),
     }
 }
 
@@ -223,15 +323,20 @@ fn alone(rows: &[&Row]) -> Vec<Sample> {
     rows.iter().filter_map(sample).collect()
 }
 
-/// Mean and 95 % interval over signals and seeds at each abscissa. One value that is not finite
-/// makes the mean so: a failed measurement is not averaged away.
-fn averaged(rows: &[&Row]) -> Vec<Sample> {
+/// Mean and band over signals and seeds at each abscissa. One value that is not finite makes the
+/// mean so: a failed measurement is not averaged away.
+fn averaged(rows: &[&Row], band: Band) -> Vec<Sample> {
     let mut places: BTreeMap<u64, (f64, Vec<f64>)> = BTreeMap::new();
     for row in rows {
         if let Some(x) = row.x {
             places.entry((x + 0.0).to_bits()).or_insert((x, Vec::new())).1.push(row.value);
         }
     }
+    let half_width = |values: &[f64]| match band {
+        Band::Interval => half_width(values),
+        Band::Deviation => Some(mean_deviation(values).1).filter(|_| values.len() > 1),
+        Band::None => None,
+    };
     let mut samples: Vec<Sample> = places
         .into_values()
         .map(|(x, values)| Sample {

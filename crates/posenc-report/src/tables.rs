@@ -45,7 +45,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         grid.column(label.unwrap_or_else(|| "Method".into()), Align::Left);
     }
     match table.rows {
-        By::Method => {}
+        By::Method | By::Metric => {}
         By::Signal => drop(grid.column(own.unwrap_or_else(|| "Signal".into()), Align::Left)),
         By::X => drop(grid.column(own.unwrap_or_else(|| "x".into()), Align::Right)),
     }
@@ -63,7 +63,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
                 cells.push(plain(&k.method));
             }
             match table.rows {
-                By::Method => {}
+                By::Method | By::Metric => {}
                 By::Signal => cells.push(k.signal.as_deref().map_or(MISSING.into(), plain)),
                 By::X => cells.push(k.x.map_or(MISSING.into(), |x| significant(x, 6))),
             }
@@ -182,7 +182,7 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
         if table.methods.is_none() {
             // Groups, or methods of a group, that are only published stand in the table too.
             for v in published(view, group, None)
-                .filter(|v| table.columns.iter().any(|c| c.metric == v.metric))
+                .filter(|v| table.columns.iter().any(|c| *printed_metric(c) == v.metric))
             {
                 if !methods.contains(&v.method) {
                     methods.push(v.method.clone());
@@ -204,11 +204,12 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
                 })
             };
             let printed = || {
-                published(view, group, Some(&method))
-                    .filter(|v| table.columns.iter().any(|c| c.published && c.metric == v.metric))
+                published(view, group, Some(&method)).filter(|v| {
+                    table.columns.iter().any(|c| c.published && *printed_metric(c) == v.metric)
+                })
             };
             match table.rows {
-                By::Method => keys.push(key(None, None)),
+                By::Method | By::Metric => keys.push(key(None, None)),
                 By::Signal => {
                     let mut seen = BTreeSet::new();
                     let signals = rows().map(|r| &r.signal).chain(printed().map(|v| &v.signal));
@@ -241,13 +242,22 @@ fn published<'a>(
         .filter(move |v| v.group == group && method.is_none_or(|m| v.method == m))
 }
 
+/// The name of a column's metric among published values.
+fn printed_metric(column: &Column) -> &String {
+    column.published_metric.as_ref().unwrap_or(&column.metric)
+}
+
 /// Published values that belong into a cell.
 fn chosen<'a>(view: &'a View<'_>, key: &'a Key, column: &'a Column) -> Vec<&'a PublishedValue> {
     if !column.published {
         return Vec::new();
     }
     let all: Vec<&PublishedValue> = published(view, &key.group, Some(&key.method))
-        .filter(|v| v.metric == column.metric && at(key, column, v.x))
+        .filter(|v| {
+            // Under another name a value may lack the abscissa that it was read at.
+            let anywhere = column.published_metric.is_some() && v.x.is_none() && key.x.is_none();
+            v.metric == *printed_metric(column) && (anywhere || at(key, column, v.x))
+        })
         .filter(|v| key.signal.as_ref().is_none_or(|s| v.signal == *s))
         .collect();
     // A mean over signals says more than single signals.

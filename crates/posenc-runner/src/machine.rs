@@ -41,6 +41,24 @@ pub fn system() -> String {
     format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_owned()
 }
 
+/// Lets [`peak_memory`] count from now on, where the system can; elsewhere it counts from the start
+/// of the process.
+pub fn reset_peak_memory() {
+    // 5 is the kernel's number for "reset the high-water mark" (proc(5)).
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The most memory this process has held, in bytes; `None` where the system does not say.
+pub fn peak_memory() -> Option<u64> {
+    high_water_mark(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn high_water_mark(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
 /// Packages whose version may move a number.
 const PACKAGES: &[&str] = &[
     "exmex",
@@ -48,6 +66,7 @@ const PACKAGES: &[&str] = &[
     "image",
     "plotters",
     "polars",
+    "pulp",
     "rand_chacha",
     "rand_distr",
     "rustfft",
@@ -84,6 +103,19 @@ mod tests {
         let versions = super::versions();
         for package in super::PACKAGES {
             assert!(versions.contains_key(*package), "{package}");
+        }
+    }
+
+    /// Catches a mark in the wrong unit, and a system that says nothing taken for zero.
+    #[test]
+    fn the_high_water_mark_is_read_in_bytes() {
+        let status = "Name:\tposenc\nVmPeak:\t 9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";
+        assert_eq!(super::high_water_mark(status), Some(2 << 20));
+        assert_eq!(super::high_water_mark("Name:\tposenc\n"), None);
+        assert_eq!(super::high_water_mark("VmHWM: many kB\n"), None);
+        if let Some(before) = super::peak_memory() {
+            let held = std::hint::black_box(vec![1u8; 64 << 20]);
+            assert!(super::peak_memory() >= Some(before.max(held.len() as u64)));
         }
     }
 }

@@ -30,6 +30,9 @@ pub struct Provenance {
     pub units: usize,
     /// Sum of the units' wall times, in seconds.
     pub seconds: f64,
+    /// The largest of the units' peak memories, in bytes; absent where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory: Option<u64>,
 }
 
 impl Provenance {

@@ -182,11 +182,18 @@ impl Table {
 
 /// Writes a file by way of a temporary one in the same directory.
 pub fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    write_parts_atomically(file, &[bytes])
+}
+
+/// As [`write_atomically`], of pieces that need not lie side by side in memory.
+pub fn write_parts_atomically(file: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
     let mut temporary =
         tempfile::Builder::new().prefix(".writing-").suffix(".tmp").tempfile_in(directory)?;
-    temporary.write_all(bytes)?;
+    for part in parts {
+        temporary.write_all(part)?;
+    }
     temporary.as_file().sync_all()?;
     temporary.persist(file).map_err(|e| e.error)?;
     // Temporary files are private; records are for everyone who may read the directory.

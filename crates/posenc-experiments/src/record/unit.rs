@@ -85,6 +85,9 @@ pub struct Value {
     /// Replaces the variant's id where one unit measures several things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// Replaces the repetition where one unit measures several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 impl Value {
@@ -98,6 +101,7 @@ impl Value {
             unit: String::new(),
             signal: None,
             method: None,
+            seed: None,
         }
     }
 
@@ -130,6 +134,12 @@ impl Value {
         self.signal = Some(signal.into());
         self
     }
+
+    /// Sets the repetition.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
 }
 
 mod float_text {
@@ -157,6 +167,10 @@ pub struct UnitRecord {
     pub data: String,
     /// Wall time in seconds.
     pub seconds: f64,
+    /// Most memory that the process held since the unit's job started, in bytes; other jobs that
+    /// ran at the same time count. Absent where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory: Option<u64>,
     /// Remarks of the loader or protocol that the report repeats.
     #[serde(default)]
     pub remarks: Vec<String>,
@@ -224,4 +238,49 @@ impl UnitRecord {
 /// serde_json sorts the keys of a `Value`, so the text is canonical.
 fn checksum(body: &serde_json::Value) -> String {
     blake3::hash(body.to_string().as_bytes()).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> UnitRecord {
+        let parts = KeyParts {
+            identity: "g.m.-.seed=0".into(),
+            specification: "s".into(),
+            data: "-".into(),
+            device: "cpu".into(),
+            seed: 0,
+            epochs: "1".into(),
+        };
+        UnitRecord {
+            parts,
+            device: "cpu".into(),
+            data: "-".into(),
+            seconds: 1.5,
+            peak_memory: Some(1 << 30),
+            remarks: Vec::new(),
+            values: vec![Value::new("test_psnr", f64::INFINITY).at(0.1).signal("row 1").seed(3)],
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// Catches a record that reads back as another, and fields added since that records written
+    /// before do not have: those must not be run again.
+    #[test]
+    fn records_old_and_new_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.json");
+        record().write(&file).unwrap();
+        assert_eq!(UnitRecord::read(&file).unwrap(), record());
+
+        let mut body = serde_json::to_value(record()).unwrap();
+        body.as_object_mut().unwrap().remove("peak_memory");
+        body["values"][0].as_object_mut().unwrap().remove("seed");
+        let envelope = Envelope { checksum: checksum(&body), body };
+        std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
+        let old = UnitRecord::read(&file).unwrap();
+        assert_eq!((old.peak_memory, old.values[0].seed), (None, None));
+        assert_eq!(old.values[0].value, f64::INFINITY);
+    }
 }

@@ -1,5 +1,7 @@
 //! How records are drawn and tabulated.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::experiment::Group;
@@ -33,15 +35,39 @@ pub struct Panel {
     /// Methods; all of the group where absent.
     #[serde(default)]
     pub methods: Option<Vec<String>>,
-    /// What makes a curve of its own: `method` (default) or `signal`.
+    /// Signals; all of the record where absent.
+    #[serde(default)]
+    pub signals: Option<Vec<String>>,
+    /// What makes a curve of its own: `method` (default), `signal` or `metric`.
     #[serde(default)]
     pub series: By,
+    /// With `series: metric`: the metrics after the first with their names in the legend.
+    #[serde(default)]
+    pub more: Vec<Named>,
+    /// With `series: metric`: name of the first metric in the legend; the metric where absent.
+    #[serde(default)]
+    pub metric_label: Option<String>,
     /// A metric drawn dashed in the same color: theory.
     #[serde(default)]
     pub dashed: Option<String>,
+    /// What the legend calls dashed curves.
+    #[serde(default = "theory")]
+    pub dashed_label: String,
+    /// A metric that is the same for all methods, such as a target: drawn once, in black.
+    #[serde(default)]
+    pub reference: Option<Named>,
+    /// What the shaded area says.
+    #[serde(default)]
+    pub band: Band,
+    /// Points on the curves that the paper names.
+    #[serde(default)]
+    pub markers: Vec<Marks>,
     /// Whether published values are marked.
     #[serde(default = "yes")]
     pub published: bool,
+    /// Published values under other names that belong to a method of this panel.
+    #[serde(default)]
+    pub published_as: Vec<PublishedAs>,
     /// Abscissa.
     pub x: Axis,
     /// Ordinate; for heat maps the second coordinate.
@@ -53,6 +79,72 @@ pub struct Panel {
 
 fn yes() -> bool {
     true
+}
+
+fn theory() -> String {
+    "theory".into()
+}
+
+/// A metric with its name in the legend.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Metric.
+    pub metric: String,
+    /// In the legend.
+    pub label: String,
+}
+
+/// What the shaded area around a curve says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Band {
+    /// Where the mean lies: its 95 % t interval over signals and seeds.
+    #[default]
+    Interval,
+    /// Where the values lie: mean ± population standard deviation over signals and seeds.
+    Deviation,
+    /// There is none.
+    None,
+}
+
+/// One kind of marked points: one for each method that is named.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marks {
+    /// In the legend.
+    pub label: String,
+    /// Its shape.
+    pub shape: Shape,
+    /// Abscissa by method; the point lies on the method's curve.
+    pub at: BTreeMap<String, f64>,
+}
+
+/// The shape of a marked point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// A star.
+    Star,
+    /// A square.
+    Square,
+    /// A diamond.
+    Diamond,
+}
+
+/// Published values of another group or under another method's name.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedAs {
+    /// Group among the published values.
+    pub group: String,
+    /// Method among the published values.
+    pub method: String,
+    /// Metric among the published values; the panel's where absent.
+    #[serde(default)]
+    pub metric: Option<String>,
+    /// Method of the panel.
+    pub shown: String,
 }
 
 /// How values are drawn.
@@ -77,6 +169,8 @@ pub enum By {
     Method,
     /// The signal.
     Signal,
+    /// The metric (plots only).
+    Metric,
     /// The abscissa (tables only).
     X,
 }
@@ -149,6 +243,10 @@ pub struct Column {
     /// Whether published values stand in a column beside.
     #[serde(default = "yes")]
     pub published: bool,
+    /// Metric of the published values where it has another name; values without an abscissa then
+    /// belong to any.
+    #[serde(default)]
+    pub published_metric: Option<String>,
     /// One abscissa; all where absent.
     #[serde(default)]
     pub x: Option<f64>,
@@ -208,6 +306,23 @@ pub(super) fn check(
                     ));
                 }
             }
+            let known = |method: &String| group.variants.iter().any(|v| v.id == *method);
+            let marked = panel.markers.iter().enumerate().flat_map(|(k, m)| {
+                let place = format!("{path}.markers[{k}].at");
+                m.at.keys().map(move |method| (place.clone(), method))
+            });
+            let shown = panel.published_as.iter().enumerate();
+            let shown = shown.map(|(k, p)| (format!("{path}.published_as[{k}].shown"), &p.shown));
+            if let Some((place, method)) = marked.chain(shown).find(|(_, m)| !known(m)) {
+                return Err(document
+                    .error(&place, format!("no variant `{method}` in group `{}`", group.id)));
+            }
+            if panel.series == By::X || (panel.series != By::Metric && !panel.more.is_empty()) {
+                return Err(document.error(
+                    &format!("{path}.series"),
+                    "allowed: method, signal or metric; `more` belongs to `metric`",
+                ));
+            }
             for (axis, name) in [(&panel.x, "x"), (&panel.y, "y")] {
                 if let (Some(from), Some(to)) = (axis.from, axis.to)
                     && (from >= to || (axis.scale == Scale::Log && from <= 0.0))
@@ -227,6 +342,11 @@ pub(super) fn check(
         if !table.groups.iter().any(|t| groups.iter().any(|g| g.id == *t)) {
             let first = table.groups.first().map(String::as_str).unwrap_or("");
             return Err(no_group(document, &format!("tables[{i}].groups"), first, groups));
+        }
+        if table.rows == By::Metric {
+            return Err(
+                document.error(&format!("tables[{i}].rows"), "allowed: method, signal or x")
+            );
         }
         for (j, column) in table.columns.iter().enumerate() {
             if column.digits > 12 {

@@ -340,6 +340,21 @@ impl WireGroup {
             &format!("{path}.variants"),
             self.variants.iter().map(|v| v.id.as_str()),
         )?;
+        let mut variants = Vec::new();
+        for (i, wire) in self.variants.iter().enumerate() {
+            let here = format!("{path}.variants[{i}]");
+            if wire.id.is_empty() || wire.id.len() > 80 || wire.id.chars().any(|c| c.is_control()) {
+                return Err(
+                    document.error(&format!("{here}.id"), "allowed: 1 to 80 printable characters")
+                );
+            }
+            let embedder = wire
+                .embedder
+                .clone()
+                .map(|m| embedder(document, &format!("{here}.embedder"), m))
+                .transpose()?;
+            variants.push(Variant { id: wire.id.clone(), embedder });
+        }
         // A local `long` run without a definition of its own would repeat `paper` at its cost.
         let defined = |p: Profile| p != Profile::Long || self.profiles.contains_key(&p);
         let mut plans = BTreeMap::new();
@@ -370,7 +385,7 @@ impl WireGroup {
                 ));
             }
             let mut resolved = Vec::new();
-            for (i, variant) in self.variants.iter().enumerate() {
+            for (i, (variant, checked)) in self.variants.iter().zip(&variants).enumerate() {
                 let mut settings = self.protocol.clone();
                 let mut at = format!("{path}.protocol");
                 for (layer, place) in [
@@ -389,6 +404,19 @@ impl WireGroup {
                     }
                 }
                 let protocol = Protocol::from_mapping(document, &at, settings)?;
+                if let Some(spec) = &checked.embedder
+                    && let Err((key, message)) = protocol.check_embedder(spec)
+                {
+                    return Err(document.error(&format!("{at}.{key}"), message));
+                }
+                if matches!(protocol, Protocol::Network1d(_)) && seeds != 1 {
+                    let profile = over.is_some_and(|o| o.seeds.is_some());
+                    let place = if profile { here.as_str() } else { path };
+                    return Err(document.error(
+                        &format!("{place}.seeds"),
+                        "protocol `network-1d` counts its runs itself: set `repeats`",
+                    ));
+                }
                 if protocol.needs_embedder() && variant.embedder.is_none() {
                     return Err(document.error(
                         &format!("{path}.variants[{i}]"),
@@ -407,20 +435,6 @@ impl WireGroup {
                 resolved.push(Resolved { protocol, seeds, signals });
             }
             plans.insert(profile, resolved);
-        }
-        let mut variants = Vec::new();
-        for (i, wire) in self.variants.into_iter().enumerate() {
-            let here = format!("{path}.variants[{i}]");
-            if wire.id.is_empty() || wire.id.len() > 80 || wire.id.chars().any(|c| c.is_control()) {
-                return Err(
-                    document.error(&format!("{here}.id"), "allowed: 1 to 80 printable characters")
-                );
-            }
-            let embedder = wire
-                .embedder
-                .map(|m| embedder(document, &format!("{here}.embedder"), m))
-                .transpose()?;
-            variants.push(Variant { id: wire.id, embedder });
         }
         Ok(Group { id: self.id, data: self.data, seeds: self.seeds, variants, plans, reductions })
     }

@@ -2,36 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::statistics::{self, Interval};
-use super::{Judgement, Verdict};
-use crate::published::Published;
-use crate::record::{Row, Table};
-use crate::schema::Experiment;
+use super::select::{
+    Context, Point, describe, incomparable, margin, not_run, pairs, points, show, spread_text,
+    values,
+};
+use super::{Judgement, Verdict, curves, statistics};
 use crate::schema::claim::{
     BoundCheck, Check, Claim, Direction, EqualityCheck, Expected, First, Limit, OrderingCheck,
-    RatioCheck, Select, Source, Tolerance, TrendCheck, ValueCheck,
+    RatioCheck, Select, Source, TrendCheck, ValueCheck,
 };
-
-/// What a claim is judged with.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// The experiment.
-    pub experiment: &'a Experiment,
-    /// Its record, if there is one.
-    pub record: Option<&'a Table>,
-    /// Published values.
-    pub published: &'a Published,
-}
-
-/// A number with the keys that pair it with others.
-#[derive(Debug, Clone)]
-struct Point {
-    method: String,
-    signal: String,
-    seed: u64,
-    x: Option<f64>,
-    value: f64,
-}
 
 /// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
 pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
@@ -78,105 +57,9 @@ fn decide(check: &Check, context: Context<'_>) -> Judgement {
         Check::Trend(c) => trend(c, context),
         Check::Bound(c) => bound(c, context),
         Check::Equality(c) => equality(c, context),
+        Check::Agreement(c) => curves::agreement(c, context),
+        Check::Position(c) => curves::position(c, context),
     }
-}
-
-fn not_run(reason: impl Into<String>) -> Judgement {
-    Judgement {
-        verdict: Verdict::NotRun,
-        measured: "–".into(),
-        statistics: String::new(),
-        reason: reason.into(),
-    }
-}
-
-fn describe(select: &Select) -> String {
-    let mut text = format!("{}/{}", select.group, select.method.as_deref().unwrap_or("*"));
-    text.push(' ');
-    text.push_str(&select.metric);
-    text
-}
-
-fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
-    let points: Vec<Point> = match select.from {
-        Source::Measured => rows(select, context)
-            .map(|r| Point {
-                method: r.method.clone(),
-                signal: r.signal.clone(),
-                seed: r.seed,
-                x: r.x,
-                value: r.value,
-            })
-            .collect(),
-        Source::Published => context
-            .published
-            .select(&context.experiment.paper, &context.experiment.item, select)
-            .filter_map(|v| {
-                Some(Point {
-                    method: v.method.clone(),
-                    signal: v.signal.clone(),
-                    seed: 0,
-                    x: v.x,
-                    value: v.value?,
-                })
-            })
-            .collect(),
-    };
-    if points.is_empty() {
-        return Err(not_run(format!("no values for {}", describe(select))));
-    }
-    Ok(points)
-}
-
-fn rows<'a>(select: &'a Select, context: Context<'a>) -> impl Iterator<Item = &'a Row> + 'a {
-    context.record.into_iter().flat_map(move |t| t.select(select))
-}
-
-/// Why the selected rows cannot be held against the paper's own numbers.
-fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
-    let group = context.experiment.group(&select.group)?;
-    for row in rows(select, context) {
-        if let Some(reduced) = group.reduced(row.profile) {
-            return Some(format!("reduced: {reduced}"));
-        }
-        if group.data.as_ref().is_some_and(|d| d.set != row.data) {
-            return Some(format!("other data: {}", row.data));
-        }
-    }
-    None
-}
-
-fn values(points: &[Point]) -> Vec<f64> {
-    points.iter().map(|p| p.value).collect()
-}
-
-/// Four significant digits are enough to compare and few enough to read.
-fn show(value: f64) -> String {
-    if !value.is_finite() || value == 0.0 {
-        return format!("{value}");
-    }
-    if value.abs() < 1e-3 || value.abs() >= 1e6 {
-        return format!("{value:.3e}");
-    }
-    let digits = (4 - value.abs().max(1e-3).log10().floor() as i32 - 1).clamp(0, 6) as usize;
-    let text = format!("{value:.digits$}");
-    // A tolerance of 0.5 is 0.5, not 0.5000.
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-fn margin(tolerance: &Tolerance, expected: f64, deviation: Option<f64>) -> Option<(f64, String)> {
-    if let Some(absolute) = tolerance.absolute {
-        return Some((absolute, format!("± {}", show(absolute))));
-    }
-    if let Some(relative) = tolerance.relative {
-        return Some((relative * expected.abs(), format!("± {} %", show(100.0 * relative))));
-    }
-    let factor = tolerance.published_deviations?;
-    let deviation = deviation?;
-    Some((factor * deviation, format!("± {} published deviations", show(factor))))
 }
 
 fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
@@ -206,10 +89,11 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
             }
         }
     };
-    let Some((margin, margin_text)) = margin(&check.tolerance, expected, deviation) else {
-        return not_run("no published deviation to measure by");
-    };
     let values = values(&points);
+    let found = margin(&check.tolerance, expected, deviation, &values);
+    let Some((margin, margin_text)) = found else {
+        return not_run("no deviation to measure by");
+    };
     let interval = statistics::mean_interval(&values);
     let measured = format!("{} against {} ({margin_text})", show(interval.mean), show(expected));
     let statistics = spread_text(&interval);
@@ -230,29 +114,6 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
         _ => format!("off by {}", show(interval.mean - expected)),
     };
     Judgement { verdict, measured, statistics, reason }
-}
-
-fn spread_text(interval: &Interval) -> String {
-    match interval.half_width {
-        Some(h) => format!("n = {}, 95 % interval ± {}", interval.n, show(h)),
-        None if interval.n == 1 => String::new(),
-        None => format!("n = {}", interval.n),
-    }
-}
-
-/// Pairs two selections over signal, seed and abscissa, and over the method where neither
-/// selection names one.
-fn pairs(left: &[Point], right: &[Point], by_method: bool) -> Vec<(f64, f64)> {
-    let key = |p: &Point| {
-        let method = if by_method { p.method.clone() } else { String::new() };
-        // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
-        (method, p.signal.clone(), p.seed, p.x.map(f64::to_bits))
-    };
-    let mut index = BTreeMap::new();
-    for p in right {
-        index.insert(key(p), p.value);
-    }
-    left.iter().filter_map(|p| Some((p.value, *index.get(&key(p))?))).collect()
 }
 
 fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {

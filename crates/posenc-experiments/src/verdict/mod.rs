@@ -1,9 +1,14 @@
 //! Verdicts: claims held against records.
 
+mod curves;
 mod judge;
+mod select;
 mod statistics;
+#[cfg(test)]
+mod tests;
 
-pub use judge::{Context, judge};
+pub use judge::judge;
+pub use select::Context;
 pub use statistics::{Interval, mean_interval};
 
 /// What a record says of a claim.

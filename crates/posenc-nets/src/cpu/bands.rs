@@ -34,12 +34,14 @@ pub fn bands(matrix: &Mat<f32>, threshold: f32, block: usize) -> Vec<Band> {
     let d = matrix.nrows();
     let mut bands: Vec<Band> = (0..d)
         .step_by(block)
-        .map(|first| Band { features: first..(first + block).min(d), points: usize::MAX..0 })
+        .map(|first| Band { features: first..(first + block).min(d), points: 0..0 })
         .collect();
     for point in 0..matrix.ncols() {
         for (column, band) in matrix.col_as_slice(point).chunks(block).zip(&mut bands) {
             if column.iter().any(|v| v.abs() >= threshold) {
-                band.points.start = band.points.start.min(point);
+                if band.points.is_empty() {
+                    band.points.start = point;
+                }
                 band.points.end = point + 1;
             }
         }

@@ -3,7 +3,7 @@
 //! Every sum has one fixed order, whatever the vector width: sums over many numbers run in
 //! [`LANES`] partial sums that are added in a fixed order at the end.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::optimizer::StepConstants;
 
@@ -85,7 +85,9 @@ pub fn add_bias_and_rectify(columns: &mut [f32], bias: &[f32]) {
     vectorized!({
         for column in columns.chunks_exact_mut(bias.len()) {
             for (h, b) in column.iter_mut().zip(bias) {
-                *h = (*h + b).max(0.0);
+                let z = *h + b;
+                // `max` would turn NaN into zero, and hide that a run has diverged.
+                *h = if z < 0.0 { 0.0 } else { z };
             }
         }
     });
@@ -163,62 +165,57 @@ pub fn sum(x: &[f32]) -> f32 {
     })
 }
 
-/// Rows of a block that are walked together, so that they are still in the first-level cache when the
-/// next column needs them.
+/// Rows that are walked together: one chain of sums each keeps the multipliers busy, and they are
+/// still in the first-level cache when the next column needs them.
 pub const ROWS: usize = 8;
 
 /// out_k = ψ_k·r for rows ψ_k that lie one after the other in `rows`.
 pub fn dots(rows: &[f32], r: &[f32], out: &mut [f32]) {
-    vectorized!({
-        let n = r.len();
-        let mut k = 0;
-        while k + 4 <= out.len() {
-            let quad = [0, 1, 2, 3].map(|i| &rows[(k + i) * n..(k + i + 1) * n]);
-            out[k..k + 4].copy_from_slice(&dots_of_four(quad, r));
-            k += 4;
+    Arch::new().dispatch(Dots { rows, r, out });
+}
+
+struct Dots<'a> {
+    rows: &'a [f32],
+    r: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for Dots<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let n = self.r.len();
+        let mut rows = self.rows.chunks_exact(ROWS * n);
+        let mut outs = self.out.chunks_exact_mut(ROWS);
+        for (rows, out) in (&mut rows).zip(&mut outs) {
+            dots_of::<S, ROWS>(simd, rows, self.r, out);
         }
-        while k < out.len() {
-            out[k] = dots_of_four([&rows[k * n..(k + 1) * n]; 4], r)[0];
-            k += 1;
+        for (row, out) in rows.remainder().chunks_exact(n).zip(outs.into_remainder()) {
+            dots_of::<S, 1>(simd, row, self.r, std::slice::from_mut(out));
         }
-    });
+    }
 }
 
 #[inline(always)]
-fn dots_of_four(rows: [&[f32]; 4], r: &[f32]) -> [f32; 4] {
-    let [a, b, c, d] = rows.map(|row| row.as_chunks::<LANES>());
-    let (r, r_rest) = r.as_chunks::<LANES>();
-    let mut sums = [[0.0_f32; LANES]; 4];
+fn dots_of<S: Simd, const K: usize>(simd: S, rows: &[f32], r: &[f32], out: &mut [f32]) {
+    let n = r.len();
+    let (r, r_rest) = S::as_simd_f32s(r);
+    let parts: [_; K] = std::array::from_fn(|k| S::as_simd_f32s(&rows[k * n..(k + 1) * n]));
+    let heads: [&[S::f32s]; K] = std::array::from_fn(|k| &parts[k].0[..r.len()]);
+    let mut sums = [simd.splat_f32s(0.0); K];
     for i in 0..r.len() {
-        for k in 0..LANES {
-            sums[0][k] = a.0[i][k].mul_add(r[i][k], sums[0][k]);
-        }
-        for k in 0..LANES {
-            sums[1][k] = b.0[i][k].mul_add(r[i][k], sums[1][k]);
-        }
-        for k in 0..LANES {
-            sums[2][k] = c.0[i][k].mul_add(r[i][k], sums[2][k]);
-        }
-        for k in 0..LANES {
-            sums[3][k] = d.0[i][k].mul_add(r[i][k], sums[3][k]);
+        for k in 0..K {
+            sums[k] = simd.mul_add_e_f32s(heads[k][i], r[i], sums[k]);
         }
     }
-    for (sum, rest) in sums.iter_mut().zip([a.1, b.1, c.1, d.1]) {
-        for k in 0..r_rest.len() {
-            sum[k] = rest[k].mul_add(r_rest[k], sum[k]);
+    for k in 0..K {
+        let mut sum = simd.reduce_sum_f32s(sums[k]);
+        for (x, r) in parts[k].1.iter().zip(r_rest) {
+            sum += x * r;
         }
+        out[k] = sum;
     }
-    sums.map(|sum| {
-        let mut half = LANES / 2;
-        let mut sum = sum;
-        while half > 0 {
-            for k in 0..half {
-                sum[k] += sum[k + half];
-            }
-            half /= 2;
-        }
-        sum[0]
-    })
 }
 
 /// y ← y + Σ_k w_k ψ_k for rows ψ_k that lie one after the other in `rows`.

@@ -20,8 +20,10 @@ use crate::{Input, Layer, NetError, Parameters, Session, Split, State, Task};
 /// Features per block: a piece of the embedding of 256 points stays in the second-level cache.
 const BLOCK: usize = 128;
 
-/// Columns per product. Fixed, so that no bit depends on the number of threads.
-const GROUP: usize = 8;
+/// Columns (runs × outputs) per product of an affine task. Fixed, so that no bit depends on the
+/// number of threads. A run has the same bits in every task whose number of columns is a multiple
+/// of it; the sums of a smaller product may be taken in another order.
+pub const GROUP: usize = 8;
 
 /// With fewer columns than this a block is walked row by row; else it is a matrix product.
 const FEW: usize = 4;

@@ -1,14 +1,16 @@
 //! The CPU engine: single precision, matrix products by faer, vectorized passes in between.
 //!
 //! Two kinds of session. One affine layer on a dense embedding is a product with all runs as
-//! columns, walked feature block by feature block ([`linear`]). Everything else walks tiles of
-//! points through the whole network and back, with the activations in cache ([`tiled`]).
+//! columns, walked feature block by feature block (`linear.rs`). Everything else walks tiles of
+//! points through the whole network and back, with the activations in cache (`tiled/`).
 
 mod bands;
 mod kernels;
 mod linear;
 mod parallel;
 mod tiled;
+
+pub use linear::GROUP;
 
 use crate::{Engine, NetError, Session, State, Task};
 

@@ -186,7 +186,7 @@ impl Session for ReferenceSession {
         self.runs.iter().map(|run| run.parameters.to_single()).collect()
     }
 
-    /// θ, m and v run by run; every double as [`PARTS`] whole numbers.
+    /// θ, m and v run by run; every double as four whole numbers.
     fn state(&self) -> State {
         let mut numbers = Vec::new();
         for Run { parameters, adam } in &self.runs {

@@ -54,7 +54,7 @@ impl Schedule {
 
     /// Whether the mean takes in the parameters after `done` steps.
     fn has_in_mean(&self, done: u64) -> bool {
-        done > 0 && done > self.epochs.saturating_sub(self.mean_of_last)
+        done > self.epochs.saturating_sub(self.mean_of_last)
     }
 }
 
@@ -96,6 +96,9 @@ pub struct History {
     pub summaries: Vec<Summary>,
 }
 
+/// What is called after each epoch: with the number of epochs done, and with what encodes the fit.
+pub type AfterEpoch<'a> = dyn FnMut(u64, &dyn Fn() -> Vec<u8>) + 'a;
+
 /// Drives `session` to the end of the schedule, or until every run has diverged.
 ///
 /// After each epoch, `after_epoch` is called with the number of epochs done and a function that
@@ -111,7 +114,7 @@ pub fn fit(
     session: &mut dyn Session,
     schedule: &Schedule,
     resume: Option<&[u8]>,
-    after_epoch: &mut dyn FnMut(u64, &dyn Fn() -> Vec<u8>),
+    after_epoch: &mut AfterEpoch<'_>,
 ) -> Result<History, NetError> {
     schedule.check()?;
     let (mut done, mut measured) = match resume {
@@ -131,8 +134,8 @@ pub fn fit(
         }
     };
 
-    // Test errors of the present parameters where they are known: the last one of the window and a
-    // point of the curve may be about the same parameters.
+    // Test errors of the present parameters where they are known, which is from the first epoch of the
+    // window on; a point of the curve there is about the same parameters.
     let mut test_errors: Option<Vec<f64>> = None;
     while done < schedule.epochs && session.diverged().contains(&None) {
         let mut point = None;
@@ -158,7 +161,6 @@ pub fn fit(
         }
 
         done += 1;
-        test_errors = None;
         if schedule.has_in_mean(done) {
             let errors = session.errors(Split::Test);
             if !errors.is_empty() {

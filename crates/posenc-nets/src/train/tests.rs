@@ -209,7 +209,7 @@ fn resuming_after_any_epoch_gives_the_same_history() {
         let rates = [0.25, 0.1, 5e12];
         let schedule = schedule(12, 5, 4);
         let mut saved = Vec::new();
-        let keep: &mut dyn FnMut(u64, &dyn Fn() -> Vec<u8>) = &mut |done, save| {
+        let keep: &mut AfterEpoch<'_> = &mut |done, save| {
             saved.push((done, save()));
         };
         let history = fit(&mut Quadratic::new(&rates, has_test), &schedule, None, keep).unwrap();

@@ -127,7 +127,9 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
 fn conditions(view: &View<'_>, run: &Run, plot: &Plot) -> Conditions {
     let drawn = |r: &Row| {
         plot.panels.iter().any(|p| {
-            let metric = p.metric == r.metric || p.dashed.as_ref() == Some(&r.metric);
+            let metric = p.metric == r.metric
+                || p.dashed.as_ref() == Some(&r.metric)
+                || p.more.iter().chain(&p.reference).any(|n| n.metric == r.metric);
             p.group == r.group && metric && p.methods.as_ref().is_none_or(|m| m.contains(&r.method))
         })
     };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::Inputs;
 use crate::markdown::{code, details, plain};
-use crate::numbers::{duration, significant};
+use crate::numbers::{duration, fixed, significant};
 use crate::view::View;
 
 /// Longest list of numbers that is printed whole.
@@ -257,6 +257,8 @@ fn provenance(p: &Provenance) -> String {
         line("seed", p.seed.to_string());
         line("units", p.units.to_string());
         line("wall time, summed over units", duration(p.seconds));
+        let peak = p.peak_memory.map(|b| format!("{} MiB", fixed(b as f64 / 1_048_576.0, 0)));
+        line("largest peak memory of a unit", peak.unwrap_or_default());
     }
     if text.is_empty() {
         text.push_str("- not recorded\n");

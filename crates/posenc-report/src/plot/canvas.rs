@@ -77,6 +77,8 @@ pub enum Marker {
     Frame,
     /// A plus sign.
     Plus,
+    /// A five-pointed star.
+    Star,
 }
 
 impl Marker {
@@ -359,11 +361,25 @@ impl Canvas<'_> {
                 self.disc((x, y), r * 0.55, PAPER, 1.0)
             }
             Marker::Frame => closed(&square.map(|(a, b)| (x + 0.8 * (a - x), y + 0.8 * (b - y)))),
+            Marker::Star => {
+                let corner = |i: u32| {
+                    let reach = if i % 2 == 0 { 1.3 * r } else { 0.55 * r };
+                    let (sin, cos) = (f64::from(i) * std::f64::consts::PI / 5.0).sin_cos();
+                    (x + reach * sin, y - reach * cos)
+                };
+                self.polygon(&(0..10).map(corner).collect::<Vec<_>>(), ink, 1.0)
+            }
             Marker::Plus => {
                 self.line(&[(x - r, y), (x + r, y)], ink, 1.0, Stroke::Solid(2.0))?;
                 self.line(&[(x, y - r), (x, y + r)], ink, 1.0, Stroke::Solid(2.0))
             }
         }
+    }
+
+    /// A marker with a light rim, legible on its own curve.
+    pub fn marked(&self, at: (f64, f64), marker: Marker, size: f64, ink: Rgb) -> Result<()> {
+        self.marker(at, marker, size + 4.5, PAPER)?;
+        self.marker(at, marker, size, ink)
     }
 
     /// The mark of a published value: a cross with a light rim, legible on its own curve.

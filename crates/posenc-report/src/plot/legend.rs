@@ -20,16 +20,18 @@ const MOST: usize = 40;
 enum Mark {
     Curve { color: Rgb, marker: Marker, scattered: bool },
     Band,
-    Theory,
+    Dashed,
+    Point(Marker),
     Published,
     More,
 }
 
-/// Names of curves in columns, and below them a row that explains the marks.
+/// Names of curves in columns, and below them rows that explain the marks.
 pub struct Legend {
     curves: Vec<(Vec<Mark>, String)>,
     samples: usize,
-    marks: Vec<(Mark, String)>,
+    /// In rows.
+    marks: Vec<Vec<(Mark, String)>>,
     columns: usize,
     width: f64,
 }
@@ -61,12 +63,20 @@ impl Legend {
             curves.truncate(MOST);
             curves.push((vec![Mark::More], format!("and {more} more")));
         }
-        let mut marks = Vec::new();
-        if all.iter().any(|s| s.points.iter().any(|p| p.half_width.is_some())) {
-            marks.push((Mark::Band, "95 % interval of the mean".into()));
+        let mut marks: Vec<(Mark, String)> = Vec::new();
+        let mut explain = |mark: Mark, text: &str| {
+            if !marks.iter().any(|(_, known)| known == text) {
+                marks.push((mark, text.to_owned()));
+            }
+        };
+        for s in all.iter().filter(|s| s.points.iter().any(|p| p.half_width.is_some())) {
+            explain(Mark::Band, s.band);
         }
-        if all.iter().any(|s| !s.dashed.is_empty()) {
-            marks.push((Mark::Theory, "theory".into()));
+        for s in all.iter().filter(|s| !s.dashed.is_empty()) {
+            explain(Mark::Dashed, &s.dashed_label);
+        }
+        for mark in all.iter().flat_map(|s| &s.marks) {
+            explain(Mark::Point(mark.marker), &mark.label);
         }
         if all.iter().any(|s| !s.published.is_empty()) {
             marks.push((Mark::Published, "published".into()));
@@ -82,7 +92,7 @@ impl Legend {
         // As few columns as the rows need: none stays nearly empty.
         let rows = curves.len().div_ceil(most).max(1);
         let columns = curves.len().div_ceil(rows).max(1);
-        Legend { curves, samples, marks, columns, width }
+        Legend { curves, samples, marks: in_rows(marks, room), columns, width }
     }
 
     fn rows(&self) -> usize {
@@ -91,7 +101,7 @@ impl Legend {
 
     /// Height in pixels; none without entries.
     pub fn height(&self) -> f64 {
-        let rows = self.rows() + usize::from(!self.marks.is_empty());
+        let rows = self.rows() + self.marks.len();
         if rows == 0 { 0.0 } else { rows as f64 * ROW + 6.0 }
     }
 
@@ -109,17 +119,41 @@ impl Legend {
             }
             label(canvas, (x + self.samples as f64 * SAMPLE, y), name)?;
         }
-        let width = |name: &str| SAMPLE + text_width(name, TEXT) + GAP;
-        let whole: f64 = self.marks.iter().map(|(_, n)| width(n)).sum::<f64>() - GAP;
-        let mut x = 0.5 * (WIDTH - whole);
-        for (mark, name) in &self.marks {
-            let y = top + 12.0 + rows as f64 * ROW;
-            sample(canvas, (x, y), mark)?;
-            label(canvas, (x + SAMPLE, y), name)?;
-            x += width(name);
+        for (i, row) in self.marks.iter().enumerate() {
+            let whole: f64 = row.iter().map(|(_, name)| mark_width(name)).sum::<f64>() - GAP;
+            let mut x = 0.5 * (WIDTH - whole);
+            for (mark, name) in row {
+                let y = top + 12.0 + (rows + i) as f64 * ROW;
+                sample(canvas, (x, y), mark)?;
+                label(canvas, (x + SAMPLE, y), name)?;
+                x += mark_width(name);
+            }
         }
         Ok(())
     }
+}
+
+fn mark_width(name: &str) -> f64 {
+    SAMPLE + text_width(name, TEXT) + GAP
+}
+
+/// As many marks in each row as it has room for.
+fn in_rows(marks: Vec<(Mark, String)>, room: f64) -> Vec<Vec<(Mark, String)>> {
+    let mut rows: Vec<Vec<(Mark, String)>> = Vec::new();
+    let mut used = f64::INFINITY;
+    for (mark, name) in marks {
+        let name = wrapped(&name, TEXT, room - SAMPLE, 1).concat();
+        let width = mark_width(&name);
+        if used + width > room + GAP {
+            rows.push(Vec::new());
+            used = 0.0;
+        }
+        used += width;
+        if let Some(row) = rows.last_mut() {
+            row.push((mark, name));
+        }
+    }
+    rows
 }
 
 fn label(canvas: &Canvas<'_>, (x, y): (f64, f64), name: &str) -> Result<()> {
@@ -140,7 +174,8 @@ fn sample(canvas: &Canvas<'_>, (x, y): (f64, f64), mark: &Mark) -> Result<()> {
             let edge = [(x, y - 6.0), (x + 28.0, y - 6.0), (x + 28.0, y + 6.0), (x, y + 6.0)];
             canvas.polygon(&edge, SOFT, 0.2)
         }
-        Mark::Theory => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
+        Mark::Dashed => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
+        Mark::Point(marker) => canvas.marked(middle, *marker, 11.0, SOFT),
         Mark::Published => canvas.cross(middle, SOFT),
         Mark::More => Ok(()),
     }

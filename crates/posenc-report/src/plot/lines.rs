@@ -65,7 +65,8 @@ pub fn draw(
     let series: Vec<Series> = series.iter().map(|s| drawable(s, panel, &mut left)).collect();
     let xs = series.iter().flat_map(|s| {
         let points = s.points.iter().map(|p| p.x);
-        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.0))
+        let marks = s.marks.iter().map(|m| m.x);
+        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.0)).chain(marks)
     });
     let ys = series.iter().flat_map(|s| {
         let points = s.points.iter().flat_map(|p| {
@@ -110,6 +111,14 @@ pub fn draw(
             }
         }
     }
+    for s in &series {
+        for mark in &s.marks {
+            if let Some(place) = place(&axes, (mark.x, mark.y)).filter(|p| clip::contains(*p)) {
+                let place = axes.frame.at(place.0, place.1);
+                canvas.marked(place, mark.marker, 12.0, darker(s.color))?;
+            }
+        }
+    }
     axes.draw(canvas)?;
     let mut remarks = left.remarks();
     if empty {
@@ -125,6 +134,8 @@ fn drawable(series: &Series, panel: &Panel, left: &mut Left) -> Series {
     shown.points.retain(|p| left.count(&panel.x, &panel.y, (p.x, p.y)));
     shown.dashed.retain(|p| left.count(&panel.x, &panel.y, *p));
     shown.published.retain(|p| left.count(&panel.x, &panel.y, *p));
+    // A mark without a place lies on a value that is counted already.
+    shown.marks.retain(|m| panel.x.shows(m.x) && panel.y.shows(m.y));
     for p in &mut shown.points {
         p.half_width = p.half_width.filter(|h| AxisSpec::default().shows(p.y.abs() + h));
     }

@@ -74,10 +74,29 @@ pub struct Series {
     pub scattered: bool,
     /// Values, by x.
     pub points: Vec<Sample>,
-    /// Theory, by x.
+    /// What the shaded area says.
+    pub band: &'static str,
+    /// Dashed, by x.
     pub dashed: Vec<(f64, f64)>,
+    /// What the dashed curve is.
+    pub dashed_label: String,
     /// Published values.
     pub published: Vec<(f64, f64)>,
+    /// Marked points.
+    pub marks: Vec<Mark>,
+}
+
+/// A marked point on a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Abscissa.
+    pub x: f64,
+    /// Ordinate.
+    pub y: f64,
+    /// Its shape.
+    pub marker: Marker,
+    /// What it is.
+    pub label: String,
 }
 
 /// A value with its interval.

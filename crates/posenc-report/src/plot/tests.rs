@@ -35,8 +35,9 @@ fn axis_spec() -> impl Strategy<Value = AxisSpec> {
 fn series() -> impl Strategy<Value = Series> {
     let pairs = || prop::collection::vec((number(), number()), 0..12);
     let points = prop::collection::vec((number(), number(), prop::option::of(number())), 0..40);
-    (points, pairs(), pairs(), any::<bool>(), 0..9usize, "\\PC{0,60}").prop_map(
-        |(points, dashed, published, scattered, marker, name)| Series {
+    let marks = prop::collection::vec((number(), number(), "\\PC{0,60}"), 0..4);
+    (points, pairs(), pairs(), marks, any::<bool>(), 0..9usize, "\\PC{0,60}").prop_map(
+        |(points, dashed, published, marks, scattered, marker, name)| Series {
             name,
             color: shade(Family::Gaussian, marker, 9),
             marker: *Marker::TURN.get(marker).unwrap_or(&Marker::None),
@@ -45,8 +46,14 @@ fn series() -> impl Strategy<Value = Series> {
                 .into_iter()
                 .map(|(x, y, half_width)| Sample { x, y, half_width })
                 .collect(),
+            band: "band",
             dashed,
+            dashed_label: "theory".into(),
             published,
+            marks: marks
+                .into_iter()
+                .map(|(x, y, label)| Mark { x, y, marker: Marker::Star, label })
+                .collect(),
         },
     )
 }
@@ -109,8 +116,11 @@ fn plain(points: &[(f64, f64)]) -> Figure {
         marker: Marker::None,
         scattered: false,
         points: points.iter().map(|(x, y)| Sample { x: *x, y: *y, half_width: None }).collect(),
+        band: "the band",
         dashed: vec![],
+        dashed_label: "the dashes".into(),
         published: vec![],
+        marks: vec![],
     };
     Figure {
         alt: "A test".into(),
@@ -155,6 +165,33 @@ fn values_beyond_the_limits_are_clipped() {
         let y: i32 = pair.split(',').nth(1).and_then(|y| y.parse().ok()).unwrap_or(-1);
         assert!((0..4500).contains(&y), "{points}");
     }
+}
+
+/// Catches marks that are named and not drawn, and explanations of what is not there.
+#[test]
+fn the_legend_names_what_is_drawn() {
+    let mut figure = plain(&[(0.0, 1.0), (1.0, 2.0)]);
+    let without = svg(&figure);
+    assert!(!without.contains("the band") && !without.contains("the dashes"), "{without}");
+    let Content::Series(series) = &mut figure.panels[0].content else { unreachable!() };
+    series[0].points[1].half_width = Some(0.5);
+    series[0].dashed = vec![(0.0, 1.0), (1.0, 1.0)];
+    let label = "a long explanation of a mark that has a legend's row to itself, word by word";
+    for (x, marker) in [(0.2, Marker::Star), (0.4, Marker::Diamond)] {
+        series[0].marks.push(Mark { x, y: 1.2, marker, label: format!("{marker:?}: {label}") });
+    }
+    let text = svg(&figure);
+    for name in ["the band", "the dashes", "Star: a long", "Diamond: a long"] {
+        assert!(text.contains(name), "no {name} in {text}");
+    }
+    // On the curve and in the legend, each with a rim.
+    let stars = text.lines().filter(|l| l.starts_with("<polygon") && l.matches(',').count() == 10);
+    assert_eq!(stars.count(), 4, "{text}");
+    let row = |name: &str| {
+        let line = text.lines().find(|l| l.contains(name)).unwrap_or("");
+        line.split(" y=\"").nth(1).and_then(|y| y.split('"').next()).map(str::to_owned)
+    };
+    assert_ne!(row("Star: a long"), row("Diamond: a long"), "both in one row");
 }
 
 /// Catches a large map that would make a picture nobody wants to load.

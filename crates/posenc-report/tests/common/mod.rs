@@ -202,6 +202,7 @@ pub fn records(made: Made) -> Records {
             data: [(made.data.to_owned(), "ab".repeat(32))].into(),
             units: 3,
             seconds: 1.25,
+            peak_memory: None,
         };
         let record = Record { table: Table { rows }, provenance };
         records.items.insert(("demo".into(), item.into()), record);

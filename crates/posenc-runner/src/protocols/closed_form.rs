@@ -139,5 +139,5 @@ fn one_image<T: Real>(
         // With the factorization shared by all images.
         Value::new("time_shared", rows.seconds / n_images as f64 + seconds).unit("s"),
     ];
-    Ok(Outcome { values, remarks: Vec::new() })
+    Ok(values.into())
 }

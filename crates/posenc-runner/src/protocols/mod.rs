@@ -7,6 +7,7 @@ mod errata;
 mod feature_curve;
 mod kronecker_rank;
 mod memorization;
+mod network_1d;
 mod parameter_count;
 mod rank;
 mod similarity;
@@ -20,6 +21,7 @@ use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
+use crate::run::checkpoint::Checkpoint;
 use crate::run::data::DataSets;
 use crate::run::plan::Unit;
 
@@ -33,6 +35,10 @@ pub struct Context<'a> {
     pub data: &'a DataSets,
     /// Seed of the run.
     pub seed: u64,
+    /// Where a protocol of long units keeps what it has reached.
+    pub checkpoint: &'a Checkpoint,
+    /// Tells the person who waits something about the job.
+    pub note: &'a dyn Fn(&str),
 }
 
 /// What a unit gave.
@@ -42,11 +48,13 @@ pub struct Outcome {
     pub values: Vec<Value>,
     /// What a reader should know.
     pub remarks: Vec<String>,
+    /// Seconds that killed runs spent on it before.
+    pub earlier: f64,
 }
 
 impl From<Vec<Value>> for Outcome {
     fn from(values: Vec<Value>) -> Self {
-        Outcome { values, remarks: Vec::new() }
+        Outcome { values, ..Outcome::default() }
     }
 }
 
@@ -61,23 +69,31 @@ impl Context<'_> {
 
     /// The variant's embedder, with its own stream.
     pub fn embedder(&self) -> Result<Box<dyn Embedder>> {
-        self.build(self.spec()?)
+        self.embedder_from("embedder", None)
     }
 
     /// The variant's embedder with one parameter changed. It draws from the same stream, so that
     /// along a sweep only the parameter differs.
     pub fn embedder_with(&self, parameter: &str, value: f64) -> Result<Box<dyn Embedder>> {
+        self.embedder_from("embedder", Some((parameter, value)))
+    }
+
+    /// The variant's embedder, drawn from the stream of `purpose`, with a parameter changed or none.
+    pub fn embedder_from(
+        &self,
+        purpose: &str,
+        changed: Option<(&str, f64)>,
+    ) -> Result<Box<dyn Embedder>> {
         let mut spec = self.spec()?.clone();
-        spec.parameters.insert(parameter.to_owned(), ParameterValue::Number(value));
-        self.build(&spec)
+        if let Some((parameter, value)) = changed {
+            spec.parameters.insert(parameter.to_owned(), ParameterValue::Number(value));
+        }
+        Ok(embedder::build(&spec, &mut self.stream(purpose))?)
     }
 
-    fn spec(&self) -> Result<&EmbedderSpec> {
+    /// The variant's embedder as it stands in the file.
+    pub fn spec(&self) -> Result<&EmbedderSpec> {
         self.job.variant.embedder.as_ref().context("this protocol needs an embedder")
-    }
-
-    fn build(&self, spec: &EmbedderSpec) -> Result<Box<dyn Embedder>> {
-        Ok(embedder::build(spec, &mut self.stream("embedder"))?)
     }
 }
 
@@ -114,6 +130,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::SingularValues(s) => single(rank::singular_values(context, s), emit),
         Protocol::Memorization(s) => single(memorization::run(context, s), emit),
         Protocol::ClosedForm(s) => closed_form::run(context, s, emit),
+        Protocol::Network1d(s) => network_1d::run(context, s, emit),
         Protocol::Complexity(s) => single(complexity::run(context, s), emit),
         Protocol::KroneckerRank(s) => single(kronecker_rank::run(context, s), emit),
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
@@ -135,6 +152,8 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::SingularValues(_) => 1,
         Protocol::Memorization(_) => 1,
         Protocol::ClosedForm(_) => 1,
+        // Also when the bits of the engine change.
+        Protocol::Network1d(_) => 1,
         Protocol::Complexity(_) => 1,
         Protocol::KroneckerRank(_) => 1,
         Protocol::Similarity(_) => 1,
@@ -176,6 +195,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
             s.draws as f64 * s.dimensions.0.iter().map(|d| d * d * 2e-9 + 0.01).sum::<f64>()
         }
         Protocol::ClosedForm(_) => 0.03,
+        Protocol::Network1d(s) => return network_1d::cost(job, units, s),
         Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
         Protocol::Errata(_) => 1.0,
         _ => 0.05,

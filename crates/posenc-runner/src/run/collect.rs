@@ -70,6 +70,7 @@ pub fn collect(
         table.rows.extend(rows);
         spent.units += s.units;
         spent.seconds += s.seconds;
+        spent.peak_memory = spent.peak_memory.max(s.peak_memory);
         spent.data.extend(s.data);
         spent.versions.extend(s.versions);
     }
@@ -83,15 +84,17 @@ pub fn collect(
         data: spent.data,
         units: spent.units,
         seconds: (spent.seconds * 100.0).round() / 100.0,
+        peak_memory: spent.peak_memory,
     };
     Ok(Some(Collected { table, provenance, incomplete }))
 }
 
-/// Sums over units, for provenance.
+/// Sums and maxima over units, for provenance.
 #[derive(Debug, Clone, Default)]
 struct Spent {
     units: usize,
     seconds: f64,
+    peak_memory: Option<u64>,
     data: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,
 }
@@ -110,6 +113,7 @@ fn rows_of(planned: &[PlannedJob<'_>], store: &Store) -> (bool, Vec<Row>, Spent)
             };
             spent.units += 1;
             spent.seconds += record.seconds;
+            spent.peak_memory = spent.peak_memory.max(record.peak_memory);
             if record.data != NO_DATA {
                 spent.data.insert(record.data.clone(), unit.parts.data.clone());
             }
@@ -119,7 +123,7 @@ fn rows_of(planned: &[PlannedJob<'_>], store: &Store) -> (bool, Vec<Row>, Spent)
                     group: job.group.id.clone(),
                     method: value.method.unwrap_or_else(|| job.variant.id.clone()),
                     signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
-                    seed: job.seed_index,
+                    seed: value.seed.unwrap_or(job.seed_index),
                     metric: value.metric,
                     x: value.x,
                     y: value.y,

@@ -1,5 +1,6 @@
 //! Running a plan: store, lock, workers, progress.
 
+pub mod checkpoint;
 pub mod collect;
 pub mod data;
 pub mod lock;

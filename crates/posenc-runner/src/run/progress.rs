@@ -80,6 +80,14 @@ impl Progress {
         }
     }
 
+    /// A line for the person who waits.
+    pub fn note(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
     /// Clears the bar and says what was done.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

@@ -9,6 +9,7 @@ use posenc_experiments::record::{KeyParts, UnitRecord};
 #[derive(Debug, Clone)]
 pub struct Store {
     directory: PathBuf,
+    checkpoints: PathBuf,
 }
 
 /// What the store has for a unit.
@@ -27,7 +28,12 @@ pub enum Found {
 impl Store {
     /// The store below `out`.
     pub fn new(out: &Path) -> Self {
-        Store { directory: out.join("raw") }
+        Store { directory: out.join("raw"), checkpoints: out.join("checkpoints") }
+    }
+
+    /// Where jobs in flight keep what they have reached.
+    pub fn checkpoints(&self) -> &Path {
+        &self.checkpoints
     }
 
     fn folder(&self, paper: &str, item: &str) -> PathBuf {
@@ -93,7 +99,7 @@ impl Store {
 
     /// Removes what a killed process left half written.
     pub fn sweep(&self) {
-        let mut folders = vec![self.directory.clone()];
+        let mut folders = vec![self.directory.clone(), self.checkpoints.clone()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();

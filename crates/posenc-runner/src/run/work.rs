@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::UnitRecord;
 
+use super::checkpoint::Checkpoint;
 use super::data::DataSets;
 use super::plan::{DEVICE, Unit};
 use super::progress::Progress;
@@ -96,19 +97,31 @@ fn run_job(
     let path = work.job.path();
     let experiment = work.job.experiment;
     let cost = work.cost / work.units.len().max(1) as f64;
-    let context = protocols::Context { job: &work.job, units: &work.units, data, seed };
+    let checkpoint =
+        Checkpoint::new(store.checkpoints(), work.units.iter().map(|unit| &unit.parts));
+    let note = |text: &str| progress.note(&format!("note: {path}: {text}"));
+    let context = protocols::Context {
+        job: &work.job,
+        units: &work.units,
+        data,
+        seed,
+        checkpoint: &checkpoint,
+        note: &note,
+    };
+    machine::reset_peak_memory();
     let mut written = vec![false; work.units.len()];
     let mut last = Instant::now();
     // Each unit is on disk before the next one starts: a killed run loses one.
     let mut emit = |index: usize, outcome: protocols::Outcome| -> Result<()> {
         let unit = &work.units[index];
-        let seconds = last.elapsed().as_secs_f64();
+        let seconds = outcome.earlier + last.elapsed().as_secs_f64();
         last = Instant::now();
         let record = UnitRecord {
             parts: unit.parts.clone(),
             device: DEVICE.to_owned(),
             data: unit.data.clone(),
             seconds,
+            peak_memory: machine::peak_memory(),
             remarks: outcome.remarks,
             values: outcome.values,
             versions: machine::versions(),
@@ -130,7 +143,10 @@ fn run_job(
         });
     let message = match result {
         Err(error) => format!("{error:#}"),
-        Ok(()) if written.iter().all(|w| *w) => return Ok(()),
+        Ok(()) if written.iter().all(|w| *w) => {
+            checkpoint.remove();
+            return Ok(());
+        }
         Ok(()) => "internal error (a unit without a result); please report it".to_owned(),
     };
     for (unit, _) in work.units.iter().zip(&written).filter(|(_, w)| !**w) {

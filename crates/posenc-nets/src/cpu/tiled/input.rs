@@ -165,15 +165,25 @@ impl Tiles {
     }
 
     /// Adds a tile's share G Ψᵀ of the first layer's gradient; of a factored input, the columns of
-    /// G to the columns of its tables. G is fan out × points.
-    pub fn add_gradient(&self, tile: usize, first: &Slot, gradient: &[f32], sum: &mut [f32]) {
+    /// G to the columns of its tables. G is fan out × points. A `fresh` sum is started anew.
+    pub fn add_gradient(
+        &self,
+        tile: usize,
+        first: &Slot,
+        gradient: &[f32],
+        sum: &mut [f32],
+        fresh: bool,
+    ) {
+        if fresh && !matches!(self.form, Form::Dense(_)) {
+            sum.fill(0.0);
+        }
         let places = self.places(tile);
         let (rows, n) = (first.fan_out, places.len());
         let g = MatRef::from_column_major_slice(gradient, rows, n);
         match &self.form {
             Form::Dense(matrix) => matmul(
                 MatMut::from_column_major_slice_mut(sum, rows, first.fan_in),
-                Accum::Add,
+                if fresh { Accum::Replace } else { Accum::Add },
                 g,
                 matrix.as_ref().subcols(places.start, n).transpose(),
                 1.0,
@@ -209,13 +219,19 @@ impl Tiles {
         }
     }
 
-    /// From the sum of [`Tiles::add_gradient`] over all tiles to the gradient of the weights.
-    pub fn finish_gradient(&self, first: &Slot, sum: &[f32], weights: &mut [f32]) {
+    /// From the sum of [`Tiles::add_gradient`] over all tiles to the gradient of the weights; it is
+    /// the sum itself, or written to `weights`.
+    pub fn finish_gradient<'a>(
+        &self,
+        first: &Slot,
+        sum: &'a [f32],
+        weights: &'a mut Vec<f32>,
+    ) -> &'a [f32] {
         let Form::Factored(f) = &self.form else {
-            weights.copy_from_slice(sum);
-            return;
+            return sum;
         };
         let rows = first.fan_out;
+        weights.resize(rows * first.fan_in, 0.0);
         let (mut feature, mut start) = (0, 0);
         for table in &f.tables {
             let size = rows * table.ncols();
@@ -231,6 +247,7 @@ impl Tiles {
             feature += table.nrows();
             start += size;
         }
+        weights
     }
 }
 

@@ -12,7 +12,7 @@ use faer::{Mat, MatMut};
 
 use self::input::Tiles;
 use self::layout::Layout;
-use self::pass::{Pass, Scratch};
+use self::pass::{Pass, Scratch, Sums};
 use super::kernels;
 use super::parallel::{for_each, in_chunks};
 use crate::optimizer::StepConstants;
@@ -20,6 +20,9 @@ use crate::{Input, NetError, Parameters, Session, Split, State, Task, spectral};
 
 /// Points per tile: four hidden layers of 256 then take half a MiB.
 const TILE: usize = 128;
+
+/// Fewer tiles than this are not worth a gradient sum of their own.
+const TILES_PER_LANE: usize = 4;
 
 /// Most lanes: more would cost memory and adding, fewer would leave cores without work.
 const LANES: usize = 16;
@@ -32,7 +35,7 @@ struct Run {
     second_moment: Vec<f32>,
     /// What [`Tiles::prepare`] made of θ for the training and the test points.
     products: [Vec<f32>; 2],
-    /// Gradient of θ; empty where the lanes' is used.
+    /// Gradient of the first layer's weights, where the lanes sum something else.
     gradient: Vec<f32>,
 }
 
@@ -49,7 +52,7 @@ struct Lane {
 
 impl Lane {
     fn all(tiles: usize, first: usize, rest: usize) -> Vec<Lane> {
-        let lanes = tiles.clamp(1, LANES);
+        let lanes = (tiles / TILES_PER_LANE).clamp(1, LANES);
         (0..lanes)
             .map(|i| Lane {
                 tiles: i * tiles / lanes..(i + 1) * tiles / lanes,
@@ -184,20 +187,17 @@ impl Epoch<'_> {
 
     /// Gradient sum and squared errors of one lane.
     fn lane(&self, pass: &Pass<'_>, run: usize, scratch: &mut Scratch, lane: &mut Lane) {
-        lane.first.fill(0.0);
-        lane.rest.fill(0.0);
         lane.squares = 0.0;
         for tile in lane.tiles.clone() {
             pass.forward(tile, scratch);
-            lane.squares += pass.backward(
-                tile,
-                scratch,
-                &self.task.train.targets,
-                run * self.task.network.output,
-                self.scale,
-                &mut lane.first,
-                &mut lane.rest,
-            );
+            let sums = Sums {
+                first: &mut lane.first,
+                rest: &mut lane.rest,
+                fresh: tile == lane.tiles.start,
+            };
+            let column = run * self.task.network.output;
+            let targets = &self.task.train.targets;
+            lane.squares += pass.backward(tile, scratch, targets, column, self.scale, sums);
         }
     }
 
@@ -223,10 +223,9 @@ impl Epoch<'_> {
         // First layer's weights, then everything after them.
         let first = self.layout.first();
         let weights = first.bias_start();
-        run.gradient.resize(weights, 0.0);
-        self.tiles.finish_gradient(first, &sum.first, &mut run.gradient);
+        let gradient = self.tiles.finish_gradient(first, &sum.first, &mut run.gradient);
         for (range, gradient) in
-            [(0..weights, &run.gradient), (weights..self.layout.len(), &sum.rest)]
+            [(0..weights, gradient), (weights..self.layout.len(), sum.rest.as_slice())]
         {
             let mut pieces: Vec<_> = run.theta[range.clone()]
                 .chunks_mut(CHUNK)

@@ -36,6 +36,16 @@ impl Scratch {
     }
 }
 
+/// Where a lane's gradient is summed.
+pub struct Sums<'a> {
+    /// The sum of [`Tiles::add_gradient`].
+    pub first: &'a mut [f32],
+    /// The gradient of θ without the first layer's weights.
+    pub rest: &'a mut [f32],
+    /// Whether the sums start with this tile, whatever they hold.
+    pub fresh: bool,
+}
+
 /// What does not change along an epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
@@ -140,7 +150,6 @@ impl Pass<'_> {
 
     /// Adds a tile's share of the gradient of `scale`/2 · Σ error² after [`Pass::forward`].
     ///
-    /// `first` is the sum of [`Tiles::add_gradient`]; `rest` is θ without the first layer's weights.
     /// Gives the tile's sum of squared errors.
     pub fn backward(
         &self,
@@ -149,13 +158,19 @@ impl Pass<'_> {
         targets: &Mat<f32>,
         column: usize,
         scale: f32,
-        first: &mut [f32],
-        rest: &mut [f32],
+        sums: Sums<'_>,
     ) -> f64 {
+        let Sums { first, rest, fresh } = sums;
+        let accum = if fresh { Accum::Replace } else { Accum::Add };
         let squares = self.output_gradient(tile, scratch, targets, column, scale);
         let n = self.tiles.places(tile).len();
         let slots = &self.layout.slots;
         let skipped = slots[0].bias_start();
+        if fresh {
+            for slot in slots {
+                rest[slot.bias_start() - skipped..slot.end() - skipped].fill(0.0);
+            }
+        }
         let [mut g, mut next] =
             [std::mem::take(&mut scratch.gradient[0]), std::mem::take(&mut scratch.gradient[1])];
         for l in (1..slots.len()).rev() {
@@ -175,12 +190,12 @@ impl Pass<'_> {
                 }
                 let g = MatRef::from_column_major_slice(g, n, slot.fan_out);
                 let sum = MatMut::from_column_major_slice_mut(weights, slot.fan_in, slot.fan_out);
-                matmul(sum, Accum::Add, h, g, 1.0, Par::Seq);
+                matmul(sum, accum, h, g, 1.0, Par::Seq);
                 matmul(view, Accum::Replace, theta, g.transpose(), 1.0, Par::Seq);
             } else {
                 let g = MatRef::from_column_major_slice(&g[..slot.fan_out * n], slot.fan_out, n);
                 let sum = MatMut::from_column_major_slice_mut(weights, slot.fan_out, slot.fan_in);
-                matmul(sum, Accum::Add, g, h.transpose(), 1.0, Par::Seq);
+                matmul(sum, accum, g, h.transpose(), 1.0, Par::Seq);
                 matmul(view, Accum::Replace, theta.transpose(), g, 1.0, Par::Seq);
             }
             // Through the ReLU of the layer below, and to its bias.
@@ -195,7 +210,7 @@ impl Pass<'_> {
                 kernels::add(column, &mut rest[..slots[0].fan_out]);
             }
         }
-        self.tiles.add_gradient(tile, &slots[0], lowest, first);
+        self.tiles.add_gradient(tile, &slots[0], lowest, first, fresh);
         scratch.gradient = [g, next];
         squares
     }

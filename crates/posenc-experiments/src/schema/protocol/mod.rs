@@ -3,11 +3,18 @@
 //! The runner matches [`Protocol`] in one place, so a new protocol is a variant here, a file in
 //! the runner, and the compiler lists whatever is missing.
 
+mod network;
+
+use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
 use serde_yaml::{Mapping, Value};
 
 use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
+
+pub use network::{
+    Abscissa, LearningRate, Lines, Network1d, PowerRule, Reconstruction, STEP, Scale, TestSamples,
+};
 
 /// Settings of one protocol, as typed values.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +33,9 @@ pub enum Protocol {
     Memorization(Memorization),
     /// Closed-form least squares on the separable grid of an image (`trading` Eq. 12).
     ClosedForm(ClosedForm),
+    /// Affine models and ReLU networks trained on lines of images (`rethinking` Figs. 5–9,
+    /// `trading` Fig. 7).
+    Network1d(Network1d),
     /// Counted operations and bytes against measured time (`trading` Appendix C).
     Complexity(Complexity),
     /// Rank of simple and complex 2-D encodings (`trading` Eq. 7–9).
@@ -87,6 +97,7 @@ protocols! {
     "singular-values" => SingularValues, false, true;
     "memorization" => Memorization, false, false;
     "closed-form" => ClosedForm, false, true;
+    "network-1d" => Network1d, false, true;
     "complexity" => Complexity, true, false;
     "kronecker-rank" => KroneckerRank, false, true;
     "similarity" => Similarity, false, false;
@@ -186,6 +197,7 @@ impl Protocol {
                     _ => Ok(()),
                 }
             }
+            Protocol::Network1d(s) => s.check(),
             Protocol::Complexity(s) => {
                 between("repeats", s.repeats, 1, 1000)?;
                 between("axes", s.axes, 2, 3)?;
@@ -212,6 +224,14 @@ impl Protocol {
                 }
             }
             Protocol::ParameterCount(_) | Protocol::Errata(_) => Ok(()),
+        }
+    }
+
+    /// What the settings ask of the variant's embedder; the error names the key.
+    pub(super) fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), (&'static str, String)> {
+        match self {
+            Protocol::Network1d(s) => s.check_embedder(spec),
+            _ => Ok(()),
         }
     }
 }

@@ -1,36 +1,11 @@
-//! Claims: what a paper says, as something that can be judged.
+//! What decides a claim.
 
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use super::experiment::Group;
+use super::super::experiment::Group;
+use super::select::Select;
 use crate::yaml::{Document, FileError, nearest};
-
-/// One statement of a paper and the check that decides it.
-#[derive(Debug, Clone)]
-pub struct Claim {
-    /// Unique inside the experiment.
-    pub id: String,
-    /// The statement, in our words.
-    pub says: String,
-    /// Where the paper says it.
-    pub source: String,
-    /// What decides it.
-    pub check: Check,
-    /// Set where the statement is wrong as printed.
-    pub erratum: Option<ErratumLink>,
-}
-
-/// The corrected statement behind a wrong one.
-#[derive(Debug, Clone)]
-pub struct ErratumLink {
-    /// Id on the errata page.
-    pub id: String,
-    /// The corrected statement, in words.
-    pub corrected: String,
-    /// What decides the corrected statement.
-    pub check: Check,
-}
 
 /// What decides a claim.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,73 +22,13 @@ pub enum Check {
     Bound(BoundCheck),
     /// Two series agree point by point.
     Equality(EqualityCheck),
+    /// The means of a curve agree with those of another, or with the published ones.
+    Agreement(AgreementCheck),
+    /// A feature of a curve lies at a given place.
+    Position(PositionCheck),
 }
 
-/// Which rows of the record.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Select {
-    /// Measured rows (default) or the published values of the same item.
-    #[serde(default)]
-    pub from: Source,
-    /// Group key.
-    pub group: String,
-    /// Method; all methods where absent.
-    #[serde(default)]
-    pub method: Option<String>,
-    /// Signal; all where absent.
-    #[serde(default)]
-    pub signal: Option<String>,
-    /// Metric.
-    pub metric: String,
-    /// Abscissa: a number, or `{from, to}` (both included); all where absent.
-    #[serde(default)]
-    pub x: Option<Abscissa>,
-}
-
-/// Where values come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// The record.
-    #[default]
-    Measured,
-    /// The paper.
-    Published,
-}
-
-/// Part of the abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
-pub enum Abscissa {
-    /// One place, to a relative 1e-9.
-    At(f64),
-    /// An interval, ends included.
-    Between(Interval),
-}
-
-/// An interval, ends included.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Interval {
-    /// Smallest value.
-    pub from: f64,
-    /// Largest value.
-    pub to: f64,
-}
-
-impl Abscissa {
-    /// Whether `x` is selected.
-    pub fn contains(&self, x: Option<f64>) -> bool {
-        let Some(x) = x else { return false };
-        match self {
-            Abscissa::At(v) => (x - v).abs() <= 1e-9 * v.abs().max(1e-12),
-            Abscissa::Between(i) => (i.from..=i.to).contains(&x),
-        }
-    }
-}
-
-/// How far two numbers may differ. Exactly one of the three is set.
+/// How far two numbers may differ. Exactly one of the first four is set.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -126,6 +41,13 @@ pub struct Tolerance {
     /// In standard deviations published beside the expected number.
     #[serde(default)]
     pub published_deviations: Option<f64>,
+    /// In standard errors of the difference of the two means, √(s²/n + p²/m). Where no deviation p
+    /// is published, the measured one stands in for it.
+    #[serde(default)]
+    pub standard_errors: Option<f64>,
+    /// With `standard_errors`: number m of runs behind the published mean.
+    #[serde(default)]
+    pub published_runs: Option<u32>,
 }
 
 /// The number a value is held against.
@@ -261,26 +183,68 @@ pub struct EqualityCheck {
     pub tolerance: Tolerance,
 }
 
-#[derive(Deserialize)]
+/// See [`Check::Agreement`]: means over signals and seeds, matched over method and abscissa.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireClaim {
-    pub id: String,
-    says: String,
-    source: String,
-    check: Mapping,
+pub struct AgreementCheck {
+    /// The curve.
+    pub of: Select,
+    /// What it is held against; the published values of the same selection where absent. Methods
+    /// are matched where neither selection names one. A published value without abscissa is held
+    /// against the mean over all of the curve.
     #[serde(default)]
-    erratum: Option<WireErratum>,
+    pub with: Option<Select>,
+    /// How far off is still the same.
+    pub tolerance: Tolerance,
+    /// Share of the places that must agree.
+    #[serde(default = "whole")]
+    pub share: f64,
 }
 
-#[derive(Deserialize)]
+fn whole() -> f64 {
+    1.0
+}
+
+/// See [`Check::Position`]; means per abscissa, for each method by itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireErratum {
-    id: String,
-    corrected: String,
-    check: Mapping,
+pub struct PositionCheck {
+    /// The curve.
+    pub of: Select,
+    /// What is looked for on it.
+    pub feature: Feature,
+    /// With `last-above` and `first-above`: the level.
+    #[serde(default)]
+    pub level: Option<f64>,
+    /// Where it should be; or give `with`.
+    #[serde(default)]
+    pub at: Option<f64>,
+    /// The curve whose feature says where it should be; or give `at`.
+    #[serde(default)]
+    pub with: Option<Select>,
+    /// How many steps of the curve's grid it may lie beside it. Between two points of the grid both
+    /// count as the place itself.
+    #[serde(default)]
+    pub steps: usize,
 }
 
-const KINDS: &[&str] = &["value", "ordering", "ratio", "trend", "bound", "equality"];
+/// What is looked for on a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feature {
+    /// The place of the largest value.
+    Highest,
+    /// The place of the smallest value.
+    Lowest,
+    /// The largest abscissa at which the curve is at or above `level`.
+    LastAbove,
+    /// The smallest abscissa at which the curve is at or above `level`.
+    FirstAbove,
+}
+
+/// Kinds of checks, in the order of [`Check`].
+pub const KINDS: &[&str] =
+    &["value", "ordering", "ratio", "trend", "bound", "equality", "agreement", "position"];
 
 impl Check {
     /// The kind's name in files.
@@ -292,6 +256,8 @@ impl Check {
             Check::Trend(_) => KINDS[3],
             Check::Bound(_) => KINDS[4],
             Check::Equality(_) => KINDS[5],
+            Check::Agreement(_) => KINDS[6],
+            Check::Position(_) => KINDS[7],
         }
     }
 
@@ -308,10 +274,15 @@ impl Check {
             Check::Trend(c) => vec![("of".into(), &c.of)],
             Check::Bound(c) => vec![("of".into(), &c.of)],
             Check::Equality(c) => vec![("left".into(), &c.left), ("right".into(), &c.right)],
+            Check::Agreement(AgreementCheck { of, with, .. })
+            | Check::Position(PositionCheck { of, with, .. }) => {
+                let with = with.iter().map(|w| ("with".to_owned(), w));
+                std::iter::once(("of".to_owned(), of)).chain(with).collect()
+            }
         }
     }
 
-    fn from_mapping(
+    pub(super) fn from_mapping(
         document: &Document,
         path: &str,
         mut mapping: Mapping,
@@ -332,6 +303,8 @@ impl Check {
             "trend" => Check::Trend(document.typed(path, value)?),
             "bound" => Check::Bound(document.typed(path, value)?),
             "equality" => Check::Equality(document.typed(path, value)?),
+            "agreement" => Check::Agreement(document.typed(path, value)?),
+            "position" => Check::Position(document.typed(path, value)?),
             other => {
                 let hint = nearest(other, KINDS.iter().copied())
                     .map(|n| format!("; did you mean `{n}`?"))
@@ -354,10 +327,9 @@ impl Check {
     fn problem(&self) -> Option<(&'static str, String)> {
         match self {
             Check::Value(c) => c.tolerance.problem().or_else(|| {
-                let deviations = c.tolerance.published_deviations.is_some();
-                (deviations && matches!(c.expect, Expected::Number(_))).then(|| {
-                    ("tolerance", "`published_deviations` needs `expect: published`".into())
-                })
+                let needs = c.tolerance.needs_published()?;
+                matches!(c.expect, Expected::Number(_))
+                    .then(|| ("tolerance", format!("`{needs}` needs `expect: published`")))
             }),
             Check::Ordering(c) if c.of.len() < 2 => {
                 Some(("of", "an order needs at least two selections".into()))
@@ -368,20 +340,53 @@ impl Check {
             Check::Bound(c) if c.at_least.is_none() && c.at_most.is_none() => {
                 Some(("at_least", "set `at_least`, `at_most` or both".into()))
             }
-            Check::Equality(c) => c.tolerance.problem(),
+            Check::Equality(c) => c.tolerance.problem().or_else(|| {
+                let needs = c.tolerance.needs_published()?;
+                Some(("tolerance", format!("an equality has no `{needs}`")))
+            }),
+            Check::Agreement(c) => c.tolerance.problem().or_else(|| {
+                let fits = c.share > 0.0 && c.share <= 1.0;
+                let message = || format!("{} is not allowed; allowed: above 0, at most 1", c.share);
+                (!fits).then(|| ("share", message()))
+            }),
+            Check::Position(c) => c.problem(),
             _ => None,
         }
     }
 }
 
+impl PositionCheck {
+    fn problem(&self) -> Option<(&'static str, String)> {
+        let by_level = matches!(self.feature, Feature::LastAbove | Feature::FirstAbove);
+        if by_level != self.level.is_some() {
+            return Some((
+                "level",
+                "`level` belongs to the features `last-above` and `first-above`, which need it"
+                    .into(),
+            ));
+        }
+        if self.at.is_some() == self.with.is_some() {
+            return Some(("at", "set exactly one of `at` and `with`".into()));
+        }
+        None
+    }
+}
+
 impl Tolerance {
     fn problem(&self) -> Option<(&'static str, String)> {
-        let all = [self.absolute, self.relative, self.published_deviations];
+        let all = [self.absolute, self.relative, self.published_deviations, self.standard_errors];
         let set: Vec<f64> = all.into_iter().flatten().collect();
         if set.len() != 1 {
             return Some((
                 "tolerance",
-                "set exactly one of `absolute`, `relative`, `published_deviations`".into(),
+                "set exactly one of `absolute`, `relative`, `published_deviations`, `standard_errors`"
+                    .into(),
+            ));
+        }
+        if self.standard_errors.is_some() != self.published_runs.is_some_and(|m| m >= 2) {
+            return Some((
+                "tolerance",
+                "`standard_errors` and `published_runs` (at least 2) need each other".into(),
             ));
         }
         (!set[0].is_finite() || set[0] < 0.0)
@@ -389,65 +394,10 @@ impl Tolerance {
     }
 }
 
-impl Select {
-    fn check(&self, document: &Document, path: &str, groups: &[Group]) -> Result<(), FileError> {
-        if self.from == Source::Published {
-            return Ok(());
-        }
-        let Some(group) = groups.iter().find(|g| g.id == self.group) else {
-            let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
-            return Err(document.error(
-                &format!("{path}.group"),
-                format!("no group `{}`; allowed: {}", self.group, ids.join(", ")),
-            ));
-        };
-        match &self.method {
-            Some(method) if !group.variants.iter().any(|v| v.id == *method) => {
-                let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-                Err(document.error(
-                    &format!("{path}.method"),
-                    format!(
-                        "no variant `{method}` in group `{}`; allowed: {}",
-                        group.id,
-                        ids.join(", ")
-                    ),
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl WireClaim {
-    pub(super) fn checked(
-        self,
-        document: &Document,
-        path: &str,
-        groups: &[Group],
-    ) -> Result<Claim, FileError> {
-        let check = Check::from_mapping(document, &format!("{path}.check"), self.check, groups)?;
-        let erratum = self
-            .erratum
-            .map(|e| {
-                let path = format!("{path}.erratum");
-                if !posenc_math::errata::all().iter().any(|known| known.id == e.id) {
-                    return Err(document.error(
-                        &format!("{path}.id"),
-                        format!("no erratum `{}` in posenc_math::errata", e.id),
-                    ));
-                }
-                Ok(ErratumLink {
-                    check: Check::from_mapping(
-                        document,
-                        &format!("{path}.check"),
-                        e.check,
-                        groups,
-                    )?,
-                    id: e.id,
-                    corrected: e.corrected,
-                })
-            })
-            .transpose()?;
-        Ok(Claim { id: self.id, says: self.says, source: self.source, check, erratum })
+impl Tolerance {
+    /// The key that can only be held against published values, where it is used.
+    fn needs_published(&self) -> Option<&'static str> {
+        let deviations = self.published_deviations.map(|_| "published_deviations");
+        deviations.or(self.standard_errors.map(|_| "standard_errors"))
     }
 }

@@ -1,0 +1,210 @@
+"""Times one full-batch Adam step of the coordinate networks of `rethinking` and `trading` on the CPU.
+
+PyTorch: an `nn.Sequential`, `MSELoss`, `torch.optim.Adam`. JAX: one jitted step with `optax.adam`. Both
+in f32 with L2 weight decay, on embedded positions computed beforehand, as the authors' notebooks do it.
+
+Prints one JSON object; times are medians in seconds:
+  step_s                one step: error, gradient, Adam
+  per_column_of_20_s    linear workloads only: 20 target columns in one step, divided by 20
+`cargo xtask bench simple-2d linear-1d ...` runs this program beside our code, in turn.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import time
+
+COLUMNS = 20
+LEARNING_RATE, WEIGHT_DECAY = 1e-3, 1e-8
+# Points, widths from the input to the last hidden layer, outputs, embedding.
+WORKLOADS = {
+    "simple-2d": (65536, [512, 256, 256, 256, 256], 3, "rff-2d"),
+    "simple-2d-grid": (65536, [512, 256, 256, 256, 256], 3, "rff-grid"),
+    "simple-2d-band": (65536, [512, 256, 256, 256, 256], 3, "gaussian-2d"),
+    "linear-1d": (256, [10000], 1, "rff-1d"),
+    "linear-1d-band": (256, [10000], 1, "gaussian-1d"),
+    "mlp-1d": (256, [256, 256, 256, 256, 256], 1, "rff-1d"),
+}
+
+
+def inputs(lib, kind: str, points: int, dimension: int):
+    """Features (points x dimension), scaled by the largest norm of a row.
+
+    `lib` is torch or jax.numpy, which share the names used here.
+    """
+    features = embed(lib, kind, points, dimension)
+    return features / (features**2).sum(-1).max() ** 0.5
+
+
+def embed(lib, kind: str, points: int, dimension: int):
+    """Features as they are.
+
+    Time depends on the values only through how many vanish, so any draw will do.
+    """
+    draw = random.Random(0)
+    line = [i / points for i in range(points)]
+    side = math.isqrt(points)
+    grid = [[i / side, j / side] for i in range(side) for j in range(side)]
+    scattered = [[draw.random(), draw.random()] for _ in range(points)]
+    normal = [draw.gauss(0, 1) for _ in range(dimension)]
+    half = dimension // 2
+
+    def waves(angles):
+        return lib.concatenate((lib.sin(2 * math.pi * angles), lib.cos(2 * math.pi * angles)), -1)
+
+    def bumps(x, count, sigma):
+        centers = lib.asarray([j / count for j in range(count)])
+        return lib.exp(-((centers - x[:, None]) ** 2) / (2 * sigma**2))
+
+    if kind == "rff-2d":
+        frequencies = lib.asarray([normal[:half], normal[half:]]) * 14.0
+        return waves(lib.asarray(scattered) @ frequencies)
+    if kind == "rff-grid":
+        x, frequencies = lib.asarray(grid), lib.asarray(normal[: half // 2]) * 14.0
+        return lib.concatenate([waves(x[:, axis, None] * frequencies) for axis in (0, 1)], -1)
+    if kind == "gaussian-2d":
+        x = lib.asarray(scattered)
+        return lib.concatenate([bumps(x[:, axis], half, 0.006) for axis in (0, 1)], -1)
+    if kind == "rff-1d":
+        return waves(lib.asarray(line)[:, None] * lib.asarray(normal[:half]) * 20.0)
+    return bumps(lib.asarray(line), dimension, 0.002)
+
+
+def targets(lib, points: int, outputs: int):
+    """Smooth targets in [0, 1], points x outputs."""
+    rows = [
+        [0.5 + 0.4 * math.sin(0.02 * i + o) for o in range(outputs)] for i in range(points)
+    ]
+    return lib.asarray(rows)
+
+
+def torch_step(workload: str, columns: int, threads: int):
+    """The implementation in words, and a function that does one step and waits for it."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    points, widths, outputs, kind = WORKLOADS[workload]
+    x = inputs(torch, kind, points, widths[0])
+    y = targets(torch, points, outputs * columns)
+    layers = []
+    for fan_in, fan_out in zip(widths, widths[1:]):
+        layers += [torch.nn.Linear(fan_in, fan_out), torch.nn.ReLU()]
+    model = torch.nn.Sequential(*layers, torch.nn.Linear(widths[-1], outputs * columns))
+    optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    error = torch.nn.MSELoss()
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        error(model(x), y).backward()
+        optimizer.step()
+
+    return f"torch {torch.__version__}", step
+
+
+def jax_step(workload: str, columns: int):
+    """As `torch_step`; JAX takes its threads from the cores the process may use."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    points, widths, outputs, kind = WORKLOADS[workload]
+    x = inputs(jnp, kind, points, widths[0])
+    y = targets(jnp, points, outputs * columns)
+    shapes = list(zip(widths, widths[1:] + [outputs * columns]))
+    parameters = []
+    for key, (fan_in, fan_out) in zip(jax.random.split(jax.random.key(0), len(shapes)), shapes):
+        limit = 1 / math.sqrt(fan_in)
+        weights = jax.random.uniform(key, (fan_in, fan_out), minval=-limit, maxval=limit)
+        parameters.append((weights, jnp.zeros(fan_out)))
+    optimizer = optax.chain(
+        optax.add_decayed_weights(WEIGHT_DECAY), optax.adam(LEARNING_RATE)
+    )
+
+    def error(parameters, x, y):
+        for weights, bias in parameters[:-1]:
+            x = jax.nn.relu(x @ weights + bias)
+        weights, bias = parameters[-1]
+        return jnp.mean((x @ weights + bias - y) ** 2)
+
+    def update(parameters, state, x, y):
+        gradient = jax.grad(error)(parameters, x, y)
+        changes, state = optimizer.update(gradient, state, parameters)
+        return optax.apply_updates(parameters, changes), state
+
+    jitted = jax.jit(update, donate_argnums=(0, 1))
+    now = (parameters, optimizer.init(parameters))
+
+    def step():
+        nonlocal now
+        now = jax.block_until_ready(jitted(*now, x, y))
+
+    return f"jax {jax.__version__}, optax {optax.__version__}", step
+
+
+def median_step(step, repeats: int, at_least_s: float = 0.3) -> float:
+    """Median over `repeats` runs of at least `at_least_s` each, in seconds per step."""
+    for _ in range(2):
+        step()
+    start = time.perf_counter()
+    step()
+    count = max(1, math.ceil(at_least_s / (time.perf_counter() - start)))
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(count):
+            step()
+        seconds.append((time.perf_counter() - start) / count)
+    return statistics.median(seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workload", choices=WORKLOADS, required=True)
+    parser.add_argument("--framework", choices=["torch", "jax"], required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--first-core", type=int, default=0, help="where its cores begin")
+    parser.add_argument("--repeats", type=int, default=3, help="counted runs; at least 1")
+    arguments = parser.parse_args()
+    if arguments.threads < 1 or arguments.repeats < 1:
+        parser.error("--threads and --repeats must be at least 1")
+    # Before the frameworks are loaded: both ask then how many cores there are.
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        first = arguments.first_core
+        os.sched_setaffinity(0, cores[first : first + arguments.threads] or cores)
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    if arguments.threads == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+
+    def measure(columns: int):
+        if arguments.framework == "torch":
+            name, step = torch_step(arguments.workload, columns, arguments.threads)
+        else:
+            name, step = jax_step(arguments.workload, columns)
+        return name, median_step(step, arguments.repeats)
+
+    implementation, step = measure(1)
+    shared = None
+    if arguments.workload.startswith("linear"):
+        shared = measure(COLUMNS)[1] / COLUMNS
+    print(
+        json.dumps(
+            {
+                "implementation": implementation,
+                "workload": arguments.workload,
+                "threads": arguments.threads,
+                "repeats": arguments.repeats,
+                "step_s": step,
+                "per_column_of_20_s": shared,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

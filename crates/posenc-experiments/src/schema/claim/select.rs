@@ -1,0 +1,120 @@
+//! Which numbers a claim is about.
+
+use serde::Deserialize;
+
+use super::super::experiment::Group;
+use crate::yaml::{Document, FileError};
+
+/// Which rows of the record.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Select {
+    /// Measured rows (default) or the published values of the same item.
+    #[serde(default)]
+    pub from: Source,
+    /// Group key.
+    pub group: String,
+    /// Method; all methods where absent.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Signal; all where absent.
+    #[serde(default)]
+    pub signal: Option<String>,
+    /// Metric.
+    pub metric: String,
+    /// Abscissa: a number, or `{from, to}` (both included); all where absent.
+    #[serde(default)]
+    pub x: Option<Abscissa>,
+    /// What is looked at: the values themselves, or a statistic of them.
+    #[serde(default)]
+    pub statistic: Statistic,
+}
+
+/// What becomes of values that share group, method and abscissa, whatever signal and seed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// Each stands for itself.
+    #[default]
+    Each,
+    /// Their mean.
+    Mean,
+    /// Their population standard deviation.
+    Deviation,
+}
+
+/// Where values come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The record.
+    #[default]
+    Measured,
+    /// The paper.
+    Published,
+}
+
+/// Part of the abscissa.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Abscissa {
+    /// One place, to a relative 1e-9.
+    At(f64),
+    /// An interval, ends included.
+    Between(Interval),
+}
+
+/// An interval, ends included.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Smallest value.
+    pub from: f64,
+    /// Largest value.
+    pub to: f64,
+}
+
+impl Abscissa {
+    /// Whether `x` is selected.
+    pub fn contains(&self, x: Option<f64>) -> bool {
+        let Some(x) = x else { return false };
+        match self {
+            Abscissa::At(v) => (x - v).abs() <= 1e-9 * v.abs().max(1e-12),
+            Abscissa::Between(i) => (i.from..=i.to).contains(&x),
+        }
+    }
+}
+
+impl Select {
+    pub(super) fn check(
+        &self,
+        document: &Document,
+        path: &str,
+        groups: &[Group],
+    ) -> Result<(), FileError> {
+        if self.from == Source::Published {
+            return Ok(());
+        }
+        let Some(group) = groups.iter().find(|g| g.id == self.group) else {
+            let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
+            return Err(document.error(
+                &format!("{path}.group"),
+                format!("no group `{}`; allowed: {}", self.group, ids.join(", ")),
+            ));
+        };
+        match &self.method {
+            Some(method) if !group.variants.iter().any(|v| v.id == *method) => {
+                let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
+                Err(document.error(
+                    &format!("{path}.method"),
+                    format!(
+                        "no variant `{method}` in group `{}`; allowed: {}",
+                        group.id,
+                        ids.join(", ")
+                    ),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}

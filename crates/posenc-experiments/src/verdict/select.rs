@@ -1,0 +1,222 @@
+//! What a claim looks at: values by selection, their statistics, and numbers as text.
+
+use std::collections::BTreeMap;
+
+use super::statistics::{self, Interval};
+use super::{Judgement, Verdict};
+use crate::published::Published;
+use crate::record::{Row, Table};
+use crate::schema::Experiment;
+use crate::schema::claim::{Select, Source, Statistic, Tolerance};
+
+/// What a claim is judged with.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Its record, if there is one.
+    pub record: Option<&'a Table>,
+    /// Published values.
+    pub published: &'a Published,
+}
+
+/// A number with the keys that pair it with others.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    pub method: String,
+    pub signal: String,
+    pub seed: u64,
+    pub x: Option<f64>,
+    pub value: f64,
+}
+
+pub(super) fn not_run(reason: impl Into<String>) -> Judgement {
+    Judgement {
+        verdict: Verdict::NotRun,
+        measured: "–".into(),
+        statistics: String::new(),
+        reason: reason.into(),
+    }
+}
+
+pub(super) fn describe(select: &Select) -> String {
+    let mut text = format!("{}/{}", select.group, select.method.as_deref().unwrap_or("*"));
+    text.push(' ');
+    text.push_str(&select.metric);
+    text
+}
+
+pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
+    let points: Vec<Point> = match select.from {
+        Source::Measured => rows(select, context)
+            .map(|r| Point {
+                method: r.method.clone(),
+                signal: r.signal.clone(),
+                seed: r.seed,
+                x: r.x,
+                value: r.value,
+            })
+            .collect(),
+        Source::Published => context
+            .published
+            .select(&context.experiment.paper, &context.experiment.item, select)
+            .filter_map(|v| {
+                Some(Point {
+                    method: v.method.clone(),
+                    signal: v.signal.clone(),
+                    seed: 0,
+                    x: v.x,
+                    value: v.value?,
+                })
+            })
+            .collect(),
+    };
+    if points.is_empty() {
+        return Err(not_run(format!("no values for {}", describe(select))));
+    }
+    let statistic = match select.statistic {
+        Statistic::Each => return Ok(points),
+        Statistic::Mean => |v: &[f64]| Some(statistics::mean_interval(v).mean),
+        Statistic::Deviation => |v: &[f64]| posenc_math::statistics::population_std(v).ok(),
+    };
+    places(&points)
+        .into_iter()
+        .map(|p| {
+            let value = match p.values.iter().all(|v| v.is_finite()) {
+                true => statistic(&p.values),
+                // A failed measurement is not averaged away.
+                false => Some(f64::NAN),
+            };
+            let missing = || not_run(format!("no spread of one value for {}", describe(select)));
+            let value = value.ok_or_else(missing)?;
+            Ok(Point { method: p.method, signal: String::new(), seed: 0, x: p.x, value })
+        })
+        .collect()
+}
+
+/// All values of a method at an abscissa, whatever signal and seed.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub method: String,
+    pub x: Option<f64>,
+    pub values: Vec<f64>,
+}
+
+/// Values by method and abscissa: methods in the order of the values, abscissas rising.
+pub(super) fn places(points: &[Point]) -> Vec<Place> {
+    let mut methods: Vec<&str> = Vec::new();
+    let mut all: Vec<(usize, Place)> = Vec::new();
+    let mut index: BTreeMap<(usize, Option<u64>), usize> = BTreeMap::new();
+    for p in points {
+        let method = methods.iter().position(|m| *m == p.method).unwrap_or_else(|| {
+            methods.push(&p.method);
+            methods.len() - 1
+        });
+        // Adding zero makes one number of 0 and -0.
+        let at = *index.entry((method, p.x.map(|x| (x + 0.0).to_bits()))).or_insert_with(|| {
+            all.push((method, Place { method: p.method.clone(), x: p.x, values: Vec::new() }));
+            all.len() - 1
+        });
+        all[at].1.values.push(p.value);
+    }
+    let x = |place: &Place| place.x.unwrap_or(f64::NEG_INFINITY);
+    all.sort_by(|(m, a), (n, b)| m.cmp(n).then(x(a).total_cmp(&x(b))));
+    all.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Whether two abscissas are the same: those of files are rounded.
+pub(super) fn same_place(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
+}
+
+pub(super) fn rows<'a>(
+    select: &'a Select,
+    context: Context<'a>,
+) -> impl Iterator<Item = &'a Row> + 'a {
+    context.record.into_iter().flat_map(move |t| t.select(select))
+}
+
+/// Why the selected rows cannot be held against the paper's own numbers.
+pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
+    let group = context.experiment.group(&select.group)?;
+    for row in rows(select, context) {
+        if let Some(reduced) = group.reduced(row.profile) {
+            return Some(format!("reduced: {reduced}"));
+        }
+        if group.data.as_ref().is_some_and(|d| d.set != row.data) {
+            return Some(format!("other data: {}", row.data));
+        }
+    }
+    None
+}
+
+pub(super) fn values(points: &[Point]) -> Vec<f64> {
+    points.iter().map(|p| p.value).collect()
+}
+
+/// Four significant digits are enough to compare and few enough to read.
+pub(super) fn show(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return format!("{value}");
+    }
+    if value.abs() < 1e-3 || value.abs() >= 1e6 {
+        return format!("{value:.3e}");
+    }
+    let digits = (4 - value.abs().max(1e-3).log10().floor() as i32 - 1).clamp(0, 6) as usize;
+    let text = format!("{value:.digits$}");
+    // A tolerance of 0.5 is 0.5, not 0.5000.
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// How far the mean of `values` may be off, as a number and in words; `None` where that rests on a
+/// spread that is not known. `deviation` is the published one.
+pub(super) fn margin(
+    tolerance: &Tolerance,
+    expected: f64,
+    deviation: Option<f64>,
+    values: &[f64],
+) -> Option<(f64, String)> {
+    if let Some(absolute) = tolerance.absolute {
+        return Some((absolute, format!("± {}", show(absolute))));
+    }
+    if let Some(relative) = tolerance.relative {
+        return Some((relative * expected.abs(), format!("± {} %", show(100.0 * relative))));
+    }
+    if let Some(factor) = tolerance.published_deviations {
+        let text = format!("± {} published deviations", show(factor));
+        return Some((factor * deviation?, text));
+    }
+    let (factor, runs) = (tolerance.standard_errors?, f64::from(tolerance.published_runs?));
+    let own = posenc_math::statistics::sample_std(values).ok()?;
+    // Printed deviations are those of the population, ddof 0.
+    let theirs = deviation.map_or(own, |p| p * (runs / (runs - 1.0)).sqrt());
+    let error = (own * own / values.len() as f64 + theirs * theirs / runs).sqrt();
+    let text = format!("± {} standard errors of {}", show(factor), show(error));
+    Some((factor * error, text))
+}
+
+pub(super) fn spread_text(interval: &Interval) -> String {
+    match interval.half_width {
+        Some(h) => format!("n = {}, 95 % interval ± {}", interval.n, show(h)),
+        None if interval.n == 1 => String::new(),
+        None => format!("n = {}", interval.n),
+    }
+}
+
+/// Pairs two selections over signal, seed and abscissa, and over the method where neither
+/// selection names one.
+pub(super) fn pairs(left: &[Point], right: &[Point], by_method: bool) -> Vec<(f64, f64)> {
+    let key = |p: &Point| {
+        let method = if by_method { p.method.clone() } else { String::new() };
+        // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
+        (method, p.signal.clone(), p.seed, p.x.map(f64::to_bits))
+    };
+    let mut index = BTreeMap::new();
+    for p in right {
+        index.insert(key(p), p.value);
+    }
+    left.iter().filter_map(|p| Some((p.value, *index.get(&key(p))?))).collect()
+}

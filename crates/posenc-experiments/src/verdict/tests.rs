@@ -1,0 +1,204 @@
+//! Claims on made-up records.
+
+use std::path::Path;
+
+use super::{Context, Judgement, Verdict, judge};
+use crate::published::Published;
+use crate::record::{Row, Table};
+use crate::schema::{Experiment, Profile};
+use crate::yaml::Document;
+
+const PUBLISHED: &str = "\
+item,group,method,signal,metric,x,value,std,unit,source,note
+fig1,run,A,some row,psnr,1,10,,dB,notebook,
+fig1,run,A,some row,psnr,2,30,,dB,notebook,
+fig1,run,A,some row,psnr,3,20,,dB,notebook,
+fig1,notebook,N=2,,peak_psnr,,20,,dB,plot,
+fig1,notebook,N=2,,psnr,1,10,1.5,dB,notebook,
+";
+
+/// An experiment with one claim, whose `check` is `check`.
+fn experiment(check: &str) -> Experiment {
+    let text = format!(
+        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
+         protocol: {{ kind: stable-rank, samples: [1] }}\n    variants:\n      \
+         - {{ id: A, embedder: {{ kind: identity }} }}\n      \
+         - {{ id: B, embedder: {{ kind: identity }} }}\n    \
+         profiles:\n      smoke: {{ reduced: half, settings: {{ samples: [2] }} }}\n\
+         claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
+    );
+    let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+    Experiment::from_document(&document).map_err(|e| e.to_string()).unwrap()
+}
+
+fn published() -> Published {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("demo.csv"), PUBLISHED).unwrap();
+    Published::read(directory.path(), ["demo"].into_iter()).unwrap()
+}
+
+/// Two seeds of each value, `spread` apart on either side.
+fn record(profile: Profile, spread: f64, values: &[(&str, f64, f64)]) -> Table {
+    let mut table = Table::default();
+    for (method, x, value) in values {
+        for (seed, sign) in [(0, -1.0), (1, 1.0)] {
+            table.rows.push(Row {
+                group: "run".into(),
+                method: (*method).into(),
+                signal: "row 1".into(),
+                seed,
+                metric: "psnr".into(),
+                x: Some(*x),
+                y: None,
+                value: value + sign * spread,
+                unit: "dB".into(),
+                profile,
+                device: "cpu".into(),
+                data: "-".into(),
+            });
+        }
+    }
+    table
+}
+
+fn verdict(check: &str, record: &Table) -> Judgement {
+    let experiment = experiment(check);
+    let published = published();
+    let context = Context { experiment: &experiment, record: Some(record), published: &published };
+    judge(&experiment.claims[0], context)
+}
+
+const CURVE: &[(&str, f64, f64)] = &[("A", 1.0, 10.5), ("A", 2.0, 30.5), ("A", 3.0, 21.5)];
+
+/// Catches an agreement that looks at single values instead of means, at too few places, or at
+/// signals' names, which papers and records choose differently.
+#[test]
+fn an_agreement_counts_places() {
+    let record = record(Profile::Paper, 0.2, CURVE);
+    let check = |tolerance: &str, share: &str| {
+        let of = "{ group: run, method: A, metric: psnr }";
+        let text = format!("{{ kind: agreement, of: {of}, tolerance: {tolerance}{share} }}");
+        verdict(&text, &record)
+    };
+    let all = check("{ absolute: 1.6 }", "");
+    assert_eq!((all.verdict, all.measured.as_str()), (Verdict::Reproduced, "3 of 3 places agree"));
+    let two = check("{ absolute: 1 }", ", share: 0.6");
+    assert_eq!(two.verdict, Verdict::Reproduced, "{two:?}");
+    assert!(two.statistics.contains("A at x = 3: 21.5"), "{two:?}");
+    // Two values 0.4 apart leave the mean uncertain by 2.5.
+    assert_eq!(check("{ absolute: 1 }", "").verdict, Verdict::WithinNoise);
+    // Standard errors: the spread of two values 0.4 apart is 0.28, √(0.08/2 + 0.08/8) is 0.22.
+    let close = check("{ standard_errors: 2.3, published_runs: 8 }", ", share: 0.6");
+    assert_eq!(close.verdict, Verdict::Reproduced, "{close:?}");
+    let far = check("{ standard_errors: 2.1, published_runs: 8 }", "");
+    assert_eq!((far.verdict, far.measured.contains("0 of 3")), (Verdict::NotReproduced, true));
+}
+
+/// A reduced run must not be held against the paper's numbers, and a missing one not judged.
+#[test]
+fn an_agreement_needs_the_protocol_of_the_paper() {
+    let of = "of: { group: run, method: A, metric: psnr }";
+    let check = format!("{{ kind: agreement, {of}, tolerance: {{ absolute: 2 }} }}");
+    let small = verdict(&check, &record(Profile::Smoke, 0.0, CURVE));
+    assert_eq!(small.verdict, Verdict::NotComparable);
+    let none = verdict(&check, &record(Profile::Paper, 0.0, &[("B", 1.0, 1.0)]));
+    assert_eq!(none.verdict, Verdict::NotRun);
+    let broken = verdict(&check, &record(Profile::Paper, 0.0, &[("A", 1.0, f64::NAN)]));
+    assert_eq!(broken.verdict, Verdict::NotReproduced);
+}
+
+/// Catches values of another group that are matched by their names, or not at all where the paper
+/// gives no abscissa.
+#[test]
+fn an_agreement_reaches_other_groups() {
+    let record = record(Profile::Paper, 0.0, CURVE);
+    let with = |metric: &str, absolute: f64| {
+        let check = format!(
+            "{{ kind: agreement, of: {{ group: run, method: A, metric: psnr, x: {{ from: 0, to: 2 }} }}, \
+             with: {{ from: published, group: notebook, method: \"N=2\", metric: {metric} }}, \
+             tolerance: {{ absolute: {absolute} }} }}"
+        );
+        verdict(&check, &record)
+    };
+    let one = with("psnr", 1.0);
+    assert_eq!((one.verdict, one.measured.as_str()), (Verdict::Reproduced, "1 of 1 places agree"));
+    assert!(one.statistics.contains("deviation 1.5"), "{one:?}");
+    // (10.5 + 30.5) / 2 = 20.5 against 20.
+    assert_eq!(with("peak_psnr", 0.6).verdict, Verdict::Reproduced);
+    assert_eq!(with("peak_psnr", 0.4).verdict, Verdict::NotReproduced);
+}
+
+fn position(rest: &str, record: &Table) -> Judgement {
+    let of = "of: { group: run, method: A, metric: psnr }";
+    verdict(&format!("{{ kind: position, {of}, {rest} }}"), record)
+}
+
+/// Catches steps that are counted from the wrong side, and features looked for at the wrong end.
+#[test]
+fn positions_are_counted_in_steps_of_the_grid() {
+    let values = [10.0, 40.0, 90.0, 80.0, 45.0, 5.0];
+    let curve: Vec<_> =
+        values.iter().enumerate().map(|(i, v)| ("A", 10f64.powi(i as i32), *v)).collect();
+    let record = record(Profile::Paper, 1.0, &curve);
+    for (rest, fits) in [
+        ("feature: highest, at: 100", true),
+        ("feature: highest, at: 50", true),
+        ("feature: highest, at: 300", true),
+        ("feature: highest, at: 2000", false),
+        ("feature: highest, at: 2000, steps: 1", true),
+        ("feature: highest, at: 1.0e7, steps: 3", false),
+        ("feature: highest, at: 1.0e7, steps: 4", true),
+        ("feature: lowest, at: 100000", true),
+        ("feature: last-above, level: 42, at: 10000", true),
+        ("feature: first-above, level: 42, at: 100", true),
+        ("feature: first-above, level: 41.5, at: 10", false),
+        ("feature: first-above, level: 99, at: 10", false),
+    ] {
+        let expected = if fits { Verdict::Reproduced } else { Verdict::NotReproduced };
+        let judgement = position(rest, &record);
+        assert_eq!(judgement.verdict, expected, "{rest}: {judgement:?}");
+    }
+}
+
+#[test]
+fn positions_are_held_against_other_curves() {
+    let with = |select: &str| format!("feature: highest, with: {{ {select} }}");
+    let printed = with("from: published, group: run, method: A, metric: psnr");
+    assert_eq!(
+        position(&printed, &record(Profile::Paper, 0.0, CURVE)).verdict,
+        Verdict::Reproduced
+    );
+    let small = record(Profile::Smoke, 0.0, CURVE);
+    assert_eq!(position(&printed, &small).verdict, Verdict::NotComparable);
+    let mut both = CURVE.to_vec();
+    both.extend([("B", 1.0, 9.0), ("B", 2.0, 8.0), ("B", 3.0, 9.5)]);
+    let measured =
+        position(&with("group: run, method: B, metric: psnr"), &record(Profile::Smoke, 0.0, &both));
+    assert_eq!(measured.verdict, Verdict::NotReproduced, "{measured:?}");
+    assert!(measured.reason.contains("1 step off"), "{measured:?}");
+}
+
+/// Catches a spread that is taken over the abscissa, or over both methods at once.
+#[test]
+fn statistics_of_selections() {
+    let mut record = record(Profile::Paper, 0.5, &[("A", 1.0, 10.0), ("A", 2.0, 30.0)]);
+    record.rows.extend(self::record(Profile::Paper, 2.0, &[("B", 1.0, 0.0), ("B", 2.0, 0.0)]).rows);
+    let select = |method: &str| {
+        format!("{{ group: run, method: {method}, metric: psnr, statistic: deviation }}")
+    };
+    let bound = format!("{{ kind: bound, of: {}, at_most: 0.5, at_least: 0.5 }}", select("A"));
+    let judgement = verdict(&bound, &record);
+    assert_eq!(judgement.verdict, Verdict::Reproduced, "{judgement:?}");
+    let order = format!("{{ kind: ordering, of: [{}, {}] }}", select("B"), select("A"));
+    let judgement = verdict(&order, &record);
+    assert_eq!(judgement.verdict, Verdict::Reproduced, "{judgement:?}");
+    let single = "{ kind: bound, of: { group: run, metric: psnr, statistic: mean }, at_least: -1 }";
+    let judgement = verdict(single, &record);
+    assert_eq!(
+        (judgement.verdict, judgement.statistics.as_str()),
+        (Verdict::Reproduced, "4 values")
+    );
+    // One run that failed leaves no mean.
+    record.rows[0].value = f64::NAN;
+    assert_eq!(verdict(single, &record).verdict, Verdict::NotReproduced);
+}

@@ -1,0 +1,313 @@
+//! Problems and comparisons that several tests share.
+
+// Every test file uses another part of it.
+#![allow(dead_code)]
+
+use std::fmt::{Display, Formatter};
+
+use faer::Mat;
+use posenc_math::random::{stream, uniform_vector};
+use posenc_nets::{
+    Adam, Engine, Input, Network, OutputActivation, Parameters, Samples, Task, reference,
+};
+
+/// Uniform on ±1.
+pub fn noise(rows: usize, columns: usize, label: &str) -> Mat<f32> {
+    let draws = uniform_vector(&mut stream(1, label), rows * columns, -1.0, 1.0);
+    Mat::from_fn(rows, columns, |i, j| draws[j * rows + i] as f32)
+}
+
+/// Features ψ_j(x_i) = shape((x_i − t_j)/width) with d centres and N points spread over [0, 1], d × N.
+pub fn bumps(d: usize, n: usize, width: f64, shape: fn(f64) -> f64) -> Mat<f32> {
+    let centre = |j: usize| (j as f64 + 0.5) / d as f64;
+    let point = |i: usize| (i as f64 + 0.25) / n as f64;
+    Mat::from_fn(d, n, |j, i| shape((point(i) - centre(j)) / width) as f32)
+}
+
+/// max(0, 1 − |u|).
+pub fn triangle(u: f64) -> f64 {
+    (1.0 - u.abs()).max(0.0)
+}
+
+/// e^(−u²/2), with its tails down to where single precision ends.
+pub fn gaussian(u: f64) -> f64 {
+    (-0.5 * u * u).exp()
+}
+
+/// 1 on [−½, ½).
+pub fn impulse(u: f64) -> f64 {
+    if (-0.5..0.5).contains(&u) { 1.0 } else { 0.0 }
+}
+
+/// Cosines and sines of rising frequency, d × N: an embedding without zeros.
+pub fn waves(d: usize, n: usize) -> Mat<f32> {
+    let point = |i: usize| (i as f64 + 0.25) / n as f64;
+    Mat::from_fn(d, n, |j, i| {
+        let angle = std::f64::consts::TAU * (1 + j / 2) as f64 * 0.7 * point(i);
+        (if j % 2 == 0 { angle.cos() } else { angle.sin() }) as f32
+    })
+}
+
+/// The same points in a scattered order.
+pub fn shuffled(matrix: &Mat<f32>) -> Mat<f32> {
+    let order = scattered(matrix.ncols());
+    Mat::from_fn(matrix.nrows(), matrix.ncols(), |j, i| matrix[(j, order[i])])
+}
+
+/// 0 … n−1 in a scattered order.
+pub fn scattered(n: usize) -> Vec<usize> {
+    let keys = uniform_vector(&mut stream(2, "order"), n, 0.0, 1.0);
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
+    order
+}
+
+/// A 2-D embedding of n scattered points: the bumps of one coordinate above those of the other.
+pub fn stacked_bumps(d: usize, n: usize, width: f64) -> Mat<f32> {
+    let (x, y) = (shuffled(&bumps(d, n, width, triangle)), bumps(d, n, width, gaussian));
+    Mat::from_fn(2 * d, n, |j, i| if j < d { x[(j, i)] } else { y[(j - d, i)] })
+}
+
+/// Targets between 0 and 1, N × columns: a wave per column, and noise, so that no error vanishes.
+pub fn targets(n: usize, columns: usize) -> Mat<f32> {
+    let noise = noise(n, columns, "targets");
+    Mat::from_fn(n, columns, |i, c| {
+        let wave = ((1 + c % 3) as f64 * 6.3 * i as f64 / n as f64 + c as f64).sin();
+        (0.5 + 0.3 * wave) as f32 + 0.2 * noise[(i, c)]
+    })
+}
+
+/// `depth` hidden layers of `width` and an output activation.
+pub fn network(d: usize, depth: usize, width: usize, output: usize, sigmoid: bool) -> Network {
+    let activation = if sigmoid { OutputActivation::Sigmoid } else { OutputActivation::Identity };
+    Network::new(d, depth, width, output).unwrap().with_output_activation(activation)
+}
+
+/// Initial parameters of several runs.
+pub fn initial(network: &Network, runs: usize) -> Vec<Parameters> {
+    (0..runs).map(|r| network.initialize(&mut stream(r as u64, "initial"))).collect()
+}
+
+/// A task with targets of its own for every run, and a test set of other targets on the same input.
+pub fn task(network: Network, input: Input, optimizer: Adam, runs: usize) -> Task {
+    let n = input.points();
+    let columns = runs * network.output;
+    let train = Samples { input: input.clone(), targets: targets(n, columns) };
+    let test = Samples { input, targets: noise(n, columns, "test") };
+    let initial = initial(&network, runs);
+    Task { network, optimizer, train, test: Some(test), initial }
+}
+
+/// How far two sides are apart.
+#[derive(Debug, Clone)]
+pub struct Deviation {
+    /// Largest |E − E'|/E' of all runs, with its step.
+    pub error: (f64, usize),
+    /// Per layer the largest ‖θ − θ'‖/‖θ' − θ₀‖ of all runs, with its step: the difference as a
+    /// share of the way that training has gone so far.
+    pub layers: Vec<(f64, usize)>,
+}
+
+impl Deviation {
+    fn none(layers: usize) -> Self {
+        Deviation { error: (0.0, 0), layers: vec![(0.0, 0); layers] }
+    }
+
+    /// The largest of all layers.
+    pub fn parameters(&self) -> f64 {
+        self.layers.iter().fold(0.0, |largest, layer| layer.0.max(largest))
+    }
+}
+
+impl Display for Deviation {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let show = |(value, step): &(f64, usize)| format!("{value:.1e} (step {step})");
+        let layers: Vec<_> = self.layers.iter().map(show).collect();
+        write!(out, "error {}, parameters by layer {}", show(&self.error), layers.join(", "))
+    }
+}
+
+/// Two sides that train the same task, and how far they are apart.
+///
+/// Where a unit's z is as near to 0 as rounding reaches, the two sides may see the ReLU's kink from
+/// different sides. That point then is in the gradient of one and not of the other, and where a
+/// unit has few points, Adam makes whole steps of it: they part by 1e-2 where they were 1e-6 apart.
+/// So the deviation up to the first step near a kink is kept by itself.
+pub struct Way {
+    network: Network,
+    /// d × N.
+    input: Mat<f64>,
+    initial: Vec<reference::Parameters>,
+    /// Over all steps.
+    pub deviation: Deviation,
+    /// Over the steps before the first one near a kink.
+    pub smooth: Deviation,
+    /// How many steps these were.
+    pub smooth_steps: usize,
+    is_smooth: bool,
+}
+
+impl Way {
+    /// A z nearer to 0 than this may round to either side: sums of some tens of terms below 1.
+    const NEAR: f64 = 2e-7;
+
+    /// Before the first step.
+    pub fn new(task: &Task) -> Self {
+        let layers = task.network.layers().len();
+        Way {
+            network: task.network.clone(),
+            input: wide_matrix(&task.train.input.to_dense()),
+            initial: widened(&task.initial),
+            deviation: Deviation::none(layers),
+            smooth: Deviation::none(layers),
+            smooth_steps: 0,
+            is_smooth: true,
+        }
+    }
+
+    /// Takes, for one step and all runs, the errors of both sides, the parameters that they belong
+    /// to, and the parameters of both sides after the step.
+    pub fn take(
+        &mut self,
+        step: usize,
+        errors: [&[f64]; 2],
+        before: &[reference::Parameters],
+        after: [&[reference::Parameters]; 2],
+    ) {
+        self.is_smooth &= self.nearest_kink(before) > Self::NEAR;
+        self.smooth_steps += usize::from(self.is_smooth);
+        let [ours, theirs] = errors;
+        assert_eq!((ours.len(), theirs.len()), (self.initial.len(), self.initial.len()));
+        for (a, b) in ours.iter().zip(theirs) {
+            assert!(a.is_finite() && *b > 0.0, "step {step}: {a} and {b}");
+            self.note(step, |deviation| &mut deviation.error, (a - b).abs() / b);
+        }
+        let [ours, theirs] = after;
+        assert_eq!((ours.len(), theirs.len()), (self.initial.len(), self.initial.len()));
+        for (r, (a, b)) in ours.iter().zip(theirs).enumerate() {
+            assert_eq!(
+                (a.layers.len(), b.layers.len()),
+                (self.initial[r].layers.len(), a.layers.len())
+            );
+            for (l, (a, b)) in a.layers.iter().zip(&b.layers).enumerate() {
+                let share = distance(a, b) / distance(b, &self.initial[r].layers[l]);
+                assert!(share.is_finite(), "step {step}, run {r}, layer {l}: {share}");
+                self.note(step, |deviation| &mut deviation.layers[l], share);
+            }
+        }
+    }
+
+    fn note(
+        &mut self,
+        step: usize,
+        place: impl Fn(&mut Deviation) -> &mut (f64, usize),
+        value: f64,
+    ) {
+        let smooth = self.is_smooth.then_some(&mut self.smooth);
+        for place in smooth.into_iter().chain([&mut self.deviation]).map(place) {
+            if value > place.0 {
+                *place = (value, step);
+            }
+        }
+    }
+
+    /// The smallest |z| of all units of hidden layers on all points.
+    fn nearest_kink(&self, runs: &[reference::Parameters]) -> f64 {
+        let mut nearest = f64::INFINITY;
+        for depth in 0..self.network.depth() {
+            // The network that ends at this layer gives its z.
+            let head = Network {
+                hidden: self.network.hidden[..depth].to_vec(),
+                output: self.network.hidden[depth],
+                output_activation: OutputActivation::Identity,
+                ..self.network
+            };
+            for run in runs {
+                let layers = run.layers[..=depth].to_vec();
+                let parameters = reference::Parameters { layers };
+                let z = reference::outputs(&head, &parameters, self.input.as_ref()).unwrap();
+                for o in 0..z.ncols() {
+                    let smallest = |nearest: f64, z: &f64| nearest.min(z.abs());
+                    nearest = z.col_as_slice(o).iter().fold(nearest, smallest);
+                }
+            }
+        }
+        nearest
+    }
+
+    /// One or two lines.
+    pub fn print(&self, name: &str) {
+        println!("{name}: {}", self.deviation);
+        if !self.is_smooth {
+            println!("  before a kink, {} steps: {}", self.smooth_steps, self.smooth);
+        }
+    }
+}
+
+/// Trains one task with two engines, step by step, and prints how far they are apart.
+pub fn compare(
+    name: &str,
+    engine: &dyn Engine,
+    reference: &dyn Engine,
+    task: &Task,
+    steps: usize,
+) -> Way {
+    let mut ours = engine.start(task.clone()).unwrap();
+    let mut theirs = reference.start(task.clone()).unwrap();
+    let mut way = Way::new(task);
+    let mut before = widened(&theirs.parameters());
+    for step in 1..=steps {
+        let errors = [ours.step(), theirs.step()];
+        let after = [widened(&ours.parameters()), widened(&theirs.parameters())];
+        way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
+        [_, before] = after;
+    }
+    way.print(name);
+    way
+}
+
+/// The same parameters in double precision.
+pub fn widened(runs: &[Parameters]) -> Vec<reference::Parameters> {
+    runs.iter().map(reference::Parameters::from_single).collect()
+}
+
+/// The same matrix in double precision.
+pub fn wide_matrix(matrix: &Mat<f32>) -> Mat<f64> {
+    Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| f64::from(matrix[(i, j)]))
+}
+
+/// ‖θ − θ'‖ over the weights and biases of a layer.
+pub fn distance(a: &reference::Layer, b: &reference::Layer) -> f64 {
+    assert_eq!((a.weights.shape(), a.bias.len()), (b.weights.shape(), b.bias.len()));
+    let weights = (&a.weights - &b.weights).squared_norm_l2();
+    let biases = a.bias.iter().zip(&b.bias).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    (weights + biases).sqrt()
+}
+
+/// Bits of numbers, for comparisons in which 0 is not −0 and NaN is itself.
+pub fn bits(numbers: impl IntoIterator<Item = f32>) -> Vec<u32> {
+    numbers.into_iter().map(f32::to_bits).collect()
+}
+
+/// Bits of errors.
+pub fn error_bits(errors: &[f64]) -> Vec<u64> {
+    errors.iter().map(|e| e.to_bits()).collect()
+}
+
+/// Bits of all parameters of all runs.
+pub fn parameter_bits(runs: &[Parameters]) -> Vec<Vec<u32>> {
+    let of = |parameters: &Parameters| {
+        let mut all = Vec::new();
+        for layer in &parameters.layers {
+            all.extend(matrix_bits(&layer.weights));
+            all.extend(bits(layer.bias.iter().copied()));
+        }
+        all
+    };
+    runs.iter().map(of).collect()
+}
+
+/// Bits of a matrix, column by column.
+pub fn matrix_bits(matrix: &Mat<f32>) -> Vec<u32> {
+    (0..matrix.ncols()).flat_map(|j| bits(matrix.col_as_slice(j).iter().copied())).collect()
+}

@@ -1,0 +1,170 @@
+//! The closed form of `trading` (Table 1): encode, factor, solve.
+
+use std::hint::black_box;
+
+use anyhow::Result;
+use faer::{Mat, MatRef};
+use posenc_math::closed_form::{Factorization, Separable2d};
+use posenc_math::embedder::{Embedder, EmbedderSpec, build, matrix};
+use posenc_math::random::stream;
+
+use super::measure::{matrix_product_rate, median, timed};
+use super::peer::{ClosedFormTimes, Peer};
+use super::{Measured, ROUNDS, networks};
+
+/// Training points and features along each axis, channels and images of Table 1.
+const SIDE: usize = 256;
+const CHANNELS: usize = 3;
+const IMAGES: usize = 16;
+
+/// One encoder.
+pub struct Workload {
+    /// Name on the command line and of one image's time.
+    pub name: &'static str,
+    /// Name of the time per image of 16.
+    name_of_16: &'static str,
+    title: &'static str,
+    /// Name for the peer.
+    encoder: &'static str,
+}
+
+/// All of them.
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "closed-form",
+        name_of_16: "closed-form-16",
+        title: "Gaussian",
+        encoder: "gau",
+    },
+    Workload {
+        name: "closed-form-tri",
+        name_of_16: "closed-form-tri-16",
+        title: "triangle",
+        encoder: "tri",
+    },
+];
+
+/// Measures and prints one encoder: one image, and each of 16.
+pub fn measure(
+    workload: &Workload,
+    threads: usize,
+    repeats: usize,
+    torch: Option<&Peer>,
+) -> Result<Vec<Measured>> {
+    let spec = match workload.encoder {
+        "gau" => EmbedderSpec::new("gaussian").number("sigma", 0.0025),
+        _ => EmbedderSpec::new("triangle").number("half_width", 1.0 / SIDE as f64),
+    };
+    let spec = spec.number("dimension", SIDE as f64);
+    let embedder = build(&spec, &mut stream(0, "bench"))?;
+    let positions: Vec<f64> = (0..SIDE).map(|i| i as f64 / SIDE as f64).collect();
+    let channels: Vec<Mat<f32>> = (0..IMAGES * CHANNELS).map(channel).collect();
+    let views: Vec<MatRef<'_, f32>> = channels.iter().map(Mat::as_ref).collect();
+
+    let (mut one, mut sixteen, mut rate) = (Vec::new(), Vec::new(), Vec::new());
+    let mut peers: Vec<ClosedFormTimes> = Vec::new();
+    for _ in 0..ROUNDS {
+        one.push(timed(repeats, || solve(&*embedder, &positions, &views[..CHANNELS], threads))?);
+        sixteen.push(timed(repeats, || solve(&*embedder, &positions, &views, threads))?);
+        rate.push(matrix_product_rate(threads, repeats)?);
+        if let Some(torch) = torch {
+            peers.push(torch.closed_form(workload.encoder, threads, repeats)?);
+        }
+    }
+    let one = median(&mut one);
+    let per_image = median(&mut sixteen) / IMAGES as f64;
+    let rate = median(&mut rate);
+    let peer_median = |f: fn(&ClosedFormTimes) -> f64| -> Option<f64> {
+        let mut times: Vec<f64> = peers.iter().map(f).collect();
+        (!times.is_empty()).then(|| median(&mut times))
+    };
+    let torch_one = peer_median(|p| p.one_image_s);
+    let torch_each = peer_median(|p| p.per_image_of_16_s);
+    let torch_shared = peer_median(|p| p.shared_per_image_of_16_s);
+    // Two products per channel; encoding and factoring come on top and are not counted.
+    let operations = (4 * SIDE * SIDE * SIDE * CHANNELS) as f64;
+
+    let title = workload.title;
+    println!(
+        "closed form, {title}, {SIDE} × {SIDE} points, {CHANNELS} channels, {threads} threads"
+    );
+    println!("  matrix products of this machine    {rate:8.1} GFLOP/s (f32)");
+    if let Some(p) = peers.first() {
+        println!("  peer                               {}", p.implementation);
+    }
+    let line = |label: &str, ours: f64, peer: Option<f64>| {
+        let against = peer.map_or(String::new(), |p| {
+            format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * p, p / ours)
+        });
+        println!("  {label:<34} {:8.3} ms{against}", 1e3 * ours);
+    };
+    line("one image", one, torch_one);
+    line("per image of 16, factored once", per_image, torch_each);
+    if let Some(shared) = torch_shared {
+        line("  against PyTorch factoring once", per_image, Some(shared));
+    }
+    let measured = |name, ours_s: f64, torch_s| Measured {
+        name,
+        unit: "s per image",
+        ours_s,
+        torch_s,
+        jax_s: None,
+        gemm_gflops: rate,
+        share_of_gemm: operations / ours_s / 1e9 / rate,
+        threads,
+        more: networks::More::default(),
+    };
+    Ok(vec![
+        measured(workload.name, one, torch_one),
+        measured(workload.name_of_16, per_image, torch_each),
+    ])
+}
+
+/// Encode, factor, solve. Each thread takes a fixed run of channels; a channel's weights do not
+/// depend on how many there are.
+fn solve(
+    embedder: &dyn Embedder,
+    positions: &[f64],
+    channels: &[MatRef<'_, f32>],
+    threads: usize,
+) -> Result<()> {
+    let exact = matrix(embedder, positions);
+    let psi = Mat::from_fn(exact.nrows(), exact.ncols(), |i, j| exact[(i, j)] as f32);
+    let factorization = &Factorization::new(psi.as_ref())?;
+    // Like the peer, it lets go of an image's weights before it turns to the next.
+    let one = |part: &[MatRef<'_, f32>]| -> Result<()> {
+        let mut solver = Separable2d::solver(factorization, factorization);
+        let mut weights: [Mat<f32>; CHANNELS] = std::array::from_fn(|_| Mat::new());
+        for image in part.chunks(CHANNELS) {
+            for (channel, weights) in image.iter().zip(&mut weights) {
+                solver.apply_into(*channel, weights)?;
+            }
+            black_box(&weights);
+        }
+        Ok(())
+    };
+    if threads == 1 {
+        return one(channels);
+    }
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = channels
+            .chunks(channels.len().div_ceil(threads))
+            .map(|part| scope.spawn(move || one(part)))
+            .collect();
+        for worker in workers {
+            match worker.join() {
+                Ok(result) => result?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Smooth, with a share of fine detail; the time does not depend on the values.
+fn channel(index: usize) -> Mat<f32> {
+    Mat::from_fn(SIDE, SIDE, |i, j| {
+        0.5 + 0.4 * (0.02 * (i + 3 * index) as f32).sin() * (0.03 * j as f32).cos()
+            + 0.1 * ((i * 31 + j * 17 + index) % 7) as f32 / 7.0
+    })
+}

@@ -1,0 +1,180 @@
+//! Clocks: medians, this machine's matrix-product rate, and threads that train when told.
+
+use std::hint::black_box;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use faer::{Accum, Mat, Par};
+use posenc_nets::{CpuEngine, Engine, Task};
+
+/// GFLOP/s of faer's product of 1024 × 1024 matrices, one product per thread at a time.
+pub fn matrix_product_rate(threads: usize, repeats: usize) -> Result<f64> {
+    const N: usize = 1024;
+    let a = &Mat::from_fn(N, N, |i, j| ((i * 7 + j * 3) % 11) as f32);
+    let mut products = vec![Mat::<f32>::zeros(N, N); threads];
+    let seconds = timed(repeats, || {
+        std::thread::scope(|scope| {
+            for c in &mut products {
+                scope.spawn(move || {
+                    faer::linalg::matmul::matmul(c.as_mut(), Accum::Replace, a, a, 1.0, Par::Seq);
+                    black_box(c);
+                });
+            }
+        });
+        Ok(())
+    })?;
+    Ok(threads as f64 * 2.0 * (N as f64).powi(3) / seconds / 1e9)
+}
+
+/// Median wall time in seconds, after one run that is not counted.
+pub fn timed(repeats: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
+    run()?;
+    let mut seconds = Vec::with_capacity(repeats);
+    for _ in 0..repeats {
+        let started = Instant::now();
+        run()?;
+        seconds.push(started.elapsed().as_secs_f64());
+    }
+    Ok(median(&mut seconds))
+}
+
+/// The middle value, the upper one of two; at least one is needed.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Threads with one training session each. They sleep until they are told to step, and all step
+/// together.
+pub struct Crew {
+    workers: Vec<Worker>,
+    /// Steps per measurement; 0 before the first.
+    steps: usize,
+}
+
+struct Worker {
+    orders: Sender<usize>,
+    reports: Receiver<Result<()>>,
+}
+
+impl Crew {
+    /// One session per task, each on `threads_each` threads.
+    pub fn start(tasks: Vec<Task>, threads_each: usize) -> Result<Self> {
+        let workers: Vec<Worker> = tasks
+            .into_iter()
+            .map(|task| {
+                let (orders, their_orders) = channel();
+                let (their_reports, reports) = channel();
+                // A session stays on the thread that starts it.
+                std::thread::spawn(move || work(task, threads_each, &their_orders, &their_reports));
+                Worker { orders, reports }
+            })
+            .collect();
+        let crew = Crew { workers, steps: 0 };
+        crew.reports()?;
+        Ok(crew)
+    }
+
+    /// Median seconds per step of all sessions together, over `repeats` measurements of at least
+    /// `at_least` seconds each. The first call also warms up.
+    pub fn seconds_per_step(&mut self, repeats: usize, at_least: f64) -> Result<f64> {
+        if self.steps == 0 {
+            self.step(2)?;
+            let one = self.step(1)?;
+            self.steps = ((at_least / one).ceil() as usize).max(1);
+        }
+        let mut seconds = Vec::with_capacity(repeats);
+        for _ in 0..repeats.max(1) {
+            seconds.push(self.step(self.steps)? / self.steps as f64);
+        }
+        Ok(median(&mut seconds))
+    }
+
+    /// Lets every session take `steps` steps; the wall time in seconds.
+    fn step(&self, steps: usize) -> Result<f64> {
+        let started = Instant::now();
+        for worker in &self.workers {
+            worker.orders.send(steps).map_err(|_| anyhow!("a training thread ended early"))?;
+        }
+        self.reports()?;
+        Ok(started.elapsed().as_secs_f64())
+    }
+
+    fn reports(&self) -> Result<()> {
+        for worker in &self.workers {
+            // A thread that panicked has dropped its end.
+            worker.reports.recv().context("a training thread ended early")??;
+        }
+        Ok(())
+    }
+}
+
+fn work(task: Task, threads: usize, orders: &Receiver<usize>, reports: &Sender<Result<()>>) {
+    let mut session = match CpuEngine::new(threads).start(task) {
+        Ok(session) => session,
+        Err(error) => {
+            // Nobody listens only if the crew is gone.
+            let _ = reports.send(Err(error.into()));
+            return;
+        }
+    };
+    if reports.send(Ok(())).is_err() {
+        return;
+    }
+    for steps in orders {
+        for _ in 0..steps {
+            black_box(session.step());
+        }
+        // A diverged run is no longer trained, and its time means nothing.
+        let report = match session.diverged().iter().flatten().next() {
+            Some(epoch) => Err(anyhow!("a run diverged at epoch {epoch}; its times mean nothing")),
+            None => Ok(()),
+        };
+        if reports.send(report).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posenc_math::random::stream;
+    use posenc_nets::{Adam, Input, Network, Samples};
+
+    use super::*;
+
+    fn task(feature: f32, learning_rate: f64) -> Task {
+        let network = Network::new(2, 1, 3, 1).unwrap();
+        let input = Input::dense(Mat::from_fn(2, 4, |_, i| feature * i as f32)).unwrap();
+        let initial = vec![network.initialize(&mut stream(0, "test"))];
+        let train = Samples { input, targets: Mat::from_fn(4, 1, |i, _| i as f32) };
+        Task { network, optimizer: Adam::new(learning_rate), train, test: None, initial }
+    }
+
+    /// Catches sessions that are not stepped, and threads that never report.
+    #[test]
+    fn a_crew_takes_time() {
+        let mut crew = Crew::start(vec![task(1.0, 1e-3); 2], 1).unwrap();
+        let first = crew.seconds_per_step(1, 0.001).unwrap();
+        assert!(first > 0.0 && first < 1.0, "{first}");
+        assert!(crew.steps >= 1);
+    }
+
+    /// Catches a crew that waits forever for a session that never began, or that times one that no
+    /// longer trains.
+    #[test]
+    fn what_cannot_be_timed_is_an_error() {
+        let zero = Crew::start(vec![task(1.0, 1e-3), task(0.0, 1e-3)], 1).err().unwrap();
+        assert!(zero.to_string().contains("underflows"), "{zero}");
+        let mut crew = Crew::start(vec![task(1.0, 1e30)], 1).unwrap();
+        let diverged = crew.seconds_per_step(3, 0.01).unwrap_err();
+        assert!(diverged.to_string().contains("diverged"), "{diverged}");
+    }
+
+    #[test]
+    fn the_median_is_the_middle_value() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [1.0]), 1.0);
+    }
+}

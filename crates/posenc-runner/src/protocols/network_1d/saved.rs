@@ -1,0 +1,86 @@
+//! What a training in flight has reached, as the body of a checkpoint: the length of the finished
+//! part, the finished part as JSON, and the bytes of the fit in flight.
+
+use posenc_experiments::record::Value;
+use serde::{Deserialize, Serialize};
+
+/// What is finished.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    /// Values of the sweep of which all runs are finished.
+    pub values: usize,
+    /// Runs that are finished of the next value.
+    pub runs: usize,
+    /// Per unit the numbers so far; curves with the repeat as seed.
+    pub records: Vec<Vec<Value>>,
+}
+
+impl Done {
+    /// Nothing is finished of so many units.
+    pub fn nothing(units: usize) -> Self {
+        Done { values: 0, runs: 0, records: vec![Vec::new(); units] }
+    }
+
+    /// The finished part with its length; the bytes of the fit follow.
+    pub fn encode(&self) -> Vec<u8> {
+        // Numbers and texts only: there is nothing that JSON could refuse.
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(json);
+        bytes
+    }
+
+    /// The finished part and, if one was in flight, the bytes of the fit. `units`, `values` and
+    /// `runs` are what the job has.
+    pub fn decode(
+        body: &[u8],
+        units: usize,
+        values: usize,
+        runs: usize,
+    ) -> Result<(Self, Option<Vec<u8>>), String> {
+        let (length, rest) = body.split_first_chunk::<8>().ok_or("ends too early")?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let (json, fit) = rest.split_at_checked(length).ok_or("ends too early")?;
+        let done: Done = serde_json::from_slice(json).map_err(|e| e.to_string())?;
+        let fits = done.records.len() == units
+            && (done.values < values && done.runs <= runs
+                || done.values == values && done.runs == 0);
+        if !fits {
+            return Err("does not fit the job's units and runs".to_owned());
+        }
+        Ok((done, (!fit.is_empty()).then(|| fit.to_vec())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches numbers that a checkpoint changes, NaN and infinity among them, and a body of
+    /// another job or cut off that is taken or panics.
+    #[test]
+    fn bodies_read_back_the_same_or_are_refused() {
+        let number = |v: f64| Value::new("test_psnr", v).at(0.1 + 0.2).signal("row 1").seed(3);
+        let done = Done {
+            values: 1,
+            runs: 2,
+            records: vec![vec![number(1.0 / 3.0), number(f64::INFINITY)], vec![number(f64::NAN)]],
+        };
+        let mut body = done.encode();
+        let whole = body.len();
+        body.extend(b"fit");
+        let (read, fit) = Done::decode(&body, 2, 4, 5).unwrap();
+        // NaN differs from itself; its text does not.
+        assert_eq!(read.encode(), done.encode());
+        assert_eq!(fit.as_deref(), Some(&b"fit"[..]));
+        assert_eq!(Done::decode(&body[..whole], 2, 4, 5).unwrap().1, None);
+        for (units, values, runs) in [(1, 4, 5), (2, 1, 5), (2, 4, 1), (2, 0, 5)] {
+            assert!(Done::decode(&body, units, values, runs).is_err(), "{units} {values} {runs}");
+        }
+        for end in 0..whole {
+            assert!(Done::decode(&body[..end], 2, 4, 5).is_err(), "{end} bytes");
+        }
+        assert!(Done::decode(&[255; 16], 2, 4, 5).is_err());
+    }
+}
