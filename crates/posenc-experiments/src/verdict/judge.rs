@@ -8,8 +8,8 @@ use super::select::{
 };
 use super::{Judgement, Verdict, curves, statistics};
 use crate::schema::claim::{
-    BoundCheck, Check, Claim, Direction, EqualityCheck, Expected, First, Limit, OrderingCheck,
-    RatioCheck, Select, Source, TrendCheck, ValueCheck,
+    Abscissa, BoundCheck, Check, Claim, Direction, EqualityCheck, Expected, First, Limit,
+    OrderingCheck, RatioCheck, Select, Source, TrendCheck, ValueCheck,
 };
 
 /// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
@@ -131,12 +131,11 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
     let mut worst = Verdict::Reproduced;
     let mut statistics_text = Vec::new();
     let mut reasons = Vec::new();
-    for window in all.windows(2) {
+    let names = names(&check.of);
+    for (window, names) in all.windows(2).zip(names.windows(2)) {
         let ((a, left), (b, right)) = (&window[0], &window[1]);
-        let by_method = a.method.is_none() && b.method.is_none();
-        let pairs = pairs(left, right, by_method);
-        let name = |s: &Select| s.method.clone().unwrap_or_else(|| s.group.clone());
-        let title = format!("{} − {}", name(a), name(b));
+        let pairs = pairs((a, left), (b, right));
+        let title = format!("{} − {}", names[0], names[1]);
         if pairs.is_empty() {
             return not_run(format!("{title}: no values in common"));
         }
@@ -170,8 +169,8 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
     }
     let measured = all
         .iter()
-        .map(|(s, p)| {
-            let name = s.method.as_deref().unwrap_or(&s.group);
+        .zip(&names)
+        .map(|((_, p), name)| {
             format!("{name} {}", show(statistics::mean_interval(&values(p)).mean))
         })
         .collect::<Vec<_>>()
@@ -186,6 +185,26 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
         statistics: statistics_text.join("; "),
         reason: reasons.join("; "),
     }
+}
+
+/// What tells the selections of an order apart: the method if that does, else the next key that
+/// does, else all of them.
+fn names(of: &[Select]) -> Vec<String> {
+    let x = |s: &Select| match &s.x {
+        None => "x".to_owned(),
+        Some(Abscissa::At(v)) => format!("x = {}", show(*v)),
+        Some(Abscissa::Between(i)) => format!("x from {} to {}", show(i.from), show(i.to)),
+    };
+    let method = |s: &Select| s.method.clone().unwrap_or_else(|| s.group.clone());
+    let keys: [&dyn Fn(&Select) -> String; 4] =
+        [&method, &|s| s.group.clone(), &|s| s.metric.clone(), &x];
+    let all = |key: &dyn Fn(&Select) -> String| of.iter().map(key).collect::<Vec<_>>();
+    let distinct = |names: &[String]| {
+        names.iter().collect::<std::collections::BTreeSet<_>>().len() == names.len()
+    };
+    let by_one = keys.iter().map(|key| all(*key)).find(|names| distinct(names));
+    let by_all = |s: &Select| format!("{}/{} {}, {}", s.group, method(s), s.metric, x(s));
+    by_one.unwrap_or_else(|| all(&by_all))
 }
 
 fn show_p(p: f64) -> String {
@@ -210,7 +229,10 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
     let holds = quotient.is_finite()
         && check.at_least.is_none_or(|l| quotient >= l)
         && check.at_most.is_none_or(|m| quotient <= m);
-    let each: Vec<f64> = pairs(&above, &below, false).iter().map(|(a, b)| a / b).collect();
+    let each: Vec<f64> = pairs((&check.numerator, &above), (&check.denominator, &below))
+        .iter()
+        .map(|(a, b)| a / b)
+        .collect();
     let statistics = match each.len() {
         0 | 1 => String::new(),
         n => {
@@ -367,8 +389,7 @@ fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
         (Ok(a), Ok(b)) => (a, b),
         (Err(j), _) | (_, Err(j)) => return j,
     };
-    let by_method = check.left.method.is_none() && check.right.method.is_none();
-    let pairs = pairs(&left, &right, by_method);
+    let pairs = pairs((&check.left, &left), (&check.right, &right));
     if pairs.is_empty() {
         return not_run("no values in common");
     }

@@ -7,7 +7,7 @@ use super::{Judgement, Verdict};
 use crate::published::Published;
 use crate::record::{Row, Table};
 use crate::schema::Experiment;
-use crate::schema::claim::{Select, Source, Statistic, Tolerance};
+use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance};
 
 /// What a claim is judged with.
 #[derive(Clone, Copy)]
@@ -207,16 +207,20 @@ pub(super) fn spread_text(interval: &Interval) -> String {
 }
 
 /// Pairs two selections over signal, seed and abscissa, and over the method where neither
-/// selection names one.
-pub(super) fn pairs(left: &[Point], right: &[Point], by_method: bool) -> Vec<(f64, f64)> {
+/// selection names one. Where both name one place of the abscissa, these may differ.
+pub(super) fn pairs(left: (&Select, &[Point]), right: (&Select, &[Point])) -> Vec<(f64, f64)> {
+    let both = |of: fn(&Select) -> bool| of(left.0) && of(right.0);
+    let by_method = both(|s| s.method.is_none());
+    let by_x = !both(|s| matches!(s.x, Some(Abscissa::At(_))));
     let key = |p: &Point| {
         let method = if by_method { p.method.clone() } else { String::new() };
         // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
-        (method, p.signal.clone(), p.seed, p.x.map(f64::to_bits))
+        let x = p.x.filter(|_| by_x).map(f64::to_bits);
+        (method, p.signal.clone(), p.seed, x)
     };
     let mut index = BTreeMap::new();
-    for p in right {
+    for p in right.1 {
         index.insert(key(p), p.value);
     }
-    left.iter().filter_map(|p| Some((p.value, *index.get(&key(p))?))).collect()
+    left.1.iter().filter_map(|p| Some((p.value, *index.get(&key(p))?))).collect()
 }

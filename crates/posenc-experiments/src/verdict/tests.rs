@@ -202,3 +202,22 @@ fn statistics_of_selections() {
     record.rows[0].value = f64::NAN;
     assert_eq!(verdict(single, &record).verdict, Verdict::NotReproduced);
 }
+
+/// Catches an order of one method's values whose members all have the same name.
+#[test]
+fn members_of_an_order_are_told_apart() {
+    let record =
+        record(Profile::Paper, 0.5, &[("A", 1.0, 10.0), ("A", 2.0, 30.0), ("B", 2.0, 0.0)]);
+    let select = |method: &str, x: &str| {
+        format!("{{ group: run, method: {method}, metric: psnr, statistic: mean{x} }}")
+    };
+    let text = |a: &str, b: &str| {
+        verdict(&format!("{{ kind: ordering, of: [{a}, {b}] }}"), &record).measured
+    };
+    assert_eq!(text(&select("A", ", x: 2"), &select("B", ", x: 2")), "A 30 > B 0");
+    // One place against another pairs signals and seeds; whole curves are paired place by place.
+    let places = text(&select("A", ", x: 2"), &select("A", ", x: 1"));
+    assert_eq!(places, "x = 2 30 > x = 1 10");
+    let apart = text(&select("A", ", x: { from: 2, to: 3 }"), &select("A", ", x: 1"));
+    assert_eq!(apart, "–");
+}

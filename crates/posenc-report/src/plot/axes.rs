@@ -55,7 +55,9 @@ impl Axes {
         // A cell too narrow for its labels keeps a frame nevertheless.
         right = right.max(left + 40.0);
         let frame = Frame { left, top, right, bottom: bottom.max(top + 40.0) };
-        let x_ticks = sparse(visible(x.ticks((frame.width() / 70.0) as usize)), frame.width());
+        // A narrow axis shows four all the same; labels that touch are left out.
+        let x_ticks =
+            sparse(visible(x.ticks(((frame.width() / 70.0) as usize).max(4))), frame.width());
         let left = left - widest - 16.0;
         Axes { frame, x, y, x_ticks, y_ticks, y_label, x_label, left }
     }

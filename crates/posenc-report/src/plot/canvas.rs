@@ -363,7 +363,7 @@ impl Canvas<'_> {
             Marker::Frame => closed(&square.map(|(a, b)| (x + 0.8 * (a - x), y + 0.8 * (b - y)))),
             Marker::Star => {
                 let corner = |i: u32| {
-                    let reach = if i % 2 == 0 { 1.3 * r } else { 0.55 * r };
+                    let reach = if i.is_multiple_of(2) { 1.3 * r } else { 0.55 * r };
                     let (sin, cos) = (f64::from(i) * std::f64::consts::PI / 5.0).sin_cos();
                     (x + reach * sin, y - reach * cos)
                 };
@@ -382,11 +382,15 @@ impl Canvas<'_> {
         self.marker(at, marker, size, ink)
     }
 
-    /// The mark of a published value: a cross with a light rim, legible on its own curve.
-    pub fn cross(&self, (x, y): (f64, f64), ink: Rgb) -> Result<()> {
-        for (shade, width) in [(PAPER, 4.4), (ink, 2.1)] {
+    /// The mark of a published value: a cross with a light rim, legible on its own curve; without
+    /// one where there are so `many` that rims would cover it.
+    pub fn cross(&self, (x, y): (f64, f64), ink: Rgb, many: bool) -> Result<()> {
+        let (r, strokes) = match many {
+            false => (4.2, [Some((PAPER, 4.4)), Some((ink, 2.1))]),
+            true => (2.3, [None, Some((ink, 1.1))]),
+        };
+        for (shade, width) in strokes.into_iter().flatten() {
             for sign in [-1.0, 1.0] {
-                let r = 4.2;
                 let ends = [(x - r, y - sign * r), (x + r, y + sign * r)];
                 self.line(&ends, shade, 1.0, Stroke::Solid(width))?;
             }

@@ -176,7 +176,7 @@ fn sample(canvas: &Canvas<'_>, (x, y): (f64, f64), mark: &Mark) -> Result<()> {
         }
         Mark::Dashed => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
         Mark::Point(marker) => canvas.marked(middle, *marker, 11.0, SOFT),
-        Mark::Published => canvas.cross(middle, SOFT),
+        Mark::Published => canvas.cross(middle, SOFT, false),
         Mark::More => Ok(()),
     }
 }

@@ -12,6 +12,8 @@ use crate::colors::Rgb;
 const CORNERS: usize = 7000;
 /// Points of a panel that stand alone.
 const POINTS: usize = 700;
+/// More published values of a curve than this are drawn small.
+const MANY: usize = 24;
 /// Between two markers on a curve, in pixels.
 const SPACING: f64 = 34.0;
 
@@ -105,9 +107,10 @@ pub fn draw(
         markers(canvas, &axes, s, i, series.len())?;
     }
     for s in &series {
+        let many = s.published.len() > MANY;
         for p in thin(&s.published, 400) {
             if let Some(place) = place(&axes, p).filter(|p| clip::contains(*p)) {
-                canvas.cross(axes.frame.at(place.0, place.1), darker(s.color))?;
+                canvas.cross(axes.frame.at(place.0, place.1), darker(s.color), many)?;
             }
         }
     }
