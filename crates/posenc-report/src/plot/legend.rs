@@ -12,6 +12,8 @@ const ROW: f64 = 21.0;
 const SAMPLE: f64 = 36.0;
 /// Between two columns, in pixels.
 const GAP: f64 = 22.0;
+/// Marks of a name that several embedders share.
+const MARKS: usize = 6;
 /// More entries than this help nobody.
 const MOST: usize = 40;
 
@@ -53,7 +55,7 @@ impl Legend {
             let mark = Mark::Curve { color: s.color, marker: s.marker, scattered: s.scattered };
             let same = |m: &Mark| matches!(m, Mark::Curve { color, .. } if *color == s.color);
             match curves.iter_mut().find(|(_, name)| *name == s.name) {
-                Some((marks, _)) if marks.iter().any(same) || marks.len() == 4 => {}
+                Some((marks, _)) if marks.iter().any(same) || marks.len() == MARKS => {}
                 Some((marks, _)) => marks.push(mark),
                 None => curves.push((vec![mark], s.name.clone())),
             }

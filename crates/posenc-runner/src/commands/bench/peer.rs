@@ -35,11 +35,11 @@ impl Framework {
         }
     }
 
-    /// What gives it to a Python.
-    fn packages(self) -> &'static str {
+    /// What a Python must have.
+    fn needed(self) -> &'static str {
         match self {
-            Framework::Torch => "torch",
-            Framework::Jax => "jax optax",
+            Framework::Torch => "PyTorch",
+            Framework::Jax => "JAX with optax",
         }
     }
 
@@ -109,8 +109,7 @@ impl Peer {
             .output()
             .map_err(|e| format!("{python} cannot be started ({e})"))?;
         if !output.status.success() {
-            let (label, packages) = (framework.label(), framework.packages());
-            return Err(format!("{python} has no {label} ({packages})"));
+            return Err(format!("{python} has no {}", framework.needed()));
         }
         let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let scripts = repository.root().join("benches/peers");
