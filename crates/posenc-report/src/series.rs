@@ -223,6 +223,8 @@ impl<'a> Source<'a> {
                     Some(style) => *style,
                     None => (colors::shade(Family::Neutral, 0, 1), Marker::None),
                 };
+            // A curve alone in its panel is told from no other.
+            let marker = if keys.len() == 1 { Marker::None } else { marker };
             all.push(Series {
                 name: bare(&name),
                 color,
