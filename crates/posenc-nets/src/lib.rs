@@ -19,6 +19,7 @@ mod optimizer;
 pub mod reference;
 pub mod spectral;
 pub mod train;
+mod vectorized;
 
 pub use cpu::CpuEngine;
 pub use engine::{Engine, Samples, Session, Split, State, Task};

@@ -6,27 +6,10 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::optimizer::StepConstants;
+use crate::vectorized::vectorized;
 
 /// Partial sums of a reduction; a whole number of vectors on every machine.
 const LANES: usize = 16;
-
-/// Moved into a closure, it makes the closure one that can be called once only. Such a closure is
-/// inlined where its vector instructions are allowed; any other is called through a shim without them.
-struct Once;
-
-/// Runs a block with the vector instructions of this machine.
-macro_rules! vectorized {
-    ($body:block) => {{
-        let once = Once;
-        Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let _once = once;
-                $body
-            },
-        )
-    }};
-}
 
 /// One Adam step on a slice of parameters; see [`crate::Adam`].
 ///
@@ -49,16 +32,19 @@ pub fn adam(
         epsilon,
         weight_decay,
     } = *step;
-    vectorized!({
-        for (((g, theta), m), v) in
-            gradient.iter().zip(theta.iter_mut()).zip(first.iter_mut()).zip(second.iter_mut())
-        {
-            let g = g * scale + weight_decay * *theta;
-            *m = beta1 * *m + one_minus_beta1 * g;
-            *v = beta2 * *v + one_minus_beta2 * g * g;
-            *theta -= rate * *m / (v.sqrt() * root_scale + epsilon);
-        }
-    });
+    vectorized(
+        #[inline(always)]
+        || {
+            for (((g, theta), m), v) in
+                gradient.iter().zip(theta.iter_mut()).zip(first.iter_mut()).zip(second.iter_mut())
+            {
+                let g = g * scale + weight_decay * *theta;
+                *m = beta1 * *m + one_minus_beta1 * g;
+                *v = beta2 * *v + one_minus_beta2 * g * g;
+                *theta -= rate * *m / (v.sqrt() * root_scale + epsilon);
+            }
+        },
+    );
 }
 
 /// One Adam step on parameters whose gradient is zero but for the weight decay.
@@ -69,100 +55,121 @@ pub fn adam_without_gradient(
     second: &mut [f32],
 ) {
     let step = *step;
-    vectorized!({
-        for ((theta, m), v) in theta.iter_mut().zip(first.iter_mut()).zip(second.iter_mut()) {
-            // 0·scale + λθ, as in `adam`.
-            let g = step.weight_decay * *theta;
-            *m = step.beta1 * *m + step.one_minus_beta1 * g;
-            *v = step.beta2 * *v + step.one_minus_beta2 * g * g;
-            *theta -= step.rate * *m / (v.sqrt() * step.root_scale + step.epsilon);
-        }
-    });
+    vectorized(
+        #[inline(always)]
+        || {
+            for ((theta, m), v) in theta.iter_mut().zip(first.iter_mut()).zip(second.iter_mut()) {
+                // 0·scale + λθ, as in `adam`.
+                let g = step.weight_decay * *theta;
+                *m = step.beta1 * *m + step.one_minus_beta1 * g;
+                *v = step.beta2 * *v + step.one_minus_beta2 * g * g;
+                *theta -= step.rate * *m / (v.sqrt() * step.root_scale + step.epsilon);
+            }
+        },
+    );
 }
 
 /// H ← max(H + b, 0) on columns of `bias.len()` entries.
 pub fn add_bias_and_rectify(columns: &mut [f32], bias: &[f32]) {
-    vectorized!({
-        for column in columns.chunks_exact_mut(bias.len()) {
-            for (h, b) in column.iter_mut().zip(bias) {
-                let z = *h + b;
-                // `max` would turn NaN into zero, and hide that a run has diverged.
-                *h = if z < 0.0 { 0.0 } else { z };
+    vectorized(
+        #[inline(always)]
+        || {
+            for column in columns.chunks_exact_mut(bias.len()) {
+                for (h, b) in column.iter_mut().zip(bias) {
+                    let z = *h + b;
+                    // `max` would turn NaN into zero, and hide that a run has diverged.
+                    *h = if z < 0.0 { 0.0 } else { z };
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// H ← H + b on columns of `bias.len()` entries.
 pub fn add_bias(columns: &mut [f32], bias: &[f32]) {
-    vectorized!({
-        for column in columns.chunks_exact_mut(bias.len()) {
-            for (h, b) in column.iter_mut().zip(bias) {
-                *h += b;
+    vectorized(
+        #[inline(always)]
+        || {
+            for column in columns.chunks_exact_mut(bias.len()) {
+                for (h, b) in column.iter_mut().zip(bias) {
+                    *h += b;
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// G ← G where the rectified activation H is above zero, else 0; the columns are added to `bias`.
 pub fn mask_and_sum(gradient: &mut [f32], activations: &[f32], bias: &mut [f32]) {
-    vectorized!({
-        let width = bias.len();
-        for (gradient, activations) in
-            gradient.chunks_exact_mut(width).zip(activations.chunks_exact(width))
-        {
-            for ((g, h), b) in gradient.iter_mut().zip(activations).zip(bias.iter_mut()) {
-                *g = if *h > 0.0 { *g } else { 0.0 };
-                *b += *g;
+    vectorized(
+        #[inline(always)]
+        || {
+            let width = bias.len();
+            for (gradient, activations) in
+                gradient.chunks_exact_mut(width).zip(activations.chunks_exact(width))
+            {
+                for ((g, h), b) in gradient.iter_mut().zip(activations).zip(bias.iter_mut()) {
+                    *g = if *h > 0.0 { *g } else { 0.0 };
+                    *b += *g;
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// y ← y + x.
 pub fn add(x: &[f32], y: &mut [f32]) {
-    vectorized!({
-        for (y, x) in y.iter_mut().zip(x) {
-            *y += x;
-        }
-    });
+    vectorized(
+        #[inline(always)]
+        || {
+            for (y, x) in y.iter_mut().zip(x) {
+                *y += x;
+            }
+        },
+    );
 }
 
 /// r ← y − t; gives Σ r², in double precision.
 pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
-    vectorized!({
-        for ((r, y), t) in r.iter_mut().zip(y).zip(t) {
-            *r = y - t;
-        }
-        let (chunks, rest) = r.as_chunks::<LANES>();
-        let mut sums = [0.0_f64; LANES];
-        for chunk in chunks {
-            for k in 0..LANES {
-                sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
+    vectorized(
+        #[inline(always)]
+        || {
+            for ((r, y), t) in r.iter_mut().zip(y).zip(t) {
+                *r = y - t;
             }
-        }
-        for (sum, r) in sums.iter_mut().zip(rest) {
-            *sum += f64::from(*r) * f64::from(*r);
-        }
-        sums.iter().sum()
-    })
+            let (chunks, rest) = r.as_chunks::<LANES>();
+            let mut sums = [0.0_f64; LANES];
+            for chunk in chunks {
+                for k in 0..LANES {
+                    sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
+                }
+            }
+            for (sum, r) in sums.iter_mut().zip(rest) {
+                *sum += f64::from(*r) * f64::from(*r);
+            }
+            sums.iter().sum()
+        },
+    )
 }
 
 /// Σ x.
 pub fn sum(x: &[f32]) -> f32 {
-    vectorized!({
-        let (chunks, rest) = x.as_chunks::<LANES>();
-        let mut sums = [0.0_f32; LANES];
-        for chunk in chunks {
-            for k in 0..LANES {
-                sums[k] += chunk[k];
+    vectorized(
+        #[inline(always)]
+        || {
+            let (chunks, rest) = x.as_chunks::<LANES>();
+            let mut sums = [0.0_f32; LANES];
+            for chunk in chunks {
+                for k in 0..LANES {
+                    sums[k] += chunk[k];
+                }
             }
-        }
-        for (sum, x) in sums.iter_mut().zip(rest) {
-            *sum += x;
-        }
-        sums.iter().sum()
-    })
+            for (sum, x) in sums.iter_mut().zip(rest) {
+                *sum += x;
+            }
+            sums.iter().sum()
+        },
+    )
 }
 
 /// Rows that are walked together: one chain of sums each keeps the multipliers busy, and they are
@@ -220,26 +227,33 @@ fn dots_of<S: Simd, const K: usize>(simd: S, rows: &[f32], r: &[f32], out: &mut 
 
 /// y ← y + Σ_k w_k ψ_k for rows ψ_k that lie one after the other in `rows`.
 pub fn axpys(rows: &[f32], w: &[f32], y: &mut [f32]) {
-    vectorized!({
-        let n = y.len();
-        let mut k = 0;
-        while k + 4 <= w.len() {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|i| &rows[(k + i) * n..(k + i + 1) * n]);
-            let [wa, wb, wc, wd] = [w[k], w[k + 1], w[k + 2], w[k + 3]];
-            for i in 0..n {
-                let sum = a[i].mul_add(wa, y[i]);
-                let sum = b[i].mul_add(wb, sum);
-                let sum = c[i].mul_add(wc, sum);
-                y[i] = d[i].mul_add(wd, sum);
+    vectorized(
+        #[inline(always)]
+        || {
+            let n = y.len();
+            let mut k = 0;
+            while k + 4 <= w.len() {
+                let (a, rest) = rows[k * n..].split_at(n);
+                let (b, rest) = rest.split_at(n);
+                let (c, rest) = rest.split_at(n);
+                let d = &rest[..n];
+                let y = &mut y[..n];
+                let [wa, wb, wc, wd] = [w[k], w[k + 1], w[k + 2], w[k + 3]];
+                for i in 0..n {
+                    let sum = a[i].mul_add(wa, y[i]);
+                    let sum = b[i].mul_add(wb, sum);
+                    let sum = c[i].mul_add(wc, sum);
+                    y[i] = d[i].mul_add(wd, sum);
+                }
+                k += 4;
             }
-            k += 4;
-        }
-        while k < w.len() {
-            let row = &rows[k * n..(k + 1) * n];
-            for i in 0..n {
-                y[i] = row[i].mul_add(w[k], y[i]);
+            while k < w.len() {
+                let row = &rows[k * n..(k + 1) * n];
+                for i in 0..n {
+                    y[i] = row[i].mul_add(w[k], y[i]);
+                }
+                k += 1;
             }
-            k += 1;
-        }
-    });
+        },
+    );
 }

@@ -2,7 +2,7 @@
 
 use super::LARGEST_KRYLOV_DIMENSION;
 use super::gram::Gram;
-use super::vectorized;
+use crate::vectorized::vectorized;
 
 /// What a Krylov space knows of the top of the spectrum.
 #[derive(Debug, Clone, Copy)]
