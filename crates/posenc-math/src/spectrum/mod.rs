@@ -129,7 +129,8 @@ pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, SpectrumError> {
 }
 
 /// Inner product in eight interleaved partial sums of fixed order.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+#[inline(always)]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut partial = [0.0; LANES];
     let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));

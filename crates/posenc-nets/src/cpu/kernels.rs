@@ -1,7 +1,7 @@
 //! Passes over slices, compiled for the vector instructions of the running machine.
 //!
-//! Every sum has one fixed order, whatever the vector width: sums over many numbers run in
-//! [`LANES`] partial sums that are added in a fixed order at the end.
+//! Every sum has one order on a machine, whatever the number of threads. Sums over many numbers run
+//! in [`LANES`] partial sums, and in [`dots`] in as many as a vector of the machine has entries.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -22,26 +22,14 @@ pub fn adam(
     first: &mut [f32],
     second: &mut [f32],
 ) {
-    let StepConstants {
-        beta1,
-        one_minus_beta1,
-        beta2,
-        one_minus_beta2,
-        rate,
-        root_scale,
-        epsilon,
-        weight_decay,
-    } = *step;
+    let step = *step;
     vectorized(
         #[inline(always)]
         || {
             for (((g, theta), m), v) in
                 gradient.iter().zip(theta.iter_mut()).zip(first.iter_mut()).zip(second.iter_mut())
             {
-                let g = g * scale + weight_decay * *theta;
-                *m = beta1 * *m + one_minus_beta1 * g;
-                *v = beta2 * *v + one_minus_beta2 * g * g;
-                *theta -= rate * *m / (v.sqrt() * root_scale + epsilon);
+                adam_of_one(&step, g * scale, theta, m, v);
             }
         },
     );
@@ -59,14 +47,18 @@ pub fn adam_without_gradient(
         #[inline(always)]
         || {
             for ((theta, m), v) in theta.iter_mut().zip(first.iter_mut()).zip(second.iter_mut()) {
-                // 0·scale + λθ, as in `adam`.
-                let g = step.weight_decay * *theta;
-                *m = step.beta1 * *m + step.one_minus_beta1 * g;
-                *v = step.beta2 * *v + step.one_minus_beta2 * g * g;
-                *theta -= step.rate * *m / (v.sqrt() * step.root_scale + step.epsilon);
+                adam_of_one(&step, 0.0, theta, m, v);
             }
         },
     );
+}
+
+#[inline(always)]
+fn adam_of_one(step: &StepConstants, gradient: f32, theta: &mut f32, m: &mut f32, v: &mut f32) {
+    let g = gradient + step.weight_decay * *theta;
+    *m = step.beta1 * *m + step.one_minus_beta1 * g;
+    *v = step.beta2 * *v + step.one_minus_beta2 * g * g;
+    *theta -= step.rate * *m / (v.sqrt() * step.root_scale + step.epsilon);
 }
 
 /// H ← max(H + b, 0) on columns of `bias.len()` entries.

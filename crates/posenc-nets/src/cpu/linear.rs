@@ -39,7 +39,15 @@ struct Piece {
 }
 
 impl Piece {
-    fn all(matrix: &Mat<f32>, wide: bool) -> Vec<Piece> {
+    /// All blocks of an input that do not vanish; `wide` for many columns.
+    fn all(input: &Input, wide: bool) -> Vec<Piece> {
+        match input {
+            Input::Dense(matrix) => Piece::of_matrix(matrix, wide),
+            Input::Factored(_) => Piece::of_matrix(&input.to_dense(), wide),
+        }
+    }
+
+    fn of_matrix(matrix: &Mat<f32>, wide: bool) -> Vec<Piece> {
         let threshold = threshold(matrix);
         bands(matrix, threshold, BLOCK)
             .into_iter()
@@ -187,17 +195,12 @@ impl Group {
         self.bias.len()
     }
 
-    /// 1 bᵀ.
-    fn fill_bias(&self, outputs: &mut Mat<f32>) {
-        for (k, [bias, ..]) in self.bias.iter().enumerate() {
-            outputs.col_as_slice_mut(k).fill(*bias);
-        }
-    }
-
     /// Ψᵀ W + 1 bᵀ.
     fn outputs_on(&self, pieces: &[Piece], points: usize) -> Mat<f32> {
         let mut outputs = Mat::zeros(points, self.columns());
-        self.fill_bias(&mut outputs);
+        for (k, [bias, ..]) in self.bias.iter().enumerate() {
+            outputs.col_as_slice_mut(k).fill(*bias);
+        }
         for piece in pieces {
             piece.add_outputs(&self.theta, &mut outputs);
         }
@@ -300,12 +303,8 @@ impl LinearSession {
     /// Stands before the first epoch of a task that has been checked.
     pub fn new(task: Task, threads: usize) -> Self {
         let wide = task.train.targets.ncols() >= FEW;
-        let pieces = |input: &Input| match input {
-            Input::Dense(matrix) => Piece::all(matrix, wide),
-            Input::Factored(_) => Piece::all(&input.to_dense(), wide),
-        };
-        let train = pieces(&task.train.input);
-        let test = task.test.as_ref().map_or(Vec::new(), |test| pieces(&test.input));
+        let train = Piece::all(&task.train.input, wide);
+        let test = task.test.as_ref().map_or(Vec::new(), |test| Piece::all(&test.input, wide));
         let groups =
             (0..task.train.targets.ncols()).step_by(GROUP).map(|c| Group::new(&task, c)).collect();
         let diverged = vec![None; task.runs()];
@@ -340,7 +339,7 @@ impl LinearSession {
     }
 
     /// Outputs of all columns on other points.
-    fn outputs_on(&mut self, pieces: &[Piece], points: usize) -> Mat<f32> {
+    fn outputs_on(&self, pieces: &[Piece], points: usize) -> Mat<f32> {
         let mut all = Mat::zeros(points, self.task.train.targets.ncols());
         for group in &self.groups {
             let outputs = group.outputs_on(pieces, points);
@@ -405,11 +404,7 @@ impl Session for LinearSession {
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         super::same("features", input.dimension(), self.task.network.input)?;
         let wide = self.task.train.targets.ncols() >= FEW;
-        let pieces = match input {
-            Input::Dense(matrix) => Piece::all(matrix, wide),
-            Input::Factored(_) => Piece::all(&input.to_dense(), wide),
-        };
-        Ok(self.outputs_on(&pieces, input.points()))
+        Ok(self.outputs_on(&Piece::all(input, wide), input.points()))
     }
 
     fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {

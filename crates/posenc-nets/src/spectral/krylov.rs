@@ -3,6 +3,7 @@
 use super::LARGEST_KRYLOV_DIMENSION;
 use super::gram::Gram;
 use crate::vectorized::vectorized;
+use posenc_math::spectrum::dot;
 
 /// What a Krylov space knows of the top of the spectrum.
 #[derive(Debug, Clone, Copy)]
@@ -164,21 +165,6 @@ fn orthogonalize(image: &mut [f64], basis: &[Vec<f64>]) {
             }
         },
     );
-}
-
-/// Inner product in eight interleaved partial sums of fixed order.
-#[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut partial = [0.0; LANES];
-    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let tail: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a_chunks.zip(b_chunks) {
-        for lane in 0..LANES {
-            partial[lane] += x[lane] * y[lane];
-        }
-    }
-    partial.iter().sum::<f64>() + tail
 }
 
 /// Euclidean length.
