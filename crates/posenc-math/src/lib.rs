@@ -5,6 +5,7 @@
 //! lie in `[0, 1)`; the `n` sample points of a line are `x_i = i/n` and the centers of an embedder
 //! of dimension `d` are `t_j = j/d`.
 
+pub mod blending;
 pub mod closed_form;
 pub mod complexity;
 pub mod distance;

@@ -73,6 +73,13 @@ pub fn triangle_law(width: f64, delta: f64) -> f64 {
     }
 }
 
+/// max(0, 1 - |Δ|/w)²: what `trading` prints for the triangle of full width w (Prop. 5, Eq. 39), and
+/// what its code blends with. [`triangle_law`] is the autocorrelation.
+pub fn printed_triangle_law(width: f64, delta: f64) -> f64 {
+    let rest = (1.0 - delta.abs() / width).max(0.0);
+    rest * rest
+}
+
 /// The sum of the images of a law on a circle of circumference 1: `Δ -> Σ_m D(Δ + m)` for |m| up to
 /// `n_images`.
 ///

@@ -1,0 +1,213 @@
+//! Blending at points of a plane or of space: as sums over corners, and as a sparse matrix.
+
+use nalgebra_sparse::CsrMatrix;
+
+use super::{AxisBlending, BlendingError};
+use crate::closed_form::Real;
+
+/// Blending weights of P points in D dimensions (1 to 3), each from the 2^D corners of its cell.
+///
+/// `B` (P × number of nodes) is never formed unless [`matrix`](Self::matrix) is asked for: a point is
+/// D indices into the tables of its axes.
+#[derive(Clone, Debug)]
+pub struct Blending<T, const D: usize> {
+    axes: [Axis<T>; D],
+    points: Vec<[u32; D]>,
+}
+
+/// An [`AxisBlending`] in the precision of the values, its nodes counted in entries of the grid.
+#[derive(Clone, Debug)]
+struct Axis<T> {
+    nodes: usize,
+    stride: usize,
+    offset: Vec<u32>,
+    weights: Vec<[T; 2]>,
+}
+
+/// The corners of all points written out, 2^D to each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corners<T> {
+    /// 2^D, the number of corners of a point.
+    pub per_point: usize,
+    /// Entries of the grid, those of a point in increasing order.
+    pub indices: Vec<u32>,
+    /// Their weights.
+    pub weights: Vec<T>,
+}
+
+/// 2³.
+const MOST_CORNERS: usize = 8;
+
+impl<T: Real, const D: usize> Blending<T, D> {
+    const N_CORNERS: usize = {
+        assert!(D >= 1 && D <= 3, "blending is written for one to three axes");
+        1 << D
+    };
+
+    /// Blending at `points`, each D indices into the coordinates of `axes`.
+    ///
+    /// Weights are rounded to `T` along each axis and multiplied there.
+    ///
+    /// # Errors
+    ///
+    /// [`BlendingError::Point`]; [`BlendingError::Nodes`] when the grid has more than 2³² − 1 nodes.
+    pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, BlendingError> {
+        for (point, indices) in points.iter().enumerate() {
+            for axis in 0..D {
+                let (found, available) = (indices[axis] as usize, axes[axis].len());
+                if found >= available {
+                    return Err(BlendingError::Point { point, axis, found, available });
+                }
+            }
+        }
+        let n_nodes = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.nodes));
+        if n_nodes.is_none_or(|n| n > u32::MAX as usize) {
+            let largest = axes.iter().map(|axis| axis.nodes).max().unwrap_or(0);
+            return Err(BlendingError::Nodes(largest));
+        }
+        let axes = std::array::from_fn(|axis| {
+            let stride: usize = axes[axis + 1..].iter().map(|later| later.nodes).product();
+            let AxisBlending { nodes, lower, weights } = axes[axis];
+            Axis {
+                nodes: *nodes,
+                stride,
+                offset: lower.iter().map(|&node| node * stride as u32).collect(),
+                weights: weights.iter().map(|pair| pair.map(T::from_f64)).collect(),
+            }
+        });
+        Ok(Self { axes, points })
+    }
+
+    /// Blending at every combination of the coordinates, the first axis slowest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Blending::new`].
+    pub fn lattice(axes: [&AxisBlending; D]) -> Result<Self, BlendingError> {
+        let shape = axes.map(AxisBlending::len);
+        let points = (0..shape.iter().product::<usize>())
+            .map(|flat| {
+                let mut rest = flat;
+                let mut point = [0; D];
+                for axis in (0..D).rev() {
+                    point[axis] = (rest % shape[axis]) as u32;
+                    rest /= shape[axis];
+                }
+                point
+            })
+            .collect();
+        Self::new(axes, points)
+    }
+
+    /// Number of points.
+    pub fn n_points(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Number of nodes along each axis.
+    pub fn shape(&self) -> [usize; D] {
+        std::array::from_fn(|axis| self.axes[axis].nodes)
+    }
+
+    /// Number of nodes of the grid.
+    pub fn n_nodes(&self) -> usize {
+        self.shape().iter().product()
+    }
+
+    /// The corners of a point in increasing order, with their weights.
+    #[inline(always)]
+    fn corners_of(&self, point: &[u32; D]) -> ([usize; MOST_CORNERS], [T; MOST_CORNERS]) {
+        let (mut indices, mut weights) = ([0; MOST_CORNERS], [T::one_impl(); MOST_CORNERS]);
+        // From the last axis, the fastest, to the first: each doubles what is there.
+        let mut n = 1;
+        for axis in (0..D).rev() {
+            let Axis { stride, offset, weights: table, .. } = &self.axes[axis];
+            let coordinate = point[axis] as usize;
+            let (offset, [below, above]) = (offset[coordinate] as usize, table[coordinate]);
+            for corner in 0..n {
+                indices[corner + n] = indices[corner] + offset + stride;
+                indices[corner] += offset;
+                weights[corner + n] = above * weights[corner];
+                weights[corner] = below * weights[corner];
+            }
+            n *= 2;
+        }
+        (indices, weights)
+    }
+
+    /// `out = B values`: the values at the points from those at the nodes, first axis slowest.
+    ///
+    /// # Errors
+    ///
+    /// [`BlendingError::Length`].
+    pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), BlendingError> {
+        self.check(values.len(), out.len())?;
+        for (value, point) in out.iter_mut().zip(&self.points) {
+            let (indices, weights) = self.corners_of(point);
+            let mut sum = weights[0] * values[indices[0]];
+            for corner in 1..Self::N_CORNERS {
+                sum += weights[corner] * values[indices[corner]];
+            }
+            *value = sum;
+        }
+        Ok(())
+    }
+
+    /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): what the points give to the
+    /// nodes, added in the order of the points.
+    ///
+    /// # Errors
+    ///
+    /// [`BlendingError::Length`].
+    pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), BlendingError> {
+        self.check(out.len(), values.len())?;
+        out.fill(T::zero_impl());
+        for (value, point) in values.iter().zip(&self.points) {
+            let (indices, weights) = self.corners_of(point);
+            for corner in 0..Self::N_CORNERS {
+                out[indices[corner]] += weights[corner] * *value;
+            }
+        }
+        Ok(())
+    }
+
+    /// The corners of all points, for callers that walk them many times.
+    pub fn corners(&self) -> Corners<T> {
+        let n_entries = self.n_points() * Self::N_CORNERS;
+        let mut corners = Corners {
+            per_point: Self::N_CORNERS,
+            indices: Vec::with_capacity(n_entries),
+            weights: Vec::with_capacity(n_entries),
+        };
+        for point in &self.points {
+            let (indices, weights) = self.corners_of(point);
+            corners.indices.extend(indices[..Self::N_CORNERS].iter().map(|&index| index as u32));
+            corners.weights.extend_from_slice(&weights[..Self::N_CORNERS]);
+        }
+        corners
+    }
+
+    /// `B` itself, P × number of nodes, with the 2^D entries of every row stored, zeros included.
+    pub fn matrix(&self) -> CsrMatrix<T> {
+        let Corners { per_point, indices, weights } = self.corners();
+        let starts = (0..=self.n_points()).map(|row| row * per_point).collect();
+        let columns = indices.into_iter().map(|index| index as usize).collect();
+        let matrix =
+            CsrMatrix::try_from_csr_data(self.n_points(), self.n_nodes(), starts, columns, weights);
+        match matrix {
+            Ok(matrix) => matrix,
+            Err(_) => unreachable!("the corners of a cell are distinct nodes in increasing order"),
+        }
+    }
+
+    fn check(&self, n_nodes: usize, n_points: usize) -> Result<(), BlendingError> {
+        let checks = [
+            ("values at the nodes of the virtual grid", n_nodes, self.n_nodes()),
+            ("values at the points", n_points, self.n_points()),
+        ];
+        match checks.into_iter().find(|(_, found, needed)| found != needed) {
+            Some((what, found, needed)) => Err(BlendingError::Length { what, found, needed }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+use faer::Mat;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::embedder::{self, Embedder, EmbedderSpec, build, line};
+use crate::kronecker::dense;
+use crate::tolerance::{Tolerance, assert_all_close, assert_close};
+
+fn spec(kind: &str, dimension: f64, name: &str, value: f64) -> EmbedderSpec {
+    EmbedderSpec::new(kind).number("dimension", dimension).number(name, value)
+}
+
+fn built(spec: &EmbedderSpec) -> Box<dyn Embedder> {
+    build(spec, &mut ChaCha8Rng::seed_from_u64(7)).unwrap()
+}
+
+/// Table 2's complex encoders, K = 256.
+fn published() -> [EmbedderSpec; 5] {
+    [
+        spec("linf", 256.0, "sigma", 4.5),
+        spec("logf", 256.0, "sigma", 6.0),
+        spec("rff", 256.0, "sigma", 30.0),
+        spec("triangle", 256.0, "half_width", 2.5 / 256.0),
+        spec("gaussian", 256.0, "sigma", 0.005),
+    ]
+}
+
+fn weights(
+    source: DistanceSource,
+    spec: &EmbedderSpec,
+    beta: f64,
+    variant: WeightVariant,
+) -> [f64; 2] {
+    let embedder = built(spec);
+    let distance = distance_function(source, spec, &*embedder).unwrap();
+    blend(&*distance, 1.0 / 256.0, beta, variant).unwrap()
+}
+
+#[test]
+fn the_weights_of_the_protocol_sheet() {
+    // Fig. 6 of the sheet, spacing 1/256. Would catch an inverse of the wrong sign, a distance with
+    // another exponent, and a triangle's half width taken for its full width.
+    use DistanceSource::{Code, Law};
+    let triangle = |h: f64| spec("triangle", 256.0, "half_width", h / 256.0);
+    let gaussian = |sigma| spec("gaussian", 256.0, "sigma", sigma);
+    for (source, spec, beta, expected) in [
+        (Code, gaussian(0.005), 0.5, [0.518, 0.518]),
+        (Code, gaussian(0.001), 0.5, [0.377, 0.377]),
+        (Code, spec("rff", 256.0, "sigma", 30.0), 0.5, [0.530, 0.530]),
+        (Code, triangle(2.5), 0.5, [0.494, 0.494]),
+        (Law, triangle(2.5), 0.5, [0.523, 0.523]),
+        (Code, triangle(1.0), 0.5, [0.450, 0.450]),
+        (Law, triangle(1.0), 0.5, [0.575, 0.575]),
+        (Code, gaussian(0.005), 0.25, [0.7705, 0.2563]),
+    ] {
+        let printed = weights(source, &spec, beta, WeightVariant::Printed);
+        let decimals = if beta == 0.25 { 4 } else { 3 };
+        assert_all_close(&printed, &expected, Tolerance::decimals(decimals));
+        let sum = printed[0] + printed[1];
+        let normalized = weights(source, &spec, beta, WeightVariant::Normalized);
+        assert_all_close(&normalized, &printed.map(|w| w / sum), Tolerance::relative(1e-15));
+    }
+}
+
+#[test]
+fn the_weights_are_the_least_squares_solution() {
+    // Eq. 14 solved on the rows themselves. Inner products of Fourier kinds depend on the displacement
+    // alone, so that Eq. 15 with sampled inner products must agree anywhere on the line.
+    for spec in &published()[..3] {
+        let embedder = built(spec);
+        let step = 1.0 / 255.0;
+        for (x0, beta) in [(0.0, 0.3), (0.61, 0.5), (0.2, 0.85)] {
+            let rows = embedder::matrix(&*embedder, &[x0, x0 + step, x0 + beta * step]);
+            let nodes = rows.subrows(0, 2).transpose();
+            let gram = nodes.transpose() * nodes;
+            let right = nodes.transpose() * rows.subrows(2, 1).transpose();
+            let determinant = gram[(0, 0)] * gram[(1, 1)] - gram[(0, 1)] * gram[(1, 0)];
+            let expected = [
+                (gram[(1, 1)] * right[(0, 0)] - gram[(0, 1)] * right[(1, 0)]) / determinant,
+                (gram[(0, 0)] * right[(1, 0)] - gram[(1, 0)] * right[(0, 0)]) / determinant,
+            ];
+            let distance = distance_function(DistanceSource::Sampled, spec, &*embedder).unwrap();
+            let actual = blend(&*distance, step, beta, WeightVariant::Printed).unwrap();
+            assert_all_close(&actual, &expected, Tolerance::absolute(1e-9));
+        }
+    }
+}
+
+#[test]
+fn sampled_inner_products_of_many_centers_are_the_law() {
+    // And those of the triangle are the B-spline, not the square that is printed.
+    for (kind, name, value) in [("gaussian", "sigma", 0.05), ("triangle", "half_width", 0.1)] {
+        let spec = spec(kind, 2000.0, name, value);
+        let embedder = built(&spec);
+        let [law, sampled] = [DistanceSource::Law, DistanceSource::Sampled].map(|source| {
+            let distance = distance_function(source, &spec, &*embedder).unwrap();
+            blend(&*distance, 0.04, 0.3, WeightVariant::Printed).unwrap()
+        });
+        assert_all_close(&sampled, &law, Tolerance::absolute(1e-5));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // 1 − β is exact for multiples of 2⁻²⁰, and the symmetry then holds to the bit.
+    #[test]
+    fn weights_swap_when_the_position_is_mirrored(kind in 0..5usize, tick in 0..=1u32 << 20, normalized: bool) {
+        let variant = if normalized { WeightVariant::Normalized } else { WeightVariant::Printed };
+        let beta = f64::from(tick) / f64::from(1u32 << 20);
+        let spec = &published()[kind];
+        let [a0, a1] = weights(DistanceSource::Code, spec, beta, variant);
+        let [b0, b1] = weights(DistanceSource::Code, spec, 1.0 - beta, variant);
+        prop_assert_eq!([a0.to_bits(), a1.to_bits()], [b1.to_bits(), b0.to_bits()]);
+    }
+}
+
+#[test]
+fn nodes_are_given_their_own_encoding_to_the_bit() {
+    for spec in published() {
+        for source in [DistanceSource::Code, DistanceSource::Law, DistanceSource::Sampled] {
+            for variant in [WeightVariant::Printed, WeightVariant::Normalized] {
+                assert_eq!(
+                    weights(source, &spec, 0.0, variant),
+                    [1.0, 0.0],
+                    "{}",
+                    spec.canonical()
+                );
+                assert_eq!(
+                    weights(source, &spec, 1.0, variant),
+                    [0.0, 1.0],
+                    "{}",
+                    spec.canonical()
+                );
+            }
+        }
+        // Through the grid: 2 to 300 nodes, among them many for which (N−1)·(i/(N−1)) is not i.
+        let embedder = built(&spec);
+        let distance = distance_function(DistanceSource::Code, &spec, &*embedder).unwrap();
+        for nodes in [2, 50, 99, 256, 257, 300] {
+            let grid = VirtualGrid::new(nodes, GridConvention::Consistent).unwrap();
+            let positions = grid.encoded_positions();
+            let psi = embedder::matrix(&*embedder, &positions);
+            let axis = AxisBlending::new(&grid, &positions, &*distance, WeightVariant::Normalized)
+                .unwrap();
+            assert_eq!(
+                axis.blended(psi.as_ref()).unwrap(),
+                psi,
+                "{nodes} nodes, {}",
+                spec.canonical()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_released_grid_counts_as_the_scripts_do() {
+    // cell = floor((K−1)·x) with x clamped to [0, 0.999]; nodes encoded at i/K, the end excluded.
+    let grid = VirtualGrid::new(256, GridConvention::Released).unwrap();
+    assert_eq!(grid.spacing(), 1.0 / 255.0);
+    assert_eq!(grid.encoded_positions(), line(256));
+    for i in 0..512 {
+        let x = f64::from(i) / 512.0;
+        let (cell, beta) = grid.locate(x).unwrap();
+        assert_eq!(cell, (255.0 * x).floor() as usize);
+        assert_eq!(beta, 255.0 * x - cell as f64);
+    }
+    assert_eq!(grid.locate(1.0), grid.locate(0.999));
+    // The end belongs to the last cell of the consistent grid.
+    let grid = VirtualGrid::new(65, GridConvention::Consistent).unwrap();
+    assert_eq!(grid.locate(1.0), Some((63, 1.0)));
+    assert_eq!(grid.locate(5.0 / 128.0), Some((2, 0.5)));
+    assert_eq!(*grid.encoded_positions().last().unwrap(), 1.0);
+    for outside in [-1e-9, 1.0 + 1e-9, f64::NAN] {
+        assert_eq!(grid.locate(outside), None);
+    }
+}
+
+/// Random coordinates along `D` axes of different lengths, and points that use some of them.
+fn random_blending<const D: usize>(
+    n_points: usize,
+    seed: u64,
+) -> ([AxisBlending; D], Vec<[u32; D]>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let spec = spec("gaussian", 16.0, "sigma", 0.2);
+    let embedder = built(&spec);
+    let distance = distance_function(DistanceSource::Code, &spec, &*embedder).unwrap();
+    let axes = std::array::from_fn(|axis| {
+        let grid = VirtualGrid::new([5, 4, 3][axis], GridConvention::Consistent).unwrap();
+        let mut coordinates: Vec<f64> = (0..7 + axis).map(|_| rng.random_range(0.0..1.0)).collect();
+        coordinates.extend([0.0, 1.0]);
+        AxisBlending::new(&grid, &coordinates, &*distance, WeightVariant::Printed).unwrap()
+    });
+    let points = (0..n_points)
+        .map(|_| std::array::from_fn(|axis| rng.random_range(0..(9 + axis) as u32)))
+        .collect();
+    (axes, points)
+}
+
+/// B by its definition: every entry the product over the axes of the weight of that node, or zero.
+fn definition<const D: usize>(axes: &[AxisBlending; D], points: &[[u32; D]]) -> Mat<f64> {
+    let n_nodes: usize = axes.iter().map(AxisBlending::nodes).product();
+    Mat::from_fn(points.len(), n_nodes, |point, node| {
+        let mut rest = node;
+        let mut weight = 1.0;
+        for axis in (0..D).rev() {
+            let coordinate = points[point][axis] as usize;
+            let (here, nodes) = (rest % axes[axis].nodes(), axes[axis].nodes());
+            rest /= nodes;
+            let below = axes[axis].lower()[coordinate] as usize;
+            let [a, b] = axes[axis].weights()[coordinate];
+            weight *= if here == below {
+                a
+            } else if here == below + 1 {
+                b
+            } else {
+                0.0
+            };
+        }
+        weight
+    })
+}
+
+fn times(matrix: &Mat<f64>, vector: &[f64]) -> Vec<f64> {
+    (0..matrix.nrows())
+        .map(|i| (0..matrix.ncols()).map(|j| matrix[(i, j)] * vector[j]).sum())
+        .collect()
+}
+
+fn check_forms<const D: usize>() {
+    let (axes, points) = random_blending::<D>(40, 3 + D as u64);
+    let expected = definition(&axes, &points);
+    let blending = Blending::<f64, D>::new(std::array::from_fn(|a| &axes[a]), points).unwrap();
+    let matrix = blending.matrix();
+    assert_eq!((matrix.nrows(), matrix.ncols()), expected.shape());
+    assert_eq!(matrix.nnz(), 40 << D);
+    let mut written_out = Mat::zeros(expected.nrows(), expected.ncols());
+    for (row, column, weight) in matrix.triplet_iter() {
+        written_out[(row, column)] += *weight;
+    }
+    for (row, column) in
+        (0..expected.nrows()).flat_map(|i| (0..expected.ncols()).map(move |j| (i, j)))
+    {
+        let (actual, expected) = (written_out[(row, column)], expected[(row, column)]);
+        assert_close(actual, expected, Tolerance::absolute(1e-15));
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random_range(-1.0..1.0)).collect() };
+    let (nodes, values) = (draw(blending.n_nodes()), draw(40));
+    let mut gathered = vec![0.0; 40];
+    blending.gather(&nodes, &mut gathered).unwrap();
+    assert_all_close(&gathered, &times(&expected, &nodes), Tolerance::absolute(1e-13));
+    // What was there before must not remain.
+    let mut scattered = vec![f64::NAN; blending.n_nodes()];
+    blending.scatter(&values, &mut scattered).unwrap();
+    let transposed = expected.transpose().to_owned();
+    assert_all_close(&scattered, &times(&transposed, &values), Tolerance::absolute(1e-13));
+    // The matrix form of both, by nalgebra-sparse itself.
+    let column = |v: &[f64]| nalgebra_sparse::na::DMatrix::from_column_slice(v.len(), 1, v);
+    let product = &matrix * &column(&nodes);
+    assert_all_close(product.as_slice(), &gathered, Tolerance::absolute(1e-13));
+    let product = &matrix.transpose() * &column(&values);
+    assert_all_close(product.as_slice(), &scattered, Tolerance::absolute(1e-13));
+}
+
+#[test]
+fn gather_scatter_and_matrix_are_one_map() {
+    // Axes of different lengths: a swapped axis or a wrong stride cannot pass.
+    check_forms::<1>();
+    check_forms::<2>();
+    check_forms::<3>();
+}
+
+#[test]
+fn blending_a_lattice_is_separable() {
+    // (B0 ⊗ B1) (Ψ0 ⊗ Ψ1) = (B0 Ψ0) ⊗ (B1 Ψ1); also fixes the order of lattice points.
+    let (axes, _) = random_blending::<2>(1, 5);
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let psi = [(5, 3), (4, 2)].map(|(n, k)| Mat::from_fn(n, k, |_, _| rng.random_range(-1.0..1.0)));
+    let blending = Blending::<f64, 2>::lattice([&axes[0], &axes[1]]).unwrap();
+    assert_eq!(blending.n_points(), axes[0].len() * axes[1].len());
+    let nodes: Mat<f64> = dense(psi[0].as_ref(), psi[1].as_ref());
+    let blended = [0, 1].map(|axis| axes[axis].blended(psi[axis].as_ref()).unwrap());
+    let expected = dense(blended[0].as_ref(), blended[1].as_ref());
+    for feature in 0..nodes.ncols() {
+        let mut column = vec![0.0; blending.n_points()];
+        blending.gather(nodes.col_as_slice(feature), &mut column).unwrap();
+        assert_all_close(&column, expected.col_as_slice(feature), Tolerance::absolute(1e-13));
+    }
+}
+
+#[test]
+fn single_precision_rounds_once_per_axis() {
+    let (axes, points) = random_blending::<3>(20, 9);
+    let wide = Blending::<f64, 3>::new([&axes[0], &axes[1], &axes[2]], points.clone()).unwrap();
+    let narrow = Blending::<f32, 3>::new([&axes[0], &axes[1], &axes[2]], points).unwrap();
+    let (wide, narrow) = (wide.corners(), narrow.corners());
+    assert_eq!((wide.indices, wide.per_point), (narrow.indices, 8));
+    let narrow: Vec<f64> = narrow.weights.into_iter().map(f64::from).collect();
+    assert_all_close(&narrow, &wide.weights, Tolerance::relative(4e-7));
+}
+
+#[test]
+fn what_cannot_be_blended_is_named() {
+    let variant = WeightVariant::Normalized;
+    // Too narrow: at mid-cell neither node's triangle reaches the other's half.
+    let narrow = |delta: f64| (1.0 - 4.0 * delta.abs()).max(0.0);
+    assert!(matches!(blend(&narrow, 1.0, 0.5, variant), Err(BlendingError::NoSum { .. })));
+    assert_eq!(blend(&narrow, 1.0, 0.5, WeightVariant::Printed), Ok([0.0, 0.0]));
+    // The same encoding at both nodes, the opposite one, and none at all.
+    for distance in [|_: f64| 1.0, |delta: f64| 1.0 - 2.0 * delta, |_| 0.0, |_| f64::NAN] {
+        let result = blend(&distance, 1.0, 0.5, variant);
+        assert!(matches!(result, Err(BlendingError::Indistinguishable { .. })), "{result:?}");
+    }
+    assert!(matches!(blend(&|d: f64| 1.0 - d, 0.1, 1.5, variant), Err(BlendingError::Ratio(_))));
+    assert!(matches!(VirtualGrid::new(1, GridConvention::Released), Err(BlendingError::Nodes(1))));
+
+    let grid = VirtualGrid::new(4, GridConvention::Released).unwrap();
+    let distance = |delta: f64| (-delta * delta).exp();
+    let outside = AxisBlending::new(&grid, &[0.5, 1.25], &distance, variant).unwrap_err();
+    assert_eq!(outside.to_string(), "coordinate 1 is 1.25; the virtual grid covers 0 to 1");
+    let axis = AxisBlending::new(&grid, &[0.5], &distance, variant).unwrap();
+    let missing = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0], [0, 1]]).unwrap_err();
+    assert_eq!(missing, BlendingError::Point { point: 1, axis: 1, found: 1, available: 1 });
+    let blending = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]]).unwrap();
+    assert!(blending.gather(&[0.0; 15], &mut [0.0]).is_err());
+    assert!(blending.scatter(&[0.0; 2], &mut [0.0; 16]).is_err());
+    assert!(axis.blended(Mat::<f64>::zeros(3, 2).as_ref()).is_err());
+
+    let random = EmbedderSpec::new("formula").text("psi", "exp(-u*u)").number("dimension", 8.0);
+    let embedder = built(&random);
+    let law = distance_function(DistanceSource::Law, &random, &*embedder);
+    assert!(matches!(law, Err(BlendingError::NoLaw(_))));
+    assert!(distance_function(DistanceSource::Code, &random, &*embedder).is_ok());
+}
