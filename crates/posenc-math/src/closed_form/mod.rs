@@ -24,6 +24,8 @@
 //! number of images and channels share the factorizations. Channels do not touch each other: callers
 //! may give each thread some of them, and get the same bits for any number of threads.
 //!
+//! Points that are no grid do not decouple; [`ScatteredSystem`] solves for them iteratively.
+//!
 //! # Fast paths
 //!
 //! - *Diagonal Ψ*. The triangle embedder of half width 1/K on N = K points is the identity; its
@@ -41,9 +43,13 @@
 
 mod apply;
 mod factorization;
+mod scattered;
 mod solve;
 
 pub use factorization::{Condition, Factorization, Method, RankReport};
+pub use scattered::{
+    LeastSquares, LeastSquaresOptions, Progress, ScatteredPoints, ScatteredSystem, Stop,
+};
 pub use solve::{Separable2d, predict_2d, predict_3d, solve_2d, solve_3d};
 
 use faer::MatRef;
@@ -126,6 +132,45 @@ pub enum ClosedFormError {
         factors: String,
         /// The shape that would fit.
         needed: String,
+    },
+    /// A vector of the wrong length.
+    #[error("{what}: {found} are given and {needed} needed")]
+    Length {
+        /// What it holds.
+        what: String,
+        /// Its length.
+        found: usize,
+        /// The right length.
+        needed: usize,
+    },
+    /// A point at a node that is not there.
+    #[error("point {point} names node {found} of a grid of {available} nodes")]
+    Node {
+        /// Position in the list of points.
+        point: usize,
+        /// Index of the node.
+        found: usize,
+        /// Number of nodes.
+        available: usize,
+    },
+    /// A setting of the iterative solver out of its range.
+    #[error("{name} is {value}; allowed is {allowed}")]
+    Setting {
+        /// Name of the setting.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// Its range.
+        allowed: String,
+    },
+    /// Numbers left the range of the precision.
+    #[error(
+        "the numbers grew beyond the precision's range in iteration {iteration}; scale the targets and \
+         the embedding to about 1, or use double precision"
+    )]
+    Overflow {
+        /// The iteration, 0 for the start.
+        iteration: usize,
     },
     /// The cutoff is not a share of the largest singular value.
     #[error("rcond is {0}; it must be at least 0 and below 1")]

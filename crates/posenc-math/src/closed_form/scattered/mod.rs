@@ -1,0 +1,309 @@
+//! Least squares for scattered points: an iterative solver on the Kronecker and blending operator.
+//!
+//! At points that are no grid the system does not decouple, and its matrix (65,536 × 65,536 for a
+//! quarter of an image) is too large to factor. It is cheap to apply, though,
+//!
+//! ```text
+//! A = B (Ψ0 ⊗ Ψ1 [⊗ Ψ2]),        A vec(W) = B vec(W ×₀ Ψ0 ×₁ Ψ1 [×₂ Ψ2]),
+//! ```
+//!
+//! with `B` a blending matrix, or the choice of some or all nodes of the grid. [`ScatteredSystem`] is
+//! that operator, [`ScatteredSystem::solve`] minimizes `‖A w − s‖² + λ‖w‖²` with LSMR (Fong and
+//! Saunders, SIAM J. Sci. Comput. 33, 2011), which started from zero tends to the solution of least
+//! norm. The papers have no such solver.
+//!
+//! Stopping early regularizes: directions of small singular values come last. The number of iterations
+//! is therefore a setting as much as a limit; [`ScatteredSystem::solve_observed`] shows every iterate.
+//!
+//! faer's own LSMR does not serve: it advances all right-hand sides as one block, so that a channel's
+//! bits would depend on the others and equal channels (a grey picture) make the block singular, and it
+//! knows no λ and no residual.
+
+mod lsmr;
+mod operator;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+
+use faer::MatRef;
+
+use super::{ClosedFormError, Real, check_entries};
+use crate::blending::Blending;
+use operator::Tiled;
+
+/// The points of a [`ScatteredSystem`], in terms of the grid that is encoded.
+#[derive(Clone, Copy, Debug)]
+pub enum ScatteredPoints<'a, T, const D: usize> {
+    /// All nodes, the first axis slowest.
+    AllNodes,
+    /// These nodes, by their index with the first axis slowest: pixels of a picture whose rows and
+    /// columns are all encoded. A node may stand there twice.
+    Nodes(&'a [u32]),
+    /// Points between the nodes.
+    Blended(&'a Blending<T, D>),
+}
+
+/// The linear map from weights (K0 × K1 [× K2], last index fastest) to the values at scattered points.
+///
+/// It is shared by all channels, and by threads.
+#[derive(Clone, Debug)]
+pub struct ScatteredSystem<'a, T, const D: usize> {
+    forward: [Tiled<T>; D],
+    backward: [Tiled<T>; D],
+    points: ScatteredPoints<'a, T, D>,
+    n_points: usize,
+}
+
+/// Memory for one application at a time.
+#[derive(Clone, Debug)]
+struct Workspace<T> {
+    nodes: Vec<T>,
+    scratch: Vec<T>,
+}
+
+/// When the iteration stops, and λ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeastSquaresOptions {
+    /// τ, from the machine epsilon of the precision to below 1: the solution is accepted when
+    /// `‖r‖ ≤ τ (‖s‖ + ‖A‖‖w‖)` or `‖Aᵀr − λw‖ ≤ τ ‖A‖‖r‖`, with r = s − A w and the Frobenius norm of
+    /// A as far as the iteration has seen it.
+    pub tolerance: f64,
+    /// Largest number of iterations, at least 1. One applies A once and its transpose once.
+    pub max_iterations: usize,
+    /// λ ≥ 0 of the Tikhonov term λ‖w‖².
+    pub lambda: f64,
+}
+
+impl Default for LeastSquaresOptions {
+    /// A tolerance of 1e-6, 1000 iterations, no Tikhonov term.
+    fn default() -> Self {
+        Self { tolerance: 1e-6, max_iterations: 1000, lambda: 0.0 }
+    }
+}
+
+/// Why an iteration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The residual is small: the targets are met.
+    SmallResidual,
+    /// The gradient is small: least squares is reached.
+    SmallGradient,
+    /// The largest number of iterations came first.
+    IterationLimit,
+    /// The recurrences report convergence, but residual and gradient computed anew miss ten times
+    /// the tolerance: it asks for more than the precision gives.
+    Rounding,
+    /// The observer ended it.
+    Observer,
+}
+
+/// Weights of one channel, and how they were reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeastSquares<T> {
+    /// w, K0·K1[·K2] numbers, last index fastest.
+    pub weights: Vec<T>,
+    /// Number of iterations.
+    pub iterations: usize,
+    /// ‖s − A w‖, computed from the weights.
+    pub residual_norm: f64,
+    /// ‖Aᵀ(s − A w) − λw‖, computed from the weights: half the gradient, zero at the solution.
+    pub gradient_norm: f64,
+    /// Why the iteration ended.
+    pub stop: Stop,
+}
+
+impl<T> LeastSquares<T> {
+    /// Whether the tolerance was met.
+    pub fn converged(&self) -> bool {
+        matches!(self.stop, Stop::SmallResidual | Stop::SmallGradient)
+    }
+}
+
+/// An iterate, as the observer sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a, T> {
+    /// Number of iterations so far, from 1.
+    pub iteration: usize,
+    /// The weights.
+    pub weights: &'a [T],
+    /// √(‖s − A w‖² + λ‖w‖²), by recurrence.
+    pub residual_norm: f64,
+    /// ‖Aᵀ(s − A w) − λw‖, by recurrence.
+    pub gradient_norm: f64,
+}
+
+impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
+    /// The system of embedding matrices `psi` (nodes × features, one for each axis) and `points`.
+    ///
+    /// Products leave out what lies below ε² of a matrix' largest entry, in blocks of rows: the
+    /// matrices of triangles and narrow Gaussians are bands.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`], [`ClosedFormError::Node`],
+    /// [`ClosedFormError::Length`].
+    pub fn new(
+        psi: [MatRef<'_, T>; D],
+        points: ScatteredPoints<'a, T, D>,
+    ) -> Result<Self, ClosedFormError> {
+        for (axis, matrix) in psi.iter().enumerate() {
+            check_entries(|| format!("embedding matrix {axis}"), *matrix)?;
+        }
+        let shape = psi.map(|matrix| matrix.nrows());
+        let n_nodes = shape.iter().product();
+        let n_points = match points {
+            ScatteredPoints::AllNodes => n_nodes,
+            ScatteredPoints::Nodes(nodes) => {
+                if let Some(at) = nodes.iter().position(|&node| node as usize >= n_nodes) {
+                    let found = nodes[at] as usize;
+                    return Err(ClosedFormError::Node { point: at, found, available: n_nodes });
+                }
+                nodes.len()
+            }
+            ScatteredPoints::Blended(blending) => {
+                for axis in 0..D {
+                    let (found, needed) = (shape[axis], blending.shape()[axis]);
+                    if found != needed {
+                        return Err(ClosedFormError::Length {
+                            what: format!("nodes that embedding matrix {axis} encodes"),
+                            found,
+                            needed,
+                        });
+                    }
+                }
+                blending.n_points()
+            }
+        };
+        if n_points == 0 {
+            return Err(ClosedFormError::Empty {
+                what: "the system of scattered points".into(),
+                rows: 0,
+                columns: psi.iter().map(|matrix| matrix.ncols()).product(),
+            });
+        }
+        Ok(Self {
+            forward: psi.map(Tiled::new),
+            backward: psi.map(|matrix| Tiled::new(matrix.transpose())),
+            points,
+            n_points,
+        })
+    }
+
+    /// Number of points P.
+    pub fn n_points(&self) -> usize {
+        self.n_points
+    }
+
+    /// Number of weights, K0·K1[·K2].
+    pub fn n_weights(&self) -> usize {
+        self.forward.iter().map(|axis| axis.shape().1).product()
+    }
+
+    /// `A w`: the values (P) that weights give at the points.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Length`].
+    pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, ClosedFormError> {
+        check_length("weights", weights.len(), self.n_weights())?;
+        let mut values = vec![T::zero_impl(); self.n_points];
+        self.apply_into(weights, &mut values, &mut self.workspace());
+        Ok(values)
+    }
+
+    /// `Aᵀ s`: what values at the points (P) give to the weights.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Length`].
+    pub fn apply_transposed(&self, values: &[T]) -> Result<Vec<T>, ClosedFormError> {
+        check_length("values at the points", values.len(), self.n_points)?;
+        let mut weights = vec![T::zero_impl(); self.n_weights()];
+        self.apply_transposed_into(values, &mut weights, &mut self.workspace());
+        Ok(weights)
+    }
+
+    /// Weights that minimize `‖A w − s‖² + λ‖w‖²` for every channel `s` of `targets` (P numbers each).
+    ///
+    /// Channels do not touch each other: any number of threads may take some of them, and all get the
+    /// same bits. Whether the tolerance was met stands in the result; running out of iterations is no
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedFormError::Setting`], [`ClosedFormError::Length`], [`ClosedFormError::NotFinite`], and
+    /// [`ClosedFormError::Overflow`] for numbers beyond the range of `T`.
+    pub fn solve(
+        &self,
+        targets: &[&[T]],
+        options: &LeastSquaresOptions,
+    ) -> Result<Vec<LeastSquares<T>>, ClosedFormError> {
+        for (channel, target) in targets.iter().enumerate() {
+            self.check_target(|| format!("channel {channel}"), target)?;
+        }
+        targets
+            .iter()
+            .map(|target| self.solve_observed(target, options, &mut |_| ControlFlow::Continue(())))
+            .collect()
+    }
+
+    /// As [`solve`](Self::solve) for one channel; `observe` is shown every iterate and may end the
+    /// iteration there.
+    ///
+    /// # Errors
+    ///
+    /// As [`solve`](Self::solve).
+    pub fn solve_observed(
+        &self,
+        target: &[T],
+        options: &LeastSquaresOptions,
+        observe: &mut dyn FnMut(Progress<'_, T>) -> ControlFlow<()>,
+    ) -> Result<LeastSquares<T>, ClosedFormError> {
+        options.check::<T>()?;
+        self.check_target(|| "the channel".into(), target)?;
+        lsmr::solve(self, target, options, observe)
+    }
+
+    fn check_target(&self, what: impl Fn() -> String, target: &[T]) -> Result<(), ClosedFormError> {
+        check_length(&what(), target.len(), self.n_points)?;
+        match target.iter().position(|value| !value.to_f64().is_finite()) {
+            Some(at) => Err(ClosedFormError::NotFinite {
+                what: what(),
+                at: format!("point {at}"),
+                value: target[at].to_f64(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl LeastSquaresOptions {
+    fn check<T: Real>(&self) -> Result<(), ClosedFormError> {
+        let setting = |name, value: f64, allowed: String| {
+            Err(ClosedFormError::Setting { name, value, allowed })
+        };
+        if !(T::EPSILON..1.0).contains(&self.tolerance) {
+            return setting(
+                "tolerance",
+                self.tolerance,
+                format!("{:e} (the precision) to below 1", T::EPSILON),
+            );
+        }
+        if self.max_iterations == 0 {
+            return setting("max_iterations", 0.0, "1 or more".into());
+        }
+        if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
+            return setting("lambda", self.lambda, "0 or a positive number".into());
+        }
+        Ok(())
+    }
+}
+
+fn check_length(what: &str, found: usize, needed: usize) -> Result<(), ClosedFormError> {
+    if found == needed {
+        return Ok(());
+    }
+    Err(ClosedFormError::Length { what: what.to_owned(), found, needed })
+}

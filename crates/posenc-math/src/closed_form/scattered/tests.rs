@@ -1,0 +1,388 @@
+use std::ops::ControlFlow;
+
+use faer::Mat;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::blending::{AxisBlending, GridConvention, VirtualGrid, WeightVariant};
+use crate::closed_form::{Factorization, solve_2d};
+use crate::kronecker::dense;
+use crate::tolerance::{Tolerance, assert_all_close, assert_close};
+
+fn random(rows: usize, columns: usize, seed: u64) -> Mat<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
+}
+
+fn vector(length: usize, seed: u64) -> Vec<f64> {
+    random(length, 1, seed).col_as_slice(0).to_vec()
+}
+
+fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
+    Mat::from_fn(n, k, |i, j| {
+        let delta = i as f64 / n as f64 - j as f64 / k as f64;
+        (-delta * delta / (2.0 * sigma * sigma)).exp()
+    })
+}
+
+fn narrow(m: &Mat<f64>) -> Mat<f32> {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] as f32)
+}
+
+fn kronecker<const D: usize>(psi: &[Mat<f64>; D]) -> Mat<f64> {
+    psi.iter().fold(Mat::identity(1, 1), |product, factor| dense(product.as_ref(), factor.as_ref()))
+}
+
+fn times(matrix: &Mat<f64>, v: &[f64]) -> Vec<f64> {
+    (0..matrix.nrows()).map(|i| (0..matrix.ncols()).map(|j| matrix[(i, j)] * v[j]).sum()).collect()
+}
+
+fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Least squares of least norm, by the singular values of the matrix written out.
+fn reference(a: &Mat<f64>, target: &[f64]) -> Vec<f64> {
+    let svd = a.thin_svd().unwrap();
+    let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+    let projected = times(&svd.U().transpose().to_owned(), target);
+    let divided: Vec<f64> = projected
+        .iter()
+        .zip(&values)
+        .map(|(x, value)| if *value > 1e-9 * values[0] { x / value } else { 0.0 })
+        .collect();
+    times(&svd.V().to_owned(), &divided)
+}
+
+const EXACT: LeastSquaresOptions =
+    LeastSquaresOptions { tolerance: 1e-13, max_iterations: 5000, lambda: 0.0 };
+
+/// Blending at `n_points` random places of a grid of the given nodes, with its matrix written out.
+fn blended<const D: usize>(
+    nodes: [usize; D],
+    n_points: usize,
+    seed: u64,
+) -> (Blending<f64, D>, Mat<f64>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let axes: [AxisBlending; D] = nodes.map(|nodes| {
+        let grid = VirtualGrid::new(nodes, GridConvention::Consistent).unwrap();
+        let coordinates: Vec<f64> = (0..n_points).map(|_| rng.random_range(0.0..1.0)).collect();
+        let distance = |delta: f64| (-20.0 * delta * delta).exp();
+        AxisBlending::new(&grid, &coordinates, &distance, WeightVariant::Normalized).unwrap()
+    });
+    let points = (0..n_points as u32).map(|p| [p; D]).collect();
+    let blending = Blending::new(std::array::from_fn(|axis| &axes[axis]), points).unwrap();
+    let matrix = blending.matrix();
+    let mut dense = Mat::zeros(matrix.nrows(), matrix.ncols());
+    for (i, j, weight) in matrix.triplet_iter() {
+        dense[(i, j)] = *weight;
+    }
+    (blending, dense)
+}
+
+fn check_operator<const D: usize>(psi: [Mat<f64>; D]) {
+    let nodes: [usize; D] = std::array::from_fn(|axis| psi[axis].nrows());
+    let full = kronecker(&psi);
+    let n_nodes = full.nrows();
+    let (blending, b) = blended(nodes, 17, 5);
+    // One node twice.
+    let chosen: Vec<u32> = vec![n_nodes as u32 - 1, 3, 0, 3];
+    let selection =
+        Mat::from_fn(4, n_nodes, |i, j| if chosen[i] as usize == j { 1.0 } else { 0.0 });
+    for (points, map) in [
+        (ScatteredPoints::AllNodes, Mat::identity(n_nodes, n_nodes)),
+        (ScatteredPoints::Nodes(&chosen), selection),
+        (ScatteredPoints::Blended(&blending), b),
+    ] {
+        let expected = map * &full;
+        let system = ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), points).unwrap();
+        assert_eq!((system.n_points(), system.n_weights()), expected.shape());
+        let weights = vector(system.n_weights(), 8);
+        let values = vector(system.n_points(), 9);
+        let tolerance = Tolerance::absolute(1e-11);
+        assert_all_close(&system.apply(&weights).unwrap(), &times(&expected, &weights), tolerance);
+        let transposed = expected.transpose().to_owned();
+        let actual = system.apply_transposed(&values).unwrap();
+        assert_all_close(&actual, &times(&transposed, &values), tolerance);
+    }
+}
+
+#[test]
+fn the_operator_equals_the_matrix_written_out() {
+    // All sizes differ; matrices that grow and that shrink along an axis. Catches swapped axes, and a
+    // workspace that is too small for the grid between two products.
+    check_operator([random(9, 4, 1)]);
+    check_operator([random(5, 4, 1), random(3, 7, 2)]);
+    check_operator([random(4, 6, 1), random(7, 2, 2), random(3, 5, 3)]);
+    // Bands, cut into several tiles, beside a dense axis, a zero one and one with zero rows.
+    check_operator([gaussian(70, 90, 0.005), random(3, 2, 4)]);
+    check_operator([random(3, 2, 4), gaussian(90, 70, 0.004)]);
+    check_operator([Mat::zeros(4, 3), random(3, 2, 4)]);
+    let gap = Mat::from_fn(100, 40, |i, j| if i < 40 && i == j { 1.0 } else { 0.0 });
+    check_operator([gap, random(2, 2, 1)]);
+}
+
+#[test]
+fn tiles_follow_the_band_and_keep_what_counts() {
+    let narrow = Tiled::new(gaussian(256, 256, 0.005).as_ref());
+    assert_eq!(narrow.n_tiles(), 8);
+    assert_eq!(Tiled::new(random(256, 256, 1).as_ref()).n_tiles(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // More points than weights and fewer, full and deficient rank: least squares of least norm.
+    #[test]
+    fn the_solution_equals_dense_least_squares(
+        nodes in prop::array::uniform2(3..6usize), k in prop::array::uniform2(1..5usize),
+        n_points in 2..30usize, deficient: bool, seed in 0..10_000u64,
+    ) {
+        let mut psi = [random(nodes[0], k[0], seed), random(nodes[1], k[1], seed + 1)];
+        if deficient && k[0] > 1 {
+            for i in 0..nodes[0] {
+                psi[0][(i, 1)] = psi[0][(i, 0)];
+            }
+        }
+        let (blending, b) = blended(nodes, n_points, seed + 2);
+        let a = b * kronecker(&psi);
+        // Singular values near the cutoff have no one answer.
+        let values = a.singular_values().unwrap();
+        prop_assume!(values.iter().all(|v| *v > 1e-3 * values[0] || *v < 1e-11 * values[0]));
+        let target = vector(n_points, seed + 3);
+        let system =
+            ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), ScatteredPoints::Blended(&blending)).unwrap();
+        let solution = system.solve(&[&target], &EXACT).unwrap().remove(0);
+        prop_assert!(solution.converged(), "{:?}", solution);
+        let expected = reference(&a, &target);
+        assert_all_close(&solution.weights, &expected, Tolerance::absolute(1e-5 * norm(&expected).max(1e-6)));
+    }
+}
+
+#[test]
+fn three_axes_equal_dense_least_squares() {
+    let psi = [random(4, 3, 1), random(5, 2, 2), random(3, 3, 3)];
+    let (blending, b) = blended([4, 5, 3], 60, 4);
+    let a = b * kronecker(&psi);
+    let target = vector(60, 5);
+    let system =
+        ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), ScatteredPoints::Blended(&blending))
+            .unwrap();
+    let solution = system.solve(&[&target], &EXACT).unwrap().remove(0);
+    assert_eq!(solution.stop, Stop::SmallGradient);
+    assert_all_close(&solution.weights, &reference(&a, &target), Tolerance::absolute(1e-8));
+    // What is reported is what the weights give.
+    let residual: Vec<f64> =
+        times(&a, &solution.weights).iter().zip(&target).map(|(x, s)| s - x).collect();
+    assert_close(solution.residual_norm, norm(&residual), Tolerance::relative(1e-10));
+    assert!(solution.gradient_norm < 1e-11 * norm(&target));
+}
+
+#[test]
+fn all_nodes_equal_the_separable_closed_form() {
+    let psi = gaussian(24, 24, 0.03);
+    let factorization = Factorization::new(psi.as_ref()).unwrap();
+    let signal = random(24, 24, 6);
+    let expected = solve_2d(&factorization, &factorization, &[signal.as_ref()]).unwrap().remove(0);
+    let row_major = |m: &Mat<f64>| -> Vec<f64> {
+        m.transpose().col_iter().flat_map(|c| c.iter().copied().collect::<Vec<_>>()).collect()
+    };
+    let system = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::AllNodes).unwrap();
+    let solution = system.solve(&[&row_major(&signal)], &EXACT).unwrap().remove(0);
+    assert!(solution.converged());
+    assert_all_close(&solution.weights, &row_major(&expected), Tolerance::absolute(1e-7));
+}
+
+#[test]
+fn the_tikhonov_term_is_ridge_regression() {
+    let psi = [random(5, 4, 11), random(6, 3, 12)];
+    let (blending, b) = blended([5, 6], 9, 13);
+    let a = b * kronecker(&psi);
+    let target = vector(9, 14);
+    let system =
+        ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), ScatteredPoints::Blended(&blending))
+            .unwrap();
+    for lambda in [1e-3, 0.5, 20.0] {
+        let options = LeastSquaresOptions { lambda, ..EXACT };
+        let solution = system.solve(&[&target], &options).unwrap().remove(0);
+        assert!(solution.converged());
+        // The same as least squares with √λ I below A.
+        let stacked = Mat::from_fn(9 + 12, 12, |i, j| match i.checked_sub(9) {
+            None => a[(i, j)],
+            Some(row) => {
+                if row == j {
+                    lambda.sqrt()
+                } else {
+                    0.0
+                }
+            }
+        });
+        let mut padded = target.clone();
+        padded.resize(21, 0.0);
+        let expected = reference(&stacked, &padded);
+        assert_all_close(&solution.weights, &expected, Tolerance::absolute(1e-9));
+    }
+}
+
+#[test]
+fn recurrences_agree_with_norms_computed_from_the_iterates() {
+    // A slip in them would let the iteration stop too early or never.
+    let psi = gaussian(12, 10, 0.08);
+    let (blending, b) = blended([12, 12], 50, 3);
+    let a = b * kronecker(&[psi.clone(), psi.clone()]);
+    let system =
+        ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::Blended(&blending)).unwrap();
+    let target = vector(50, 4);
+    for lambda in [0.0, 0.1_f64] {
+        let options = LeastSquaresOptions { tolerance: 1e-14, max_iterations: 12, lambda };
+        let mut seen = 0;
+        let transposed = a.transpose().to_owned();
+        system
+            .solve_observed(&target, &options, &mut |progress| {
+                seen += 1;
+                assert_eq!(progress.iteration, seen);
+                let fitted = times(&a, progress.weights);
+                let residual: Vec<f64> = target.iter().zip(&fitted).map(|(s, x)| s - x).collect();
+                let expected = norm(&residual).hypot(lambda.sqrt() * norm(progress.weights));
+                assert_close(progress.residual_norm, expected, Tolerance::relative(1e-8));
+                let gradient: Vec<f64> = times(&transposed, &residual)
+                    .iter()
+                    .zip(progress.weights)
+                    .map(|(g, w)| g - lambda * w)
+                    .collect();
+                assert_close(progress.gradient_norm, norm(&gradient), Tolerance::relative(1e-6));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(seen, 12);
+    }
+}
+
+#[test]
+fn running_out_of_iterations_is_reported() {
+    let psi = gaussian(16, 16, 0.1);
+    let system = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::AllNodes).unwrap();
+    let target = vector(256, 1);
+    let few = LeastSquaresOptions { max_iterations: 3, ..LeastSquaresOptions::default() };
+    let solution = system.solve(&[&target], &few).unwrap().remove(0);
+    assert_eq!(
+        (solution.stop, solution.iterations, solution.converged()),
+        (Stop::IterationLimit, 3, false)
+    );
+    assert!(solution.gradient_norm > 1e-3 && solution.residual_norm > 1e-3);
+    // Stopped by the observer at the same place, with the same bits.
+    let many = LeastSquaresOptions::default();
+    let observed = system
+        .solve_observed(&target, &many, &mut |progress| {
+            if progress.iteration == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    assert_eq!((observed.stop, observed.converged()), (Stop::Observer, false));
+    assert_eq!(observed.weights, solution.weights);
+}
+
+#[test]
+fn what_the_precision_cannot_give_is_not_called_converged() {
+    // Condition number beyond single precision, and a tolerance at its very end: the recurrences run
+    // ahead of the rounding.
+    let psi = narrow(&gaussian(48, 48, 0.1));
+    let system = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::AllNodes).unwrap();
+    let target: Vec<f32> = vector(48 * 48, 1).into_iter().map(|x| x as f32).collect();
+    let options = LeastSquaresOptions { tolerance: 1.2e-7, max_iterations: 20_000, lambda: 0.0 };
+    let solution = system.solve(&[&target], &options).unwrap().remove(0);
+    assert_eq!(solution.stop, Stop::Rounding, "{} iterations", solution.iterations);
+}
+
+#[test]
+fn channels_have_the_same_bits_together_and_alone() {
+    let psi = narrow(&gaussian(40, 32, 0.03));
+    let nodes: Vec<u32> = (0..1600).step_by(3).collect();
+    let system = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::Nodes(&nodes)).unwrap();
+    let channel =
+        |seed| -> Vec<f32> { vector(nodes.len(), seed).into_iter().map(|x| x as f32).collect() };
+    // Two equal channels among them: a block method would break down.
+    let channels = [channel(1), channel(2), channel(1)];
+    let options = LeastSquaresOptions { max_iterations: 40, ..LeastSquaresOptions::default() };
+    let views: Vec<&[f32]> = channels.iter().map(Vec::as_slice).collect();
+    let together = system.solve(&views, &options).unwrap();
+    for (view, expected) in views.iter().zip(&together) {
+        assert_eq!(&system.solve(&[view], &options).unwrap()[0], expected);
+    }
+    assert_eq!(together[0], together[2]);
+}
+
+#[test]
+fn single_precision_agrees_with_double() {
+    let psi = gaussian(20, 20, 0.03);
+    let nodes: Vec<u32> = (0..400).filter(|i| i % 4 != 1).collect();
+    let target = vector(nodes.len(), 2);
+    let options = LeastSquaresOptions { tolerance: 1e-6, max_iterations: 3000, lambda: 1e-3 };
+    let wide = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::Nodes(&nodes)).unwrap();
+    let wide = wide.solve(&[&target], &options).unwrap().remove(0);
+    let psi = narrow(&psi);
+    let target: Vec<f32> = target.into_iter().map(|x| x as f32).collect();
+    let single = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::Nodes(&nodes)).unwrap();
+    let single = single.solve(&[&target], &options).unwrap().remove(0);
+    assert!(wide.converged() && single.converged());
+    let single: Vec<f64> = single.weights.into_iter().map(f64::from).collect();
+    let largest = wide.weights.iter().fold(0.0, |m: f64, w| m.max(w.abs()));
+    assert_all_close(&single, &wide.weights, Tolerance::absolute(1e-3 * largest));
+}
+
+#[test]
+fn zero_targets_and_zero_operators_have_zero_weights() {
+    let psi = random(5, 4, 1);
+    let system = ScatteredSystem::new([psi.as_ref(); 2], ScatteredPoints::AllNodes).unwrap();
+    let solution = system.solve(&[&[0.0; 25]], &EXACT).unwrap().remove(0);
+    assert!(solution.converged() && solution.weights == [0.0; 16]);
+    assert_eq!((solution.iterations, solution.residual_norm), (0, 0.0));
+
+    let zero = Mat::<f64>::zeros(5, 4);
+    let system = ScatteredSystem::new([zero.as_ref(); 2], ScatteredPoints::AllNodes).unwrap();
+    let solution = system.solve(&[&[1.0; 25]], &EXACT).unwrap().remove(0);
+    assert!(solution.converged() && solution.weights == [0.0; 16]);
+    assert_close(solution.residual_norm, 5.0, Tolerance::relative(1e-15));
+    // One equation, met in one step.
+    let one = Mat::from_fn(1, 1, |_, _| 2.0);
+    let system = ScatteredSystem::new([one.as_ref(); 2], ScatteredPoints::AllNodes).unwrap();
+    let solution = system.solve(&[&[8.0]], &EXACT).unwrap().remove(0);
+    assert!(solution.converged() && solution.iterations == 1);
+    assert_close(solution.weights[0], 2.0, Tolerance::relative(1e-14));
+}
+
+#[test]
+fn unusable_input_is_named() {
+    let psi = random(3, 2, 1);
+    let views = [psi.as_ref(); 2];
+    let system = ScatteredSystem::new(views, ScatteredPoints::AllNodes).unwrap();
+    let mut target = vec![0.5; 9];
+    target[7] = f64::NAN;
+    let message = system.solve(&[&[1.0; 9], &target], &EXACT).unwrap_err().to_string();
+    assert!(message.contains("channel 1") && message.contains("NaN at point 7"), "{message}");
+    let message = system.solve(&[&[1.0; 8]], &EXACT).unwrap_err().to_string();
+    assert!(message.contains("8 are given and 9 needed"), "{message}");
+    let mut broken = psi.clone();
+    broken[(1, 1)] = f64::INFINITY;
+    let refused = ScatteredSystem::new([psi.as_ref(), broken.as_ref()], ScatteredPoints::AllNodes);
+    assert!(matches!(refused, Err(ClosedFormError::NotFinite { .. })));
+    let refused = ScatteredSystem::new(views, ScatteredPoints::Nodes(&[0, 9])).unwrap_err();
+    assert_eq!(refused, ClosedFormError::Node { point: 1, found: 9, available: 9 });
+    assert!(ScatteredSystem::new(views, ScatteredPoints::Nodes(&[])).is_err());
+    let (blending, _) = blended([3, 4], 5, 1);
+    let refused = ScatteredSystem::new(views, ScatteredPoints::Blended(&blending)).unwrap_err();
+    assert!(refused.to_string().contains("embedding matrix 1"), "{refused}");
+    for options in [
+        LeastSquaresOptions { tolerance: 1e-17, ..EXACT },
+        LeastSquaresOptions { tolerance: f64::NAN, ..EXACT },
+        LeastSquaresOptions { max_iterations: 0, ..EXACT },
+        LeastSquaresOptions { lambda: -1.0, ..EXACT },
+        LeastSquaresOptions { lambda: f64::INFINITY, ..EXACT },
+    ] {
+        let refused = system.solve(&[&[1.0; 9]], &options);
+        assert!(matches!(refused, Err(ClosedFormError::Setting { .. })), "{options:?}");
+    }
+    let huge = [f64::MAX; 9];
+    assert!(matches!(system.solve(&[&huge], &EXACT), Err(ClosedFormError::Overflow { .. })));
+}
