@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::record::{Gallery, Provenance, Row, Table};
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
@@ -17,6 +17,8 @@ pub struct Record {
     pub table: Table,
     /// Where they come from.
     pub provenance: Provenance,
+    /// Its pictures.
+    pub pictures: Gallery,
 }
 
 /// The records of a run, by paper and item.
@@ -27,12 +29,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads `<directory>/<paper>/<item>.csv` and `<item>.provenance.json` of every experiment;
-    /// items without a file are not run yet.
+    /// Reads `<directory>/<paper>/<item>.csv`, `<item>.provenance.json` and the pictures in
+    /// `<item>/` of every experiment; items without a file are not run yet.
     ///
     /// # Errors
     ///
-    /// A damaged file, by name, line and column.
+    /// A damaged file, by name, line and column; a picture that is missing or damaged.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
         let mut records = Records::default();
         for experiment in &catalog.experiments {
@@ -45,6 +47,7 @@ impl Records {
             let record = Record {
                 table: Table::read(&file, &experiment.paper, &experiment.item)?,
                 provenance: Provenance::read(&provenance)?,
+                pictures: Gallery::read(directory, &experiment.paper, &experiment.item)?,
             };
             records.items.insert((experiment.paper.clone(), experiment.item.clone()), record);
         }

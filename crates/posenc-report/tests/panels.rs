@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::record::{Row, Table};
 use posenc_experiments::schema::Profile;
 use posenc_report::{Inputs, Record, Records, Report, render};
 
@@ -97,7 +97,7 @@ fn report(panel: &str, column: &str, published: &str) -> Report {
     }
     let catalog = Catalog::read(root.path()).expect("a catalog");
     let mut records = Records::default();
-    let record = Record { table: Table { rows: rows() }, provenance: Provenance::default() };
+    let record = Record { table: Table { rows: rows() }, ..Record::default() };
     records.items.insert(("demo".into(), "fig1".into()), record);
     let inputs = Inputs { catalog: &catalog, reference: &records, local: None, repository: "" };
     render(&inputs).expect("a report")

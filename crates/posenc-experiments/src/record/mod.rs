@@ -1,10 +1,14 @@
-//! Records: raw ones, a file per unit, and the tables that reports are made from.
+//! Records: raw ones, a file per unit, the tables and the pictures that reports are made from.
 
 pub mod csv;
+pub mod gallery;
+pub mod picture;
 pub mod provenance;
 pub mod table;
 pub mod unit;
 
+pub use gallery::{Gallery, GalleryPicture};
+pub use picture::Picture;
 pub use provenance::Provenance;
 pub use table::{Row, Table};
-pub use unit::{KeyParts, UnitRecord, Value};
+pub use unit::{KeyParts, StoredPicture, UnitRecord, Value};

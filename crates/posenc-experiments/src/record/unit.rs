@@ -142,6 +142,70 @@ impl Value {
     }
 }
 
+/// A picture of a unit, as its record lists it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredPicture {
+    /// What it shows, as [`super::Picture::name`].
+    pub name: String,
+    /// Signal.
+    pub signal: String,
+    /// Columns of pixels.
+    pub width: usize,
+    /// Rows of pixels.
+    pub height: usize,
+    /// 1 (gray) or 3 (red, green, blue).
+    pub channels: usize,
+    /// PSNR in dB of the picture, where it has one.
+    #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
+    pub psnr: Option<f64>,
+    /// Name of its file, in the folder of the record.
+    pub file: String,
+    /// blake3 of the file, in hexadecimal.
+    pub blake3: String,
+}
+
+impl StoredPicture {
+    /// Why the picture in `folder` cannot be used; `None` if it is whole.
+    pub fn damage(&self, folder: &Path) -> Option<String> {
+        damage(&folder.join(&self.file), &self.blake3)
+    }
+}
+
+/// Why a file is not the one whose blake3 is given; `None` if it is.
+pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
+    match std::fs::read(file) {
+        Ok(bytes) if blake3::hash(&bytes).to_hex().as_str() == blake3 => None,
+        Ok(_) => {
+            Some(format!("{}: damaged (its checksum does not fit its content)", file.display()))
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Some(format!("{}: is missing", file.display()))
+        }
+        Err(e) => Some(format!("{}: cannot be read: {e}", file.display())),
+    }
+}
+
+/// As [`float_text`], of a number that may be absent.
+pub(super) mod optional_float_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => s.serialize_str(&format!("{value:?}")),
+            None => s.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+        let text = Option::<String>::deserialize(d)?;
+        let number = |t: String| {
+            t.parse().map_err(|_| serde::de::Error::custom(format!("`{t}` is not a number")))
+        };
+        text.map(number).transpose()
+    }
+}
+
 mod float_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -176,6 +240,9 @@ pub struct UnitRecord {
     pub remarks: Vec<String>,
     /// The numbers.
     pub values: Vec<Value>,
+    /// The pictures, which lie in files beside the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<StoredPicture>,
     /// Versions of compiler and packages.
     pub versions: BTreeMap<String, String>,
 }
@@ -191,14 +258,20 @@ struct Envelope {
 impl UnitRecord {
     /// File name of a unit: readable, with the start of its key.
     pub fn file_name(parts: &KeyParts) -> String {
-        let slug: String = parts
-            .identity
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "-.=_".contains(c) { c } else { '_' })
-            .collect();
+        format!("{}.json", UnitRecord::file_stem(parts))
+    }
+
+    /// File name of a unit's picture number `index`, beside its record. The number keeps pictures
+    /// apart whose signals would be the same in a file name.
+    pub fn picture_file_name(parts: &KeyParts, index: usize, name: &str) -> String {
+        format!("{}-{index:03}-{}.png", UnitRecord::file_stem(parts), safe(name))
+    }
+
+    fn file_stem(parts: &KeyParts) -> String {
+        let slug = safe(&parts.identity);
         // Names stay below the 255 bytes that file systems allow.
         let slug = &slug[..slug.len().min(150)];
-        format!("{slug}-{}.json", &parts.key()[..16])
+        format!("{slug}-{}", &parts.key()[..16])
     }
 
     /// Reads a record and checks that it is whole and belongs to `parts`.
@@ -235,6 +308,12 @@ impl UnitRecord {
     }
 }
 
+/// A text with `_` for everything that file systems could mind.
+pub(super) fn safe(text: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-.=_".contains(c);
+    text.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
+}
+
 /// serde_json sorts the keys of a `Value`, so the text is canonical.
 fn checksum(body: &serde_json::Value) -> String {
     blake3::hash(body.to_string().as_bytes()).to_hex().to_string()
@@ -261,6 +340,16 @@ mod tests {
             peak_memory: Some(1 << 30),
             remarks: Vec::new(),
             values: vec![Value::new("test_psnr", f64::INFINITY).at(0.1).signal("row 1").seed(3)],
+            pictures: vec![StoredPicture {
+                name: "reconstruction".into(),
+                signal: "row 1".into(),
+                width: 2,
+                height: 3,
+                channels: 1,
+                psnr: Some(f64::INFINITY),
+                file: "a.png".into(),
+                blake3: "0".into(),
+            }],
             versions: BTreeMap::new(),
         }
     }
@@ -276,11 +365,13 @@ mod tests {
 
         let mut body = serde_json::to_value(record()).unwrap();
         body.as_object_mut().unwrap().remove("peak_memory");
+        body.as_object_mut().unwrap().remove("pictures");
         body["values"][0].as_object_mut().unwrap().remove("seed");
         let envelope = Envelope { checksum: checksum(&body), body };
         std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
         let old = UnitRecord::read(&file).unwrap();
         assert_eq!((old.peak_memory, old.values[0].seed), (None, None));
+        assert_eq!(old.pictures, []);
         assert_eq!(old.values[0].value, f64::INFINITY);
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
 use super::claim::{Claim, WireClaim};
-use super::display::{Plot, Table};
+use super::display::{PictureGrid, Plot, Table};
 use super::protocol::Protocol;
 use crate::yaml::{Document, FileError};
 
@@ -93,6 +93,8 @@ pub struct Experiment {
     pub plots: Vec<Plot>,
     /// How records are tabulated.
     pub tables: Vec<Table>,
+    /// How pictures are shown.
+    pub pictures: Vec<PictureGrid>,
     /// What we make of it (Markdown).
     pub analysis: String,
     /// Where we depart from the paper, or choose what it leaves open.
@@ -193,6 +195,8 @@ struct WireExperiment {
     plots: Vec<Plot>,
     #[serde(default)]
     tables: Vec<Table>,
+    #[serde(default)]
+    pictures: Vec<PictureGrid>,
     #[serde(default)]
     analysis: String,
     #[serde(default)]
@@ -295,6 +299,7 @@ impl Experiment {
         check_unique(document, "claims", wire.claims.iter().map(|c| c.id.as_str()))?;
         check_unique(document, "plots", wire.plots.iter().map(|p| p.id.as_str()))?;
         check_unique(document, "tables", wire.tables.iter().map(|t| t.id.as_str()))?;
+        check_unique(document, "pictures", wire.pictures.iter().map(|p| p.id.as_str()))?;
         for (i, plot) in wire.plots.iter().enumerate() {
             check_key(document, &format!("plots[{i}].id"), &plot.id)?;
         }
@@ -310,7 +315,7 @@ impl Experiment {
             .enumerate()
             .map(|(i, c)| c.checked(document, &format!("claims[{i}]"), &groups))
             .collect::<Result<Vec<_>, _>>()?;
-        super::display::check(document, &wire.plots, &wire.tables, &groups)?;
+        super::display::check(document, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
         Ok(Experiment {
             file: document.file().to_owned(),
             paper: wire.paper,
@@ -322,6 +327,7 @@ impl Experiment {
             claims,
             plots: wire.plots,
             tables: wire.tables,
+            pictures: wire.pictures,
             analysis: wire.analysis,
             deviations: wire.deviations,
         })

@@ -204,7 +204,7 @@ pub fn records(made: Made) -> Records {
             seconds: 1.25,
             peak_memory: None,
         };
-        let record = Record { table: Table { rows }, provenance };
+        let record = Record { table: Table { rows }, provenance, ..Record::default() };
         records.items.insert(("demo".into(), item.into()), record);
     }
     records

@@ -15,7 +15,7 @@ mod similarity;
 use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
 use posenc_experiments::plan::Job;
-use posenc_experiments::record::Value;
+use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema::Protocol;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
@@ -46,6 +46,8 @@ pub struct Context<'a> {
 pub struct Outcome {
     /// The numbers.
     pub values: Vec<Value>,
+    /// What the report shows beside the numbers.
+    pub pictures: Vec<Picture>,
     /// What a reader should know.
     pub remarks: Vec<String>,
     /// Seconds that killed runs spent on it before.

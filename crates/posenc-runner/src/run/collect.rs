@@ -1,10 +1,11 @@
-//! From raw records to the table of an item.
+//! From raw records to the table and the pictures of an item.
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use posenc_experiments::plan::jobs;
-use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::record::gallery::Content;
+use posenc_experiments::record::{GalleryPicture, Provenance, Row, Table};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Group, Profile};
 
@@ -18,6 +19,8 @@ use crate::repository::Repository;
 pub struct Collected {
     /// The rows.
     pub table: Table,
+    /// The pictures, not written yet.
+    pub pictures: Vec<(GalleryPicture, Content)>,
     /// Where they come from.
     pub provenance: Provenance,
     /// Groups and variants of which units are missing: the run was interrupted or one failed.
@@ -34,7 +37,7 @@ pub fn collect(
     repository: &Repository,
 ) -> Result<Option<Collected>> {
     let published = repository.published_checksum();
-    let mut best: BTreeMap<(usize, usize), (bool, Vec<Row>, Spent)> = BTreeMap::new();
+    let mut best: BTreeMap<(usize, usize), Results> = BTreeMap::new();
     for profile in Profile::ALL.into_iter().rev() {
         let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
         // Seeds of one variant belong together.
@@ -47,12 +50,12 @@ pub fn collect(
             }
         }
         for (key, planned) in variants {
-            if best.get(&key).is_some_and(|(complete, _, _)| *complete) {
+            if best.get(&key).is_some_and(|results| results.complete) {
                 continue;
             }
-            let (complete, rows, spent) = rows_of(&planned, store);
-            if complete || (!rows.is_empty() && !best.contains_key(&key)) {
-                best.insert(key, (complete, rows, spent));
+            let results = results_of(&planned, store)?;
+            if results.complete || (!results.rows.is_empty() && !best.contains_key(&key)) {
+                best.insert(key, results);
             }
         }
     }
@@ -60,14 +63,17 @@ pub fn collect(
         return Ok(None);
     }
     let mut table = Table::default();
+    let mut pictures = Vec::new();
     let mut spent = Spent::default();
     let mut incomplete = Vec::new();
-    for ((group, variant), (complete, rows, s)) in best {
-        if !complete {
+    for ((group, variant), results) in best {
+        if !results.complete {
             let group = &experiment.groups[group];
             incomplete.push((group.id.clone(), group.variants[variant].id.clone()));
         }
-        table.rows.extend(rows);
+        table.rows.extend(results.rows);
+        pictures.extend(results.pictures);
+        let s = results.spent;
         spent.units += s.units;
         spent.seconds += s.seconds;
         spent.peak_memory = spent.peak_memory.max(s.peak_memory);
@@ -86,7 +92,7 @@ pub fn collect(
         seconds: (spent.seconds * 100.0).round() / 100.0,
         peak_memory: spent.peak_memory,
     };
-    Ok(Some(Collected { table, provenance, incomplete }))
+    Ok(Some(Collected { table, pictures, provenance, incomplete }))
 }
 
 /// Sums and maxima over units, for provenance.
@@ -99,9 +105,18 @@ struct Spent {
     versions: BTreeMap<String, String>,
 }
 
-fn rows_of(planned: &[PlannedJob<'_>], store: &Store) -> (bool, Vec<Row>, Spent) {
+/// What the store has for one variant at one profile.
+struct Results {
+    complete: bool,
+    rows: Vec<Row>,
+    pictures: Vec<(GalleryPicture, Content)>,
+    spent: Spent,
+}
+
+fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
     let mut complete = true;
     let mut rows = Vec::new();
+    let mut pictures = Vec::new();
     let mut spent = Spent::default();
     for PlannedJob { job, units } in planned {
         let experiment = job.experiment;
@@ -118,6 +133,15 @@ fn rows_of(planned: &[PlannedJob<'_>], store: &Store) -> (bool, Vec<Row>, Spent)
                 spent.data.insert(record.data.clone(), unit.parts.data.clone());
             }
             spent.versions.extend(record.versions.clone());
+            let folder = store.folder(&experiment.paper, &experiment.item);
+            let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
+            for stored in &record.pictures {
+                let picture =
+                    GalleryPicture::of(&folder, stored, &record, names, job.recorded_profile)
+                        .map_err(anyhow::Error::msg)
+                        .with_context(|| format!("a picture of {}", job.path()))?;
+                pictures.push(picture);
+            }
             for value in record.values {
                 rows.push(Row {
                     group: job.group.id.clone(),
@@ -136,5 +160,5 @@ fn rows_of(planned: &[PlannedJob<'_>], store: &Store) -> (bool, Vec<Row>, Spent)
             }
         }
     }
-    (complete, rows, spent)
+    Ok(Results { complete, rows, pictures, spent })
 }

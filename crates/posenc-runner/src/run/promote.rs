@@ -1,9 +1,11 @@
 //! Promoting records of this machine into the reference.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::record::gallery::{Content, is_publishable};
+use posenc_experiments::record::{Gallery, GalleryPicture, Provenance, Row, Table};
 use posenc_experiments::{Experiment, Group, Profile};
 
 use super::collect::Collected;
@@ -102,3 +104,70 @@ pub fn promote(
     }
     Ok(outcome)
 }
+
+/// Merges the pictures of a local run into the reference, method by method; true if the reference
+/// changed.
+///
+/// Only pictures of generated signals are taken, whatever run is at hand: those of a data set or
+/// of a user's files are not ours to publish. So numbers measured on the paper's data may stand
+/// beside pictures of the run on generated images, each labeled with its own data. Pictures that
+/// the definition does not show stay out: the reference is kept small.
+pub fn promote_pictures(
+    experiment: &Experiment,
+    local: &Collected,
+    directory: &Path,
+) -> Result<bool> {
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let old = Gallery::read_usable(directory, paper, item)?;
+    let (ours, theirs) = (
+        wanted(experiment, local.pictures.iter().map(|(picture, _)| picture)),
+        wanted(experiment, old.pictures.iter()),
+    );
+    let mut merged: Vec<(GalleryPicture, Content)> = Vec::new();
+    for group in &experiment.groups {
+        for variant in &group.variants {
+            let of_method = |p: &GalleryPicture| p.group == group.id && p.method == variant.id;
+            let mine: Vec<_> = ours
+                .iter()
+                .filter_map(|i| local.pictures.get(*i))
+                .filter(|(picture, _)| of_method(picture))
+                .collect();
+            let theirs: Vec<_> = theirs
+                .iter()
+                .filter_map(|i| old.pictures.get(*i))
+                .filter(|picture| of_method(picture))
+                .collect();
+            let worth = |profile: Option<Profile>| profile.map(|p| (group.reduced(p).is_none(), p));
+            let worth_mine = worth(mine.iter().map(|(p, _)| p.profile).min());
+            let worth_theirs = worth(theirs.iter().map(|p| p.profile).min());
+            let is_missing = |(g, m): &(String, String)| *g == group.id && *m == variant.id;
+            let complete = !local.incomplete.iter().any(is_missing);
+            // As with rows: equal worth is a newer run of the same protocol.
+            let better = worth_mine > worth_theirs
+                || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
+            if better {
+                merged.extend(mine.into_iter().cloned());
+            } else {
+                for picture in theirs {
+                    // Read now: its file may be replaced by another picture's.
+                    merged.push((picture.clone(), Content::Bytes(old.bytes(picture)?)));
+                }
+            }
+        }
+    }
+    Ok(Gallery::write(directory, paper, item, merged)?)
+}
+
+/// Places of the pictures that may stand in the reference and that the definition shows.
+fn wanted<'a>(
+    experiment: &Experiment,
+    pictures: impl Iterator<Item = &'a GalleryPicture>,
+) -> BTreeSet<usize> {
+    let (places, ours): (Vec<_>, Vec<_>) =
+        pictures.enumerate().filter(|(_, p)| is_publishable(&p.data)).unzip();
+    let shown = experiment.pictures.iter().flat_map(|grid| grid.select(&ours));
+    shown.filter_map(|i| places.get(i).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests;

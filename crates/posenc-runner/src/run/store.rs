@@ -1,9 +1,10 @@
-//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`.
+//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures of a unit beside it.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use posenc_experiments::record::{KeyParts, UnitRecord};
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::record::{KeyParts, Picture, StoredPicture, UnitRecord};
 
 /// The raw records of a directory.
 #[derive(Debug, Clone)]
@@ -36,7 +37,8 @@ impl Store {
         &self.checkpoints
     }
 
-    fn folder(&self, paper: &str, item: &str) -> PathBuf {
+    /// Where the records of an item lie, with their pictures.
+    pub fn folder(&self, paper: &str, item: &str) -> PathBuf {
         self.directory.join(paper).join(item)
     }
 
@@ -45,15 +47,21 @@ impl Store {
         self.folder(paper, item).join(UnitRecord::file_name(parts))
     }
 
-    /// Whether a usable record of exactly this key exists. A file is read to find out: a
-    /// damaged record must be run again, not skipped.
+    /// Whether a usable record of exactly this key exists, with all its pictures. The files are
+    /// read to find out: a damaged record must be run again, not skipped.
     pub fn find(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
         let file = self.file(paper, item, parts);
         if !file.exists() {
             return Found::Nothing;
         }
         match UnitRecord::read(&file) {
-            Ok(record) if record.parts == *parts => Found::Record(Box::new(record)),
+            Ok(record) if record.parts == *parts => {
+                let folder = self.folder(paper, item);
+                match record.pictures.iter().find_map(|picture| picture.damage(&folder)) {
+                    Some(why) => Found::Damaged(why),
+                    None => Found::Record(Box::new(record)),
+                }
+            }
             Ok(_) => Found::Damaged(format!("{}: belongs to another unit", file.display())),
             Err(error) => Found::Damaged(error.to_string()),
         }
@@ -75,7 +83,8 @@ impl Store {
         let mut nearest: Option<Vec<&'static str>> = None;
         for entry in entries.flatten() {
             let other = entry.file_name().to_string_lossy().into_owned();
-            if other.len() != name.len() || !other.starts_with(prefix) {
+            let is_record = other.len() == name.len() && other.ends_with(".json");
+            if !is_record || !other.starts_with(prefix) {
                 continue;
             }
             let Ok(record) = UnitRecord::read(&entry.path()) else {
@@ -92,9 +101,48 @@ impl Store {
         nearest.map_or(Found::Nothing, Found::Stale)
     }
 
-    /// Writes a record whole or not at all.
-    pub fn write(&self, paper: &str, item: &str, record: &UnitRecord) -> Result<()> {
-        Ok(record.write(&self.file(paper, item, &record.parts))?)
+    /// Writes a record whole or not at all: its pictures first, each whole, then what lists them.
+    ///
+    /// # Errors
+    ///
+    /// A picture whose pixels do not fit its size or whose name the report does not know, a file
+    /// that cannot be written.
+    pub fn write(
+        &self,
+        paper: &str,
+        item: &str,
+        mut record: UnitRecord,
+        pictures: &[Picture],
+    ) -> Result<()> {
+        let folder = self.folder(paper, item);
+        let file = self.file(paper, item, &record.parts);
+        record.pictures.clear();
+        for (index, picture) in pictures.iter().enumerate() {
+            let what = || format!("picture `{}` of {}", picture.name, picture.signal);
+            let bytes = picture.png().with_context(what)?;
+            let name = UnitRecord::picture_file_name(&record.parts, index, &picture.name);
+            write_atomically(&folder.join(&name), &bytes)
+                .with_context(|| format!("{} cannot be written", folder.join(&name).display()))?;
+            record.pictures.push(StoredPicture {
+                name: picture.name.clone(),
+                signal: picture.signal.clone(),
+                width: picture.width,
+                height: picture.height,
+                channels: picture.channels,
+                psnr: picture.psnr,
+                file: name,
+                blake3: blake3::hash(&bytes).to_hex().to_string(),
+            });
+        }
+        let before = UnitRecord::read(&file).map(|old| old.pictures).unwrap_or_default();
+        record.write(&file)?;
+        // A forced run may give fewer pictures than the one before.
+        for old in before {
+            if record.pictures.iter().all(|new| new.file != old.file) {
+                let _ = std::fs::remove_file(folder.join(old.file));
+            }
+        }
+        Ok(())
     }
 
     /// Removes what a killed process left half written.

@@ -115,7 +115,6 @@ fn run_job(
     let mut emit = |index: usize, outcome: protocols::Outcome| -> Result<()> {
         let unit = &work.units[index];
         let seconds = outcome.earlier + last.elapsed().as_secs_f64();
-        last = Instant::now();
         let record = UnitRecord {
             parts: unit.parts.clone(),
             device: DEVICE.to_owned(),
@@ -124,9 +123,12 @@ fn run_job(
             peak_memory: machine::peak_memory(),
             remarks: outcome.remarks,
             values: outcome.values,
+            pictures: Vec::new(),
             versions: machine::versions(),
         };
-        store.write(&experiment.paper, &experiment.item, &record)?;
+        store.write(&experiment.paper, &experiment.item, record, &outcome.pictures)?;
+        // What it takes to write pictures is no part of the next unit.
+        last = Instant::now();
         written[index] = true;
         progress.unit(&path, &unit.signal, seconds, cost, None);
         Ok(())

@@ -50,7 +50,7 @@ pub fn run(context: &Context<'_>, settings: &Network1d, emit: &mut Emit<'_>) -> 
         let mut remarks = remarks.clone();
         remarks.extend(divergence(&values));
         let values = averaged_curves(values);
-        emit(unit, Outcome { values, remarks, earlier })?;
+        emit(unit, Outcome { values, remarks, earlier, ..Outcome::default() })?;
         // What killed runs spent is counted once.
         earlier = 0.0;
     }

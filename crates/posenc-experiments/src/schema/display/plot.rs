@@ -1,10 +1,11 @@
-//! How records are drawn and tabulated.
+//! How records are drawn.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::experiment::Group;
+use super::{By, no_group, yes};
+use crate::schema::experiment::Group;
 use crate::yaml::{Document, FileError};
 
 /// One picture: one or more panels side by side.
@@ -75,10 +76,6 @@ pub struct Panel {
     /// Heat maps only: what the color bar shows.
     #[serde(default)]
     pub color_label: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn theory() -> String {
@@ -160,21 +157,6 @@ pub enum PanelKind {
     Heatmap,
 }
 
-/// What tells rows or curves apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum By {
-    /// The method.
-    #[default]
-    Method,
-    /// The signal.
-    Signal,
-    /// The metric (plots only).
-    Metric,
-    /// The abscissa (tables only).
-    X,
-}
-
 /// An axis.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -203,90 +185,9 @@ pub enum Scale {
     Log,
 }
 
-/// One table: a row per method (or signal, or abscissa) of each group.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Table {
-    /// Unique inside the experiment.
-    pub id: String,
-    /// Above the table.
-    pub title: String,
-    /// What makes a row of its own.
-    #[serde(default)]
-    pub rows: By,
-    /// Heading of the column that names the rows; `Method`, `Signal` or `x` where absent.
-    #[serde(default)]
-    pub row_label: Option<String>,
-    /// Groups, in order. A group that is only published (not run yet) may stand here too.
-    pub groups: Vec<String>,
-    /// Methods; all where absent.
-    #[serde(default)]
-    pub methods: Option<Vec<String>>,
-    /// Columns.
-    pub columns: Vec<Column>,
-}
-
-/// A column of a table.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Column {
-    /// Metric.
-    pub metric: String,
-    /// Heading, with its unit.
-    pub label: String,
-    /// Digits after the point.
-    #[serde(default = "two")]
-    pub digits: usize,
-    /// How several values become one cell.
-    #[serde(default)]
-    pub aggregate: Aggregate,
-    /// Whether published values stand in a column beside.
-    #[serde(default = "yes")]
-    pub published: bool,
-    /// Metric of the published values where it has another name; values without an abscissa then
-    /// belong to any.
-    #[serde(default)]
-    pub published_metric: Option<String>,
-    /// One abscissa; all where absent.
-    #[serde(default)]
-    pub x: Option<f64>,
-    /// Which value stands in bold: `highest`, `lowest` or `none` (default).
-    #[serde(default)]
-    pub best: Best,
-}
-
-/// Which value of a column stands in bold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Best {
-    /// No value is better than another.
-    #[default]
-    None,
-    /// The highest.
-    Highest,
-    /// The lowest.
-    Lowest,
-}
-
-fn two() -> usize {
-    2
-}
-
-/// How several values become one cell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Aggregate {
-    /// Mean ± population standard deviation, where there is more than one value.
-    #[default]
-    MeanDeviation,
-    /// Mean.
-    Mean,
-}
-
 pub(super) fn check(
     document: &Document,
     plots: &[Plot],
-    tables: &[Table],
     groups: &[Group],
 ) -> Result<(), FileError> {
     for (i, plot) in plots.iter().enumerate() {
@@ -335,31 +236,5 @@ pub(super) fn check(
             }
         }
     }
-    for (i, table) in tables.iter().enumerate() {
-        if table.columns.is_empty() {
-            return Err(document.error(&format!("tables[{i}].columns"), "empty"));
-        }
-        if !table.groups.iter().any(|t| groups.iter().any(|g| g.id == *t)) {
-            let first = table.groups.first().map(String::as_str).unwrap_or("");
-            return Err(no_group(document, &format!("tables[{i}].groups"), first, groups));
-        }
-        if table.rows == By::Metric {
-            return Err(
-                document.error(&format!("tables[{i}].rows"), "allowed: method, signal or x")
-            );
-        }
-        for (j, column) in table.columns.iter().enumerate() {
-            if column.digits > 12 {
-                return Err(
-                    document.error(&format!("tables[{i}].columns[{j}].digits"), "allowed: 0 to 12")
-                );
-            }
-        }
-    }
     Ok(())
-}
-
-fn no_group(document: &Document, path: &str, wrong: &str, groups: &[Group]) -> FileError {
-    let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
-    document.error(path, format!("no group `{wrong}`; allowed: {}", ids.join(", ")))
 }

@@ -1,0 +1,416 @@
+//! The pictures of an item's record: PNG files in `report/record/<paper>/<item>/` and their index,
+//! `pictures.json`, beside `<item>.csv`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::picture::Picture;
+use super::table::write_atomically;
+use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text, safe};
+use crate::schema::Profile;
+use crate::yaml::FileError;
+
+/// A picture of an item's record, with everything that its caption may say.
+///
+/// Its numbers stand here and not only in the table: the table may hold another run of the same
+/// method, on data whose pictures are not kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GalleryPicture {
+    /// Group key.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Signal.
+    pub signal: String,
+    /// Repetition, from 0.
+    pub seed: u64,
+    /// What it shows, as [`Picture::name`].
+    pub name: String,
+    /// Columns of measured pixels.
+    pub width: usize,
+    /// Rows of measured pixels.
+    pub height: usize,
+    /// 1 (gray) or 3 (red, green, blue).
+    pub channels: usize,
+    /// How often each pixel stands in the file, in both directions.
+    pub enlarged: usize,
+    /// PSNR in dB of this very picture.
+    #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
+    pub psnr: Option<f64>,
+    /// The numbers of its unit that belong to the signal and have no abscissa, without those that
+    /// were read off a clock; the first of each metric.
+    pub values: Vec<Value>,
+    /// Largest profile whose protocol this is.
+    pub profile: Profile,
+    /// Device that measured it.
+    pub device: String,
+    /// Data it was measured on; `-` for none.
+    pub data: String,
+    /// Name of its file; equal pictures share one.
+    pub file: String,
+    /// blake3 of the file, in hexadecimal.
+    pub blake3: String,
+}
+
+/// The bytes of a picture's file, or where they are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// A file that is copied as it is.
+    File(PathBuf),
+    /// The bytes.
+    Bytes(Vec<u8>),
+}
+
+/// All pictures of an item, in the order of the experiment file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Gallery {
+    /// The pictures.
+    pub pictures: Vec<GalleryPicture>,
+    /// Where their files lie.
+    pub folder: PathBuf,
+    /// PNG files there that the index does not list.
+    pub surplus: Vec<PathBuf>,
+}
+
+/// The index as it lies on disk.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Index {
+    paper: String,
+    item: String,
+    pictures: Vec<GalleryPicture>,
+}
+
+/// Name of the index.
+pub const INDEX: &str = "pictures.json";
+
+/// Whether pictures of such data may stand in the repository: only what its own generators drew,
+/// or what was made without any data. Everything else belongs to others.
+pub fn is_publishable(data: &str) -> bool {
+    data == "-" || data.starts_with("embedded:")
+}
+
+impl GalleryPicture {
+    /// A picture of a unit as it is shown, with its content: small ones are enlarged.
+    ///
+    /// `folder` holds the unit's files; `method`, `seed` and `profile` are the unit's. The file is
+    /// named by [`Gallery::write`].
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, in words.
+    pub fn of(
+        folder: &Path,
+        stored: &StoredPicture,
+        record: &UnitRecord,
+        (group, method, seed): (&str, &str, u64),
+        profile: Profile,
+    ) -> Result<(Self, Content), String> {
+        let source = folder.join(&stored.file);
+        let enlarged = Picture::enlargement(stored.width, stored.height);
+        let (blake3, content) = if enlarged == 1 {
+            (stored.blake3.clone(), Content::File(source))
+        } else {
+            let problem = |e: String| format!("{}: {e}", source.display());
+            let bytes = std::fs::read(&source).map_err(|e| problem(e.to_string()))?;
+            let picture = Picture::from_png(&stored.name, &stored.signal, &bytes)
+                .map_err(|e| problem(e.to_string()))?;
+            let bytes = picture.enlarged(enlarged).png().map_err(|e| problem(e.to_string()))?;
+            (blake3::hash(&bytes).to_hex().to_string(), Content::Bytes(bytes))
+        };
+        let mut values: Vec<Value> = Vec::new();
+        for value in &record.values {
+            let mine = value.x.is_none()
+                && value.y.is_none()
+                && value.method.as_ref().is_none_or(|m| m == method)
+                && value.signal.as_ref().is_none_or(|s| *s == stored.signal)
+                && !value.metric.starts_with("time");
+            if mine && values.iter().all(|v| v.metric != value.metric) {
+                let plain = Value::new(value.metric.clone(), value.value).unit(&value.unit);
+                values.push(plain);
+            }
+        }
+        let picture = GalleryPicture {
+            group: group.to_owned(),
+            method: method.to_owned(),
+            signal: stored.signal.clone(),
+            seed,
+            name: stored.name.clone(),
+            width: stored.width,
+            height: stored.height,
+            channels: stored.channels,
+            enlarged,
+            psnr: stored.psnr,
+            values,
+            profile,
+            device: record.device.clone(),
+            data: record.data.clone(),
+            file: String::new(),
+            blake3,
+        };
+        Ok((picture, content))
+    }
+
+    /// Width of its file in pixels.
+    pub fn shown_width(&self) -> usize {
+        self.width * self.enlarged
+    }
+
+    /// File name without an ending: readable, whatever the names hold.
+    fn stem(&self) -> String {
+        let mut parts = vec![&self.group, &self.method, &self.signal, &self.name]
+            .into_iter()
+            .map(|part| shortened(part))
+            .collect::<Vec<_>>();
+        if self.seed > 0 {
+            parts.push(format!("seed-{}", self.seed));
+        }
+        parts.join("--")
+    }
+
+    /// A few digits that stand for all names of the picture.
+    fn digits(&self) -> String {
+        let seed = self.seed.to_string();
+        let all = [&self.group, &self.method, &self.signal, &self.name, &seed];
+        let mut hasher = blake3::Hasher::new();
+        for part in all {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hasher.finalize().to_hex()[..10].to_owned()
+    }
+}
+
+/// A name as part of a file name: at most 45 safe characters.
+fn shortened(text: &str) -> String {
+    let mut out = String::new();
+    for c in safe(text).chars() {
+        // What is not safe leaves one mark, however long it was.
+        if !(c == '_' && out.ends_with('_')) {
+            out.push(c);
+        }
+    }
+    out.truncate(45);
+    if out.is_empty() { "_".into() } else { out }
+}
+
+/// Gives each picture its file: equal contents share one, others never.
+fn assign(pictures: &mut [GalleryPicture]) {
+    let mut by_content: BTreeMap<String, String> = BTreeMap::new();
+    // File systems may not tell upper from lower case.
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for picture in pictures {
+        if let Some(file) = by_content.get(&picture.blake3) {
+            picture.file.clone_from(file);
+            continue;
+        }
+        let stem = picture.stem();
+        let mut file = format!("{stem}.png");
+        let mut digits = picture.digits();
+        while !taken.insert(file.to_lowercase()) {
+            file = format!("{stem}--{digits}.png");
+            digits = blake3::hash(digits.as_bytes()).to_hex()[..10].to_owned();
+        }
+        by_content.insert(picture.blake3.clone(), file.clone());
+        picture.file = file;
+    }
+}
+
+impl Gallery {
+    /// Where the pictures of an item lie below a directory of records.
+    pub fn folder_of(directory: &Path, paper: &str, item: &str) -> PathBuf {
+        directory.join(paper).join(item)
+    }
+
+    /// Reads the index of an item below a directory of records and checks every file it lists; an
+    /// item without an index has no pictures.
+    ///
+    /// # Errors
+    ///
+    /// A damaged index; a listed file that is missing or damaged, by name.
+    pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
+        let gallery = Gallery::read_index(directory, paper, item)?;
+        for (i, picture) in gallery.pictures.iter().enumerate() {
+            if let Some(why) = gallery.damage(picture) {
+                return Err(FileError {
+                    file: gallery.folder.join(INDEX),
+                    line: None,
+                    key: format!("pictures[{i}]"),
+                    message: format!(
+                        "{why}; restore the file (git checkout) or make it anew (reproduce)"
+                    ),
+                });
+            }
+        }
+        Ok(gallery)
+    }
+
+    /// As [`Gallery::read`], leaving out pictures whose files cannot be used: what is written next
+    /// replaces them.
+    ///
+    /// # Errors
+    ///
+    /// A damaged index.
+    pub fn read_usable(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
+        let mut gallery = Gallery::read_index(directory, paper, item)?;
+        let whole: Vec<bool> =
+            gallery.pictures.iter().map(|p| gallery.damage(p).is_none()).collect();
+        let mut whole = whole.into_iter();
+        gallery.pictures.retain(|_| whole.next().unwrap_or(false));
+        Ok(gallery)
+    }
+
+    fn read_index(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
+        let folder = Gallery::folder_of(directory, paper, item);
+        let file = folder.join(INDEX);
+        let problem = |line: Option<usize>, message: String| FileError {
+            file: file.clone(),
+            line,
+            key: String::new(),
+            message,
+        };
+        let mut gallery = Gallery::default();
+        if file.exists() {
+            let text = std::fs::read_to_string(&file)
+                .map_err(|e| problem(None, format!("cannot be read: {e}")))?;
+            let index: Index = serde_json::from_str(&text).map_err(|e| {
+                let remedy = "restore the file (git checkout) or delete its folder";
+                problem(Some(e.line()), format!("damaged: {e}; {remedy}"))
+            })?;
+            if (index.paper.as_str(), index.item.as_str()) != (paper, item) {
+                let found = format!("{}/{}", index.paper, index.item);
+                return Err(problem(None, format!("`{found}` in the record of {paper}/{item}")));
+            }
+            gallery.pictures = index.pictures;
+        }
+        let listed: BTreeSet<&str> = gallery.pictures.iter().map(|p| p.file.as_str()).collect();
+        let surplus: Vec<PathBuf> = png_files(&folder)
+            .into_iter()
+            .filter(|f| !listed.contains(file_name(f).as_str()))
+            .collect();
+        if !gallery.pictures.is_empty() || !surplus.is_empty() {
+            gallery.folder = folder;
+        }
+        gallery.surplus = surplus;
+        Ok(gallery)
+    }
+
+    /// Why a picture's file cannot be used.
+    fn damage(&self, picture: &GalleryPicture) -> Option<String> {
+        let plain = safe(&picture.file) == picture.file && picture.file.ends_with(".png");
+        match plain {
+            true => damage(&self.folder.join(&picture.file), &picture.blake3),
+            false => Some(format!("`{}` is no file name of ours", picture.file)),
+        }
+    }
+
+    /// The bytes of a picture's file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read any more.
+    pub fn bytes(&self, picture: &GalleryPicture) -> Result<Vec<u8>, FileError> {
+        let file = self.folder.join(&picture.file);
+        std::fs::read(&file).map_err(|e| FileError {
+            file,
+            line: None,
+            key: String::new(),
+            message: format!("cannot be read: {e}"),
+        })
+    }
+
+    /// Names and writes the files and then the index of an item, and removes PNG files that it no
+    /// longer lists. Contents must not name files of this very folder. True if anything changed.
+    ///
+    /// # Errors
+    ///
+    /// A content that cannot be read, a file that cannot be written or removed.
+    pub fn write(
+        directory: &Path,
+        paper: &str,
+        item: &str,
+        pictures: Vec<(GalleryPicture, Content)>,
+    ) -> Result<bool, FileError> {
+        let folder = Gallery::folder_of(directory, paper, item);
+        let problem = |file: &Path, message: String| FileError {
+            file: file.to_owned(),
+            line: None,
+            key: String::new(),
+            message,
+        };
+        let (mut pictures, contents): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
+        assign(&mut pictures);
+        let mut changed = false;
+        let mut written: BTreeSet<&str> = BTreeSet::new();
+        for (picture, content) in pictures.iter().zip(contents) {
+            let file = folder.join(&picture.file);
+            if !written.insert(&picture.file) || damage(&file, &picture.blake3).is_none() {
+                continue;
+            }
+            let bytes = match content {
+                Content::Bytes(bytes) => bytes,
+                Content::File(source) => std::fs::read(&source)
+                    .map_err(|e| problem(&source, format!("cannot be read: {e}")))?,
+            };
+            write_atomically(&file, &bytes)
+                .map_err(|e| problem(&file, format!("cannot be written: {e}")))?;
+            changed = true;
+        }
+        let index = folder.join(INDEX);
+        if !pictures.is_empty() {
+            let whole = Index {
+                paper: paper.to_owned(),
+                item: item.to_owned(),
+                pictures: pictures.clone(),
+            };
+            let text = serde_json::to_string_pretty(&whole)
+                .map_err(|e| problem(&index, format!("cannot be written: {e}")))?
+                + "\n";
+            if std::fs::read(&index).ok().as_deref() != Some(text.as_bytes()) {
+                write_atomically(&index, text.as_bytes())
+                    .map_err(|e| problem(&index, format!("cannot be written: {e}")))?;
+                changed = true;
+            }
+        }
+        let mut old: Vec<PathBuf> = png_files(&folder)
+            .into_iter()
+            .filter(|f| !written.contains(file_name(f).as_str()))
+            .collect();
+        if pictures.is_empty() && index.exists() {
+            old.push(index);
+        }
+        for file in &old {
+            std::fs::remove_file(file)
+                .map_err(|e| problem(file, format!("cannot be removed: {e}")))?;
+            changed = true;
+        }
+        if pictures.is_empty() {
+            // Only if nothing else lies there.
+            let _ = std::fs::remove_dir(&folder);
+        }
+        Ok(changed)
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// PNG files of a folder, sorted; none if there is no folder.
+fn png_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "png"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Pictures that a unit gives beside its numbers, and the PNG files that keep them.
+
+use std::io::Cursor;
+
+/// What a protocol measured, as an image.
+///
+/// Pixels are 8-bit sRGB values, row by row from the top, channels fastest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// What it shows: one of [`NAMES`].
+    pub name: String,
+    /// Signal.
+    pub signal: String,
+    /// Columns of pixels.
+    pub width: usize,
+    /// Rows of pixels.
+    pub height: usize,
+    /// 1 (gray) or 3 (red, green, blue).
+    pub channels: usize,
+    /// `height * width * channels` values.
+    pub pixels: Vec<u8>,
+    /// PSNR in dB of this very picture, for its caption.
+    pub psnr: Option<f64>,
+}
+
+/// What a picture is, compared with the others of its signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// The signal itself: the same for all methods.
+    Truth,
+    /// What the methods were trained on: the same for all methods.
+    Samples,
+    /// What a method makes of the signal.
+    Reconstruction,
+    /// How far that is off.
+    Error,
+}
+
+/// Which part of the signal a picture shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// A piece at its own resolution.
+    Detail,
+    /// Frames of a video, side by side.
+    Frames,
+    /// One line of a video over time.
+    Slice,
+}
+
+/// A name that a picture may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    /// In files and definitions.
+    pub name: &'static str,
+    /// What it is.
+    pub role: Role,
+    /// Which part it shows.
+    pub part: Part,
+}
+
+impl Name {
+    const fn new(name: &'static str, role: Role, part: Part) -> Self {
+        Name { name, role, part }
+    }
+
+    /// Whether all methods share the picture.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.role, Role::Truth | Role::Samples)
+    }
+
+    /// In words, such as `error, x–t slice`.
+    pub fn words(&self) -> String {
+        let role = match self.role {
+            Role::Truth => "ground truth",
+            Role::Samples => "training samples",
+            Role::Reconstruction => "reconstruction",
+            Role::Error => "error",
+        };
+        let part = match self.part {
+            Part::Whole => "",
+            Part::Detail => ", detail",
+            Part::Frames => ", frames",
+            Part::Slice => ", x–t slice",
+        };
+        format!("{role}{part}")
+    }
+}
+
+/// All names that pictures may have.
+pub const NAMES: &[Name] = &[
+    Name::new("truth", Role::Truth, Part::Whole),
+    Name::new("samples", Role::Samples, Part::Whole),
+    Name::new("reconstruction", Role::Reconstruction, Part::Whole),
+    Name::new("error", Role::Error, Part::Whole),
+    Name::new("truth-detail", Role::Truth, Part::Detail),
+    Name::new("samples-detail", Role::Samples, Part::Detail),
+    Name::new("detail", Role::Reconstruction, Part::Detail),
+    Name::new("error-detail", Role::Error, Part::Detail),
+    Name::new("truth-frames", Role::Truth, Part::Frames),
+    Name::new("samples-frames", Role::Samples, Part::Frames),
+    Name::new("frames", Role::Reconstruction, Part::Frames),
+    Name::new("error-frames", Role::Error, Part::Frames),
+    Name::new("truth-slice", Role::Truth, Part::Slice),
+    Name::new("samples-slice", Role::Samples, Part::Slice),
+    Name::new("slice", Role::Reconstruction, Part::Slice),
+    Name::new("error-slice", Role::Error, Part::Slice),
+];
+
+/// The name that is written so.
+pub fn name(text: &str) -> Option<&'static Name> {
+    NAMES.iter().find(|n| n.name == text)
+}
+
+/// Pixels on a side, at most: a picture is for looking at.
+const LARGEST: usize = 16_384;
+
+/// Smaller pictures are enlarged for the report.
+const SMALL: usize = 128;
+
+/// Why a picture cannot be kept or shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PictureError {
+    /// It has a name that the report does not know.
+    #[error("no such name; allowed: {}", NAMES.iter().map(|n| n.name).collect::<Vec<_>>().join(", "))]
+    Name,
+    /// It has no signal.
+    #[error("its signal has no name")]
+    Signal,
+    /// It is empty, too large, or has channels that are neither gray nor color.
+    #[error(
+        "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, 1 or 3 channels"
+    )]
+    Size {
+        /// Columns.
+        width: usize,
+        /// Rows.
+        height: usize,
+        /// Channels.
+        channels: usize,
+    },
+    /// It has more or fewer values than its size says.
+    #[error("{found} values, {expected} belong to its size")]
+    Pixels {
+        /// What it has.
+        found: usize,
+        /// What belongs there.
+        expected: usize,
+    },
+    /// Its PNG file cannot be written or read.
+    #[error("not a PNG file of ours: {0}")]
+    Png(String),
+}
+
+impl Picture {
+    /// A picture without a number.
+    pub fn new(
+        name: impl Into<String>,
+        signal: impl Into<String>,
+        (width, height, channels): (usize, usize, usize),
+        pixels: Vec<u8>,
+    ) -> Self {
+        let (name, signal) = (name.into(), signal.into());
+        Picture { name, signal, width, height, channels, pixels, psnr: None }
+    }
+
+    /// Sets its PSNR in dB.
+    pub fn psnr(mut self, psnr: f64) -> Self {
+        self.psnr = Some(psnr);
+        self
+    }
+
+    fn check(&self) -> Result<(), PictureError> {
+        let Picture { width, height, channels, .. } = *self;
+        if name(&self.name).is_none() {
+            return Err(PictureError::Name);
+        }
+        if self.signal.is_empty() {
+            return Err(PictureError::Signal);
+        }
+        let sides = [width, height];
+        if sides.iter().any(|s| *s == 0 || *s > LARGEST) || ![1, 3].contains(&channels) {
+            return Err(PictureError::Size { width, height, channels });
+        }
+        let (found, expected) = (self.pixels.len(), width * height * channels);
+        if found != expected {
+            return Err(PictureError::Pixels { found, expected });
+        }
+        Ok(())
+    }
+
+    /// The picture as a PNG file: the same bytes for the same pixels.
+    ///
+    /// # Errors
+    ///
+    /// A picture whose name, size or number of pixels is not what it should be.
+    pub fn png(&self) -> Result<Vec<u8>, PictureError> {
+        self.check()?;
+        let failed = |e: png::EncodingError| PictureError::Png(e.to_string());
+        let mut bytes = Vec::new();
+        // Both sides are at most `LARGEST`.
+        let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_color(match self.channels {
+            1 => png::ColorType::Grayscale,
+            _ => png::ColorType::Rgb,
+        });
+        // Not flate2: which of its back ends compresses, and so the bytes, would depend on what
+        // else is built.
+        encoder.set_deflate_compression(png::DeflateCompression::FdeflateUltraFast);
+        encoder.set_filter(png::Filter::Adaptive);
+        let mut writer = encoder.write_header().map_err(failed)?;
+        writer.write_image_data(&self.pixels).map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        Ok(bytes)
+    }
+
+    /// Reads a PNG file that [`Picture::png`] wrote, without what only the record knows.
+    ///
+    /// # Errors
+    ///
+    /// A file that is none, or has other than 8-bit gray or color pixels.
+    pub fn from_png(name: &str, signal: &str, bytes: &[u8]) -> Result<Self, PictureError> {
+        let failed = |e: png::DecodingError| PictureError::Png(e.to_string());
+        let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().map_err(failed)?;
+        let info = reader.info();
+        let (width, height) = (info.width as usize, info.height as usize);
+        let channels = match (info.color_type, info.bit_depth) {
+            (png::ColorType::Grayscale, png::BitDepth::Eight) => 1,
+            (png::ColorType::Rgb, png::BitDepth::Eight) => 3,
+            (color, depth) => return Err(PictureError::Png(format!("{color:?}, {depth:?}"))),
+        };
+        if width.max(height) > LARGEST {
+            return Err(PictureError::Size { width, height, channels });
+        }
+        let mut pixels = vec![0; width * height * channels];
+        reader.next_frame(&mut pixels).map_err(failed)?;
+        let picture = Picture::new(name, signal, (width, height, channels), pixels);
+        picture.check()?;
+        Ok(picture)
+    }
+
+    /// By how much the report enlarges a picture of this size: browsers blur what they enlarge
+    /// themselves, and GitHub takes away the style that would stop them.
+    pub fn enlargement(width: usize, height: usize) -> usize {
+        match width.max(height) {
+            0 => 1,
+            side => SMALL.div_ceil(side),
+        }
+    }
+
+    /// Each pixel `factor` times in both directions.
+    #[must_use]
+    pub fn enlarged(&self, factor: usize) -> Picture {
+        let factor = factor.max(1);
+        let mut pixels = Vec::with_capacity(self.pixels.len() * factor * factor);
+        for row in self.pixels.chunks_exact((self.width * self.channels).max(1)) {
+            let wide: Vec<u8> = row
+                .chunks_exact(self.channels.max(1))
+                .flat_map(|pixel| std::iter::repeat_n(pixel, factor).flatten().copied())
+                .collect();
+            (0..factor).for_each(|_| pixels.extend_from_slice(&wide));
+        }
+        Picture { width: self.width * factor, height: self.height * factor, pixels, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(size: (usize, usize, usize)) -> Picture {
+        let n = size.0 * size.1 * size.2;
+        let pixels = (0..n as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        Picture::new("truth", "a", size, pixels)
+    }
+
+    /// Catches pixels that a file does not give back, and bytes that depend on anything else.
+    #[test]
+    fn a_png_file_keeps_every_pixel() {
+        for size in [(1, 1, 1), (7, 5, 3), (300, 2, 1), (64, 64, 3)] {
+            let picture = noise(size);
+            let bytes = picture.png().unwrap();
+            assert_eq!(Picture::from_png("truth", "a", &bytes).unwrap(), picture);
+            let renamed = Picture { name: "error".into(), signal: "b".into(), ..picture };
+            assert_eq!(renamed.psnr(3.0).png().unwrap(), bytes, "{size:?}");
+        }
+    }
+
+    /// Catches another encoder or other settings, which would change every committed picture.
+    #[test]
+    fn the_bytes_are_pinned() {
+        // Smooth with a little noise, as pictures are: every filter is used.
+        let mut picture = noise((64, 48, 3));
+        for (i, value) in picture.pixels.iter_mut().enumerate() {
+            *value = (*value >> 5) + (i / 192 * 2) as u8 + (i / 3 % 64) as u8;
+        }
+        let bytes = picture.png().unwrap();
+        let sum = blake3::hash(&bytes).to_hex().to_string();
+        assert_eq!((bytes.len(), &sum[..16]), (3525, "199115415a79ba72"));
+    }
+
+    #[test]
+    fn wrong_pictures_are_refused() {
+        let good = noise((4, 4, 1));
+        let name = Picture { name: "trut".into(), ..good.clone() };
+        assert!(name.png().unwrap_err().to_string().contains("allowed: truth, samples"));
+        assert_eq!(
+            Picture { signal: String::new(), ..good.clone() }.png(),
+            Err(PictureError::Signal)
+        );
+        for (width, height, channels) in [(0, 4, 1), (4, 20_000, 1), (4, 4, 2)] {
+            let wrong = Picture { width, height, channels, ..good.clone() };
+            assert_eq!(wrong.png(), Err(PictureError::Size { width, height, channels }));
+        }
+        let short = Picture { pixels: vec![0; 15], ..good.clone() };
+        assert_eq!(short.png(), Err(PictureError::Pixels { found: 15, expected: 16 }));
+        let bytes = good.png().unwrap();
+        assert!(Picture::from_png("truth", "a", &bytes[..bytes.len() / 2]).is_err());
+        assert!(Picture::from_png("truth", "a", b"no PNG").is_err());
+    }
+
+    /// Catches pixels that move when a small picture is enlarged.
+    #[test]
+    fn small_pictures_are_enlarged_pixel_by_pixel() {
+        assert_eq!(
+            [1, 64, 100, 127, 128, 512].map(|n| Picture::enlargement(n, n)),
+            [128, 2, 2, 2, 1, 1]
+        );
+        assert_eq!(Picture::enlargement(16, 512), 1);
+        let picture = noise((5, 3, 3));
+        let large = picture.enlarged(3);
+        assert_eq!((large.width, large.height, large.pixels.len()), (15, 9, 15 * 9 * 3));
+        for (i, value) in large.pixels.iter().enumerate() {
+            let (row, column, channel) = (i / 45, i / 3 % 15, i % 3);
+            assert_eq!(*value, picture.pixels[(row / 3 * 5 + column / 3) * 3 + channel]);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! How pictures of a record are laid out.
+
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::no_such;
+use crate::record::GalleryPicture;
+use crate::record::picture::{NAMES, name};
+use crate::schema::experiment::Group;
+use crate::yaml::{Document, FileError};
+
+/// Pictures side by side: the signal and what the methods make of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PictureGrid {
+    /// Unique inside the experiment.
+    pub id: String,
+    /// Above the pictures.
+    pub title: String,
+    /// Groups, in order.
+    pub groups: Vec<String>,
+    /// Methods; all where absent.
+    #[serde(default)]
+    pub methods: Option<Vec<String>>,
+    /// Whose pictures are shown.
+    #[serde(default)]
+    pub signals: Signals,
+    /// Which pictures of each, by name.
+    #[serde(default = "truth_and_reconstruction")]
+    pub show: Vec<String>,
+    /// What stands below a reconstruction; the picture's own PSNR where absent.
+    #[serde(default)]
+    pub caption: Option<Caption>,
+    /// How they are laid out.
+    #[serde(default)]
+    pub kind: Layout,
+}
+
+fn truth_and_reconstruction() -> Vec<String> {
+    vec!["truth".into(), "reconstruction".into()]
+}
+
+/// Signals of a record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Signals {
+    /// The first that the record has pictures of.
+    #[default]
+    First,
+    /// As many from the first on.
+    Count(usize),
+    /// Those of these names.
+    Names(Vec<String>),
+    /// All.
+    All,
+}
+
+/// A number below a picture.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Caption {
+    /// A metric of the unit, or `psnr` for the picture's own.
+    pub metric: String,
+    /// Digits after the point.
+    #[serde(default = "two")]
+    pub digits: usize,
+}
+
+fn two() -> usize {
+    2
+}
+
+/// How pictures are laid out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// A column per method, after the signal itself; a row per group and kind of picture.
+    #[default]
+    Grid,
+    /// A row per method, below the signal itself: for wide pictures, such as frames of a video.
+    Strip,
+}
+
+const SIGNALS: &str = "`first`, `all`, a number from 1 on, or a list of names";
+
+impl<'de> Deserialize<'de> for Signals {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Signals;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(SIGNALS)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Signals, E> {
+                match text {
+                    "first" => Ok(Signals::First),
+                    "all" => Ok(Signals::All),
+                    other => Err(E::custom(format!("`{other}`; allowed: {SIGNALS}"))),
+                }
+            }
+
+            fn visit_u64<E: Error>(self, count: u64) -> Result<Signals, E> {
+                match usize::try_from(count) {
+                    Ok(count) if count > 0 => Ok(Signals::Count(count)),
+                    _ => Err(E::custom(format!("{count}; allowed: {SIGNALS}"))),
+                }
+            }
+
+            fn visit_i64<E: Error>(self, count: i64) -> Result<Signals, E> {
+                Err(E::custom(format!("{count}; allowed: {SIGNALS}")))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Signals, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element()? {
+                    names.push(name);
+                }
+                match names.is_empty() {
+                    true => Err(A::Error::custom(format!("an empty list; allowed: {SIGNALS}"))),
+                    false => Ok(Signals::Names(names)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl PictureGrid {
+    /// Places of the pictures that the grid shows.
+    pub fn select(&self, pictures: &[&GalleryPicture]) -> Vec<usize> {
+        let mine = |p: &GalleryPicture| {
+            self.groups.contains(&p.group)
+                && self.methods.as_ref().is_none_or(|m| m.contains(&p.method))
+                && self.show.contains(&p.name)
+        };
+        let mut signals: Vec<&str> = Vec::new();
+        for picture in pictures.iter().filter(|p| mine(p)) {
+            if !signals.contains(&picture.signal.as_str()) {
+                signals.push(&picture.signal);
+            }
+        }
+        match &self.signals {
+            Signals::First => signals.truncate(1),
+            Signals::Count(count) => signals.truncate(*count),
+            Signals::Names(names) => signals.retain(|s| names.iter().any(|n| n == s)),
+            Signals::All => {}
+        }
+        let shown = |p: &GalleryPicture| mine(p) && signals.contains(&p.signal.as_str());
+        (0..pictures.len()).filter(|i| shown(pictures[*i])).collect()
+    }
+}
+
+pub(super) fn check(
+    document: &Document,
+    pictures: &[PictureGrid],
+    groups: &[Group],
+) -> Result<(), FileError> {
+    for (i, grid) in pictures.iter().enumerate() {
+        let path = format!("pictures[{i}]");
+        for (key, empty) in [("groups", grid.groups.is_empty()), ("show", grid.show.is_empty())] {
+            if empty {
+                return Err(document.error(&format!("{path}.{key}"), "empty"));
+            }
+        }
+        let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
+        for (j, id) in grid.groups.iter().enumerate() {
+            if !ids.contains(&id.as_str()) {
+                let place = format!("{path}.groups[{j}]");
+                return Err(no_such(document, &place, "group", id, &ids));
+            }
+        }
+        let methods: Vec<_> = groups
+            .iter()
+            .filter(|g| grid.groups.contains(&g.id))
+            .flat_map(|g| g.variants.iter().map(|v| v.id.as_str()))
+            .collect();
+        for (j, method) in grid.methods.iter().flatten().enumerate() {
+            if !methods.contains(&method.as_str()) {
+                let place = format!("{path}.methods[{j}]");
+                return Err(no_such(document, &place, "variant", method, &methods));
+            }
+        }
+        for (j, shown) in grid.show.iter().enumerate() {
+            let place = format!("{path}.show[{j}]");
+            if name(shown).is_none() {
+                let names: Vec<_> = NAMES.iter().map(|n| n.name).collect();
+                return Err(no_such(document, &place, "picture", shown, &names));
+            }
+            if grid.show[..j].contains(shown) {
+                return Err(document.error(&place, format!("`{shown}` stands twice")));
+            }
+        }
+        if grid.caption.as_ref().is_some_and(|c| c.digits > 12) {
+            return Err(document.error(&format!("{path}.caption.digits"), "allowed: 0 to 12"));
+        }
+    }
+    Ok(())
+}
