@@ -62,7 +62,13 @@ impl Task {
             if samples.input.points() == 0 {
                 return Err(NetError::Zero { what: "the number of points" });
             }
+            self.network.check_input(&samples.input)?;
             same("features", samples.input.dimension(), self.network.input)?;
+            if let (Input::Kronecker(own), Input::Kronecker(other)) =
+                (&self.train.input, &samples.input)
+            {
+                own.check_axes(other)?;
+            }
             same("targets", samples.targets.nrows(), samples.input.points())?;
             same("target columns", samples.targets.ncols(), self.runs() * self.network.output)?;
             if !(0..samples.targets.ncols())
@@ -122,6 +128,14 @@ pub trait Session {
     /// A run whose error is NaN or infinite has diverged: the epoch is noted, and its parameters
     /// are no longer looked at.
     fn step(&mut self) -> Vec<f64>;
+
+    /// Whether the errors that [`Session::step`] gives are as exact as those of [`Session::errors`].
+    ///
+    /// Not where a step never sees the residuals: its errors are then small differences of large
+    /// sums, good for seeing whether a run has diverged, and little else once the fit is close.
+    fn step_errors_are_exact(&self) -> bool {
+        true
+    }
 
     /// Mean squared error of each run with its present parameters; empty where the task has no
     /// test samples.

@@ -35,6 +35,12 @@ pub enum NetError {
         /// Where.
         what: &'static str,
     },
+    /// Parts that each are sound and do not go together.
+    #[error("{why}")]
+    Combination {
+        /// What does not go together, and what does.
+        why: String,
+    },
     /// Every feature of every point is zero: nothing can be learned from such an embedding.
     #[error(
         "every feature of every training point underflows to zero in single precision; \

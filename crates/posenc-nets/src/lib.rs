@@ -1,7 +1,9 @@
 //! Coordinate networks: what they are, and engines that train them.
 //!
 //! A coordinate network is an affine map or a ReLU network on embedded positions ψ(x)
-//! (`rethinking` Sec. 5, `trading` Sec. 6). A [`Network`] is its shape, an [`Input`] the embedded
+//! (`rethinking` Sec. 5, `trading` Sec. 6). Positions of several coordinates are embedded by
+//! concatenation ("simple") or by the Kronecker product of the axes' features ("complex", `trading`
+//! Sec. 5). A [`Network`] is its shape, an [`Input`] the embedded
 //! positions of N points, a [`Task`] one or several runs that share positions, and an [`Engine`]
 //! starts a [`Session`] that trains them by full-batch Adam. [`train::fit`] drives a session along
 //! a schedule of measurements. [`mod@reference`] is the same mathematics written to be read, in double
@@ -21,9 +23,9 @@ pub mod spectral;
 pub mod train;
 mod vectorized;
 
-pub use cpu::CpuEngine;
+pub use cpu::{CpuEngine, Products};
 pub use engine::{Engine, Samples, Session, Split, State, Task};
 pub use error::NetError;
-pub use input::{Factored, Input};
-pub use model::{Layer, Network, OutputActivation, Parameters};
+pub use input::{Factored, Input, Kronecker, Points};
+pub use model::{FirstLayer, Layer, Network, OutputActivation, Parameters};
 pub use optimizer::Adam;

@@ -4,7 +4,18 @@ use faer::Mat;
 use posenc_math::random::uniform_vector;
 use rand_chacha::ChaCha8Rng;
 
-use crate::NetError;
+use crate::{Input, NetError};
+
+/// What the first layer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FirstLayer {
+    /// W₁ψ + b₁ on any features but Kronecker ones.
+    #[default]
+    Affine,
+    /// W₁ψ without bias on Kronecker features, which are never formed: every row of W₁ is a tensor
+    /// that is multiplied axis by axis (`trading` Sec. 5).
+    Kronecker,
+}
 
 /// What stands after the last affine layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,11 +30,14 @@ pub enum OutputActivation {
 /// Shape of a network: affine layers with ReLU between them.
 ///
 /// z₁ = W₁ψ + b₁, z_{l+1} = W_{l+1} max(z_l, 0) + b_{l+1}, y = σ(z_L). Without hidden layers this is the
-/// papers' "one layer linear network". Depth counts hidden layers, as in the papers.
+/// papers' "one layer linear network". Depth counts hidden layers, as in the papers. b₁ is missing
+/// where the first layer is [`FirstLayer::Kronecker`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// Number d of features of the input.
     pub input: usize,
+    /// What the first layer is.
+    pub first: FirstLayer,
     /// Widths of the hidden layers, from the input on.
     pub hidden: Vec<usize>,
     /// Number of outputs.
@@ -37,7 +51,30 @@ impl Network {
     pub fn new(input: usize, depth: usize, width: usize, output: usize) -> Result<Self, NetError> {
         let network = Network {
             input,
+            first: FirstLayer::Affine,
             hidden: vec![width; depth],
+            output,
+            output_activation: OutputActivation::Identity,
+        };
+        network.check()?;
+        Ok(network)
+    }
+
+    /// A Kronecker layer on `features` features (∏ K_a), at most one hidden layer, and `output`
+    /// outputs without activation.
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn kronecker(
+        features: usize,
+        hidden: Option<usize>,
+        output: usize,
+    ) -> Result<Self, NetError> {
+        let network = Network {
+            input: features,
+            first: FirstLayer::Kronecker,
+            hidden: hidden.into_iter().collect(),
             output,
             output_activation: OutputActivation::Identity,
         };
@@ -51,7 +88,7 @@ impl Network {
         self
     }
 
-    /// Refuses sizes of zero.
+    /// Refuses sizes of zero, and more than one hidden layer after a Kronecker layer.
     pub fn check(&self) -> Result<(), NetError> {
         if self.input == 0 {
             return Err(NetError::Zero { what: "the embedding dimension" });
@@ -62,7 +99,34 @@ impl Network {
         if self.output == 0 {
             return Err(NetError::Zero { what: "the number of outputs" });
         }
+        if self.first == FirstLayer::Kronecker && self.depth() > 1 {
+            let why = format!(
+                "a Kronecker layer is followed by at most one hidden layer, not by {}",
+                self.depth()
+            );
+            return Err(NetError::Combination { why });
+        }
         Ok(())
+    }
+
+    /// Refuses an input that the first layer does not take, and one of another dimension.
+    pub(crate) fn check_input(&self, input: &Input) -> Result<(), NetError> {
+        let why = match (self.first, input) {
+            (FirstLayer::Kronecker, Input::Kronecker(_)) => None,
+            (FirstLayer::Kronecker, _) => Some(
+                "a network whose first layer is a Kronecker layer needs a Kronecker input \
+                 (Input::kronecker)",
+            ),
+            (FirstLayer::Affine, Input::Kronecker(_)) => Some(
+                "a Kronecker input needs a network whose first layer is a Kronecker layer \
+                 (Network::kronecker)",
+            ),
+            (FirstLayer::Affine, _) => None,
+        };
+        match why {
+            Some(why) => Err(NetError::Combination { why: why.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// Number of hidden layers.
@@ -77,24 +141,44 @@ impl Network {
         ins.zip(outs).collect()
     }
 
-    /// Number of weights and biases.
-    pub fn parameter_count(&self) -> usize {
-        self.layers().iter().map(|(i, o)| (i + 1) * o).sum()
+    /// Number of biases of every layer: its outputs, or none of a Kronecker layer.
+    pub fn biases(&self) -> Vec<usize> {
+        let count = |(layer, (_, fan_out)): (usize, (usize, usize))| match (layer, self.first) {
+            (0, FirstLayer::Kronecker) => 0,
+            _ => fan_out,
+        };
+        self.layers().into_iter().enumerate().map(count).collect()
     }
 
-    /// Weights and biases uniform on ±1/√(fan in), the default of the authors' library.
+    /// Number of weights and biases.
+    pub fn parameter_count(&self) -> usize {
+        let weights: usize = self.layers().iter().map(|(i, o)| i * o).sum();
+        weights + self.biases().iter().sum::<usize>()
+    }
+
+    /// Weights and biases uniform on ±1/√(fan in), the default of the authors' library; the weights
+    /// of a Kronecker layer on ±1/√(fan out), as in the authors' code.
     ///
     /// The order of the draws is fixed: layer by layer, the weights of one output after the other,
     /// then the biases.
     pub fn initialize(&self, rng: &mut ChaCha8Rng) -> Parameters {
-        let layers = self
-            .layers()
-            .into_iter()
-            .map(|(fan_in, fan_out)| {
-                let limit = 1.0 / (fan_in as f64).sqrt();
-                let draws = uniform_vector(rng, fan_out * fan_in, -limit, limit);
-                let weights = Mat::from_fn(fan_out, fan_in, |o, i| draws[o * fan_in + i] as f32);
-                let bias = uniform_vector(rng, fan_out, -limit, limit);
+        let shapes = self.layers().into_iter().zip(self.biases()).enumerate();
+        let layers = shapes
+            .map(|(layer, ((fan_in, fan_out), biases))| {
+                let spread = match (layer, self.first) {
+                    (0, FirstLayer::Kronecker) => fan_out,
+                    _ => fan_in,
+                };
+                let limit = 1.0 / (spread as f64).sqrt();
+                let mut weights = Mat::zeros(fan_out, fan_in);
+                // One output at a time: the weights of a Kronecker layer are many.
+                for o in 0..fan_out {
+                    let draws = uniform_vector(rng, fan_in, -limit, limit);
+                    for (i, draw) in draws.into_iter().enumerate() {
+                        weights[(o, i)] = draw as f32;
+                    }
+                }
+                let bias = uniform_vector(rng, biases, -limit, limit);
                 Layer { weights, bias: bias.into_iter().map(|b| b as f32).collect() }
             })
             .collect();
@@ -107,7 +191,7 @@ impl Network {
 pub struct Layer {
     /// W, fan out × fan in.
     pub weights: Mat<f32>,
-    /// b, one per output of the layer.
+    /// b, one per output of the layer; empty for a Kronecker layer.
     pub bias: Vec<f32>,
 }
 
@@ -130,10 +214,11 @@ impl Parameters {
             }
         };
         same("layers", self.layers.len(), shapes.len())?;
-        for (layer, (fan_in, fan_out)) in self.layers.iter().zip(shapes) {
+        let shapes = shapes.into_iter().zip(network.biases());
+        for (layer, ((fan_in, fan_out), biases)) in self.layers.iter().zip(shapes) {
             same("columns of a weight matrix", layer.weights.ncols(), fan_in)?;
             same("rows of a weight matrix", layer.weights.nrows(), fan_out)?;
-            same("biases of a layer", layer.bias.len(), fan_out)?;
+            same("biases of a layer", layer.bias.len(), biases)?;
         }
         Ok(())
     }

@@ -20,7 +20,32 @@ fn tasks() -> Vec<(&'static str, Task)> {
         let network = network(input.dimension(), depth, width, output, sigmoid);
         task(network, input, Adam::new(1e-3), runs)
     };
+    let kronecker = |input: Input, hidden, output, sigmoid, runs| {
+        let network = common::kronecker_network(&input, hidden, output, sigmoid);
+        task(network, input, Adam::new(1e-3), runs)
+    };
+    // More than one block of rows along the first axis, and more than one of points.
+    let square = vec![bumps(130, 71, 0.02, triangle), waves(40, 67)];
+    let cube = vec![waves(36, 20), bumps(33, 33, 0.05, triangle), waves(9, 12)];
+    let (square_nodes, cube_nodes) = (71 * 67, 20 * 33 * 12);
+    let some: Vec<u32> =
+        common::scattered(square_nodes)[..4500].iter().map(|&node| node as u32).collect();
+    let full = Input::kronecker(square.clone()).unwrap();
+    let at = Input::kronecker_at(square.clone(), some).unwrap();
+    let between = common::blending(5000, square_nodes);
+    let between = Input::kronecker_blended(square, between).unwrap();
+    let full_cube = Input::kronecker(cube.clone()).unwrap();
+    let between_cube = Input::kronecker_blended(cube, common::blending(6000, cube_nodes)).unwrap();
     vec![
+        ("Kronecker, one run", kronecker(full.clone(), None, 3, false, 1)),
+        ("Kronecker, four runs", kronecker(full.clone(), None, 2, false, 4)),
+        ("Kronecker, sigmoid", kronecker(full.clone(), None, 3, true, 2)),
+        ("Kronecker at nodes", kronecker(at, None, 3, false, 1)),
+        ("Kronecker, blended", kronecker(between.clone(), None, 3, false, 2)),
+        ("Kronecker in 3-D", kronecker(full_cube, None, 1, false, 1)),
+        ("Kronecker in 3-D, blended", kronecker(between_cube, None, 2, false, 1)),
+        ("Kronecker, hidden layer", kronecker(full, Some(11), 3, false, 1)),
+        ("Kronecker, hidden layer, blended", kronecker(between, Some(5), 2, true, 2)),
         ("affine, one run", of(dense(300, 1537), 0, 0, 1, false, 1)),
         ("affine, three runs", of(dense(300, 129), 0, 0, 1, false, 3)),
         ("affine, eleven runs", of(dense(300, 129), 0, 0, 1, false, 11)),
@@ -48,7 +73,13 @@ fn present(session: &mut dyn Session, task: &Task) -> Vec<Vec<u64>> {
         error_bits(&session.errors(Split::Test)),
         error_bits(&session.hidden_stable_ranks().concat()),
     ];
-    let other = Input::dense(noise(task.network.input, 133, "other")).unwrap();
+    let other = match &task.train.input {
+        Input::Kronecker(k) => {
+            let axes = k.axes.iter().zip([11, 7, 5]).map(|(a, n)| noise(a.nrows(), n, "other"));
+            Input::kronecker(axes.collect()).unwrap()
+        }
+        _ => Input::dense(noise(task.network.input, 133, "other")).unwrap(),
+    };
     for input in [&task.train.input, &other] {
         let bits = matrix_bits(&session.predict(input).unwrap());
         all.push(bits.into_iter().map(u64::from).collect());

@@ -87,4 +87,41 @@ proptest! {
         network.hidden = hidden;
         compare(&task(network, input, nearly_gradient_descent(), runs), threads);
     }
+
+    /// The same for Kronecker layers on grids, on some of their nodes and on points between them.
+    #[test]
+    fn two_steps_of_kronecker_layers_are_those_of_the_reference(
+        features in prop::collection::vec(1..40_usize, 1..4),
+        nodes in prop::collection::vec(1..20_usize, 3),
+        banded: bool,
+        points in 0..3_usize,
+        hidden in prop::option::of(1..6_usize),
+        output in 1..5_usize,
+        runs in 1..4_usize,
+        sigmoid: bool,
+        threads in 1..4_usize,
+    ) {
+        // The reference multiplies the whole matrix.
+        let most = [300, 40, 12][features.len() - 1];
+        let axes: Vec<_> = features
+            .iter()
+            .zip(nodes)
+            .map(|(&k, n)| (1 + k % most, n))
+            .map(|(k, n)| if banded { bumps(k, n, 1.5 / k as f64, triangle) } else { waves(k, n) })
+            .collect();
+        let nodes: usize = axes.iter().map(faer::Mat::ncols).product();
+        let input = match points {
+            0 => Input::kronecker(axes),
+            1 => {
+                let some = common::scattered(nodes)[..nodes.div_ceil(2)].to_vec();
+                Input::kronecker_at(axes, some.into_iter().map(|n| n as u32).collect())
+            }
+            _ => Input::kronecker_blended(axes, common::blending(nodes.div_ceil(2) + 3, nodes)),
+        }
+        .unwrap();
+        // Narrow bumps may all miss few points, and a point may have no nodes.
+        prop_assume!(!input.is_zero());
+        let network = common::kronecker_network(&input, hidden, output, sigmoid);
+        compare(&task(network, input, nearly_gradient_descent(), runs), threads);
+    }
 }

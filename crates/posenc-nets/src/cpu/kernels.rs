@@ -77,6 +77,19 @@ pub fn add_bias_and_rectify(columns: &mut [f32], bias: &[f32]) {
     );
 }
 
+/// H ← max(H, 0).
+pub fn rectify(values: &mut [f32]) {
+    vectorized(
+        #[inline(always)]
+        || {
+            for h in values.iter_mut() {
+                // `max` would turn NaN into zero, and hide that a run has diverged.
+                *h = if *h < 0.0 { 0.0 } else { *h };
+            }
+        },
+    );
+}
+
 /// H ← H + b on columns of `bias.len()` entries.
 pub fn add_bias(columns: &mut [f32], bias: &[f32]) {
     vectorized(
@@ -138,6 +151,62 @@ pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
             }
             for (sum, r) in sums.iter_mut().zip(rest) {
                 *sum += f64::from(*r) * f64::from(*r);
+            }
+            sums.iter().sum()
+        },
+    )
+}
+
+/// y ← y − t; gives Σ y² of what is then there, in double precision.
+pub fn residual_in_place(y: &mut [f32], t: &[f32]) -> f64 {
+    vectorized(
+        #[inline(always)]
+        || {
+            for (y, t) in y.iter_mut().zip(t) {
+                *y -= t;
+            }
+            let (chunks, rest) = y.as_chunks::<LANES>();
+            let mut sums = [0.0_f64; LANES];
+            for chunk in chunks {
+                for k in 0..LANES {
+                    sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
+                }
+            }
+            for (sum, y) in sums.iter_mut().zip(rest) {
+                *sum += f64::from(*y) * f64::from(*y);
+            }
+            sums.iter().sum()
+        },
+    )
+}
+
+/// u ← u − c; gives Σ θ (u − 2c) with the old u, in double precision.
+pub fn subtract_and_inner(theta: &[f32], c: &[f32], u: &mut [f32]) -> f64 {
+    vectorized(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0_f64; LANES];
+            for ((u, theta), c) in u.chunks_mut(LANES).zip(theta.chunks(LANES)).zip(c.chunks(LANES))
+            {
+                if let (Ok(u), Ok(theta), Ok(c)) = (
+                    <&mut [f32; LANES]>::try_from(&mut *u),
+                    <&[f32; LANES]>::try_from(theta),
+                    <&[f32; LANES]>::try_from(c),
+                ) {
+                    for k in 0..LANES {
+                        let rest = u[k] - c[k];
+                        sums[k] += f64::from(theta[k]) * f64::from(rest - c[k]);
+                        u[k] = rest;
+                    }
+                } else {
+                    for (((u, theta), c), sum) in
+                        u.iter_mut().zip(theta).zip(c).zip(sums.iter_mut())
+                    {
+                        let rest = *u - c;
+                        *sum += f64::from(*theta) * f64::from(rest - c);
+                        *u = rest;
+                    }
+                }
             }
             sums.iter().sum()
         },

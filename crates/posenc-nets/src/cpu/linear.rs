@@ -43,7 +43,7 @@ impl Piece {
     fn all(input: &Input, wide: bool) -> Vec<Piece> {
         match input {
             Input::Dense(matrix) => Piece::of_matrix(matrix, wide),
-            Input::Factored(_) => Piece::of_matrix(&input.to_dense(), wide),
+            _ => Piece::of_matrix(&input.to_dense(), wide),
         }
     }
 
@@ -402,6 +402,7 @@ impl Session for LinearSession {
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
+        self.task.network.check_input(input)?;
         super::same("features", input.dimension(), self.task.network.input)?;
         let wide = self.task.train.targets.ncols() >= FEW;
         Ok(self.outputs_on(&Piece::all(input, wide), input.points()))

@@ -1,30 +1,52 @@
 //! The CPU engine: single precision, matrix products by faer, vectorized passes in between.
 //!
-//! Two kinds of session. One affine layer on a dense embedding is a product with all runs as
+//! Three kinds of session. Networks on Kronecker features multiply axis by axis (`kronecker/`). One
+//! affine layer on a dense embedding is a product with all runs as
 //! columns, walked feature block by feature block (`linear.rs`). Everything else walks tiles of
 //! points through the whole network and back, with the activations in cache (`tiled/`).
 
 mod bands;
 mod kernels;
+mod kronecker;
 mod linear;
 mod parallel;
 mod tiled;
 
 pub use linear::GROUP;
 
-use crate::{Engine, NetError, Session, State, Task};
+use crate::{Engine, FirstLayer, NetError, Session, State, Task};
 
 /// Trains on the CPU.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuEngine {
     threads: usize,
+    products: Products,
+}
+
+/// How the gradient of a Kronecker layer is found. All give the same up to rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Products {
+    /// Whichever takes fewer products.
+    #[default]
+    Automatic,
+    /// Through the Gram matrices of the axes, Ψ₀Ψ₀ᵀ W Ψ₁Ψ₁ᵀ − Ψ₀ S Ψ₁ᵀ: only on a full grid, without
+    /// hidden layers and without output activation.
+    Gram,
+    /// Forward to the outputs, and back from the residuals.
+    Residual,
 }
 
 impl CpuEngine {
     /// An engine that spreads one task over `threads` threads (at least one). The number changes no
     /// bit of any result.
     pub fn new(threads: usize) -> Self {
-        CpuEngine { threads: threads.max(1) }
+        CpuEngine { threads: threads.max(1), products: Products::Automatic }
+    }
+
+    /// The same with another way to the gradient of Kronecker layers.
+    pub fn with_products(mut self, products: Products) -> Self {
+        self.products = products;
+        self
     }
 }
 
@@ -38,6 +60,10 @@ impl Engine for CpuEngine {
 
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError> {
         task.check()?;
+        if task.network.first == FirstLayer::Kronecker {
+            let session = kronecker::KroneckerSession::new(task, self.threads, self.products)?;
+            return Ok(Box::new(session));
+        }
         Ok(if linear::LinearSession::takes(&task) {
             Box::new(linear::LinearSession::new(task, self.threads))
         } else {

@@ -25,14 +25,15 @@ pub(super) fn forward(
     let mut a = input.to_owned();
     for (l, layer) in parameters.layers.iter().enumerate() {
         let is_last = l + 1 == parameters.layers.len();
-        // Z = W A + b 1ᵀ, fan out × N.
+        // Z = W A + b 1ᵀ, fan out × N; a Kronecker layer has no b.
         let z = &layer.weights * &a;
         let after = |z: f64| match (is_last, network.output_activation) {
             (false, _) => relu(z),
             (true, OutputActivation::Identity) => z,
             (true, OutputActivation::Sigmoid) => sigmoid(z),
         };
-        let next = Mat::from_fn(z.nrows(), z.ncols(), |o, i| after(z[(o, i)] + layer.bias[o]));
+        let bias = |o: usize| layer.bias.get(o).copied().unwrap_or(0.0);
+        let next = Mat::from_fn(z.nrows(), z.ncols(), |o, i| after(z[(o, i)] + bias(o)));
         activations.push(std::mem::replace(&mut a, next));
     }
     Forward { activations, outputs: a }
@@ -115,7 +116,7 @@ pub fn loss_and_gradient(
     for (l, layer) in parameters.layers.iter().enumerate().rev() {
         // D Aᵀ, fan out × fan in, and the sums of the rows of D.
         let weights = &d * activations[l].transpose();
-        let bias = (0..d.nrows()).map(|o| (0..d.ncols()).map(|i| d[(o, i)]).sum()).collect();
+        let bias = (0..layer.bias.len()).map(|o| (0..d.ncols()).map(|i| d[(o, i)]).sum()).collect();
         layers.push(Layer { weights, bias });
         if l > 0 {
             // Wᵀ D where the ReLU let something pass, fan in × N.

@@ -9,7 +9,7 @@ use crate::{NetError, Network};
 pub struct Layer {
     /// W, fan out × fan in.
     pub weights: Mat<f64>,
-    /// b, one per output of the layer.
+    /// b, one per output of the layer; empty for a Kronecker layer.
     pub bias: Vec<f64>,
 }
 
@@ -27,9 +27,10 @@ impl Parameters {
         let layers = network
             .layers()
             .into_iter()
-            .map(|(fan_in, fan_out)| Layer {
+            .zip(network.biases())
+            .map(|((fan_in, fan_out), biases)| Layer {
                 weights: Mat::zeros(fan_out, fan_in),
-                bias: vec![0.0; fan_out],
+                bias: vec![0.0; biases],
             })
             .collect();
         Parameters { layers }
@@ -101,10 +102,11 @@ impl Parameters {
     pub fn check(&self, network: &Network) -> Result<(), NetError> {
         let shapes = network.layers();
         same("layers", self.layers.len(), shapes.len())?;
-        for (layer, (fan_in, fan_out)) in self.layers.iter().zip(shapes) {
+        let shapes = shapes.into_iter().zip(network.biases());
+        for (layer, ((fan_in, fan_out), biases)) in self.layers.iter().zip(shapes) {
             same("columns of a weight matrix", layer.weights.ncols(), fan_in)?;
             same("rows of a weight matrix", layer.weights.nrows(), fan_out)?;
-            same("biases of a layer", layer.bias.len(), fan_out)?;
+            same("biases of a layer", layer.bias.len(), biases)?;
         }
         Ok(())
     }

@@ -1,12 +1,16 @@
 //! Engine and session of the reference.
 
+use std::sync::Arc;
+
 use faer::{Mat, MatRef};
 use posenc_math::spectrum;
 
 use super::gradient::{forward, loss, loss_and_gradient, outputs};
 use super::parameters::{same, widened};
 use super::{AdamState, Parameters};
-use crate::{Adam, Engine, Input, NetError, Network, Samples, Session, Split, State, Task};
+use crate::{
+    Adam, Engine, Input, Kronecker, NetError, Network, Samples, Session, Split, State, Task,
+};
 
 /// Trains in double precision on dense matrices; for tests.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,6 +24,8 @@ pub struct ReferenceEngine;
 pub struct ReferenceSession {
     network: Network,
     optimizer: Adam,
+    /// What Kronecker features are products of.
+    axes: Option<Arc<Kronecker>>,
     train: Dense,
     test: Option<Dense>,
     runs: Vec<Run>,
@@ -73,6 +79,10 @@ impl ReferenceSession {
         Ok(ReferenceSession {
             network: task.network.clone(),
             optimizer: task.optimizer,
+            axes: match &task.train.input {
+                Input::Kronecker(kronecker) => Some(kronecker.clone()),
+                _ => None,
+            },
             train: Dense::new(&task.train),
             test: task.test.as_ref().map(Dense::new),
             runs: task.initial.iter().map(run).collect(),
@@ -150,6 +160,10 @@ impl Session for ReferenceSession {
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         let n_outputs = self.network.output;
         same("features of the input", input.dimension(), self.network.input)?;
+        self.network.check_input(input)?;
+        if let (Some(own), Input::Kronecker(other)) = (&self.axes, input) {
+            own.check_axes(other)?;
+        }
         let features = dense(input);
         let mut predictions = Mat::zeros(input.points(), self.runs.len() * n_outputs);
         for (r, run) in self.runs.iter().enumerate() {

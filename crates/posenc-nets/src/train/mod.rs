@@ -10,7 +10,8 @@
 //! ```
 //!
 //! so that training errors cost one evaluation at the very end. Test errors are evaluated in the
-//! window of the mean and at the points of the curve, and nowhere else.
+//! window of the mean and at the points of the curve, and nowhere else; where a session's steps give
+//! inexact errors ([`Session::step_errors_are_exact`]), training errors are too.
 
 mod saved;
 
@@ -137,6 +138,7 @@ pub fn fit(
     // Test errors of the present parameters where they are known, which is from the first epoch of the
     // window on; a point of the curve there is about the same parameters.
     let mut test_errors: Option<Vec<f64>> = None;
+    let is_exact = session.step_errors_are_exact();
     while done < schedule.epochs && session.diverged().contains(&None) {
         let mut point = None;
         if schedule.has_point(done) {
@@ -147,7 +149,10 @@ pub fn fit(
             let layers = if schedule.layers { session.hidden_stable_ranks() } else { Vec::new() };
             point = Some((test, layers));
         }
-        let train = psnrs(&session.step(), session.diverged());
+        let is_wanted = point.is_some() || schedule.has_in_mean(done);
+        let exact = (is_wanted && !is_exact).then(|| session.errors(Split::Train));
+        let stepped = session.step();
+        let train = psnrs(exact.as_ref().unwrap_or(&stepped), session.diverged());
         if schedule.has_in_mean(done) {
             measured.train.add(&train);
         }

@@ -6,6 +6,7 @@
 use std::fmt::{Display, Formatter};
 
 use faer::Mat;
+use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use posenc_math::random::{stream, uniform_vector};
 use posenc_nets::{
     Adam, Engine, Input, Network, OutputActivation, Parameters, Samples, Task, reference,
@@ -81,6 +82,62 @@ pub fn targets(n: usize, columns: usize) -> Mat<f32> {
 pub fn network(d: usize, depth: usize, width: usize, output: usize, sigmoid: bool) -> Network {
     let activation = if sigmoid { OutputActivation::Sigmoid } else { OutputActivation::Identity };
     Network::new(d, depth, width, output).unwrap().with_output_activation(activation)
+}
+
+/// A Kronecker layer on an input's features, at most one hidden layer, and an output activation.
+pub fn kronecker_network(
+    input: &Input,
+    hidden: Option<usize>,
+    output: usize,
+    sigmoid: bool,
+) -> Network {
+    let activation = if sigmoid { OutputActivation::Sigmoid } else { OutputActivation::Identity };
+    Network::kronecker(input.dimension(), hidden, output)
+        .unwrap()
+        .with_output_activation(activation)
+}
+
+/// Points between the nodes of a grid: up to four nodes each, rows of no nodes among them.
+pub fn blending(points: usize, nodes: usize) -> CsrMatrix<f32> {
+    let draws = uniform_vector(&mut stream(3, "blending"), 8 * points, 0.0, 1.0);
+    let mut weights = CooMatrix::new(points, nodes);
+    for (point, draws) in draws.chunks_exact(8).enumerate() {
+        for corner in 0..(8.0 * draws[0]) as usize % 5 {
+            let node = (draws[2 * (corner % 4)] * nodes as f64) as usize;
+            weights.push(point, node, draws[2 * (corner % 4) + 1] as f32);
+        }
+    }
+    CsrMatrix::from(&weights)
+}
+
+/// Kronecker inputs of every kind, with names: one to three axes of unequal numbers of features and
+/// points, with bands and without, whole grids, some of their nodes, and points between them.
+pub fn kronecker_inputs() -> Vec<(String, Input)> {
+    let band = |k: usize, n| bumps(k, n, 1.6 / k as f64, triangle);
+    let mut all = Vec::new();
+    for (name, axes) in [
+        ("one axis", vec![waves(14, 33)]),
+        ("one banded axis", vec![band(40, 40)]),
+        ("two axes", vec![waves(6, 13), noise(9, 7, "axis")]),
+        ("two axes, one of them short", vec![noise(1, 9, "axis"), waves(10, 1)]),
+        ("two banded axes", vec![band(21, 21), band(34, 34)]),
+        ("bands and waves", vec![band(19, 25), waves(8, 11)]),
+        ("three axes", vec![waves(4, 5), noise(3, 6, "axis"), waves(6, 4)]),
+        ("three axes with bands", vec![band(18, 18), noise(3, 2, "axis"), band(12, 12)]),
+    ] {
+        let nodes: usize = axes.iter().map(Mat::ncols).product();
+        // Some nodes in a scattered order, one of them twice.
+        let mut some: Vec<u32> =
+            scattered(nodes)[..nodes / 2 + 1].iter().map(|&node| node as u32).collect();
+        some.push(some[0]);
+        let blending = blending(nodes / 2 + 40, nodes);
+        all.extend([
+            (format!("{name}, grid"), Input::kronecker(axes.clone()).unwrap()),
+            (format!("{name}, nodes"), Input::kronecker_at(axes.clone(), some).unwrap()),
+            (format!("{name}, blended"), Input::kronecker_blended(axes, blending).unwrap()),
+        ]);
+    }
+    all
 }
 
 /// Initial parameters of several runs.

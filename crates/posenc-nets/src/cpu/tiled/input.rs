@@ -56,6 +56,8 @@ impl Tiles {
                 }
                 None => plain(Form::Dense(matrix.clone())),
             },
+            // Never asked for: networks of this session take no Kronecker input.
+            Input::Kronecker(_) => plain(Form::Dense(Arc::new(input.to_dense()))),
         }
     }
 

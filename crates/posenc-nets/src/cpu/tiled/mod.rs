@@ -309,6 +309,7 @@ impl Session for TiledSession {
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
+        self.task.network.check_input(input)?;
         super::same("features", input.dimension(), self.task.network.input)?;
         let tiles = Tiles::new(input, TILE);
         let outputs = self.outputs();

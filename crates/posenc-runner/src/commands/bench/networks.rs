@@ -424,6 +424,7 @@ fn operations(task: &Task) -> f64 {
     let entries: usize = match &task.train.input {
         Input::Dense(matrix) => nonzero(matrix),
         Input::Factored(factored) => factored.tables.iter().map(nonzero).sum(),
+        Input::Kronecker(kronecker) => kronecker.axes.iter().map(nonzero).product(),
     };
     let mut per_run = 0;
     for (layer, (fan_in, fan_out)) in task.network.layers().into_iter().enumerate() {

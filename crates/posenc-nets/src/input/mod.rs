@@ -1,9 +1,13 @@
 //! Embedded positions, in the form that is cheapest to multiply with.
 
+mod kronecker;
+
 use std::sync::Arc;
 
 use faer::Mat;
+use nalgebra_sparse::CsrMatrix;
 
+pub use self::kronecker::{Kronecker, Points};
 use crate::NetError;
 
 /// Embedded positions of N points: the d × N matrix with columns ψ(x_i).
@@ -15,6 +19,8 @@ pub enum Input {
     Dense(Arc<Mat<f32>>),
     /// Features that depend on few distinct coordinates: see [`Factored`].
     Factored(Arc<Factored>),
+    /// Products of features of several axes: see [`Kronecker`].
+    Kronecker(Arc<Kronecker>),
 }
 
 /// Blocks of features, each a table over a coordinate's distinct values.
@@ -48,13 +54,6 @@ impl Input {
         if tables.is_empty() {
             return Err(NetError::Zero { what: "the number of tables" });
         }
-        let same = |what: &str, found, expected| {
-            if found == expected {
-                Ok(())
-            } else {
-                Err(NetError::Shape { what: what.to_owned(), found, expected })
-            }
-        };
         same("index lists of a factored input", indices.len(), tables.len())?;
         for (table, index) in tables.iter().zip(&indices) {
             finite(table)?;
@@ -84,11 +83,47 @@ impl Input {
         Input::factored(axes, indices)
     }
 
+    /// Kronecker features ψ₀ ⊗ ψ₁ ⊗ … on the full grid of the columns of one to three axes; the last
+    /// axis varies fastest, of features and of points.
+    ///
+    /// # Errors
+    ///
+    /// No axis or more than three, an empty one, entries that are not finite.
+    pub fn kronecker(axes: Vec<Mat<f32>>) -> Result<Self, NetError> {
+        Kronecker::new(axes, Points::Grid).map(|k| Input::Kronecker(Arc::new(k)))
+    }
+
+    /// The same on some nodes of the grid only; a node's number is that of [`Input::kronecker`]'s
+    /// point.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Input::kronecker`], and a node beyond the grid.
+    pub fn kronecker_at(axes: Vec<Mat<f32>>, nodes: Vec<u32>) -> Result<Self, NetError> {
+        Kronecker::new(axes, Points::Nodes(nodes)).map(|k| Input::Kronecker(Arc::new(k)))
+    }
+
+    /// Points between the nodes of the grid: the features of a point are the sum of its nodes'
+    /// features, weighted by its row of `blending`, points × nodes (`trading` Sec. 5.2).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Input::kronecker`], a matrix whose columns are not the grid's nodes, weights that
+    /// are not finite.
+    pub fn kronecker_blended(
+        axes: Vec<Mat<f32>>,
+        blending: CsrMatrix<f32>,
+    ) -> Result<Self, NetError> {
+        let points = Points::Blended(Arc::new(blending));
+        Kronecker::new(axes, points).map(|k| Input::Kronecker(Arc::new(k)))
+    }
+
     /// Number d of features.
     pub fn dimension(&self) -> usize {
         match self {
             Input::Dense(matrix) => matrix.nrows(),
             Input::Factored(f) => f.tables.iter().map(Mat::nrows).sum(),
+            Input::Kronecker(k) => k.dimension(),
         }
     }
 
@@ -97,6 +132,7 @@ impl Input {
         match self {
             Input::Dense(matrix) => matrix.ncols(),
             Input::Factored(f) => f.indices[0].len(),
+            Input::Kronecker(k) => k.points(),
         }
     }
 
@@ -114,6 +150,7 @@ impl Input {
                 }
                 0.0
             }
+            Input::Kronecker(k) => k.at(feature, point),
         }
     }
 
@@ -124,12 +161,25 @@ impl Input {
 
     /// Whether every feature of every point is zero.
     pub fn is_zero(&self) -> bool {
-        let zero =
-            |m: &Mat<f32>| (0..m.ncols()).all(|j| m.col_as_slice(j).iter().all(|v| *v == 0.0));
+        let zero = |m: &Mat<f32>| (0..m.ncols()).all(|j| vanishes(m.col_as_slice(j)));
         match self {
             Input::Dense(matrix) => zero(matrix),
             Input::Factored(f) => f.tables.iter().all(zero),
+            Input::Kronecker(k) => k.is_zero(),
         }
+    }
+}
+
+fn vanishes(column: &[f32]) -> bool {
+    column.iter().all(|v| *v == 0.0)
+}
+
+/// Refuses two sizes that differ.
+fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(NetError::Shape { what: what.to_owned(), found, expected })
     }
 }
 

@@ -1,0 +1,250 @@
+//! Products along the axes of a tensor.
+
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+
+use super::band::{Diagonals, ROWS, RowBand};
+use crate::cpu::bands::threshold;
+
+/// Bands are multiplied where at most this share of the products is left.
+const WORTH: f64 = 0.4;
+
+/// Numbers of an intermediate result that stay in the second-level cache.
+const NUMBERS_PER_BLOCK: usize = 65_536;
+
+/// Most rows of a block: more blocks are more to share among threads.
+const MOST_ROWS: usize = 64;
+
+/// A matrix that is applied along one axis.
+#[derive(Debug)]
+pub struct Operator {
+    rows: usize,
+    columns: usize,
+    /// Row after row, for products with the leading axis, and column after column, for the last.
+    by_row: Vec<f32>,
+    by_column: Vec<f32>,
+    band: Option<RowBand>,
+    diagonals: Option<Diagonals>,
+}
+
+impl Operator {
+    /// A matrix of rows × columns; `with_bands` lets it be multiplied as a band.
+    pub fn new(matrix: &Mat<f32>, with_bands: bool) -> Self {
+        let (rows, columns) = matrix.shape();
+        let by_row = (0..rows * columns).map(|i| matrix[(i / columns, i % columns)]).collect();
+        let by_column = (0..rows * columns).map(|i| matrix[(i % rows, i / rows)]).collect();
+        let threshold = threshold(matrix);
+        let at = |i: usize, k: usize| {
+            let value = matrix[(i, k)];
+            if value.abs() < threshold { 0.0 } else { value }
+        };
+        let share = |count: usize, of: usize| count as f64 / of as f64;
+        let band = with_bands
+            .then(|| RowBand::new(rows, columns, at))
+            .filter(|band| share(band.len(), rows.next_multiple_of(ROWS) * columns) <= WORTH);
+        let diagonals = with_bands
+            .then(|| Diagonals::new(rows, columns, at))
+            .filter(|diagonals| share(diagonals.count(), columns) <= WORTH);
+        Operator { rows, columns, by_row, by_column, band, diagonals }
+    }
+
+    /// What an axis that is not there is multiplied with.
+    pub fn one() -> Self {
+        Operator::new(&Mat::from_fn(1, 1, |_, _| 1.0), false)
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn is_one(&self) -> bool {
+        self.rows == 1 && self.columns == 1 && self.by_row[0] == 1.0
+    }
+
+    /// Multiplications per number of the other factor.
+    fn cost(&self) -> f64 {
+        match &self.diagonals {
+            Some(diagonals) => (self.rows * diagonals.count()) as f64,
+            None => (self.rows * self.columns) as f64,
+        }
+    }
+
+    /// out ← A[rows, :] X with X of columns × width; see [`RowBand::multiply`].
+    fn leading(&self, rows: Range<usize>, x: &[f32], width: usize, out: &mut [f32], stride: usize) {
+        if self.is_one() {
+            out[..width].copy_from_slice(&x[..width]);
+        } else if let Some(band) = &self.band {
+            band.multiply(rows.start, rows.len(), x, width, out, stride);
+        } else {
+            let n = rows.len();
+            let own = &self.by_row[rows.start * self.columns..rows.end * self.columns];
+            matmul(
+                // The row-major form of this takes the stride for that of columns (faer 0.24.4).
+                MatMut::from_column_major_slice_with_stride_mut(out, width, n, stride)
+                    .transpose_mut(),
+                Accum::Replace,
+                MatRef::from_row_major_slice(own, n, self.columns),
+                MatRef::from_row_major_slice(&x[..self.columns * width], self.columns, width),
+                1.0,
+                Par::Seq,
+            );
+        }
+    }
+
+    /// Numbers before and from row to row that [`Operator::last`] wants.
+    fn padding(&self) -> (usize, usize) {
+        match &self.diagonals {
+            Some(diagonals) => (diagonals.before(), diagonals.stride()),
+            None => (0, self.columns),
+        }
+    }
+
+    /// out ← X Aᵀ for `n` rows of X that are padded as [`Operator::padding`] says.
+    fn last(&self, n: usize, x: &mut [f32], out: &mut [f32]) {
+        let Some(diagonals) = &self.diagonals else {
+            return self.last_dense(n, x, out);
+        };
+        let (before, stride) = self.padding();
+        for row in x[..n * stride].chunks_exact_mut(stride) {
+            row[..before].fill(0.0);
+            row[before + self.columns..].fill(0.0);
+        }
+        diagonals.multiply(n, &x[..n * stride], out);
+    }
+
+    fn last_dense(&self, n: usize, x: &[f32], out: &mut [f32]) {
+        matmul(
+            MatMut::from_row_major_slice_mut(&mut out[..n * self.rows], n, self.rows),
+            Accum::Replace,
+            MatRef::from_row_major_slice(&x[..n * self.columns], n, self.columns),
+            MatRef::from_column_major_slice(&self.by_column, self.rows, self.columns).transpose(),
+            1.0,
+            Par::Seq,
+        );
+    }
+}
+
+/// Intermediate results of one thread.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    leading: Vec<f32>,
+    padded: Vec<f32>,
+}
+
+/// At least `len` numbers of a buffer that only grows.
+pub fn at_least(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
+    if buffer.len() < len {
+        buffer.resize(len, 0.0);
+    }
+    &mut buffer[..len]
+}
+
+/// A matrix for each of three axes; the missing ones of fewer axes are 1 × 1.
+#[derive(Debug)]
+pub struct Chain {
+    leading: Operator,
+    middle: Operator,
+    last: Operator,
+}
+
+impl Chain {
+    /// One to three matrices, from the slowest axis to the fastest.
+    pub fn new(matrices: &[Mat<f32>], with_bands: bool) -> Self {
+        let operator = |matrix| Operator::new(matrix, with_bands);
+        let one = Operator::one;
+        let (leading, middle, last) = match matrices {
+            [] => (one(), one(), one()),
+            [only] => (one(), one(), operator(only)),
+            [leading, last] => (operator(leading), one(), operator(last)),
+            [leading, middle, last, ..] => (operator(leading), operator(middle), operator(last)),
+        };
+        Chain { leading, middle, last }
+    }
+
+    /// Rows and columns of the leading axis.
+    pub fn leading(&self) -> &Operator {
+        &self.leading
+    }
+
+    /// Numbers of one slice of the leading axis, before and after the product.
+    pub fn slice(&self) -> [usize; 2] {
+        let Chain { middle, last, .. } = self;
+        [middle.columns * last.columns, middle.rows * last.rows]
+    }
+
+    /// Multiplications that the whole product takes.
+    pub fn cost(&self) -> f64 {
+        let Chain { leading, middle, last } = self;
+        let lead = leading.cost() * self.slice()[0] as f64;
+        let mid = if middle.is_one() { 0.0 } else { middle.cost() * last.columns as f64 };
+        lead + leading.rows as f64 * (mid + last.cost() * middle.rows as f64)
+    }
+
+    /// Blocks of rows of the leading axis; the same on every machine and for any number of threads.
+    pub fn blocks(rows: usize, slice: usize) -> Vec<Range<usize>> {
+        let fit = (NUMBERS_PER_BLOCK / slice.max(1)).clamp(ROWS, MOST_ROWS) / ROWS * ROWS;
+        (0..rows).step_by(fit).map(|top| top..(top + fit).min(rows)).collect()
+    }
+
+    /// Blocks of this product's rows.
+    pub fn row_blocks(&self) -> Vec<Range<usize>> {
+        let [before, after] = self.slice();
+        Chain::blocks(self.leading.rows, before.max(after))
+    }
+
+    /// Slices `rows` of the product with a whole tensor.
+    pub fn block(&self, rows: Range<usize>, x: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
+        let n = rows.len();
+        let [width, _] = self.slice();
+        let Scratch { leading, padded } = scratch;
+        if self.middle.is_one() {
+            let (before, stride) = self.last.padding();
+            let padded = at_least(padded, n * stride);
+            self.leading.leading(rows, x, width, &mut padded[before..], stride);
+            self.last.last(n, padded, out);
+        } else {
+            let leading = at_least(leading, n * width);
+            self.leading.leading(rows, x, width, leading, width);
+            self.tail_of(n, leading, padded, out);
+        }
+    }
+
+    /// The product along all axes but the leading one, of `n` slices.
+    pub fn tail(&self, n: usize, x: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
+        self.tail_of(n, x, &mut scratch.padded, out);
+    }
+
+    fn tail_of(&self, n: usize, x: &[f32], padded: &mut Vec<f32>, out: &mut [f32]) {
+        let (before, stride) = self.last.padding();
+        let (middle, columns) = (&self.middle, self.last.columns);
+        if middle.is_one() {
+            if self.last.diagonals.is_none() {
+                return self.last.last_dense(n, x, out);
+            }
+            let padded = at_least(padded, n * stride);
+            for (row, x) in padded.chunks_exact_mut(stride).zip(x.chunks_exact(columns)) {
+                row[before..before + columns].copy_from_slice(x);
+            }
+            return self.last.last(n, padded, out);
+        }
+        let size = middle.rows * stride;
+        let padded = at_least(padded, n * size);
+        for (slice, x) in
+            padded.chunks_exact_mut(size).zip(x.chunks_exact(middle.columns * columns))
+        {
+            middle.leading(0..middle.rows, x, columns, &mut slice[before..], stride);
+        }
+        self.last.last(n * middle.rows, padded, out);
+    }
+
+    /// Slices `rows` of the product along the leading axis alone.
+    pub fn lead(&self, rows: Range<usize>, x: &[f32], width: usize, out: &mut [f32]) {
+        self.leading.leading(rows, x, width, out, width);
+    }
+}

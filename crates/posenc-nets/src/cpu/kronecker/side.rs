@@ -1,0 +1,77 @@
+//! Points with their targets, ready for products.
+
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::chain::Chain;
+use super::sparse::Sparse;
+use crate::{Kronecker, Samples};
+
+/// Training or test samples.
+#[derive(Debug)]
+pub struct Side {
+    pub input: Arc<Kronecker>,
+    /// Ψ_aᵀ: from features to nodes.
+    pub forward: Chain,
+    /// From nodes to points; none where they are the same.
+    pub points: Option<Sparse>,
+    /// Targets of each run, its outputs side by side for each point.
+    pub targets: Vec<Vec<f32>>,
+}
+
+/// What training needs besides.
+#[derive(Debug)]
+pub struct Backward {
+    /// Ψ_a: from nodes to features.
+    pub chain: Chain,
+    /// From points to nodes.
+    pub points: Option<Sparse>,
+}
+
+impl Side {
+    pub fn new(input: &Arc<Kronecker>) -> Self {
+        let transposed: Vec<Mat<f32>> =
+            input.axes.iter().map(|axis| axis.transpose().to_owned()).collect();
+        Side {
+            input: input.clone(),
+            forward: Chain::new(&transposed, true),
+            points: Sparse::of(&input.points),
+            targets: Vec::new(),
+        }
+    }
+
+    /// With the targets of `runs` runs of `outputs` outputs.
+    pub fn with_targets(input: &Arc<Kronecker>, samples: &Samples, outputs: usize) -> Self {
+        let columns = &samples.targets;
+        let of_run = |run: usize| {
+            let mut targets = vec![0.0; columns.nrows() * outputs];
+            for o in 0..outputs {
+                let column = columns.col_as_slice(run * outputs + o);
+                for (targets, target) in targets.chunks_exact_mut(outputs).zip(column) {
+                    targets[o] = *target;
+                }
+            }
+            targets
+        };
+        let targets = (0..columns.ncols() / outputs).map(of_run).collect();
+        Side { targets, ..Side::new(input) }
+    }
+
+    pub fn backward(&self) -> Backward {
+        Backward {
+            chain: Chain::new(&self.input.axes, true),
+            points: self.points.as_ref().map(|points| points.transpose(self.input.nodes())),
+        }
+    }
+
+    /// Number of points.
+    pub fn count(&self) -> usize {
+        self.input.points()
+    }
+
+    /// Number of nodes of the grid.
+    pub fn nodes(&self) -> usize {
+        self.input.nodes()
+    }
+}
