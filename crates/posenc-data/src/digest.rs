@@ -1,8 +1,9 @@
 //! Checksums: 64 lower-case hexadecimal digits of SHA-256.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -25,6 +26,18 @@ pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
         }
         state.update(&piece[..n_read]);
     }
+}
+
+/// SHA-256 of the lines `<SHA-256>  <name>` of some files, as `sha256sum` prints them in their
+/// folder: `sha256sum * | sha256sum` gives the same.
+pub(crate) fn of_list(files: &[PathBuf]) -> Result<String, DataError> {
+    let mut text = String::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}  {name}", of_file(file)?);
+    }
+    Ok(of_bytes(text.as_bytes()))
 }
 
 fn hex(state: Sha256) -> String {

@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 /// The image formats that are read, as messages name them.
 pub(crate) const FORMATS: &str = "PNG, JPEG or TIFF";
 
+/// What a person does to get video support.
+pub const VIDEO_CURE: &str = "to read them, install FFmpeg's development files (apt-get install libavcodec-dev \
+     libavformat-dev libavutil-dev libavfilter-dev libavdevice-dev libswresample-dev libswscale-dev pkg-config \
+     libclang-dev clang) and start again through cargo xtask";
+
 /// An error of a loader, of the manifest or of the data directory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -70,6 +75,20 @@ pub enum DataError {
         present: Vec<String>,
     },
 
+    /// An archive that should hold one array holds another number of them.
+    #[error(
+        "{}: the archive holds {}, but one array is expected, (frames, height, width, 3) or (clips, frames, height, \
+         width, 3); save that one alone: numpy.savez(FILE, clip=array)",
+        path.display(),
+        list(present, "no arrays")
+    )]
+    NotOneArray {
+        /// The archive.
+        path: PathBuf,
+        /// Names of the arrays that are there.
+        present: Vec<String>,
+    },
+
     /// An array inside an archive is damaged.
     #[error("{}: array '{key}' is damaged: {reason}; fetch the file again", path.display())]
     DamagedArray {
@@ -81,11 +100,13 @@ pub enum DataError {
         reason: String,
     },
 
-    /// An array holds another element type than 8-bit integers.
+    /// An array holds another element type than those that are read.
     #[error(
-        "{}: array '{key}' has elements of type {found}, but only 8-bit unsigned integers ('|u1') are read; save it \
-         again with .astype('uint8')",
-        path.display()
+        "{}: array '{key}' has elements of type {found}, but only 8-bit unsigned integers ('|u1'){} are read; save it \
+         again with .astype('uint8'){}",
+        path.display(),
+        if *floats { " and 32-bit numbers in [0, 1] ('<f4')" } else { "" },
+        if *floats { " or .astype('float32')" } else { "" }
     )]
     WrongElementType {
         /// The archive.
@@ -94,6 +115,23 @@ pub enum DataError {
         key: String,
         /// The type as the array's header writes it.
         found: String,
+        /// Whether 32-bit numbers would be read, too.
+        floats: bool,
+    },
+
+    /// An array of 32-bit numbers has values that no pixel has.
+    #[error(
+        "{}: array '{key}' holds the value {value}, but pixels as 32-bit numbers lie in [0, 1]; divide by the largest \
+         value, or save 0 to 255 with .astype('uint8')",
+        path.display()
+    )]
+    WrongValue {
+        /// The archive.
+        path: PathBuf,
+        /// Name of the array.
+        key: String,
+        /// The first value that is out of range, or NaN.
+        value: f32,
     },
 
     /// An array has another shape than the data set's.
@@ -150,15 +188,15 @@ pub enum DataError {
 
     /// An image is smaller than the data set's images.
     #[error(
-        "{}: the image is {width}×{height} pixels, but data set '{id}' needs at least {required}×{required}; larger \
+        "{}: the image is {width}×{height} pixels, but {purpose} needs at least {required}×{required}; larger \
          ones are cropped and reduced, smaller ones are never enlarged: use a larger image",
         path.display()
     )]
     TooSmall {
         /// The file.
         path: PathBuf,
-        /// The data set it should stand in for.
-        id: String,
+        /// What needs more, such as "data set 'div2k-test'".
+        purpose: String,
         /// Width found.
         width: u32,
         /// Height found.
@@ -173,6 +211,194 @@ pub enum DataError {
         path.display()
     )]
     EmptyFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// A data set of the other kind was asked for.
+    #[error(
+        "data set '{id}' holds {held}, but {asked} are asked for; name a set of {asked} ('data list' shows them)"
+    )]
+    WrongKind {
+        /// Name of the data set.
+        id: String,
+        /// "images" or "clips".
+        held: &'static str,
+        /// "images" or "clips".
+        asked: &'static str,
+    },
+
+    /// A video file is to be read by a build that cannot.
+    #[error("{}: this build reads no video files; {VIDEO_CURE}; or give a folder of frames or an npz array", path.display())]
+    NoVideoSupport {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// FFmpeg cannot make sense of a file.
+    #[error(
+        "{}: not a readable video ({reason}); allowed is whatever this machine's FFmpeg decodes, such as mp4 with H.264: \
+         check that the file is complete, or convert it with: ffmpeg -i FILE -pix_fmt yuv420p OUT.mp4",
+        path.display()
+    )]
+    NotAVideo {
+        /// The file.
+        path: PathBuf,
+        /// What FFmpeg said.
+        reason: String,
+    },
+
+    /// A video breaks off, or is damaged in the middle.
+    #[error(
+        "{}: damaged after {decoded} frames{} ({reason}); a download or copy that was cut short looks like this: fetch the \
+         file again",
+        path.display(),
+        announced.map(|n| format!(" of {n}")).unwrap_or_default()
+    )]
+    DamagedVideo {
+        /// The file.
+        path: PathBuf,
+        /// Frames that came before.
+        decoded: usize,
+        /// Frames that the file's header announces, where it does.
+        announced: Option<u64>,
+        /// What FFmpeg said.
+        reason: String,
+    },
+
+    /// A clip has fewer frames than are needed.
+    #[error(
+        "{}: the clip has {frames} frames, but {purpose} needs at least {required}; frames are never made up: use a \
+         longer clip",
+        path.display()
+    )]
+    ClipTooShort {
+        /// The file or folder.
+        path: PathBuf,
+        /// Frames found.
+        frames: usize,
+        /// What needs more, such as "data set 'video-clips'".
+        purpose: String,
+        /// Frames required.
+        required: usize,
+    },
+
+    /// The frames of a clip are smaller than needed.
+    #[error(
+        "{}: the frames have {width}×{height} pixels, but {purpose} needs at least {required}×{required}; larger ones are \
+         reduced, smaller ones are never enlarged: use a clip with larger frames",
+        path.display()
+    )]
+    FramesTooSmall {
+        /// The file or folder.
+        path: PathBuf,
+        /// Width found.
+        width: usize,
+        /// Height found.
+        height: usize,
+        /// What needs more, such as "data set 'video-clips'".
+        purpose: String,
+        /// Side length required.
+        required: usize,
+    },
+
+    /// The frames of a clip differ in size or channels.
+    #[error(
+        "{}: frame {frame} is {found}, but the frames before it are {expected}; all frames of a clip must be alike: cut \
+         the clip there, or bring the frames to one size",
+        path.display()
+    )]
+    FramesDiffer {
+        /// The file, or the file of the frame.
+        path: PathBuf,
+        /// Number of the frame, counted from 0.
+        frame: usize,
+        /// What the frame is, such as "640×480 RGB".
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+
+    /// A clip would take more memory than is granted.
+    #[error(
+        "{}: each frame takes {bytes} bytes in memory and the clip more than {limit}; only {fitting} frames would fit: \
+         give a size to reduce it to (--size N), or use smaller frames",
+        path.display()
+    )]
+    ClipTooLarge {
+        /// The file or folder.
+        path: PathBuf,
+        /// Frames that would fit.
+        fitting: usize,
+        /// Bytes for each frame.
+        bytes: u64,
+        /// Bytes granted.
+        limit: u64,
+    },
+
+    /// One clip is asked for, and there are several.
+    #[error(
+        "{}: there are {} clips ({}), but one is asked for; name the file or folder of one, or save the array of one",
+        path.display(),
+        present.len(),
+        present.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ")
+    )]
+    NotOneClip {
+        /// The file or folder.
+        path: PathBuf,
+        /// Names of the clips.
+        present: Vec<String>,
+    },
+
+    /// A folder holds no clips.
+    #[error(
+        "{}: the folder holds no clips; put video files into it (such as mp4), folders of frames ({FORMATS}), or the \
+         frames of one clip",
+        path.display()
+    )]
+    EmptyClipFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// A signal cannot be reduced to a side length.
+    #[error(
+        "'{name}' cannot be reduced to a side of {side}; 1 to {shortest} is allowed, as its shortest side is"
+    )]
+    NotAReduction {
+        /// Name of the signal.
+        name: String,
+        /// Side length that was asked for.
+        side: usize,
+        /// Length of its shortest axis.
+        shortest: usize,
+    },
+
+    /// A signal has no form that a file format takes.
+    #[error("'{name}' cannot be written: {reason}")]
+    UnwritableSignal {
+        /// Name of the signal.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A file or folder cannot be written.
+    #[error(
+        "{}: cannot be written ({source}); check that the folder exists, that this user may write there, and that the \
+         disk is not full",
+        path.display()
+    )]
+    Unwritable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+
+    /// Frames would be mixed with images that are there.
+    #[error("{}: the folder holds images already, which would mix with the frames; name another folder", path.display())]
+    FolderInUse {
         /// The folder.
         path: PathBuf,
     },

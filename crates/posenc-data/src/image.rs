@@ -1,6 +1,7 @@
 //! The image that experiments see: real numbers in [0, 1].
 
 use crate::error::DataError;
+use crate::reduce::{self, Axis};
 
 /// Weights of red, green and blue in the luminance: ITU-R BT.709 rounded as scikit-image does,
 /// which `rethinking`'s notebooks use. They add up to one.
@@ -61,6 +62,20 @@ impl Image {
         }
         let pixels = self.pixels.iter().flat_map(|&value| [value; 3]).collect();
         Image { name: self.name.clone(), channels: 3, pixels, ..*self }
+    }
+
+    /// The image of `side` × `side` pixels that are means over boxes of this one, exact for whole
+    /// factors. An image that is not square is squeezed: cut it first to keep its proportions.
+    ///
+    /// # Errors
+    /// When `side` is zero or more than the rows or columns there are: enlarging would make a
+    /// signal smoother than any real one.
+    pub fn reduced(&self, side: usize) -> Result<Image, DataError> {
+        reduce::check_side(&self.name, side, self.height.min(self.width))?;
+        let columns: Vec<f64> =
+            reduce::along(&self.pixels, &Axis::whole(self.width, side), self.channels);
+        let pixels = reduce::along(&columns, &Axis::whole(self.height, side), side * self.channels);
+        Ok(Image { name: self.name.clone(), width: side, height: side, pixels, ..*self })
     }
 
     /// Channel `c` alone: `height * width` values, row by row. `None` where there is no such
@@ -131,6 +146,19 @@ mod tests {
         let gray = example().luminance();
         assert_eq!(gray.rgb().channel(2).unwrap(), gray.pixels);
         assert!(gray.channel(1).is_none());
+    }
+
+    #[test]
+    fn half_the_side_takes_the_means_of_four_pixels() {
+        let pixels = (0..16).flat_map(|i| [f64::from(i), -f64::from(i)]).collect();
+        let image = Image { width: 4, height: 4, channels: 2, pixels, ..example() };
+        let half = image.reduced(2).unwrap();
+        assert_eq!((half.width, half.height), (2, 2));
+        // (0 + 1 + 4 + 5) / 4, and so on.
+        assert_eq!(half.pixels, [2.5, -2.5, 4.5, -4.5, 10.5, -10.5, 12.5, -12.5]);
+        assert_eq!(image.reduced(4).unwrap(), image);
+        let message = image.reduced(5).unwrap_err().to_string();
+        assert!(message.contains("'example'") && message.contains("1 to 4"), "{message}");
     }
 
     #[test]

@@ -1,28 +1,41 @@
 //! Data sets: loaders, generators and the manifest.
 //!
-//! An experiment names a data set of the manifest (`data/manifest.yaml`); [`DataSource::load`]
-//! gives its signals, from the first of these that exists: images that the user names, the
-//! published files in the data directory, a folder of the user's own images there, or an embedded
-//! generator. What it gave is told by [`Origin`] and by a label that goes into every record.
+//! An experiment names a data set of the manifest (`data/manifest.yaml`); [`DataSource::load`] and
+//! [`DataSource::load_clips`] give its signals, from the first of these that exists: images or
+//! clips that the user names, the manifest's files in the data directory, a folder of the user's
+//! own there, or an embedded generator. What it gave is told by [`Origin`] and by a label that goes
+//! into every record. [`load_signal_file`] reads a single picture or clip outside of any set.
 //!
 //! Nothing here trusts a file: sizes are compared with limits before memory is asked for, and every
 //! message says what was wrong, where, what is allowed, and what to do.
 
+mod clip;
 mod digest;
 mod directory;
 mod error;
+mod footage;
+mod frame;
 pub mod generate;
 mod image;
 mod manifest;
+mod natural;
 pub mod npz;
+mod one;
 mod picture;
+mod reduce;
 mod source;
 mod status;
+mod video;
+mod write;
 
+pub use clip::Clip;
 pub use directory::{DataDirectory, ENVIRONMENT_VARIABLE};
-pub use error::DataError;
+pub use error::{DataError, VIDEO_CURE};
+pub use frame::{MAX_CLIP_BYTES, MAX_FRAMES};
 pub use image::{Image, LUMINANCE_WEIGHTS};
 pub use manifest::{Channels, DataSet, Kind, Layout, Manifest};
+pub use one::{Loaded, Signal, load_clip_file, load_picture_file, load_signal_file};
 pub use picture::{MAX_IMAGE_BYTES, MAX_SIDE, Picture, images_in};
-pub use source::{DataSource, Identity, ImageSet, Origin};
+pub use source::{ClipSet, DataSource, Identity, ImageSet, Origin, SignalSet};
 pub use status::{State, Status, check, list};
+pub use video::{ffmpeg_version, video_support};

@@ -11,7 +11,9 @@ use std::path::{Component, Path, PathBuf};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::clip::Clip;
 use crate::error::DataError;
+use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
 use crate::image::Image;
 
@@ -35,16 +37,20 @@ pub struct DataSet {
     pub license: String,
     /// Who made it, and where it can be had.
     pub origin: String,
-    /// Side length of the (square) images.
+    /// Side length of the (square) images or frames.
     pub size: u32,
-    /// Channels of the images.
+    /// Channels of the signals.
     pub channels: Channels,
-    /// Number of images.
+    /// Number of signals.
     pub count: usize,
     /// Where it lies in the data directory.
     pub layout: Layout,
-    /// SHA-256 of the pixels as 8-bit values: image by image, row by row, channels fastest.
+    /// SHA-256 of the data. Of images and arrays: of the elements as they are stored, image by
+    /// image or frame by frame, row by row, channels fastest. Of a folder of video files: of the
+    /// lines that `sha256sum` prints for them. Empty for a set that is always generated.
     pub sha256: String,
+    /// What the set's own files are used instead of, where the paper's data cannot be had.
+    pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
     /// What is generated where it is absent.
@@ -52,11 +58,26 @@ pub struct DataSet {
 }
 
 /// What a signal of a data set is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Square images.
     Images,
+    /// Video clips with square frames.
+    Clips {
+        /// Number of frames of each.
+        frames: u32,
+    },
+}
+
+impl Kind {
+    /// "images" or "clips".
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Images => "images",
+            Kind::Clips { .. } => "clips",
+        }
+    }
 }
 
 /// Channels of a data set's images; what is loaded is converted to them.
@@ -87,12 +108,21 @@ impl Channels {
             (Channels::Gray, _) => image.luminance(),
         }
     }
+
+    /// The clip with these channels.
+    pub(crate) fn convert_clip(self, clip: Clip) -> Clip {
+        match self {
+            Channels::Rgb => clip.rgb(),
+            Channels::Gray => clip.luminance(),
+        }
+    }
 }
 
 /// Where a data set lies; of several paths the first that exists is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// An array (count, size, size, channels) in an npz archive.
+    /// An array (count, size, size, channels) in an npz archive; of clips (count, frames, size,
+    /// size, channels).
     Npz {
         /// Name of the array.
         key: String,
@@ -104,6 +134,13 @@ pub enum Layout {
         /// Relative paths of the image.
         any_of: Vec<PathBuf>,
     },
+    /// Clips: a video file, a folder of video files or of folders of frames.
+    Clips {
+        /// Relative paths of the file or folder.
+        any_of: Vec<PathBuf>,
+    },
+    /// No files: the set is always generated.
+    Generated,
 }
 
 impl Layout {
@@ -111,7 +148,10 @@ impl Layout {
     #[must_use]
     pub fn any_of(&self) -> &[PathBuf] {
         match self {
-            Layout::Npz { any_of, .. } | Layout::Image { any_of } => any_of,
+            Layout::Npz { any_of, .. } | Layout::Image { any_of } | Layout::Clips { any_of } => {
+                any_of
+            }
+            Layout::Generated => &[],
         }
     }
 }
@@ -204,16 +244,25 @@ struct WireManifest {
 struct WireSet {
     id: WireId,
     title: String,
-    kind: Kind,
+    kind: WireKind,
     license: String,
     origin: String,
     size: WireCount<4096>,
+    frames: Option<WireCount<4096>>,
     channels: Channels,
     count: WireCount<10_000>,
-    layout: WireLayout,
-    sha256: WireSha256,
+    layout: Option<WireLayout>,
+    sha256: Option<WireSha256>,
+    substitutes_for: Option<String>,
     used_by: Vec<String>,
     stand_in: WireStandIn,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WireKind {
+    Images,
+    Clips,
 }
 
 #[derive(Deserialize)]
@@ -231,37 +280,87 @@ struct WireStandIn {
 
 impl WireSet {
     fn into_data_set(self) -> Result<DataSet, String> {
-        let any_of: Vec<PathBuf> = self.layout.any_of.into_iter().map(|path| path.0).collect();
-        if any_of.is_empty() {
-            return Err(
-                "layout.any_of is empty; give at least one path in the data directory".to_owned()
-            );
+        let (size, count) = (self.size.0, self.count.0);
+        let kind = match (self.kind, self.frames) {
+            (WireKind::Images, None) => Kind::Images,
+            (WireKind::Clips, Some(frames)) => Kind::Clips { frames: frames.0 },
+            (WireKind::Images, Some(_)) => {
+                return Err("images have no frames; leave frames out, or set kind to clips".into());
+            }
+            (WireKind::Clips, None) => {
+                return Err("frames is missing; give the number of frames of each clip".into());
+            }
+        };
+        let generator = self.stand_in.generator;
+        if generator.makes() != kind.name() {
+            return Err(format!(
+                "generator {} makes {}, but the set holds {}; {} does",
+                generator.name(),
+                generator.makes(),
+                kind.name(),
+                Generator::of(kind).name()
+            ));
         }
-        let layout = match self.layout.key {
-            Some(key) => Layout::Npz { key, any_of },
-            None if self.count.0 == 1 => Layout::Image { any_of },
-            None => {
-                let count = self.count.0;
+        if let Kind::Clips { frames } = kind {
+            let bytes = 4 * 3 * u64::from(frames) * u64::from(size) * u64::from(size);
+            if bytes > MAX_CLIP_BYTES {
                 return Err(format!(
-                    "count is {count}, but a layout without a key is a single image; set layout.key to the name of \
-                     the array in the npz archive, or count to 1"
+                    "a clip of {frames} frames of {size}×{size} pixels takes {bytes} bytes; at most \
+                     {MAX_CLIP_BYTES} are allowed: reduce size or frames"
                 ));
+            }
+        }
+        let layout = match self.layout {
+            Some(layout) => layout.into_layout(kind, count)?,
+            None => Layout::Generated,
+        };
+        let sha256 = match (&layout, self.sha256) {
+            (Layout::Generated, None) => String::new(),
+            (Layout::Generated, Some(_)) => {
+                return Err("sha256 is given, but no layout; a set without layout is always \
+                            generated and has no checksum"
+                    .to_owned());
+            }
+            (_, Some(sha256)) => sha256.0,
+            (_, None) => {
+                return Err("sha256 is missing; every set with a layout needs one".to_owned());
             }
         };
         Ok(DataSet {
             id: self.id.0,
             title: self.title,
-            kind: self.kind,
+            kind,
             license: self.license,
             origin: self.origin,
-            size: self.size.0,
+            size,
             channels: self.channels,
-            count: self.count.0 as usize,
+            count: count as usize,
             layout,
-            sha256: self.sha256.0,
+            sha256,
+            substitutes_for: self.substitutes_for,
             used_by: self.used_by,
-            stand_in: self.stand_in.generator,
+            stand_in: generator,
         })
+    }
+}
+
+impl WireLayout {
+    fn into_layout(self, kind: Kind, count: u32) -> Result<Layout, String> {
+        let any_of: Vec<PathBuf> = self.any_of.into_iter().map(|path| path.0).collect();
+        if any_of.is_empty() {
+            return Err(
+                "layout.any_of is empty; give at least one path in the data directory".to_owned()
+            );
+        }
+        match (self.key, kind) {
+            (Some(key), _) => Ok(Layout::Npz { key, any_of }),
+            (None, Kind::Clips { .. }) => Ok(Layout::Clips { any_of }),
+            (None, Kind::Images) if count == 1 => Ok(Layout::Image { any_of }),
+            (None, Kind::Images) => Err(format!(
+                "count is {count}, but a layout without a key is a single image; set layout.key to the name of \
+                 the array in the npz archive, or count to 1"
+            )),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Arrays of 8-bit integers in numpy's npz archives.
+//! Arrays of 8-bit integers and single-precision numbers in numpy's npz archives.
 //!
 //! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the
 //! length of a header, the header (a Python dictionary with `descr`, `fortran_order` and `shape`)
-//! and the elements in C order. Only what image sets need is read, by a parser of our own: a
-//! general one recurses on nested headers and trusts the lengths it finds in them, and this one
+//! and the elements in C order. Only what image and clip sets need is read, by a parser of our own:
+//! a general one recurses on nested headers and trusts the lengths it finds in them, and this one
 //! must survive any bytes.
 
 use std::fs::File;
@@ -14,7 +14,8 @@ use zip::ZipArchive;
 
 use crate::error::DataError;
 
-/// Most bytes that an array may have: 1 GiB, eighty times the image sets of the papers.
+/// Most bytes that an array may have: 1 GiB, eighty times the image sets of the papers and forty of
+/// their clips in single precision.
 pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
 /// Headers written by numpy have 128 bytes; structured types may need more.
 const MAX_HEADER_BYTES: usize = 1 << 16;
@@ -27,6 +28,43 @@ pub struct ByteArray {
     /// Length of each axis.
     pub shape: Vec<u64>,
     /// The elements; their number is the product of `shape`.
+    pub bytes: Vec<u8>,
+}
+
+/// Element types that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    /// 8-bit unsigned integers.
+    Byte,
+    /// 32-bit floating-point numbers, the low byte first.
+    Float,
+}
+
+impl Element {
+    /// The type that a header names; `None` for one that is not read.
+    fn of(descr: &str) -> Option<Self> {
+        match descr {
+            "|u1" | "<u1" | ">u1" | "u1" => Some(Element::Byte),
+            "<f4" => Some(Element::Float),
+            _ => None,
+        }
+    }
+
+    /// Bytes of one element.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Element::Byte => 1,
+            Element::Float => 4,
+        }
+    }
+}
+
+/// An array in C order as the bytes that the file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RawArray {
+    pub shape: Vec<u64>,
+    pub element: Element,
+    /// As many bytes as the shape's elements have.
     pub bytes: Vec<u8>,
 }
 
@@ -45,6 +83,12 @@ pub fn array_names(path: &Path) -> Result<Vec<String>, DataError> {
 /// the array's elements are not 8-bit unsigned integers, or when it announces more than
 /// [`MAX_ARRAY_BYTES`].
 pub fn read_array(path: &Path, key: &str) -> Result<ByteArray, DataError> {
+    let RawArray { shape, bytes, .. } = read_raw(path, key, &[Element::Byte])?;
+    Ok(ByteArray { shape, bytes })
+}
+
+/// As [`read_array`] for any of the `allowed` element types.
+pub(crate) fn read_raw(path: &Path, key: &str, allowed: &[Element]) -> Result<RawArray, DataError> {
     let damaged = |reason: String| DataError::DamagedArray {
         path: path.to_owned(),
         key: key.to_owned(),
@@ -62,15 +106,19 @@ pub fn read_array(path: &Path, key: &str) -> Result<ByteArray, DataError> {
     let mut file = archive.by_name(&entry).map_err(|error| damaged(error.to_string()))?;
 
     let header = Header::read(&mut file).map_err(damaged)?;
-    if !["|u1", "<u1", ">u1", "u1"].contains(&header.descr.as_str()) {
+    let element = Element::of(&header.descr).filter(|element| allowed.contains(element));
+    let Some(element) = element else {
         return Err(DataError::WrongElementType {
             path: path.to_owned(),
             key: key.to_owned(),
             found: header.descr.clone(),
+            floats: allowed.contains(&Element::Float),
         });
-    }
-    let n_bytes =
-        header.shape.iter().try_fold(1u128, |product, &axis| product.checked_mul(axis.into()));
+    };
+    let n_bytes = header
+        .shape
+        .iter()
+        .try_fold(element.size() as u128, |product, &axis| product.checked_mul(axis.into()));
     let n_bytes = match n_bytes {
         Some(n_bytes) if n_bytes <= MAX_ARRAY_BYTES.into() => n_bytes as u64,
         _ => {
@@ -103,7 +151,7 @@ pub fn read_array(path: &Path, key: &str) -> Result<ByteArray, DataError> {
         };
         return Err(damaged(format!("its header announces {n_bytes} bytes, but {found} follow")));
     }
-    Ok(ByteArray { shape: header.shape, bytes })
+    Ok(RawArray { shape: header.shape, element, bytes })
 }
 
 fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {

@@ -8,6 +8,7 @@ use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 
 use crate::digest;
 use crate::error::DataError;
+use crate::frame::{Frame, Samples};
 use crate::image::Image;
 
 /// Longest side that is read, in pixels.
@@ -124,13 +125,13 @@ impl Picture {
     ///
     /// # Errors
     /// When a side is shorter than `size`: enlarging would make a signal smoother than any real
-    /// one. `id` names the data set in the message.
-    pub fn fit(mut self, size: u32, id: &str) -> Result<Self, DataError> {
+    /// one. `purpose` says in the message what the image is for, such as "data set 'div2k-test'".
+    pub fn fit(mut self, size: u32, purpose: &str) -> Result<Self, DataError> {
         let (width, height) = (self.width(), self.height());
         let side = width.min(height);
         if side < size {
-            let (path, id) = (self.path, id.to_owned());
-            return Err(DataError::TooSmall { path, id, width, height, required: size });
+            let (path, purpose) = (self.path, purpose.to_owned());
+            return Err(DataError::TooSmall { path, purpose, width, height, required: size });
         }
         if (width, height) != (size, size) {
             self.image = self
@@ -143,6 +144,49 @@ impl Picture {
             ));
         }
         Ok(self)
+    }
+
+    /// As a frame of a clip.
+    pub(crate) fn into_frame(self) -> Frame {
+        let (width, height) = (self.width() as usize, self.height() as usize);
+        let channels = self.channels();
+        let samples = match self.image {
+            DynamicImage::ImageLuma16(image) => Samples::Words(image.into_raw()),
+            DynamicImage::ImageRgb16(image) => Samples::Words(image.into_raw()),
+            bytes => Samples::Bytes(bytes.into_bytes()),
+        };
+        Frame { width, height, channels, samples }
+    }
+
+    /// Leaves an odd last row or column out, with a warning.
+    ///
+    /// # Errors
+    /// When the image has less than two rows or columns.
+    pub(crate) fn even(mut self) -> Result<Self, DataError> {
+        let (width, height) = (self.width(), self.height());
+        if width.min(height) < 2 {
+            let (path, purpose) = (self.path, "any use".to_owned());
+            return Err(DataError::TooSmall { path, purpose, width, height, required: 2 });
+        }
+        let (even_width, even_height) = (width & !1, height & !1);
+        if (even_width, even_height) != (width, height) {
+            self.image = self.image.crop_imm(0, 0, even_width, even_height);
+            self.warnings.push(format!(
+                "{}: {width}×{height} pixels; even sides are needed, the last {} left out: {even_width}×{even_height}",
+                self.path.display(),
+                match (width % 2, height % 2) {
+                    (1, 1) => "column and row are",
+                    (1, _) => "column is",
+                    _ => "row is",
+                }
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Whether each value has 16 bits.
+    pub(crate) fn is_deep(&self) -> bool {
+        matches!(self.image, DynamicImage::ImageLuma16(_) | DynamicImage::ImageRgb16(_))
     }
 
     /// As real numbers in [0, 1].

@@ -1,54 +1,71 @@
-//! From the name of a data set to its images, whatever they come from.
+//! From the name of a data set to its signals, whatever they come from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::clip::Clip;
 use crate::digest;
 use crate::directory::DataDirectory;
-use crate::error::DataError;
+use crate::error::{DataError, VIDEO_CURE};
+use crate::footage::{self, Footage, file_name};
+use crate::frame::Target;
 use crate::image::Image;
-use crate::manifest::{DataSet, Layout, Manifest};
+use crate::manifest::{DataSet, Kind, Layout, Manifest};
 use crate::npz::{self, ByteArray};
 use crate::picture::{self, Picture};
+use crate::video::video_support;
 
 /// Where a set of signals came from; it decides what its results may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The paper's own data: the checksum is the manifest's.
     Published,
+    /// The manifest's files with the manifest's checksum, which are used instead of the paper's
+    /// own data, because those cannot be had: real, the same everywhere, and not comparable with
+    /// published values.
+    Substitute,
     /// Found where the paper's data lie, but with another checksum.
     Other,
     /// Generated, since nothing was found.
     Embedded,
-    /// Images of the user's own.
+    /// Images or clips of the user's own.
     User,
 }
 
 /// What identifies a set of signals; known without decoding a user's images or generating any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// `div2k-test`, `other:div2k-test`, `embedded:dead-leaves` or `user:<name of the folder>`.
+    /// `div2k-test`, `substitute:video-clips`, `other:div2k-test`, `embedded:dead-leaves` or
+    /// `user:<name of the folder>`. It is the name of the set exactly where the signals are the
+    /// paper's own.
     pub label: String,
     /// Where the signals come from.
     pub origin: Origin,
     /// 64 hexadecimal digits that change whenever a signal of the set does: the SHA-256 of the
-    /// pixels for the paper's data, of names and file contents for a user's, of generator, version
-    /// and seed for generated images. It does not depend on how many signals are loaded.
+    /// pixels for the paper's data, of names and file contents for a user's and for videos, of
+    /// generator, version and seed for generated signals. It does not depend on how many signals
+    /// are loaded.
     pub sha256: String,
-    /// Names of the signals that [`DataSource::load`] gives, in its order.
+    /// Names of the signals that loading gives, in its order.
     pub signals: Vec<String>,
     /// What a person should know, one sentence each.
     pub warnings: Vec<String>,
 }
 
+/// The images of a data set, all with the size and the channels that the manifest names.
+pub type ImageSet = SignalSet<Image>;
+
+/// The clips of a data set, all with the frames, the size and the channels that the manifest names.
+pub type ClipSet = SignalSet<Clip>;
+
 /// The signals of a data set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ImageSet {
+pub struct SignalSet<S> {
     /// As [`Identity::label`].
     pub label: String,
-    /// The images, all with the size and the channels that the manifest names.
-    pub signals: Vec<Image>,
+    /// The signals, in the order of [`Identity::signals`].
+    pub signals: Vec<S>,
     /// As [`Identity::sha256`].
     pub identity_sha256: String,
     /// Where they come from.
@@ -71,8 +88,10 @@ pub(crate) enum Found {
     Array(ByteArray),
     /// An image at one of the layout's paths.
     Picture(Box<Picture>),
-    /// Files of the user's, in the order of their names.
+    /// Image files of the user's, in the order of their names.
     Files(Vec<PathBuf>),
+    /// Clips, the manifest's or the user's.
+    Footage(Vec<Footage>),
     /// Nothing is there.
     Nothing,
 }
@@ -87,6 +106,7 @@ impl Found {
             }
             Found::Picture(picture) => vec![file_name(&picture.path)],
             Found::Files(files) => files.iter().take(set.count).map(|f| file_name(f)).collect(),
+            Found::Footage(clips) => clips.iter().take(set.count).map(Footage::name).collect(),
             Found::Nothing => (0..set.count).map(|i| set.stand_in.signal_name(i)).collect(),
         }
     }
@@ -103,14 +123,20 @@ impl DataSource {
         DataSource { manifest, directory, overrides: BTreeMap::new() }
     }
 
-    /// Takes the images of `path`, a folder or one image file, for data set `id` (the option
-    /// `--images ID=PATH`).
+    /// Takes the signals of `path` for data set `id` (the option `--images ID=PATH`): a folder or
+    /// one image file for a set of images; for a set of clips a video file, an npz file, a folder
+    /// of frames, or a folder of such folders and of video files.
     ///
     /// # Errors
-    /// When there is no such data set, or `path` is neither an image file nor a folder with images.
+    /// When there is no such data set, `path` holds none of these, or a video is named that this
+    /// build cannot read.
     pub fn use_images(&mut self, id: &str, path: &Path) -> Result<(), DataError> {
-        self.manifest.get(id)?;
-        user_files(path)?;
+        let set = self.manifest.get(id)?;
+        if let Found::Footage(clips) = user_files(set, path)?
+            && let Some(video) = unreadable_video(&clips)
+        {
+            return Err(DataError::NoVideoSupport { path: video.to_owned() });
+        }
         self.overrides.insert(id.to_owned(), path.to_owned());
         Ok(())
     }
@@ -127,10 +153,10 @@ impl DataSource {
         &self.directory
     }
 
-    /// What [`DataSource::load`] would give, without its signals.
+    /// What [`DataSource::load`] or [`DataSource::load_clips`] would give, without its signals.
     ///
     /// # Errors
-    /// As [`DataSource::load`], except for what only decoding a user's images shows.
+    /// As those, except for what only decoding shows.
     pub fn identity(&self, id: &str, seed: u64) -> Result<Identity, DataError> {
         let set = self.manifest.get(id)?;
         let (mut identity, found) = self.find(set, seed)?;
@@ -138,7 +164,7 @@ impl DataSource {
         Ok(identity)
     }
 
-    /// Loads data set `id`.
+    /// Loads data set `id` of images.
     ///
     /// Taken is the first that exists of: the images given by [`DataSource::use_images`]; the files
     /// that the manifest names; a folder `<id>/` with images in the data directory; the embedded
@@ -146,10 +172,13 @@ impl DataSource {
     /// manifest's `count` signals are loaded, the first ones.
     ///
     /// # Errors
-    /// When there is no such data set, or when what was found cannot be used. A damaged file is an
-    /// error: nothing is silently replaced by the stand-in.
+    /// When there is no such data set of images, or when what was found cannot be used. A damaged
+    /// file is an error: nothing is silently replaced by the stand-in.
     pub fn load(&self, id: &str, seed: u64, limit: Option<usize>) -> Result<ImageSet, DataError> {
         let set = self.manifest.get(id)?;
+        if set.kind != Kind::Images {
+            return Err(wrong_kind(set, "images"));
+        }
         let (identity, found) = self.find(set, seed)?;
         let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
         let (size, channels) = (set.size as usize, set.channels.count());
@@ -179,11 +208,73 @@ impl DataSource {
                 let read = |file: &PathBuf| adapt(Picture::read(file)?, set, &mut warnings);
                 files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
-            Found::Nothing => (0..n_signals)
+            Found::Nothing | Found::Footage(_) => (0..n_signals)
                 .map(|i| set.stand_in.image(seed, id, i, size, set.channels))
                 .collect(),
         };
-        Ok(ImageSet {
+        Ok(SignalSet {
+            label: identity.label,
+            signals,
+            identity_sha256: identity.sha256,
+            origin: identity.origin,
+            warnings,
+        })
+    }
+
+    /// Loads data set `id` of clips, as [`DataSource::load`] does for images: the user's own; what
+    /// the manifest names; a folder `<id>/` in the data directory; the embedded generator, also
+    /// where video files are there but the build cannot read them ([`video_support`]).
+    ///
+    /// Clips that are not of the manifest's frames and size are prepared as the papers prepare
+    /// theirs: of the first 2 `frames` frames, resized to 2 `size` × 2 `size`, the middle. Each is
+    /// decoded frame by frame.
+    ///
+    /// # Errors
+    /// As [`DataSource::load`]; a clip with too few or too small frames, or one that breaks off,
+    /// is an error that names the file.
+    pub fn load_clips(
+        &self,
+        id: &str,
+        seed: u64,
+        limit: Option<usize>,
+    ) -> Result<ClipSet, DataError> {
+        let set = self.manifest.get(id)?;
+        let Kind::Clips { frames } = set.kind else {
+            return Err(wrong_kind(set, "clips"));
+        };
+        let (identity, found) = self.find(set, seed)?;
+        let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
+        let (size, frames) = (set.size as usize, frames as usize);
+        let mut warnings = identity.warnings;
+        let signals = match found {
+            Found::Footage(clips) => {
+                if clips.len() > set.count {
+                    let (n_clips, count) = (clips.len(), set.count);
+                    warnings.push(format!(
+                        "{}: there are {n_clips} clips, the first {count} by name are used",
+                        identity.label
+                    ));
+                }
+                // Of the manifest's own files nobody needs to be told what they are like.
+                let own = matches!(identity.origin, Origin::Published | Origin::Substitute);
+                let purpose = format!("data set '{id}'");
+                let read = |clip: &Footage| {
+                    let name = clip.name();
+                    let target = Target { path: clip.path(), name: &name, purpose: &purpose };
+                    let (read, notes) = target.middle_cube(clip.frames()?, frames, size)?;
+                    if !own {
+                        warnings.extend(notes);
+                    }
+                    Ok(set.channels.convert_clip(read))
+                };
+                clips.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
+            }
+            Found::Nothing | Found::Array(_) | Found::Picture(_) | Found::Files(_) => (0
+                ..n_signals)
+                .map(|i| set.stand_in.clip(seed, id, i, frames, size, set.channels))
+                .collect(),
+        };
+        Ok(SignalSet {
             label: identity.label,
             signals,
             identity_sha256: identity.sha256,
@@ -196,62 +287,90 @@ impl DataSource {
     pub(crate) fn find(&self, set: &DataSet, seed: u64) -> Result<(Identity, Found), DataError> {
         let id = &set.id;
         if let Some(path) = self.overrides.get(id) {
-            return user_identity(set, path, user_files(path)?);
+            return user_identity(set, path, user_files(set, path)?);
+        }
+        let stand_in = set.stand_in.name();
+        let mut warnings = Vec::new();
+        if set.layout == Layout::Generated {
+            return Ok(generated(set, seed, warnings));
         }
         let folder = self.directory.images_folder(id);
         let in_folder = match folder.is_dir() {
-            true => match picture::images_in(&folder) {
-                Err(DataError::EmptyFolder { .. }) => Some(Vec::new()),
-                files => Some(files?),
+            true => match user_files(set, &folder) {
+                Err(DataError::EmptyFolder { .. } | DataError::EmptyClipFolder { .. }) => {
+                    warnings.push(format!(
+                        "{id}: {} holds no {}",
+                        folder.display(),
+                        set.kind.name()
+                    ));
+                    None
+                }
+                found => Some(found?),
             },
             false => None,
         };
-        let mut warnings = Vec::new();
         if let Some(path) = self.layout_path(set) {
-            if in_folder.is_some_and(|files| !files.is_empty()) {
+            if in_folder.is_some() {
                 warnings.push(format!(
-                    "{id}: {} is used, not the images in {}; use --images {id}={} for those",
+                    "{id}: {} is used, not the {} in {}; use --images {id}={} for those",
                     path.display(),
+                    set.kind.name(),
                     folder.display(),
                     folder.display()
                 ));
+            } else {
+                // That the folder is empty does not matter where other files are found.
+                warnings.clear();
             }
             let (sha256, found) = read_layout(set, &path)?;
-            let (label, origin) = if sha256 == set.sha256 {
-                (id.clone(), Origin::Published)
-            } else {
-                warnings.push(format!(
-                    "{id}: the pixels of {} have SHA-256 {sha256}, the published ones {}; results on them are \
-                     labeled other:{id} and not compared with published values",
-                    path.display(),
-                    set.sha256
-                ));
-                (format!("other:{id}"), Origin::Other)
+            if needs_video(&found) {
+                warnings.push(no_video(id, &path, stand_in));
+                return Ok(generated(set, seed, warnings));
+            }
+            let (label, origin) = match (&set.substitutes_for, sha256 == set.sha256) {
+                (None, true) => (id.clone(), Origin::Published),
+                (Some(own), true) => {
+                    warnings.push(format!(
+                        "{id}: used instead of {own}; results are labeled substitute:{id} and not compared with \
+                         published values"
+                    ));
+                    (format!("substitute:{id}"), Origin::Substitute)
+                }
+                (_, false) => {
+                    let what = match set.kind {
+                        Kind::Images => "the pixels of",
+                        Kind::Clips { .. } => "the clips in",
+                    };
+                    warnings.push(format!(
+                        "{id}: {what} {} have SHA-256 {sha256}, the published ones {}; results on them are \
+                         labeled other:{id} and not compared with published values",
+                        path.display(),
+                        set.sha256
+                    ));
+                    (format!("other:{id}"), Origin::Other)
+                }
             };
             return Ok((Identity { label, origin, sha256, signals: Vec::new(), warnings }, found));
         }
-        match in_folder {
-            Some(files) if !files.is_empty() => return user_identity(set, &folder, files),
-            Some(_) => warnings.push(format!("{id}: {} holds no images", folder.display())),
-            None => {}
+        if let Some(found) = in_folder {
+            if !needs_video(&found) {
+                return user_identity(set, &folder, found);
+            }
+            warnings.push(no_video(id, &folder, stand_in));
+            return Ok(generated(set, seed, warnings));
         }
-        let label = format!("embedded:{}", set.stand_in.name());
         warnings.push(format!(
-            "{id}: not found in {} (looked for {}); generated images stand in, labeled {label}",
+            "{id}: not found in {} (looked for {}); generated {} stand in, labeled embedded:{stand_in}",
             self.directory.path().display(),
             set.layout
                 .any_of()
                 .iter()
                 .map(|path| path.display().to_string())
                 .collect::<Vec<_>>()
-                .join(", ")
+                .join(", "),
+            set.kind.name()
         ));
-        let specification = set.stand_in.specification(seed, id, set.size as usize, set.channels);
-        let sha256 = digest::of_bytes(specification.as_bytes());
-        Ok((
-            Identity { label, origin: Origin::Embedded, sha256, signals: Vec::new(), warnings },
-            Found::Nothing,
-        ))
+        Ok(generated(set, seed, warnings))
     }
 
     /// The first of the layout's paths at which something lies.
@@ -264,9 +383,57 @@ impl DataSource {
     }
 }
 
+/// What stands in: generated signals, identified by what they follow from.
+fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Found) {
+    let mut text = set.stand_in.specification(seed, &set.id, set.size as usize, set.channels);
+    if let Kind::Clips { frames } = set.kind {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " frames {frames}");
+    }
+    let identity = Identity {
+        label: format!("embedded:{}", set.stand_in.name()),
+        origin: Origin::Embedded,
+        sha256: digest::of_bytes(text.as_bytes()),
+        signals: Vec::new(),
+        warnings,
+    };
+    (identity, Found::Nothing)
+}
+
+fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
+    DataError::WrongKind { id: set.id.clone(), held: set.kind.name(), asked }
+}
+
+/// A video among the clips, where this build cannot read any.
+fn unreadable_video(clips: &[Footage]) -> Option<&Path> {
+    let video = clips.iter().find(|clip| clip.needs_video() && !video_support());
+    video.map(Footage::path)
+}
+
+fn needs_video(found: &Found) -> bool {
+    matches!(found, Found::Footage(clips) if unreadable_video(clips).is_some())
+}
+
+fn no_video(id: &str, path: &Path, stand_in: &str) -> String {
+    format!(
+        "{id}: {} holds video files, which this build does not read; generated clips stand in, labeled \
+         embedded:{stand_in}; {VIDEO_CURE}",
+        path.display()
+    )
+}
+
 /// Reads what lies at a path of the layout; gives the SHA-256 of its pixels.
 fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError> {
     match &set.layout {
+        Layout::Npz { key, .. } if set.kind != Kind::Images => {
+            let (sha256, clips) = footage::in_array(path, key)?;
+            Ok((sha256, Found::Footage(clips)))
+        }
+        Layout::Clips { .. } | Layout::Generated => {
+            let clips = footage::at(path)?;
+            let used = &clips[..clips.len().min(set.count)];
+            Ok((digest::of_bytes(footage::list(used)?.as_bytes()), Found::Footage(clips)))
+        }
         Layout::Npz { key, .. } => {
             let array = npz::read_array(path, key)?;
             let (size, channels) = (u64::from(set.size), set.channels.count() as u64);
@@ -290,7 +457,7 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
 
 /// Brings a picture to the size and the channels of the data set.
 fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<Image, DataError> {
-    let picture = picture.fit(set.size, &set.id)?;
+    let picture = picture.fit(set.size, &format!("data set '{}'", set.id))?;
     let name = file_name(&picture.path);
     let image = picture.to_image(name);
     let from = image.channels;
@@ -307,28 +474,39 @@ fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<
     Ok(image)
 }
 
-/// A folder's images, or the one image file itself.
-fn user_files(path: &Path) -> Result<Vec<PathBuf>, DataError> {
-    match std::fs::metadata(path)
-        .map_err(|source| DataError::io(path, "file or folder", source))?
-        .is_dir()
-    {
-        true => picture::images_in(path),
-        false => Ok(vec![path.to_owned()]),
+/// The user's own signals at a path: a folder's images or the one image file itself, or clips.
+fn user_files(set: &DataSet, path: &Path) -> Result<Found, DataError> {
+    if set.kind != Kind::Images {
+        return Ok(Found::Footage(footage::at(path)?));
     }
+    let metadata =
+        std::fs::metadata(path).map_err(|source| DataError::io(path, "file or folder", source))?;
+    Ok(Found::Files(match metadata.is_dir() {
+        true => picture::images_in(path)?,
+        false => vec![path.to_owned()],
+    }))
 }
 
-fn user_identity(
-    set: &DataSet,
-    path: &Path,
-    files: Vec<PathBuf>,
-) -> Result<(Identity, Found), DataError> {
-    // The version counts changes to how a user's images are brought to size.
-    let mut text =
-        format!("user images, version 1, size {}, {} channels\n", set.size, set.channels.count());
-    for file in files.iter().take(set.count) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} {}", digest::of_file(file)?, file_name(file));
+fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, Found), DataError> {
+    // The versions count changes to how a user's signals are brought to size.
+    let (size, channels) = (set.size, set.channels.count());
+    let mut text = match set.kind {
+        Kind::Images => format!("user images, version 1, size {size}, {channels} channels\n"),
+        Kind::Clips { frames } => {
+            format!("user clips, version 1, {frames} frames, size {size}, {channels} channels\n")
+        }
+    };
+    match &found {
+        Found::Files(files) => {
+            for file in files.iter().take(set.count) {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{} {}", digest::of_file(file)?, file_name(file));
+            }
+        }
+        Found::Footage(clips) => {
+            text.push_str(&footage::list(&clips[..clips.len().min(set.count)])?);
+        }
+        Found::Array(_) | Found::Picture(_) | Found::Nothing => {}
     }
     let named = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let identity = Identity {
@@ -338,9 +516,5 @@ fn user_identity(
         signals: Vec::new(),
         warnings: Vec::new(),
     };
-    Ok((identity, Found::Files(files)))
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    Ok((identity, found))
 }

@@ -1,13 +1,15 @@
 //! What is there of each data set: the answers of `data list` and `data check`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::directory::DataDirectory;
-use crate::error::DataError;
-use crate::manifest::{DataSet, Manifest};
+use crate::error::{DataError, VIDEO_CURE};
+use crate::footage::{self, Footage};
+use crate::manifest::{DataSet, Kind, Layout, Manifest};
 use crate::picture;
 use crate::source::{DataSource, Origin};
+use crate::video::video_support;
 
 /// What is there of one data set.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub struct Status {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// What its signals are, with their number and size, such as "16 images of 512×512".
+    pub signals: String,
     /// What was found.
     pub state: State,
     /// The file or folder that was found, or the first path that was looked for.
@@ -37,15 +41,21 @@ pub enum State {
     Present,
     /// The files are there and have the published checksum.
     Published,
+    /// The files are there and have the manifest's checksum; they are used instead of the paper's.
+    Substitute,
+    /// Video files are there, which this build does not read; the stand-in is generated.
+    NeedsVideo,
+    /// The set has no files; it is always generated.
+    Generated,
     /// The files are there and have another checksum.
     Other {
-        /// SHA-256 of the pixels found.
+        /// SHA-256 of what was found.
         sha256: String,
     },
-    /// A folder of the user's own images stands in.
+    /// A folder of the user's own images or clips stands in.
     User {
-        /// Number of images in it.
-        n_images: usize,
+        /// Number of images or clips in it.
+        n_signals: usize,
     },
     /// Nothing is there; the stand-in is generated.
     Absent,
@@ -56,7 +66,14 @@ pub enum State {
 /// Says for every data set what is there, without reading any of it.
 #[must_use]
 pub fn list(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
-    statuses(manifest, directory, |_, _| State::Present)
+    statuses(manifest, directory, |source, set| {
+        let path = source.layout_path(set);
+        let is_clips = matches!(set.layout, Layout::Clips { .. });
+        match path.filter(|_| is_clips && !video_support()).map(|path| footage::at(&path)) {
+            Some(Ok(clips)) if clips.iter().any(Footage::needs_video) => State::NeedsVideo,
+            _ => State::Present,
+        }
+    })
 }
 
 /// As [`list`], and computes the checksum of everything that is there.
@@ -64,8 +81,13 @@ pub fn list(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
 pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
     // The seed only matters for generated images, which have nothing to check.
     statuses(manifest, directory, |source, set| match source.find(set, 0) {
-        Ok((identity, _)) if identity.origin == Origin::Published => State::Published,
-        Ok((identity, _)) => State::Other { sha256: identity.sha256 },
+        Ok((identity, _)) => match identity.origin {
+            Origin::Published => State::Published,
+            Origin::Substitute => State::Substitute,
+            // Something is there, and what stands in was chosen: it is videos.
+            Origin::Embedded => State::NeedsVideo,
+            Origin::Other | Origin::User => State::Other { sha256: identity.sha256 },
+        },
         Err(error) => State::Unusable(error),
     })
 }
@@ -79,11 +101,12 @@ fn statuses(
     let status = |set: &DataSet| {
         let folder = directory.images_folder(&set.id);
         let (path, state) = match source.layout_path(set) {
+            _ if set.layout == Layout::Generated => (folder, State::Generated),
             Some(path) => (path, of_layout(&source, set)),
-            None if folder.is_dir() => match picture::images_in(&folder) {
-                Ok(files) => (folder, State::User { n_images: files.len() }),
-                Err(error) => (folder, State::Unusable(error)),
-            },
+            None if folder.is_dir() => {
+                let state = of_folder(set, &folder).unwrap_or_else(State::Unusable);
+                (folder, state)
+            }
             None => (
                 set.layout
                     .any_of()
@@ -96,6 +119,7 @@ fn statuses(
         Status {
             id: set.id.clone(),
             title: set.title.clone(),
+            signals: describe(set),
             state,
             path,
             license: set.license.clone(),
@@ -105,6 +129,27 @@ fn statuses(
         }
     };
     manifest.sets().iter().map(status).collect()
+}
+
+/// A folder of the user's own signals.
+fn of_folder(set: &DataSet, folder: &Path) -> Result<State, DataError> {
+    if set.kind == Kind::Images {
+        return Ok(State::User { n_signals: picture::images_in(folder)?.len() });
+    }
+    let clips = footage::at(folder)?;
+    let unreadable = !video_support() && clips.iter().any(Footage::needs_video);
+    Ok(if unreadable { State::NeedsVideo } else { State::User { n_signals: clips.len() } })
+}
+
+fn describe(set: &DataSet) -> String {
+    let (count, size) = (set.count, set.size);
+    let plural = if count == 1 { "" } else { "s" };
+    match set.kind {
+        Kind::Images => format!("{count} image{plural} of {size}×{size} pixels"),
+        Kind::Clips { frames } => {
+            format!("{count} clip{plural} of {frames} frames of {size}×{size} pixels")
+        }
+    }
 }
 
 impl Status {
@@ -122,18 +167,28 @@ impl fmt::Display for Status {
         match &self.state {
             State::Present => writeln!(f, "  present    {path} (checksum not compared)")?,
             State::Published => writeln!(f, "  present    {path} (the published data)")?,
+            State::Substitute => {
+                writeln!(f, "  present    {path} (the manifest's, used instead of the paper's)")?;
+            }
+            State::NeedsVideo => writeln!(
+                f,
+                "  unread     {path} holds video files, which this build does not read; {} stands in; {VIDEO_CURE}",
+                self.stand_in
+            )?,
+            State::Generated => writeln!(f, "  generated  always, as {}", self.stand_in)?,
             State::Other { sha256 } => {
                 writeln!(
                     f,
-                    "  other data {path} (pixels have SHA-256 {sha256}, not the published one)"
+                    "  other data {path} (they have SHA-256 {sha256}, not the published one)"
                 )?;
             }
-            State::User { n_images } => writeln!(f, "  your own   {path} ({n_images} images)")?,
+            State::User { n_signals } => writeln!(f, "  your own   {path} ({n_signals} files)")?,
             State::Absent => {
                 writeln!(f, "  absent     looked for {path}; {} stands in", self.stand_in)?
             }
             State::Unusable(error) => writeln!(f, "  unusable   {error}")?,
         }
+        writeln!(f, "  signals    {}", self.signals)?;
         writeln!(f, "  license    {}", self.license)?;
         writeln!(f, "  origin     {}", self.origin)?;
         let used_by = match self.used_by[..] {

@@ -15,13 +15,13 @@ use super::shape::{Outline, Shape};
 use super::texture::{Texture, ease};
 
 /// Side length for which the scenes' lengths are given.
-const REFERENCE_SIDE: f32 = 512.0;
+pub(super) const REFERENCE_SIDE: f32 = 512.0;
 /// Cosine and sine of 2π/5 and 2π/8, for the petals of rosettes.
 const FIFTH: [f32; 2] = [0.309_017, 0.951_056_5];
 const EIGHTH: [f32; 2] = [0.707_106_77, 0.707_106_77];
 
 /// Intensities of red, green and blue.
-type Light = [f32; 3];
+pub(super) type Light = [f32; 3];
 
 /// The pixels of image `index` of the set named `set`: `size` rows of `size` RGB triples.
 pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, size: usize) -> Vec<u8> {
@@ -35,18 +35,18 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, size: usize) -> Vec<
 }
 
 /// A shape to be painted.
-struct Leaf {
-    shape: Shape,
-    center: [f32; 2],
+pub(super) struct Leaf {
+    pub shape: Shape,
+    pub center: [f32; 2],
     /// Direction of the shape's first axis.
-    axis: [f32; 2],
-    light: Light,
+    pub axis: [f32; 2],
+    pub light: Light,
     /// Period of the pattern in pixels, zero for none.
-    period: f32,
+    pub period: f32,
     /// Where on the texture the leaf was cut out.
-    cut: [f32; 2],
+    pub cut: [f32; 2],
     /// Rows above this one get no shadow: shapes throw none onto the sky.
-    shadow_from: f32,
+    pub shadow_from: f32,
 }
 
 struct Painter<'a> {
@@ -285,19 +285,20 @@ impl<'a> Painter<'a> {
             for (c, value) in pixel.iter().enumerate() {
                 // Ten bits for each channel, uniform on ±1.5 levels.
                 let noise = ((word >> (10 * c)) & 1023) as f32 * (3.0 / 1023.0) - 1.5;
-                // Bright light is compressed rather than cut off.
-                let exposed = if *value > 0.7 {
-                    0.7 + (value - 0.7) / (1.0 + 2.0 * (value - 0.7))
-                } else {
-                    *value
-                };
-                let stored = exposed.clamp(0.0, 1.0).sqrt();
+                let stored = expose(*value);
                 let stored = stored + self.contrast * (ease(stored) - stored);
                 bytes.push((stored * 255.0 + noise + 0.5).clamp(0.0, 255.0) as u8);
             }
         }
         bytes
     }
+}
+
+/// An intensity as it is stored, from 0 to 1; bright light is compressed rather than cut off.
+pub(super) fn expose(value: f32) -> f32 {
+    let exposed =
+        if value > 0.7 { 0.7 + (value - 0.7) / (1.0 + 2.0 * (value - 0.7)) } else { value };
+    exposed.clamp(0.0, 1.0).sqrt()
 }
 
 /// Brightness of a leaf's surface at (u, v) in its own axes, (dx, dy) in the image's.
@@ -346,7 +347,7 @@ fn sky_light(sky: &Sky, texture: &Texture, [u, v]: [f32; 2], height: f32) -> Lig
 }
 
 /// Veins on leaves, bands on ellipses, windows on boxes.
-fn pattern(leaf: &Leaf, u: f32, v: f32) -> f32 {
+pub(super) fn pattern(leaf: &Leaf, u: f32, v: f32) -> f32 {
     let (a, b, period) = (leaf.shape.a, leaf.shape.b, leaf.period);
     match leaf.shape.outline {
         Outline::Leaf => {
@@ -363,7 +364,7 @@ fn pattern(leaf: &Leaf, u: f32, v: f32) -> f32 {
 }
 
 /// A smooth wave of period 1 between 0 (at whole numbers) and 1.
-fn wave(t: f32) -> f32 {
+pub(super) fn wave(t: f32) -> f32 {
     let fraction = t - t.floor();
     ease(1.0 - (2.0 * fraction - 1.0).abs())
 }
@@ -374,12 +375,12 @@ fn haze(sky: &Sky, nearness: f32) -> f32 {
     (0.35 + 0.5 * sky.horizon) * (1.0 - nearness) * (1.0 - nearness)
 }
 
-fn mix(from: Light, to: Light, share: f32) -> Light {
+pub(super) fn mix(from: Light, to: Light, share: f32) -> Light {
     [0, 1, 2].map(|c| from[c] + (to[c] - from[c]) * share)
 }
 
 /// The square of the stored value stands for the intensity: near enough to sRGB, and exact to
 /// invert.
-fn intensity(color: Color) -> Light {
+pub(super) fn intensity(color: Color) -> Light {
     color.map(|value| (f32::from(value) / 255.0) * (f32::from(value) / 255.0))
 }

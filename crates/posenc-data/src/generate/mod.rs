@@ -6,18 +6,16 @@
 
 mod dead_leaves;
 mod draw;
+mod moving_leaves;
 mod scene;
 mod shape;
 mod texture;
 
 use serde::Deserialize;
 
+use crate::clip::Clip;
 use crate::image::Image;
-use crate::manifest::Channels;
-
-/// Counts changes to what the generators draw. It is part of every generated set's identity, so
-/// that records made from other images are not taken for these.
-const VERSION: u32 = 1;
+use crate::manifest::{Channels, Kind};
 
 /// An embedded generator, by the name it has in the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -26,6 +24,9 @@ pub enum Generator {
     /// Occluding shapes of all sizes, shaded and textured: edges, smooth parts and a spectrum that
     /// falls like 1/f, as in photographs.
     DeadLeaves,
+    /// Clips of such shapes that drift, turn and slowly grow or shrink, the nearer the faster, under
+    /// a camera that pans: motion, occlusion and disocclusion as in films.
+    MovingDeadLeaves,
 }
 
 impl Generator {
@@ -34,26 +35,50 @@ impl Generator {
     pub fn name(self) -> &'static str {
         match self {
             Generator::DeadLeaves => "dead-leaves",
+            Generator::MovingDeadLeaves => "moving-dead-leaves",
+        }
+    }
+
+    /// The generator of such signals.
+    #[must_use]
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Images => Generator::DeadLeaves,
+            Kind::Clips { .. } => Generator::MovingDeadLeaves,
+        }
+    }
+
+    /// "images" or "clips", as [`Kind::name`].
+    pub(crate) fn makes(self) -> &'static str {
+        match self {
+            Generator::DeadLeaves => "images",
+            Generator::MovingDeadLeaves => "clips",
+        }
+    }
+
+    /// Counts changes to what a generator draws. It is part of every generated set's identity, so
+    /// that records made from other signals are not taken for these.
+    fn version(self) -> u32 {
+        match self {
+            Generator::DeadLeaves | Generator::MovingDeadLeaves => 1,
         }
     }
 
     /// Everything that the images of a set follow from, as one line.
     #[must_use]
     pub fn specification(self, seed: u64, set: &str, size: usize, channels: Channels) -> String {
-        let channels = channels.count();
-        format!(
-            "{} version {VERSION} seed {seed} set {set} size {size} channels {channels}",
-            self.name()
-        )
+        let (name, version, channels) = (self.name(), self.version(), channels.count());
+        format!("{name} version {version} seed {seed} set {set} size {size} channels {channels}")
     }
 
-    /// Name of image `index`.
+    /// Name of signal `index`.
     #[must_use]
     pub fn signal_name(self, index: usize) -> String {
         format!("{}-{index:02}", self.name())
     }
 
-    /// Image `index` of the set named `set`: `size` × `size` pixels.
+    /// Image `index` of the set named `set`: `size` × `size` pixels. Of a generator of clips it is
+    /// the first frame.
     #[must_use]
     pub fn image(
         self,
@@ -66,7 +91,34 @@ impl Generator {
         let name = self.signal_name(index);
         let bytes = match self {
             Generator::DeadLeaves => dead_leaves::rgb_bytes(seed, set, index, size),
+            Generator::MovingDeadLeaves => moving_leaves::rgb_bytes(seed, set, index, 1, size),
         };
         channels.convert(Image::from_bytes(name, size, size, 3, &bytes))
+    }
+
+    /// Clip `index` of the set named `set`: `frames` frames of `size` × `size` pixels. Of a
+    /// generator of images it is a still.
+    #[must_use]
+    pub fn clip(
+        self,
+        seed: u64,
+        set: &str,
+        index: usize,
+        frames: usize,
+        size: usize,
+        channels: Channels,
+    ) -> Clip {
+        let bytes = match self {
+            Generator::DeadLeaves => dead_leaves::rgb_bytes(seed, set, index, size).repeat(frames),
+            Generator::MovingDeadLeaves => moving_leaves::rgb_bytes(seed, set, index, frames, size),
+        };
+        channels.convert_clip(Clip {
+            name: self.signal_name(index),
+            frames,
+            height: size,
+            width: size,
+            channels: 3,
+            voxels: bytes.into_iter().map(|value| f32::from(value) / 255.0).collect(),
+        })
     }
 }

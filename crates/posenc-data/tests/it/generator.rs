@@ -1,5 +1,5 @@
 use posenc_data::generate::Generator;
-use posenc_data::{Channels, Image};
+use posenc_data::{Channels, Clip, Image};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
@@ -110,4 +110,80 @@ fn every_size_can_be_generated() {
 fn the_images_are_the_same_on_every_machine() {
     let all: Vec<u8> = (0..8).flat_map(|index| bytes(&image(0, "golden", index, 48))).collect();
     assert_eq!(sha256(&all), "0ecdf3ad2a06bc12f121257fac1dadd87b7112a7603dcda8beb7642c4af83287");
+}
+
+fn clip(seed: u64, set: &str, index: usize, frames: usize, size: usize) -> Clip {
+    Generator::MovingDeadLeaves.clip(seed, set, index, frames, size, Channels::Rgb)
+}
+
+/// Correlation of the luminance of two frames.
+fn correlation(clip: &Clip, t: usize, u: usize) -> f64 {
+    let gray = |t: usize| {
+        let values = clip.frame(t).unwrap().luminance().pixels;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.into_iter().map(|value| value - mean).collect::<Vec<f64>>()
+    };
+    let (a, b) = (gray(t), gray(u));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
+}
+
+// Catches frames drawn independently of each other, and a still repeated.
+#[test]
+fn frames_resemble_their_neighbors_more_than_distant_ones() {
+    for index in 0..6 {
+        let clip = clip(0, "set", index, 65, 64);
+        let mean = |distance: usize| {
+            let pairs = (0..64).step_by(8).filter(|t| t + distance < 65);
+            let values: Vec<f64> = pairs.map(|t| correlation(&clip, t, t + distance)).collect();
+            values.iter().sum::<f64>() / values.len() as f64
+        };
+        let (near, middle, far) = (mean(1), mean(8), mean(48));
+        assert!(near > 0.9, "clip {index}: neighbors correlate by {near:.3}");
+        assert!(
+            near > middle + 0.05 && middle > far + 0.05,
+            "clip {index}: {near:.3}, {middle:.3}, {far:.3}"
+        );
+    }
+}
+
+#[test]
+fn clips_are_bright_enough_and_not_clipped() {
+    for index in 0..6 {
+        let clip = clip(1, "set", index, 4, 64);
+        let n = clip.voxels.len() as f32;
+        let mean = clip.voxels.iter().sum::<f32>() / n;
+        let deviation = (clip.voxels.iter().map(|v| (v - mean).powi(2)).sum::<f32>() / n).sqrt();
+        let clipped = clip.voxels.iter().filter(|&&v| v == 0.0 || v == 1.0).count() as f32 / n;
+        assert!((0.2..0.75).contains(&mean), "clip {index}: mean {mean:.2}");
+        assert!(deviation > 0.1, "clip {index}: standard deviation {deviation:.2}");
+        assert!(clipped < 0.1, "clip {index}: {clipped:.2} clipped");
+    }
+}
+
+// A length that moved the draws would make quick and full runs see different clips.
+#[test]
+fn a_shorter_clip_is_the_beginning_of_a_longer_one() {
+    let (short, long) = (clip(0, "one", 0, 3, 32), clip(0, "one", 0, 7, 32));
+    assert_eq!(short.voxels, long.voxels[..short.voxels.len()]);
+    for other in [clip(1, "one", 0, 3, 32), clip(0, "two", 0, 3, 32), clip(0, "one", 6, 3, 32)] {
+        assert_ne!(short.voxels, other.voxels);
+    }
+}
+
+#[test]
+fn clips_of_every_size_can_be_generated() {
+    for (frames, size) in [(1, 1), (2, 3), (300, 2)] {
+        assert_eq!(clip(0, "small", 0, frames, size).voxels.len(), 3 * frames * size * size);
+    }
+}
+
+// As for the images: count the generator's version up if this changes on purpose.
+#[test]
+fn the_clips_are_the_same_on_every_machine() {
+    let all: Vec<u8> = (0..6)
+        .flat_map(|index| clip(0, "golden", index, 12, 32).voxels)
+        .map(|value| (value * 255.0).round() as u8)
+        .collect();
+    assert_eq!(sha256(&all), "4088d3126e61ae5897c81415ce37b38c02414390eb1d122dec0200125dd5c30a");
 }

@@ -1,5 +1,6 @@
 //! Tests on real files, made by the tests in temporary folders.
 
+mod clips;
 mod generator;
 mod manifest;
 mod npz;

@@ -129,7 +129,7 @@ fn a_larger_image_is_cut_to_the_middle_and_reduced() {
     let folder = folder();
     let path = folder.path().join("wide.png");
     save_rgb(&path, 64, 32);
-    let picture = Picture::read(&path).unwrap().fit(16, "set").unwrap();
+    let picture = Picture::read(&path).unwrap().fit(16, "the test").unwrap();
     assert_eq!((picture.width(), picture.height()), (16, 16));
     assert_says(&picture.warnings.join("\n"), &["wide.png", "64×32", "16×16"]);
     let image = picture.to_image(String::new());
@@ -149,7 +149,7 @@ fn an_image_of_the_right_size_is_left_alone() {
     let path = folder.path().join("exact.png");
     save_rgb(&path, 16, 16);
     let picture = Picture::read(&path).unwrap();
-    assert_eq!(picture.clone().fit(16, "set").unwrap(), picture);
+    assert_eq!(picture.clone().fit(16, "the test").unwrap(), picture);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_smaller_image_is_refused() {
     let folder = folder();
     let path = folder.path().join("small.png");
     save_rgb(&path, 40, 15);
-    let error = Picture::read(&path).unwrap().fit(16, "div2k-test").unwrap_err();
+    let error = Picture::read(&path).unwrap().fit(16, "data set 'div2k-test'").unwrap_err();
     assert_says(&error, &["small.png", "40×15", "'div2k-test'", "16×16", "use a larger image"]);
 }
 

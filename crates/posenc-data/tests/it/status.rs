@@ -47,5 +47,5 @@ fn a_status_says_what_stands_in_under_which_license_and_for_what() {
     std::fs::create_dir(data.path("trio")).unwrap();
     save_rgb(&data.path("trio/mine.png"), 16, 16);
     let own = &check(&manifest(&data.sha256), &data.directory())[0];
-    assert!(matches!(own.state, State::User { n_images: 1 }) && !own.needs_attention());
+    assert!(matches!(own.state, State::User { n_signals: 1 }) && !own.needs_attention());
 }

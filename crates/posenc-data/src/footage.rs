@@ -1,0 +1,239 @@
+//! Where the frames of clips come from: video files, folders of frames, npz arrays.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::digest;
+use crate::error::DataError;
+use crate::frame::{Frame, Frames, Samples};
+use crate::natural;
+use crate::npz::{self, Element, RawArray};
+use crate::picture::{self, Picture};
+use crate::video;
+
+/// Endings of video files, as far as folders are searched for them; a file that is named itself may
+/// have any.
+const VIDEO_ENDINGS: [&str; 13] =
+    ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "wmv", "flv", "y4m", "gif"];
+
+/// The frames of one clip, before any of them is read.
+#[derive(Debug, Clone)]
+pub(crate) enum Footage {
+    /// A video file.
+    Video(PathBuf),
+    /// Image files in their order.
+    Frames {
+        /// Their folder.
+        folder: PathBuf,
+        /// At least one.
+        files: Vec<PathBuf>,
+    },
+    /// Part of an array.
+    Slice(Slice),
+}
+
+/// Clip `index` of an array (n, frames, height, width, channels), or the only one of an array
+/// without the first axis.
+#[derive(Debug, Clone)]
+pub(crate) struct Slice {
+    path: PathBuf,
+    key: String,
+    array: Arc<RawArray>,
+    /// Frames, height, width, channels.
+    shape: [usize; 4],
+    index: usize,
+    /// Whether the array has the first axis.
+    one_of_several: bool,
+}
+
+impl Footage {
+    /// Name of the clip: that of the file or folder, or `clip-00` and so on.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Footage::Slice(slice) if slice.one_of_several => format!("clip-{:02}", slice.index),
+            _ => file_name(self.path()),
+        }
+    }
+
+    /// The file or folder.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Footage::Video(path) => path,
+            Footage::Frames { folder, .. } => folder,
+            Footage::Slice(slice) => &slice.path,
+        }
+    }
+
+    /// Whether it takes a build with video support to read it.
+    pub(crate) fn needs_video(&self) -> bool {
+        matches!(self, Footage::Video(_))
+    }
+
+    /// SHA-256 of what the frames follow from. Of a video these are the bytes of the file: decoded
+    /// pixels may differ between versions of FFmpeg.
+    pub(crate) fn sha256(&self) -> Result<String, DataError> {
+        match self {
+            Footage::Video(path) => digest::of_file(path),
+            Footage::Frames { files, .. } => digest::of_list(files),
+            Footage::Slice(slice) => {
+                let header = format!("{:?} {:?}\n", slice.array.element, slice.shape);
+                Ok(digest::of_bytes(&[header.as_bytes(), slice.bytes()].concat()))
+            }
+        }
+    }
+
+    /// The frames, each decoded when it is asked for.
+    pub(crate) fn frames(&self) -> Result<Frames<'_>, DataError> {
+        match self {
+            Footage::Video(path) => video::frames(path),
+            Footage::Frames { files, .. } => {
+                Ok(Box::new(files.iter().map(|file| Ok(Picture::read(file)?.into_frame()))))
+            }
+            Footage::Slice(slice) => Ok(Box::new(slice.frames())),
+        }
+    }
+}
+
+impl Slice {
+    /// The clip's part of the array.
+    fn bytes(&self) -> &[u8] {
+        let length = self.shape.iter().product::<usize>() * self.array.element.size();
+        &self.array.bytes[self.index * length..(self.index + 1) * length]
+    }
+
+    fn frames(&self) -> impl Iterator<Item = Result<Frame, DataError>> {
+        let [_, height, width, channels] = self.shape;
+        let frame = height * width * channels * self.array.element.size();
+        self.bytes().chunks_exact(frame.max(1)).map(move |bytes| {
+            let samples = match self.array.element {
+                Element::Byte => Samples::Bytes(bytes.to_vec()),
+                Element::Float => Samples::Floats(self.floats(bytes)?),
+            };
+            Ok(Frame { width, height, channels, samples })
+        })
+    }
+
+    /// Single-precision values, which must lie in [0, 1].
+    fn floats(&self, bytes: &[u8]) -> Result<Vec<f32>, DataError> {
+        let value = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes);
+        let values: Vec<f32> = bytes.as_chunks().0.iter().map(value).collect();
+        match values.iter().find(|value| !(0.0..=1.0).contains(*value)) {
+            None => Ok(values),
+            Some(&value) => {
+                Err(DataError::WrongValue { path: self.path.clone(), key: self.key.clone(), value })
+            }
+        }
+    }
+}
+
+/// The clips at `path`: a video file, an npz file with a single array, a folder of frames, or a
+/// folder of video files and of folders of frames, in the order of [`natural::sort`].
+///
+/// # Errors
+/// When nothing is there, or a folder holds none of these.
+pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
+    let metadata =
+        std::fs::metadata(path).map_err(|source| DataError::io(path, "file or folder", source))?;
+    if metadata.is_dir() {
+        return in_folder(path);
+    }
+    if !has_ending(path, &["npz"]) {
+        return Ok(vec![Footage::Video(path.to_owned())]);
+    }
+    let mut keys = npz::array_names(path)?;
+    match (keys.pop(), keys.is_empty()) {
+        (Some(key), true) => in_array(path, &key).map(|(_, clips)| clips),
+        (last, _) => {
+            keys.extend(last);
+            Err(DataError::NotOneArray { path: path.to_owned(), present: keys })
+        }
+    }
+}
+
+/// The clips of the array `key` in an npz archive, and SHA-256 of its elements.
+pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>), DataError> {
+    let array = npz::read_raw(path, key, &[Element::Byte, Element::Float])?;
+    // No axis is longer than the array has bytes, so that none is cut here.
+    let axes: Vec<usize> = array.shape.iter().map(|&axis| axis as usize).collect();
+    let (n_clips, shape) = match axes[..] {
+        [n, frames, height, width, channels] => (n, [frames, height, width, channels]),
+        [frames, height, width, channels] => (1, [frames, height, width, channels]),
+        _ => (0, [0; 4]),
+    };
+    if n_clips == 0 || shape.contains(&0) || ![1, 3].contains(&shape[3]) {
+        return Err(DataError::WrongShape {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            found: array.shape,
+            required: "(clips, frames, height, width, 3), the same without the first axis, or 1 \
+                       instead of 3 for gray"
+                .to_owned(),
+        });
+    }
+    let (one_of_several, sha256) = (axes.len() == 5, digest::of_bytes(&array.bytes));
+    let array = Arc::new(array);
+    let clip = |index| {
+        let (path, key, array) = (path.to_owned(), key.to_owned(), array.clone());
+        Footage::Slice(Slice { path, key, array, shape, index, one_of_several })
+    };
+    Ok((sha256, (0..n_clips).map(clip).collect()))
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
+    let unreadable = |source| DataError::io(folder, "folder", source);
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if !file_name(&path).starts_with('.') {
+            paths.push(path);
+        }
+    }
+    natural::sort(&mut paths);
+    let mut clips = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            clips.extend(frames_in(&path)?);
+        } else if has_ending(&path, &VIDEO_ENDINGS) {
+            clips.push(Footage::Video(path));
+        }
+    }
+    if clips.is_empty() {
+        clips.extend(frames_in(folder)?);
+    }
+    match clips.is_empty() {
+        true => Err(DataError::EmptyClipFolder { path: folder.to_owned() }),
+        false => Ok(clips),
+    }
+}
+
+/// The images in a folder as one clip; `None` where there are none.
+fn frames_in(folder: &Path) -> Result<Option<Footage>, DataError> {
+    match picture::images_in(folder) {
+        Ok(mut files) => {
+            natural::sort(&mut files);
+            Ok(Some(Footage::Frames { folder: folder.to_owned(), files }))
+        }
+        Err(DataError::EmptyFolder { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The lines `<SHA-256>  <name>` of some clips, as `sha256sum` prints them for files.
+pub(crate) fn list(clips: &[Footage]) -> Result<String, DataError> {
+    let mut text = String::new();
+    for clip in clips {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}  {}", clip.sha256()?, clip.name());
+    }
+    Ok(text)
+}
+
+pub(crate) fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

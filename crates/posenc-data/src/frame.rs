@@ -1,0 +1,387 @@
+//! One frame of a clip on its way from a file, and what a clip is made of.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use crate::clip::Clip;
+use crate::error::DataError;
+use crate::reduce::{self, Axis};
+
+/// Most bytes that a clip may take in memory: 1 GiB, forty clips of the papers.
+pub const MAX_CLIP_BYTES: u64 = 1 << 30;
+/// Most frames that are taken of a clip: as many as the papers take.
+pub const MAX_FRAMES: usize = 256;
+
+/// Values as the file holds them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Samples {
+    /// 0 to 255 stand for 0 to 1.
+    Bytes(Vec<u8>),
+    /// 0 to 65535 stand for 0 to 1.
+    Words(Vec<u16>),
+    /// In [0, 1].
+    Floats(Vec<f32>),
+}
+
+/// One frame: `height` rows of `width` pixels of `channels` samples.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Frame {
+    pub width: usize,
+    pub height: usize,
+    pub channels: usize,
+    pub samples: Samples,
+}
+
+/// Frames one after the other, each read when it is asked for.
+pub(crate) type Frames<'a> = Box<dyn Iterator<Item = Result<Frame, DataError>> + 'a>;
+
+impl Frame {
+    fn shape(&self) -> (usize, usize, usize) {
+        (self.width, self.height, self.channels)
+    }
+
+    fn describe((width, height, channels): (usize, usize, usize)) -> String {
+        format!("{width}×{height} {}", if channels == 1 { "gray" } else { "RGB" })
+    }
+
+    /// The averages that two axes keep, as values in [0, 1].
+    fn averaged(&self, rows: &Axis, columns: &Axis) -> Vec<f32> {
+        match &self.samples {
+            Samples::Bytes(values) => self.averages(values, rows, columns, 255.0),
+            Samples::Words(values) => self.averages(values, rows, columns, 65535.0),
+            Samples::Floats(values) => self.averages(values, rows, columns, 1.0),
+        }
+    }
+
+    fn averages<I: Copy + Into<f64>>(
+        &self,
+        values: &[I],
+        rows: &Axis,
+        columns: &Axis,
+        white: f64,
+    ) -> Vec<f32> {
+        // Rows first: they are long, and often only half of them are kept.
+        let fewer: Vec<f64> = reduce::along(values, rows, self.width * self.channels);
+        let means: Vec<f64> = reduce::along(&fewer, columns, self.channels);
+        means.iter().map(|mean| (mean / white) as f32).collect()
+    }
+}
+
+/// What a clip must become.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// The file or folder, for messages.
+    pub path: &'a Path,
+    /// Name that the clip gets.
+    pub name: &'a str,
+    /// What it is for, such as "data set 'video-clips'".
+    pub purpose: &'a str,
+}
+
+impl Target<'_> {
+    fn too_short(&self, frames: usize, required: usize) -> DataError {
+        DataError::ClipTooShort {
+            path: self.path.to_owned(),
+            frames,
+            purpose: self.purpose.to_owned(),
+            required,
+        }
+    }
+
+    fn too_small(&self, (width, height): (usize, usize), required: usize) -> DataError {
+        DataError::FramesTooSmall {
+            path: self.path.to_owned(),
+            width,
+            height,
+            purpose: self.purpose.to_owned(),
+            required,
+        }
+    }
+
+    fn differs(&self, frame: usize, found: &Frame, expected: (usize, usize, usize)) -> DataError {
+        DataError::FramesDiffer {
+            path: self.path.to_owned(),
+            frame,
+            found: Frame::describe(found.shape()),
+            expected: Frame::describe(expected),
+        }
+    }
+
+    /// A clip prepared as in `trading`, Section 6.2: of the first 2 `n_frames` frames (where there
+    /// are fewer, of all, at least `n_frames`), each resized to 2 `side` × 2 `side`, the
+    /// middle `n_frames` × `side` × `side`. Frames are resized by averaging, both sides by their own
+    /// factor. A side below 2 `side` is not resized, only cut: nothing is enlarged.
+    ///
+    /// Holds one frame as it is and at most 1.5 `n_frames` that have been cut. The second value
+    /// says what differs from the papers' preparation.
+    ///
+    /// # Errors
+    /// When there are fewer than `n_frames` frames, a side is shorter than `side`, or the frames
+    /// differ in size.
+    pub(crate) fn middle_cube(
+        &self,
+        frames: Frames<'_>,
+        n_frames: usize,
+        side: usize,
+    ) -> Result<(Clip, Vec<String>), DataError> {
+        let mut kept: VecDeque<Vec<f32>> = VecDeque::new();
+        let (mut n_read, mut n_passed) = (0, 0);
+        let mut alike = None;
+        for frame in frames.take(2 * n_frames) {
+            let frame = frame?;
+            let (shape, rows, columns) = match &alike {
+                Some(alike) => alike,
+                None => {
+                    if frame.width.min(frame.height) < side {
+                        return Err(self.too_small((frame.width, frame.height), side));
+                    }
+                    let axes = (middle(frame.height, side), middle(frame.width, side));
+                    alike.insert((frame.shape(), axes.0, axes.1))
+                }
+            };
+            if frame.shape() != *shape {
+                return Err(self.differs(n_read, &frame, *shape));
+            }
+            kept.push_back(frame.averaged(rows, columns));
+            n_read += 1;
+            // What lies before the middle of those read lies before the middle of any more.
+            while n_passed < n_read.saturating_sub(n_frames) / 2 {
+                kept.pop_front();
+                n_passed += 1;
+            }
+        }
+        let Some(((width, height, channels), ..)) = alike.filter(|_| n_read >= n_frames) else {
+            return Err(self.too_short(n_read, n_frames));
+        };
+        let mut notes = Vec::new();
+        if n_read < 2 * n_frames {
+            notes.push(format!(
+                "{}: {n_read} frames, not {}; the middle {n_frames} are taken",
+                self.path.display(),
+                2 * n_frames
+            ));
+        }
+        if width.min(height) < 2 * side {
+            notes.push(format!(
+                "{}: frames of {width}×{height} pixels; sides below {} are cut to the middle {side} without resizing",
+                self.path.display(),
+                2 * side
+            ));
+        }
+        let clip = Clip {
+            name: self.name.to_owned(),
+            frames: n_frames,
+            height: side,
+            width: side,
+            channels,
+            voxels: kept.into_iter().take(n_frames).flatten().collect(),
+        };
+        Ok((clip, notes))
+    }
+
+    /// A clip of the whole frames, or of the cube of `size` voxels that they are reduced to: the
+    /// square in the middle of each frame and all frames, averaged over boxes. Without a size an
+    /// odd last frame, row or column is left out. At most [`MAX_FRAMES`] frames are taken. The
+    /// second value says what was changed.
+    ///
+    /// # Errors
+    /// When frames are fewer, or sides shorter, than `size` (or than 2), when the frames differ
+    /// in size, or when the clip would take more than [`MAX_CLIP_BYTES`].
+    pub(crate) fn whole(
+        &self,
+        frames: Frames<'_>,
+        size: Option<usize>,
+    ) -> Result<(Clip, Vec<String>), DataError> {
+        let required = size.unwrap_or(2);
+        let mut voxels: Vec<f32> = Vec::new();
+        let mut n_frames = 0;
+        let mut alike = None;
+        let mut more = false;
+        for frame in frames {
+            let frame = frame?;
+            if n_frames == MAX_FRAMES {
+                more = true;
+                break;
+            }
+            let (shape, rows, columns) = match &alike {
+                Some(alike) => alike,
+                None => {
+                    let (height, width) = (frame.height, frame.width);
+                    if width.min(height) < required {
+                        return Err(self.too_small((width, height), required));
+                    }
+                    let axes = match size {
+                        Some(size) => {
+                            let square = width.min(height);
+                            (square_in(height, square, size), square_in(width, square, size))
+                        }
+                        None => (even(height), even(width)),
+                    };
+                    alike.insert((frame.shape(), axes.0, axes.1))
+                }
+            };
+            if frame.shape() != *shape {
+                return Err(self.differs(n_frames, &frame, *shape));
+            }
+            let length = rows.keep.len() * columns.keep.len() * frame.channels;
+            let bytes = 4 * (voxels.len() + length) as u64;
+            if bytes > MAX_CLIP_BYTES {
+                return Err(DataError::ClipTooLarge {
+                    path: self.path.to_owned(),
+                    fitting: n_frames,
+                    bytes: 4 * length as u64,
+                    limit: MAX_CLIP_BYTES,
+                });
+            }
+            voxels.extend(frame.averaged(rows, columns));
+            n_frames += 1;
+        }
+        let Some(((width, height, channels), rows, columns)) =
+            alike.filter(|_| n_frames >= required)
+        else {
+            return Err(self.too_short(n_frames, required));
+        };
+        let file = self.path.display();
+        let mut notes = Vec::new();
+        if more {
+            notes.push(format!("{file}: only the first {MAX_FRAMES} frames are taken"));
+        }
+        let (new_height, new_width) = (rows.keep.len(), columns.keep.len());
+        let new_frames = size.unwrap_or(n_frames - n_frames % 2);
+        if (new_frames, new_height, new_width) != (n_frames, height, width) {
+            let how = match size {
+                Some(_) => "cut to the square in the middle and averaged to",
+                None => "even numbers are needed, the last is left out:",
+            };
+            notes.push(format!(
+                "{file}: {n_frames} frames of {width}×{height} pixels, {how} {new_frames} of {new_width}×{new_height}"
+            ));
+        }
+        let frame = new_height * new_width * channels;
+        let voxels = match size {
+            Some(size) => reduce::along(&voxels, &Axis::whole(n_frames, size), frame),
+            None => {
+                voxels.truncate(new_frames * frame);
+                voxels
+            }
+        };
+        let clip = Clip {
+            name: self.name.to_owned(),
+            frames: new_frames,
+            height: new_height,
+            width: new_width,
+            channels,
+            voxels,
+        };
+        Ok((clip, notes))
+    }
+}
+
+/// `n` samples resized to 2 `side`, where there are as many, and cut to the middle `side`.
+fn middle(n: usize, side: usize) -> Axis {
+    let resized = n.min(2 * side);
+    let start = (resized - side) / 2;
+    Axis { n, from: 0..n, m: resized, keep: start..start + side }
+}
+
+/// The middle `square` of `n` samples, averaged to `size`.
+fn square_in(n: usize, square: usize, size: usize) -> Axis {
+    let start = (n - square) / 2;
+    Axis { n, from: start..start + square, m: size, keep: 0..size }
+}
+
+/// All samples but an odd last one.
+fn even(n: usize) -> Axis {
+    Axis::cut(n, 0..n - n % 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target<'static> {
+        Target { path: Path::new("a.mp4"), name: "a.mp4", purpose: "the test" }
+    }
+
+    /// Gray frames whose value is the frame's number, `1/255` for each.
+    fn counting(n: usize, width: usize, height: usize) -> Frames<'static> {
+        Box::new((0..n).map(move |t| {
+            let samples = Samples::Bytes(vec![t as u8; width * height]);
+            Ok(Frame { width, height, channels: 1, samples })
+        }))
+    }
+
+    /// The frame numbers of a clip of constant frames.
+    fn numbers(clip: &Clip) -> Vec<u8> {
+        let length = clip.height * clip.width;
+        clip.voxels.iter().step_by(length).map(|v| (v * 255.0).round() as u8).collect()
+    }
+
+    #[test]
+    fn the_middle_frames_of_twice_as_many_are_taken() {
+        for (n, expected) in [(8, 2..6), (100, 2..6), (7, 1..5), (6, 1..5), (5, 0..4), (4, 0..4)] {
+            let (clip, notes) = target().middle_cube(counting(n, 8, 8), 4, 4).unwrap();
+            assert_eq!(numbers(&clip), expected.collect::<Vec<u8>>(), "of {n}");
+            assert_eq!(notes.is_empty(), n >= 8, "of {n}: {notes:?}");
+        }
+        let error = target().middle_cube(counting(3, 8, 8), 4, 4).unwrap_err().to_string();
+        assert!(error.contains("3 frames") && error.contains("at least 4"), "{error}");
+    }
+
+    #[test]
+    fn frames_are_squeezed_to_twice_the_side_and_cut() {
+        // Columns 0, …, 31 become 8 means of four; the middle four begin with that of 8 to 11.
+        let ramp = Samples::Words((0..16 * 32).map(|i| (i % 32) as u16 * 1000).collect());
+        let frame = Frame { width: 32, height: 16, channels: 1, samples: ramp };
+        let frames: Frames = Box::new(std::iter::repeat_n(frame, 4).map(Ok));
+        let (clip, _) = target().middle_cube(frames, 2, 4).unwrap();
+        assert_eq!((clip.frames, clip.height, clip.width), (2, 4, 4));
+        let expected = [9.5, 13.5, 17.5, 21.5].map(|mean| (mean * 1000.0 / 65535.0) as f32);
+        assert_eq!(clip.voxels[..4], expected);
+    }
+
+    #[test]
+    fn small_sides_are_cut_and_smaller_ones_refused() {
+        let (clip, notes) = target().middle_cube(counting(8, 20, 5), 4, 4).unwrap();
+        assert_eq!((clip.height, clip.width), (4, 4));
+        assert!(notes[0].contains("20×5") && notes[0].contains("without resizing"), "{notes:?}");
+        let error = target().middle_cube(counting(8, 20, 3), 4, 4).unwrap_err().to_string();
+        assert!(error.contains("20×3") && error.contains("4×4"), "{error}");
+    }
+
+    #[test]
+    fn a_frame_of_another_size_is_named() {
+        let two = || Box::new(counting(5, 8, 8).chain(counting(5, 8, 10)));
+        for error in [
+            target().middle_cube(two(), 4, 4).unwrap_err(),
+            target().whole(two(), None).unwrap_err(),
+        ] {
+            let error = error.to_string();
+            assert!(error.contains("frame 5 is 8×10 gray"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_whole_clip_is_even_or_a_cube() {
+        let (clip, notes) = target().whole(counting(5, 7, 6), None).unwrap();
+        assert_eq!((clip.frames, clip.height, clip.width), (4, 6, 6));
+        assert_eq!(numbers(&clip), [0, 1, 2, 3]);
+        assert!(notes[0].contains("5 frames of 7×6") && notes[0].contains("4 of 6×6"), "{notes:?}");
+        let (cube, notes) = target().whole(counting(6, 12, 9), Some(3)).unwrap();
+        assert_eq!((cube.frames, cube.height, cube.width), (3, 3, 3));
+        assert!(notes[0].contains("3 of 3×3"), "{notes:?}");
+        // Means of frames 0 and 1, 2 and 3, 4 and 5.
+        assert!((cube.voxels[9] - 2.5 / 255.0).abs() < 1e-7);
+        assert!(target().whole(counting(2, 8, 8), Some(3)).is_err());
+        assert!(target().whole(counting(4, 8, 2), Some(3)).is_err());
+    }
+
+    #[test]
+    fn long_clips_stop_at_the_limit_and_say_so() {
+        let (clip, notes) = target().whole(counting(MAX_FRAMES + 1, 2, 2), None).unwrap();
+        assert_eq!(clip.frames, MAX_FRAMES);
+        assert!(notes[0].contains("first 256"), "{notes:?}");
+        let (_, notes) = target().whole(counting(MAX_FRAMES, 2, 2), None).unwrap();
+        assert_eq!(notes, [""; 0]);
+    }
+}

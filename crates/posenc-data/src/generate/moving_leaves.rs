@@ -1,0 +1,256 @@
+//! The moving dead-leaves generator: the shapes of [`super::dead_leaves`] in motion.
+//!
+//! Every shape has a velocity, a slow turn and a slow pulsation; a panning camera shifts near
+//! shapes faster than far ones. Shapes keep their order in depth, so that edges cover and uncover
+//! what lies behind. The surface noise moves with its shape. A shape that leaves the picture far
+//! enough comes back on the other side, so that clips may have any length; and since nothing
+//! depends on that length, a shorter clip is the beginning of a longer one.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+
+use super::dead_leaves::{Leaf, Light, REFERENCE_SIDE, expose, intensity, mix, pattern, wave};
+use super::draw;
+use super::scene::{SCENES, Scene};
+use super::shape::{Outline, Shape};
+use super::texture::{Texture, ease};
+
+/// Side of the square in which shapes move around, as a multiple of the picture's.
+const WORLD: f32 = 2.0;
+/// Share of a still's shapes, for the area of the picture; enough to hide nearly all of the ground.
+const DENSITY: f32 = 0.5;
+/// Width in pixels over which an outline fades, which keeps moving edges from flickering.
+const EDGE: f32 = 1.3;
+
+/// `frames` frames of `size` rows of `size` RGB triples: clip `index` of the set named `set`.
+pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, frames: usize, size: usize) -> Vec<u8> {
+    let label = format!("moving-dead-leaves/{set}/{index}");
+    let mut rng = posenc_math::random::stream(seed, &label);
+    let mut noise = posenc_math::random::stream(seed, &format!("{label}/noise"));
+    // Scenes with a horizon stay stills: what moves there would have to shrink towards it.
+    let scenes: Vec<&Scene> = SCENES.iter().filter(|scene| scene.sky.is_none()).collect();
+    let mut stage = Stage::new(&mut rng, scenes[index % scenes.len()], size);
+    let mut bytes = Vec::with_capacity(3 * frames * size * size);
+    for t in 0..frames {
+        stage.paint(t as f32);
+        stage.develop(&mut noise, &mut bytes);
+        stage.advance();
+    }
+    bytes
+}
+
+/// A leaf and how it moves.
+struct Mover {
+    /// The center is that of the present frame, the shape that of rest.
+    leaf: Leaf,
+    /// Pixels for each frame, without the camera's.
+    velocity: [f32; 2],
+    /// Cosine and sine of the turn from frame to frame.
+    turn: [f32; 2],
+    /// Share by which the size changes at most, frames for a pulsation, and where it begins.
+    pulse: [f32; 3],
+    /// How much of the camera's motion it takes part in: 1 for the nearest.
+    nearness: f32,
+}
+
+struct Stage<'a> {
+    scene: &'a Scene,
+    size: usize,
+    /// Pixels of this picture for a pixel of the reference size.
+    scale: f32,
+    /// Where the light comes from, in image coordinates.
+    sun: [f32; 2],
+    /// Pixels by which the camera shifts the nearest shapes from frame to frame.
+    pan: [f32; 2],
+    texture: Texture,
+    /// From the farthest to the nearest.
+    movers: Vec<Mover>,
+    canvas: Vec<Light>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(rng: &mut ChaCha8Rng, scene: &'a Scene, size: usize) -> Self {
+        let scale = size as f32 / REFERENCE_SIDE;
+        let [x, y] = draw::direction(rng);
+        let texture = Texture::fractal(rng, scene.roughness);
+        let speed = draw::between(rng, 0.6, 2.2) * scale;
+        let pan = draw::direction(rng).map(|part| part * speed);
+        let n = (scene.n_shapes as f32 * DENSITY * WORLD * WORLD) as usize;
+        let movers = (0..n).map(|i| mover(rng, scene, size, i as f32 / n as f32)).collect();
+        let sun = [x, -y.abs()];
+        Stage { scene, size, scale, sun, pan, texture, movers, canvas: vec![[0.0; 3]; size * size] }
+    }
+
+    /// Moves everything on by one frame.
+    fn advance(&mut self) {
+        let side = self.size as f32;
+        let around = |at: f32| (at + 0.5 * side).rem_euclid(WORLD * side) - 0.5 * side;
+        for mover in &mut self.movers {
+            let [x, y] = mover.leaf.center;
+            let share = 0.25 + 0.75 * mover.nearness;
+            mover.leaf.center = [
+                around(x + mover.velocity[0] + share * self.pan[0]),
+                around(y + mover.velocity[1] + share * self.pan[1]),
+            ];
+            let ([cos, sin], [p, q]) = (mover.leaf.axis, mover.turn);
+            mover.leaf.axis = [cos * p - sin * q, cos * q + sin * p];
+        }
+    }
+
+    /// Paints frame `t` from the back to the front.
+    fn paint(&mut self, t: f32) {
+        let ground = intensity(self.scene.ground);
+        let shift = self.pan.map(|part| 0.25 * part * t);
+        for y in 0..self.size {
+            for x in 0..self.size {
+                let (u, v) = (x as f32 - shift[0], y as f32 - shift[1]);
+                let noise = 1.0 + 1.5 * self.scene.grain * self.texture.smooth(0.7 * u, 0.7 * v);
+                self.canvas[y * self.size + x] = ground.map(|value| value * noise.max(0.2));
+            }
+        }
+        for mover in &self.movers {
+            let [share, period, start] = mover.pulse;
+            let factor = 1.0 + share * (2.0 * wave(t / period + start) - 1.0);
+            let brush = Brush {
+                scene: self.scene,
+                texture: &self.texture,
+                sun: self.sun,
+                scale: self.scale,
+            };
+            brush.paint(&mover.leaf, factor, self.size, &mut self.canvas);
+        }
+    }
+
+    /// Intensities to bytes, with the noise of a camera (half a level).
+    fn develop(&self, noise: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
+        for pixel in &self.canvas {
+            let word = noise.next_u32();
+            for (c, &value) in pixel.iter().enumerate() {
+                let offset = ((word >> (10 * c)) & 1023) as f32 * (1.5 / 1023.0) - 0.75;
+                bytes.push((expose(value) * 255.0 + offset + 0.5).clamp(0.0, 255.0) as u8);
+            }
+        }
+    }
+}
+
+/// The leaf at this share of the way from the farthest to the nearest.
+fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mover {
+    let (side, scale) = (size as f32, size as f32 / REFERENCE_SIDE);
+    let [low, high] = scene.radii;
+    let radius = draw::radius(rng, low, high) * scale;
+    let [ellipses, leaves, boxes] = scene.mixture;
+    let pick = draw::unit(rng) * (ellipses + leaves + boxes);
+    let outline = if pick < ellipses {
+        Outline::Ellipse
+    } else if pick < ellipses + leaves {
+        Outline::Leaf
+    } else {
+        Outline::Box
+    };
+    let [slim, wide] = scene.slimness;
+    let shape = Shape { outline, a: radius, b: radius * draw::between(rng, slim, wide) };
+    let patterned = draw::chance(rng, scene.patterned) && radius > 8.0;
+    let period = if patterned { draw::between(rng, 0.2, 0.4) * radius } else { 0.0 };
+
+    let first = intensity(scene.palette[draw::index(rng, scene.palette.len())]);
+    let second = intensity(scene.palette[draw::index(rng, scene.palette.len())]);
+    // What lies deep below gets little light.
+    let depth = 0.3 + 0.7 * (1.5 * nearness).min(1.0);
+    let brightness = depth * draw::between(rng, 0.5, 1.45);
+    let light = mix(first, second, draw::between(rng, 0.0, 0.35)).map(|value| value * brightness);
+
+    // By Pythagoras (1 - k², 2k) / (1 + k²) is a cosine and a sine without calling either.
+    let k = draw::between(rng, -0.006, 0.006);
+    let turn = [(1.0 - k * k) / (1.0 + k * k), 2.0 * k / (1.0 + k * k)];
+    let speed = draw::between(rng, 0.0, 0.9) * scale;
+    let center = [0, 1].map(|_| draw::between(rng, -0.5, WORLD - 0.5) * side);
+    Mover {
+        leaf: Leaf {
+            shape,
+            center,
+            axis: draw::direction(rng),
+            light,
+            period,
+            cut: [draw::unit(rng) * 256.0, draw::unit(rng) * 256.0],
+            shadow_from: 0.0,
+        },
+        velocity: draw::direction(rng).map(|part| part * speed),
+        turn,
+        pulse: [draw::between(rng, 0.0, 0.15), draw::between(rng, 80.0, 240.0), draw::unit(rng)],
+        nearness,
+    }
+}
+
+/// What a shape is painted with.
+struct Brush<'a> {
+    scene: &'a Scene,
+    texture: &'a Texture,
+    sun: [f32; 2],
+    scale: f32,
+}
+
+impl Brush<'_> {
+    /// Paints one shape, `factor` times as large as at rest, and its shadow.
+    fn paint(&self, leaf: &Leaf, factor: f32, size: usize, canvas: &mut [Light]) {
+        let shape = leaf.shape;
+        let [cos, sin] = leaf.axis;
+        let [center_x, center_y] = leaf.center;
+        let throw = (0.16 * shape.b).min(9.0 * self.scale) + 0.5;
+        let reach = factor * shape.reach() + 2.0 * throw + EDGE;
+        let last = size as f32 - 1.0;
+        if center_x + reach < 0.0
+            || center_x - reach > last
+            || center_y + reach < 0.0
+            || center_y - reach > last
+        {
+            return;
+        }
+        let columns = (center_x - reach).max(0.0) as usize..=(center_x + reach).min(last) as usize;
+        let rows = (center_y - reach).max(0.0) as usize..=(center_y + reach).min(last) as usize;
+        let (offset_x, offset_y) = (-throw * self.sun[0], -throw * self.sun[1]);
+        // In the shape's own coordinates at rest.
+        let own =
+            |dx: f32, dy: f32| ((cos * dx + sin * dy) / factor, (cos * dy - sin * dx) / factor);
+        for y in rows {
+            let dy = y as f32 - center_y;
+            for x in columns.clone() {
+                let dx = x as f32 - center_x;
+                let (u, v) = own(dx, dy);
+                let distance = factor * shape.signed_distance(u, v);
+                if distance > 2.0 * throw + EDGE {
+                    continue;
+                }
+                let cover = (0.5 - distance / EDGE).clamp(0.0, 1.0);
+                let pixel = &mut canvas[y * size + x];
+                if cover < 1.0 {
+                    let (p, q) = own(dx - offset_x, dy - offset_y);
+                    let behind = factor * shape.signed_distance(p, q);
+                    let shade = 0.5 * ease((0.5 - 0.5 * behind / throw).clamp(0.0, 1.0));
+                    *pixel = pixel.map(|value| value * (1.0 - shade));
+                }
+                if cover > 0.0 {
+                    let level = self.surface(leaf, [u, v], [dx / factor, dy / factor]);
+                    *pixel = mix(*pixel, leaf.light.map(|value| value * level), cover);
+                }
+            }
+        }
+    }
+
+    /// Brightness of a leaf's surface at (u, v) in its own axes, (dx, dy) in the picture's. The
+    /// noise is interpolated: cells that jumped from pixel to pixel would flicker.
+    #[inline]
+    fn surface(&self, leaf: &Leaf, [u, v]: [f32; 2], [dx, dy]: [f32; 2]) -> f32 {
+        let shape = leaf.shape;
+        let (p, q) = (u / shape.a, v / shape.b);
+        let facing = (dx * self.sun[0] + dy * self.sun[1]) / shape.a;
+        let round = 1.0
+            + self.scene.roundness * (0.35 - (p * p + q * q).min(1.5) + 0.8 * facing)
+            + 0.12 * facing;
+        let noise = 1.0
+            + 1.3
+                * self.scene.grain
+                * self.texture.smooth(0.8 * u + leaf.cut[0], 0.8 * v + leaf.cut[1]);
+        let level = round.max(0.1) * noise.max(0.2);
+        if leaf.period > 0.0 { level * pattern(leaf, u, v) } else { level }
+    }
+}

@@ -1,0 +1,96 @@
+//! One picture or clip of a user's, outside of any data set.
+
+use std::path::Path;
+
+use crate::clip::Clip;
+use crate::error::DataError;
+use crate::footage::{self, Footage, file_name, has_ending};
+use crate::frame::Target;
+use crate::image::Image;
+use crate::picture::Picture;
+
+/// A signal, and what a person should know about how it was read, one sentence each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded<S> {
+    /// The signal, named like its file.
+    pub signal: S,
+    /// What was changed on the way.
+    pub warnings: Vec<String>,
+}
+
+/// A picture or a clip.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Signal {
+    /// From an image file.
+    Picture(Image),
+    /// From a video, a folder of frames or an npz file.
+    Clip(Clip),
+}
+
+/// Reads whatever is at `path`: a folder or an npz file as by [`load_clip_file`], a file whose
+/// content is an image as by [`load_picture_file`], anything else as a video.
+///
+/// # Errors
+/// As those two.
+pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>, DataError> {
+    if !path.is_dir() && !has_ending(path, &["npz"]) {
+        let looks_like_one = has_ending(path, &["png", "jpg", "jpeg", "tif", "tiff"]);
+        match load_picture_file(path, size) {
+            Ok(Loaded { signal, warnings }) => {
+                return Ok(Loaded { signal: Signal::Picture(signal), warnings });
+            }
+            Err(DataError::NotAnImage { .. }) if !looks_like_one => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let Loaded { signal, warnings } = load_clip_file(path, size)?;
+    Ok(Loaded { signal: Signal::Clip(signal), warnings })
+}
+
+/// Reads an image file. With a `size` the largest square in the middle is cut out and reduced to
+/// `size` × `size`; without one the whole image is taken, but for an odd last row or column. Gray
+/// stays gray; an alpha channel is dropped; 16-bit values v become v/65535. All of it is said.
+///
+/// # Errors
+/// As [`Picture::read`], and when a side is shorter than `size`, or than 2.
+pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>, DataError> {
+    let picture = Picture::read(path)?;
+    let mut picture = match size {
+        Some(size) => picture.fit(size, "the size asked for")?,
+        None => picture.even()?,
+    };
+    let file = path.display();
+    if picture.is_deep() {
+        picture
+            .warnings
+            .push(format!("{file}: 16 bits for each value, of which PNG output keeps 8"));
+    }
+    if picture.channels() == 1 {
+        picture.warnings.push(format!("{file}: gray, taken as one channel"));
+    }
+    let signal = picture.to_image(file_name(path));
+    Ok(Loaded { signal, warnings: picture.warnings })
+}
+
+/// Reads a clip: a video file, an npz file with one array of one clip, or a folder of frames. With
+/// a `size` the square in the middle of the frames and all frames are averaged to a cube of `size`
+/// voxels; without one all voxels are taken, but for an odd last frame, row or column. At most
+/// [`crate::MAX_FRAMES`] frames are taken. All of it is said.
+///
+/// # Errors
+/// When there is no clip at `path`, or several; when one cannot be read, its frames differ in size,
+/// or an axis is shorter than `size`, or than 2; when it would take more than
+/// [`crate::MAX_CLIP_BYTES`].
+pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, DataError> {
+    let clips = footage::at(path)?;
+    let [clip] = &clips[..] else {
+        return Err(DataError::NotOneClip {
+            path: path.to_owned(),
+            present: clips.iter().map(Footage::name).collect(),
+        });
+    };
+    let name = file_name(path);
+    let target = Target { path, name: &name, purpose: "the size asked for" };
+    let (signal, warnings) = target.whole(clip.frames()?, size.map(|size| size as usize))?;
+    Ok(Loaded { signal, warnings })
+}

@@ -1,0 +1,180 @@
+//! Video files, decoded by FFmpeg through video-rs where the build has the feature `video`.
+//!
+//! Frames come one after the other; a long video is never held as a whole. FFmpeg converts them to
+//! 8-bit RGB and nothing more. Its versions round this conversion differently, by a level or so,
+//! which is why a video is identified by the bytes of its file.
+
+/// Whether this build reads video files.
+#[must_use]
+pub const fn video_support() -> bool {
+    cfg!(feature = "video")
+}
+
+#[cfg(not(feature = "video"))]
+mod backend {
+    use std::path::Path;
+
+    use crate::error::DataError;
+    use crate::frame::Frames;
+
+    pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
+        Err(DataError::NoVideoSupport { path: path.to_owned() })
+    }
+
+    pub(super) fn version() -> Option<String> {
+        None
+    }
+}
+
+#[cfg(feature = "video")]
+mod backend {
+    use std::collections::HashMap;
+    use std::path::{Path, PathBuf};
+    use std::sync::OnceLock;
+
+    use video_rs::ffmpeg::format::Pixel;
+    use video_rs::{Decoder, DecoderBuilder, Error, Options, ffmpeg};
+
+    use crate::error::DataError;
+    use crate::frame::{Frame, Frames, Samples};
+
+    /// Most pixels of a frame: a little more than 8K. FFmpeg holds up to twenty frames at once.
+    const MAX_FRAME_PIXELS: u64 = 36 << 20;
+
+    pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
+        let file = std::fs::File::open(path).map_err(|e| DataError::io(path, "file", e))?;
+        drop(file);
+        initialize();
+        // A playlist is a text file that names others, possibly across the network.
+        let options: Options =
+            HashMap::from([("protocol_whitelist".to_owned(), "file".to_owned())]).into();
+        let decoder = DecoderBuilder::new(path)
+            .with_options(&options)
+            .build()
+            .map_err(|error| DataError::NotAVideo { path: path.to_owned(), reason: why(&error) })?;
+        let (width, height) = decoder.size();
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels > MAX_FRAME_PIXELS {
+            return Err(DataError::TooLarge {
+                path: path.to_owned(),
+                what: format!("each frame ({width}×{height} pixels, as RGB)"),
+                bytes: 3 * u128::from(pixels),
+                limit: 3 * MAX_FRAME_PIXELS,
+            });
+        }
+        let announced = decoder.frames().ok().filter(|&n| n > 0);
+        let path = path.to_owned();
+        let mut reader = Reader { path, decoder, announced, n_decoded: 0, ended: false };
+        Ok(Box::new(std::iter::from_fn(move || reader.next_frame().transpose())))
+    }
+
+    /// What FFmpeg is, such as "FFmpeg 5 (libavcodec 59.37.100)".
+    pub(super) fn version() -> Option<String> {
+        let parts = |version: u32| (version >> 16, version >> 8 & 0xff, version & 0xff);
+        let (major, minor, micro) = parts(ffmpeg::codec::version());
+        // The library counts 54 more than the release it belongs to.
+        let release = major.saturating_sub(54);
+        Some(format!("FFmpeg {release} (libavcodec {major}.{minor}.{micro})"))
+    }
+
+    /// Once for the process: turns FFmpeg's own messages off; ours say what matters.
+    fn initialize() {
+        static DONE: OnceLock<()> = OnceLock::new();
+        DONE.get_or_init(|| {
+            // It only registers what newer versions of FFmpeg register themselves.
+            let _ = video_rs::init();
+        });
+    }
+
+    struct Reader {
+        path: PathBuf,
+        decoder: Decoder,
+        /// Frames that the file's header announces.
+        announced: Option<u64>,
+        n_decoded: usize,
+        ended: bool,
+    }
+
+    impl Reader {
+        fn next_frame(&mut self) -> Result<Option<Frame>, DataError> {
+            if self.ended {
+                return Ok(None);
+            }
+            let raw = match self.decoder.decode_raw() {
+                Ok(raw) => raw,
+                Err(Error::ReadExhausted | Error::DecodeExhausted) => return self.end(),
+                // The scaler refuses a frame of another size than the first.
+                Err(Error::BackendError(
+                    ffmpeg::Error::InputChanged | ffmpeg::Error::OutputChanged,
+                )) => return Err(self.damaged("the size of the frames changes here")),
+                Err(error) => return Err(self.damaged(&why(&error))),
+            };
+            if raw.is_corrupt() {
+                return Err(self.damaged("the decoder marks the next frame as corrupt"));
+            }
+            let (width, height) = (raw.width() as usize, raw.height() as usize);
+            if raw.format() != Pixel::RGB24 || raw.planes() != 1 {
+                return Err(self.damaged("a frame has another pixel format than the first"));
+            }
+            let (row, stride) = (3 * width, raw.stride(0));
+            let data = raw.data(0);
+            let mut bytes = Vec::with_capacity(row * height);
+            for y in 0..height {
+                match data.get(y * stride..y * stride + row) {
+                    Some(values) => bytes.extend_from_slice(values),
+                    None => return Err(self.damaged("a frame has fewer rows than it announces")),
+                }
+            }
+            self.n_decoded += 1;
+            Ok(Some(Frame { width, height, channels: 3, samples: Samples::Bytes(bytes) }))
+        }
+
+        /// The end of the file: wherever it comes, FFmpeg reports it in the same way, so that a file
+        /// that was cut between two packets is only recognized by what it announced. One in ten may
+        /// be missing without suspicion: edit lists leave frames out.
+        fn end(&mut self) -> Result<Option<Frame>, DataError> {
+            self.ended = true;
+            let n_decoded = self.n_decoded as u64;
+            match self.announced {
+                Some(announced) if n_decoded < announced - announced / 10 => {
+                    Err(self.damaged("the file ends here"))
+                }
+                _ => Ok(None),
+            }
+        }
+
+        fn damaged(&mut self, reason: &str) -> DataError {
+            self.ended = true;
+            DataError::DamagedVideo {
+                path: self.path.clone(),
+                decoded: self.n_decoded,
+                announced: self.announced,
+                reason: reason.to_owned(),
+            }
+        }
+    }
+
+    /// FFmpeg's reasons in words that help.
+    fn why(error: &Error) -> String {
+        match error {
+            Error::BackendError(ffmpeg::Error::StreamNotFound) => {
+                "it has no video stream".to_owned()
+            }
+            Error::BackendError(ffmpeg::Error::DecoderNotFound) => {
+                "this machine's FFmpeg has no decoder for its codec".to_owned()
+            }
+            Error::MissingCodecParameters => {
+                "its codec or the size of its frames is unknown".to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+pub(crate) use backend::frames;
+
+/// The FFmpeg that reads video files; `None` where this build reads none.
+#[must_use]
+pub fn ffmpeg_version() -> Option<String> {
+    backend::version()
+}

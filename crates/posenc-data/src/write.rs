@@ -1,0 +1,146 @@
+//! Saving signals: PNG images, folders of PNG frames, npz arrays.
+//!
+//! A file is written under another name beside its place and renamed, so that a killed program
+//! leaves no half of one.
+
+use std::fs::File;
+use std::io::{BufWriter, Cursor, Write};
+use std::path::Path;
+
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder};
+use zip::CompressionMethod;
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+use crate::clip::Clip;
+use crate::error::DataError;
+use crate::image::Image;
+
+impl Image {
+    /// The image as a PNG file of 8-bit values: v becomes 255 v, rounded, with values outside of
+    /// [0, 1] cut off (a reconstruction overshoots) and what is not a number written as 0.
+    ///
+    /// # Errors
+    /// When the image is empty or has neither one nor three channels.
+    pub fn to_png_bytes(&self) -> Result<Vec<u8>, DataError> {
+        let unwritable =
+            |reason: String| DataError::UnwritableSignal { name: self.name.clone(), reason };
+        let color = match self.channels {
+            1 => ExtendedColorType::L8,
+            3 => ExtendedColorType::Rgb8,
+            n => return Err(unwritable(format!("it has {n} channels; PNG files take 1 or 3"))),
+        };
+        let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
+        let (width, height) = (side(self.width), side(self.height));
+        let values: Vec<u8> = self.pixels.iter().map(|&value| to_byte(value)).collect();
+        if values.is_empty() || values.len() != self.width * self.height * self.channels {
+            return Err(unwritable(format!(
+                "{} values are no {width}×{height} pixels",
+                values.len()
+            )));
+        }
+        let mut png = Cursor::new(Vec::new());
+        PngEncoder::new(&mut png)
+            .write_image(&values, width, height, color)
+            .map_err(|error| unwritable(error.to_string()))?;
+        Ok(png.into_inner())
+    }
+
+    /// Writes [`Image::to_png_bytes`] to `path`.
+    ///
+    /// # Errors
+    /// As [`Image::to_png_bytes`], and when the file cannot be written.
+    pub fn write_png(&self, path: &Path) -> Result<(), DataError> {
+        let bytes = self.to_png_bytes()?;
+        write_whole(path, |file| file.write_all(&bytes))
+    }
+}
+
+impl Clip {
+    /// Writes the frames as `frame-0000.png`, `frame-0001.png`, … into `folder`, which is made
+    /// where it is missing; [`crate::load_clip_file`] reads it again, to within the rounding to 8
+    /// bits.
+    ///
+    /// # Errors
+    /// As [`Image::write_png`], and when `folder` holds images already: they would mix.
+    pub fn write_frames(&self, folder: &Path) -> Result<(), DataError> {
+        std::fs::create_dir_all(folder).map_err(|source| unwritable(folder, source))?;
+        if crate::picture::images_in(folder).is_ok() {
+            return Err(DataError::FolderInUse { path: folder.to_owned() });
+        }
+        for t in 0..self.frames {
+            if let Some(frame) = self.frame(t) {
+                frame.write_png(&folder.join(format!("frame-{t:04}.png")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an npz archive with one float32 array named `clip` of shape (frames, height, width,
+    /// channels), which numpy and [`crate::load_clip_file`] read. Values are written as they are,
+    /// without rounding or cutting.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_npz(&self, path: &Path) -> Result<(), DataError> {
+        let text = format!(
+            "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}, {}, {}), }}",
+            self.frames, self.height, self.width, self.channels
+        );
+        // The format asks for elements that begin at a multiple of 64 bytes.
+        let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        write_whole(path, |file| {
+            let mut archive = ZipWriter::new(file);
+            archive.start_file("clip.npy", options)?;
+            archive.write_all(b"\x93NUMPY\x01\x00")?;
+            archive.write_all(&(length as u16).to_le_bytes())?;
+            archive.write_all(format!("{text:<width$}\n", width = length - 1).as_bytes())?;
+            for values in self.voxels.chunks(1 << 14) {
+                let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                archive.write_all(&bytes)?;
+            }
+            archive.finish()?.flush()
+        })
+    }
+}
+
+/// The nearest 8-bit value; NaN, which no `clamp` catches, is cast to 0.
+fn to_byte(value: f64) -> u8 {
+    (value.clamp(0.0, 1.0) * 255.0).round() as u8
+}
+
+fn unwritable(path: &Path, source: std::io::Error) -> DataError {
+    DataError::Unwritable { path: path.to_owned(), source }
+}
+
+/// Writes a file completely or not at all.
+fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<(), DataError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let written = File::create(&temporary).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()
+    });
+    written.and_then(|()| std::fs::rename(&temporary, path)).map_err(|source| {
+        // What could not be finished is of no use; that it is there may be the error itself.
+        let _ = std::fs::remove_file(&temporary);
+        unwritable(path, source)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_rounded_and_cut_off() {
+        assert_eq!([-0.2, 0.0, 0.5, 0.999, 1.0, 7.0].map(to_byte), [0, 0, 128, 255, 255, 255]);
+        assert_eq!(to_byte(f64::NAN), 0);
+    }
+}

@@ -1,0 +1,391 @@
+use std::path::{Path, PathBuf};
+
+use image::{DynamicImage, GrayImage, RgbImage};
+use posenc_data::generate::Generator;
+use posenc_data::{
+    Channels, Clip, DataDirectory, DataSource, Manifest, Origin, Signal, State, check, list,
+    load_clip_file, load_picture_file, load_signal_file, video_support,
+};
+
+use crate::support::{assert_says, header, npy, save_rgb, sha256, write_npz};
+
+/// Two sets of clips of 4 frames of 8 × 8 pixels, one in an npz archive, one in a folder, a set of
+/// images and a set that is always generated.
+pub fn manifest(array_sha256: &str, folder_sha256: &str) -> Manifest {
+    let images_sha256 = "0".repeat(64);
+    let common = "license: none\n  origin: this test\n  size: 8\n  channels: rgb\n  used_by: []";
+    let clips = format!("kind: clips\n  frames: 4\n  {common}");
+    let stand_in = "stand_in: { generator: moving-dead-leaves }";
+    let text = format!(
+        "sets:
+- id: array
+  title: Clips in an array
+  {clips}
+  count: 2
+  layout: {{ key: test, any_of: [clips.npz] }}
+  sha256: '{array_sha256}'
+  {stand_in}
+- id: folder
+  title: Clips in a folder
+  {clips}
+  count: 2
+  layout: {{ any_of: [footage] }}
+  sha256: '{folder_sha256}'
+  substitutes_for: films nobody has
+  {stand_in}
+- id: images
+  title: Images
+  kind: images
+  {common}
+  count: 1
+  layout: {{ any_of: [image.png] }}
+  sha256: '{images_sha256}'
+  stand_in: {{ generator: dead-leaves }}
+- id: always
+  title: Generated
+  {clips}
+  count: 2
+  {stand_in}
+"
+    );
+    Manifest::parse(&text, Path::new("manifest.yaml")).unwrap()
+}
+
+struct Data(tempfile::TempDir);
+
+impl Data {
+    fn new() -> Self {
+        Data(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        self.0.path().join(relative)
+    }
+
+    fn directory(&self) -> DataDirectory {
+        DataDirectory::resolve(Some(self.0.path()), Path::new("/")).unwrap()
+    }
+
+    fn source(&self, array_sha256: &str, folder_sha256: &str) -> DataSource {
+        DataSource::new(manifest(array_sha256, folder_sha256), self.directory())
+    }
+
+    /// The checksums match nothing.
+    fn plain(&self) -> DataSource {
+        self.source(&"e".repeat(64), &"f".repeat(64))
+    }
+
+    /// `n` frames of `width` × `height` pixels whose gray value is ten times the frame's number, in
+    /// files whose names sort wrongly as text.
+    fn save_frames(&self, folder: &str, n: u8, width: u32, height: u32) {
+        std::fs::create_dir_all(self.path(folder)).unwrap();
+        for t in 0..n {
+            let frame = RgbImage::from_pixel(width, height, image::Rgb([10 * t; 3]));
+            let path = self.path(folder).join(format!("f{t}.png"));
+            DynamicImage::ImageRgb8(frame).save(path).unwrap();
+        }
+    }
+}
+
+/// First value of each frame as a byte.
+fn levels(clip: &Clip) -> Vec<u8> {
+    (0..clip.frames).map(|t| (clip.frame(t).unwrap().pixels[0] * 255.0).round() as u8).collect()
+}
+
+fn names(clips: &[Clip]) -> Vec<&str> {
+    clips.iter().map(|clip| clip.name.as_str()).collect()
+}
+
+#[test]
+fn an_array_of_the_right_size_is_taken_as_it_is() {
+    let data = Data::new();
+    let bytes: Vec<u8> = (0..2 * 4 * 8 * 8 * 3).map(|i| (i * 7 + i / 251) as u8).collect();
+    write_npz(&data.path("clips.npz"), &[("test", npy(&header("|u1", "2, 4, 8, 8, 3"), &bytes))]);
+    let set = data.source(&sha256(&bytes), &"f".repeat(64)).load_clips("array", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("array", Origin::Published));
+    assert_eq!(set.warnings, [""; 0]);
+    assert_eq!(names(&set.signals), ["clip-00", "clip-01"]);
+    let clip = &set.signals[1];
+    assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (4, 8, 8, 3));
+    let expected: Vec<f32> = bytes[768..].iter().map(|&byte| f32::from(byte) / 255.0).collect();
+    assert_eq!(clip.voxels, expected);
+}
+
+#[test]
+fn floats_are_read_and_refused_outside_of_their_range() {
+    let data = Data::new();
+    let n = 4 * 8 * 8 * 3;
+    let write = |values: &[f32]| {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let array = npy(&header("<f4", "4, 8, 8, 3"), &bytes);
+        write_npz(&data.path("clips.npz"), &[("test", array)]);
+    };
+    let mut values: Vec<f32> = (0..n).map(|i| i as f32 / n as f32).collect();
+    write(&values);
+    let set = data.plain().load_clips("array", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("other:array", Origin::Other));
+    assert_eq!(set.signals[0].voxels, values);
+    assert_eq!(names(&set.signals), ["clips.npz"]);
+    for value in [255.0, -0.1, f32::NAN] {
+        values[100] = value;
+        write(&values);
+        let error = data.plain().load_clips("array", 0, None).unwrap_err();
+        assert_says(&error, &["clips.npz", "'test'", &value.to_string(), "[0, 1]", "uint8"]);
+    }
+}
+
+#[test]
+fn an_array_that_holds_no_clips_is_refused() {
+    let data = Data::new();
+    for (descr, shape, n_bytes, parts) in [
+        ("|u1", "4, 8, 8", 256, &["(4, 8, 8)", "(clips, frames, height, width, 3)"][..]),
+        ("|u1", "4, 8, 8, 2", 512, &["(4, 8, 8, 2)", "gray"]),
+        ("|u1", "0, 4, 8, 8, 3", 0, &["(0, 4, 8, 8, 3)"]),
+        ("<f8", "4, 8, 8, 1", 2048, &["<f8", "'<f4'", ".astype('float32')"]),
+        ("|u1", "3, 8, 8, 3", 576, &["clips.npz", "3 frames", "at least 4", "longer"]),
+        ("|u1", "4, 8, 7, 3", 672, &["7×8", "at least 8×8", "never enlarged"]),
+    ] {
+        let array = npy(&header(descr, shape), &vec![0; n_bytes]);
+        write_npz(&data.path("clips.npz"), &[("test", array)]);
+        let error = data.plain().load_clips("array", 0, None).unwrap_err();
+        assert_says(&error, parts);
+    }
+}
+
+#[test]
+fn larger_clips_lose_their_margins_and_say_so() {
+    let data = Data::new();
+    data.save_frames("footage/b", 11, 20, 20);
+    data.save_frames("footage/a", 5, 8, 12);
+    data.save_frames("footage/c", 4, 8, 8);
+    let set = data.plain().load_clips("folder", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("other:folder", Origin::Other));
+    assert_eq!(names(&set.signals), ["a", "b"]);
+    // Of the first eight frames of eleven the middle four, f10 coming after f9.
+    assert_eq!(levels(&set.signals[1]), [20, 30, 40, 50]);
+    assert_eq!(levels(&set.signals[0]), [0, 10, 20, 30]);
+    let warnings = set.warnings.join("\n");
+    assert_says(&warnings, &["3 clips, the first 2", "a: 5 frames, not 8", "8×12"]);
+}
+
+#[test]
+fn files_with_the_checksum_are_a_substitute_and_not_the_papers_own() {
+    let data = Data::new();
+    data.save_frames("footage/only", 8, 16, 16);
+    let unknown = data.plain().load_clips("folder", 0, None).unwrap();
+    let sha256 = unknown.identity_sha256;
+    let set = data.source(&"e".repeat(64), &sha256).load_clips("folder", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("substitute:folder", Origin::Substitute));
+    assert_says(&set.warnings.join("\n"), &["films nobody has", "not compared"]);
+    assert_eq!(set.warnings.len(), 1);
+    let manifest = manifest(&"e".repeat(64), &sha256);
+    let checked = &check(&manifest, &data.directory())[1];
+    assert!(matches!(checked.state, State::Substitute) && !checked.needs_attention());
+    assert_says(checked, &["used instead of the paper's", "2 clips of 4 frames of 8×8"]);
+}
+
+#[test]
+fn the_identity_names_what_loading_gives() {
+    let data = Data::new();
+    data.save_frames("footage/a", 4, 8, 8);
+    let source = data.plain();
+    for id in ["folder", "array", "always"] {
+        let identity = source.identity(id, 3).unwrap();
+        let set = source.load_clips(id, 3, None).unwrap();
+        assert_eq!(identity.signals, names(&set.signals), "{id}");
+        assert_eq!(identity.sha256, set.identity_sha256, "{id}");
+        assert_eq!((&identity.label, identity.origin), (&set.label, set.origin), "{id}");
+    }
+    // A frame that changes changes the identity.
+    let before = source.identity("folder", 3).unwrap();
+    save_rgb(&data.path("footage/a/f3.png"), 8, 8);
+    assert_ne!(source.identity("folder", 3).unwrap().sha256, before.sha256);
+}
+
+#[test]
+fn images_and_clips_are_not_mixed_up() {
+    let source = Data::new().plain();
+    assert_says(&source.load("always", 0, None).unwrap_err(), &["'always'", "clips", "images"]);
+    let error = source.load_clips("images", 0, None).unwrap_err();
+    assert_says(&error, &["'images' holds images", "clips are asked for", "data list"]);
+}
+
+#[test]
+fn what_is_absent_is_generated_and_said_but_for_sets_that_always_are() {
+    let data = Data::new();
+    let set = data.plain().load_clips("folder", 7, Some(1)).unwrap();
+    assert_eq!((set.label.as_str(), set.origin), ("embedded:moving-dead-leaves", Origin::Embedded));
+    assert_eq!(set.signals.len(), 1);
+    assert_says(&set.warnings.join("\n"), &["not found", "footage", "generated clips stand in"]);
+    let always = data.plain().load_clips("always", 7, None).unwrap();
+    assert_eq!(always.warnings, [""; 0]);
+    assert_eq!(always.origin, Origin::Embedded);
+    assert_ne!(always.identity_sha256, set.identity_sha256);
+    let listed = &list(data.plain().manifest(), &data.directory())[3];
+    assert!(matches!(listed.state, State::Generated) && !listed.needs_attention());
+    assert_says(listed, &["generated  always, as embedded:moving-dead-leaves"]);
+}
+
+#[test]
+fn clips_of_the_user_win_and_are_labeled() {
+    let data = Data::new();
+    data.save_frames("footage/a", 4, 8, 8);
+    data.save_frames("holiday", 9, 30, 17);
+    let mut source = data.plain();
+    source.use_images("folder", &data.path("holiday")).unwrap();
+    let set = source.load_clips("folder", 0, None).unwrap();
+    assert_eq!((set.label.as_str(), names(&set.signals)), ("user:holiday", vec!["holiday"]));
+    // A folder named like the set, beside the manifest's files, is mentioned.
+    data.save_frames("folder", 4, 8, 8);
+    let set = data.plain().load_clips("folder", 0, None).unwrap();
+    assert_eq!(set.label, "other:folder");
+    assert_says(&set.warnings.join("\n"), &["not the clips in", "--images folder="]);
+    std::fs::remove_dir_all(data.path("footage")).unwrap();
+    assert_eq!(data.plain().load_clips("folder", 0, None).unwrap().label, "user:folder");
+    let error = source.use_images("folder", &data.path("nothing")).unwrap_err();
+    assert_says(&error, &["nothing", "no such file or folder"]);
+}
+
+#[test]
+fn frames_of_another_size_and_folders_without_clips_are_named() {
+    let data = Data::new();
+    data.save_frames("footage/a", 8, 16, 16);
+    save_rgb(&data.path("footage/a/f6.png"), 16, 18);
+    let error = data.plain().load_clips("folder", 0, None).unwrap_err();
+    assert_says(&error, &["footage/a", "frame 6 is 16×18 RGB", "16×16 RGB", "alike"]);
+    let gray = GrayImage::new(16, 16);
+    DynamicImage::ImageLuma8(gray).save(data.path("footage/a/f6.png")).unwrap();
+    let error = data.plain().load_clips("folder", 0, None).unwrap_err();
+    assert_says(&error, &["frame 6 is 16×16 gray"]);
+    std::fs::write(data.path("footage/a/f2.png"), "no picture").unwrap();
+    assert_says(&data.plain().load_clips("folder", 0, None).unwrap_err(), &["f2.png", "readable"]);
+    std::fs::create_dir(data.path("empty")).unwrap();
+    let error = data.plain().use_images("folder", &data.path("empty")).unwrap_err();
+    assert_says(&error, &["empty", "holds no clips", "mp4", "folders of frames"]);
+}
+
+#[test]
+fn videos_without_video_support_have_a_stand_in_that_says_what_is_missing() {
+    if video_support() {
+        eprintln!("skipped: this build reads video files");
+        return;
+    }
+    let data = Data::new();
+    std::fs::create_dir(data.path("footage")).unwrap();
+    std::fs::write(data.path("footage/film.mp4"), "whatever").unwrap();
+    let mut source = data.plain();
+    let set = source.load_clips("folder", 0, None).unwrap();
+    assert_eq!(set.origin, Origin::Embedded);
+    let parts = ["footage holds video files", "stand in", "apt-get install", "cargo xtask"];
+    assert_says(&set.warnings.join("\n"), &parts);
+    assert_eq!(set.warnings.len(), 1);
+    for statuses in
+        [list(source.manifest(), &data.directory()), check(source.manifest(), &data.directory())]
+    {
+        assert!(matches!(statuses[1].state, State::NeedsVideo));
+    }
+    // What a person names is not replaced.
+    let error = source.use_images("folder", &data.path("footage")).unwrap_err();
+    assert_says(&error, &["film.mp4", "apt-get install", "folder of frames"]);
+    assert_says(&load_clip_file(&data.path("footage"), None).unwrap_err(), &["apt-get install"]);
+}
+
+#[test]
+fn one_clip_is_read_whole_or_as_a_cube_and_written_again() {
+    let data = Data::new();
+    data.save_frames("film", 9, 14, 11);
+    let whole = load_clip_file(&data.path("film"), None).unwrap();
+    let clip = &whole.signal;
+    assert_eq!((clip.frames, clip.height, clip.width, clip.channels), (8, 10, 14, 3));
+    assert_says(&whole.warnings.join("\n"), &["9 frames of 14×11", "8 of 14×10"]);
+    let cube = load_clip_file(&data.path("film"), Some(6)).unwrap();
+    assert_eq!((cube.signal.frames, cube.signal.height, cube.signal.width), (6, 6, 6));
+    for size in [10, 12] {
+        assert_says(&load_clip_file(&data.path("film"), Some(size)).unwrap_err(), &["film"]);
+    }
+
+    clip.write_npz(&data.path("out.npz")).unwrap();
+    let again = load_clip_file(&data.path("out.npz"), None).unwrap();
+    assert_eq!((&again.signal.voxels, again.warnings.len()), (&clip.voxels, 0));
+    clip.write_frames(&data.path("frames/of/out")).unwrap();
+    let again = load_clip_file(&data.path("frames/of/out"), None).unwrap();
+    // 8-bit frames survive 8-bit files.
+    assert_eq!(again.signal.voxels, clip.voxels);
+    let error = clip.write_frames(&data.path("frames/of/out")).unwrap_err();
+    assert_says(&error, &["images already", "another folder"]);
+    let error = clip.write_npz(&data.path("nowhere/out.npz")).unwrap_err();
+    assert_says(&error, &["nowhere/out.npz", "cannot be written", "folder exists"]);
+}
+
+#[test]
+fn several_clips_or_arrays_are_not_one() {
+    let data = Data::new();
+    data.save_frames("films/a", 4, 8, 8);
+    data.save_frames("films/b", 4, 8, 8);
+    let error = load_clip_file(&data.path("films"), None).unwrap_err();
+    assert_says(&error, &["2 clips (a, b)", "one is asked for", "name the file"]);
+    let array = npy(&header("|u1", "1, 1, 1, 1"), &[0]);
+    write_npz(&data.path("two.npz"), &[("x", array.clone()), ("y", array)]);
+    let error = load_clip_file(&data.path("two.npz"), None).unwrap_err();
+    assert_says(&error, &["two.npz", "x, y", "numpy.savez"]);
+}
+
+#[test]
+fn one_picture_is_read_whole_or_as_a_square() {
+    let data = Data::new();
+    let path = data.path("a.png");
+    save_rgb(&path, 21, 15);
+    let whole = load_picture_file(&path, None).unwrap();
+    assert_eq!((whole.signal.width, whole.signal.height), (20, 14));
+    assert_says(&whole.warnings.join("\n"), &["21×15", "column and row", "20×14"]);
+    let square = load_picture_file(&path, Some(12)).unwrap();
+    assert_eq!((square.signal.width, square.signal.height), (12, 12));
+    assert_says(&load_picture_file(&path, Some(16)).unwrap_err(), &["21×15", "the size asked for"]);
+    // What is even is left alone and nothing is said.
+    save_rgb(&path, 20, 14);
+    assert_eq!(load_picture_file(&path, None).unwrap().warnings, [""; 0]);
+    let deep = image::ImageBuffer::from_fn(4, 4, |_, _| image::Luma([13107u16]));
+    DynamicImage::ImageLuma16(deep).save(&path).unwrap();
+    let deep = load_picture_file(&path, None).unwrap();
+    assert_eq!((deep.signal.channels, deep.signal.pixels[0]), (1, 0.2));
+    assert_says(&deep.warnings.join("\n"), &["16 bits", "gray"]);
+}
+
+#[test]
+fn a_written_picture_is_read_again() {
+    let data = Data::new();
+    let path = data.path("a.png");
+    for channels in [Channels::Rgb, Channels::Gray] {
+        let image = Generator::DeadLeaves.image(0, "set", 1, 24, channels);
+        image.write_png(&path).unwrap();
+        let again = load_picture_file(&path, None).unwrap().signal;
+        assert_eq!(again.channels, channels.count());
+        let pairs = again.pixels.iter().zip(&image.pixels);
+        let largest = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(largest <= 0.5 / 255.0 + 1e-12, "{largest}");
+    }
+    let broken = posenc_data::Image {
+        channels: 2,
+        ..Generator::DeadLeaves.image(0, "s", 0, 2, Channels::Rgb)
+    };
+    assert_says(&broken.to_png_bytes().unwrap_err(), &["2 channels", "1 or 3"]);
+}
+
+#[test]
+fn pictures_and_clips_are_told_apart_by_what_they_are() {
+    let data = Data::new();
+    data.save_frames("film", 4, 8, 8);
+    let is_clip = |path: &str| {
+        matches!(load_signal_file(&data.path(path), None).unwrap().signal, Signal::Clip(_))
+    };
+    assert!(is_clip("film"));
+    assert!(!is_clip("film/f2.png"));
+    // A picture that is broken is not taken for a video.
+    std::fs::write(data.path("a.png"), "no picture").unwrap();
+    assert_says(
+        &load_signal_file(&data.path("a.png"), None).unwrap_err(),
+        &["not a readable image"],
+    );
+    let error = load_signal_file(&data.path("nothing.mp4"), None).unwrap_err();
+    assert_says(&error, &["nothing.mp4", "no such file"]);
+}
