@@ -80,6 +80,7 @@ fn format_documents_every_key() {
         "{ kind: network-1d, lines: { random: 1 }, reconstruction: { zz: 1 } }",
         "{ kind: complexity, zz: 1 }",
         "{ kind: kronecker-rank, zz: 1 }",
+        "{ kind: blending-weights, zz: 1 }",
         "{ kind: similarity, zz: 1 }",
         "{ kind: parameter-count, zz: 1 }",
     ];

@@ -1,5 +1,6 @@
 //! One file per protocol: a unit becomes numbers.
 
+mod blending_weights;
 mod closed_form;
 mod complexity;
 mod embedding;
@@ -133,6 +134,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::Network1d(s) => network_1d::run(context, s, emit),
         Protocol::Complexity(s) => single(complexity::run(context, s), emit),
         Protocol::KroneckerRank(s) => single(kronecker_rank::run(context, s), emit),
+        Protocol::BlendingWeights(s) => single(blending_weights::run(context, s), emit),
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
         Protocol::Errata(_) => single(errata::run(context), emit),
@@ -155,7 +157,9 @@ pub fn epochs(protocol: &Protocol) -> String {
         // Also when the bits of the engine change.
         Protocol::Network1d(_) => 1,
         Protocol::Complexity(_) => 1,
-        Protocol::KroneckerRank(_) => 1,
+        // 2: stable ranks.
+        Protocol::KroneckerRank(_) => 2,
+        Protocol::BlendingWeights(_) => 1,
         Protocol::Similarity(_) => 1,
         Protocol::ParameterCount(_) => 1,
         Protocol::Errata(_) => 1,

@@ -3,6 +3,7 @@
 //! The runner matches [`Protocol`] in one place, so a new protocol is a variant here, a file in
 //! the runner, and the compiler lists whatever is missing.
 
+mod blending;
 mod network;
 
 use posenc_math::embedder::EmbedderSpec;
@@ -12,6 +13,7 @@ use serde_yaml::{Mapping, Value};
 use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
 
+pub use blending::{BlendingWeights, InnerProducts, Weights};
 pub use network::{
     Abscissa, LearningRate, Lines, Network1d, PowerRule, Reconstruction, STEP, Scale, TestSamples,
 };
@@ -40,6 +42,8 @@ pub enum Protocol {
     Complexity(Complexity),
     /// Rank of simple and complex 2-D encodings (`trading` Eq. 7–9).
     KroneckerRank(KroneckerRank),
+    /// Weights between two nodes of a virtual grid (`trading` Eq. 15, Fig. 6).
+    BlendingWeights(BlendingWeights),
     /// Similarity of 2-D position codes to one center (`lff` Fig. 2).
     Similarity(Similarity),
     /// Parameter counts by arithmetic from the architecture (`lff` Tables 3–5).
@@ -100,6 +104,7 @@ protocols! {
     "network-1d" => Network1d, false, true;
     "complexity" => Complexity, true, false;
     "kronecker-rank" => KroneckerRank, false, true;
+    "blending-weights" => BlendingWeights, false, true;
     "similarity" => Similarity, false, false;
     "parameter-count" => ParameterCount, false, false;
     "errata" => Errata, false, false;
@@ -210,6 +215,7 @@ impl Protocol {
                     None => Ok(()),
                 }
             }
+            Protocol::BlendingWeights(s) => s.check(),
             Protocol::Similarity(s) => {
                 between("grid", s.grid, 2, 256)?;
                 between("dimension", s.dimension, 2, 16_384)?;
