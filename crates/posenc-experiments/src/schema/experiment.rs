@@ -303,6 +303,9 @@ impl Experiment {
         for (i, plot) in wire.plots.iter().enumerate() {
             check_key(document, &format!("plots[{i}].id"), &plot.id)?;
         }
+        for (i, grid) in wire.pictures.iter().enumerate() {
+            check_key(document, &format!("pictures[{i}].id"), &grid.id)?;
+        }
         let groups = wire
             .groups
             .into_iter()
