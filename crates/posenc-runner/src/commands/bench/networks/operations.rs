@@ -20,7 +20,10 @@ pub fn operations(task: &Task) -> f64 {
     let entries: usize = match &task.train.input {
         Input::Dense(matrix) => nonzero(matrix),
         Input::Factored(factored) => factored.tables.iter().map(nonzero).sum(),
-        Input::Kronecker(_) => 0,
+        // Waves are expanded; those of products over axes were counted above.
+        Input::Waves(_) | Input::Kronecker(_) => {
+            task.train.input.dimension() * task.train.input.points()
+        }
     };
     let mut per_run = 0;
     for (layer, (fan_in, fan_out)) in task.network.layers().into_iter().enumerate() {
