@@ -30,6 +30,43 @@ WORKLOADS = {
 }
 
 
+# Points and features per axis, axes, outputs, embedding of each axis and its parameter.
+COMPLEX = {
+    "complex-2d": (256, 256, 2, 3, "linf", 4.5),
+    "complex-2d-band": (256, 256, 2, 3, "gaussian", 0.004),
+    "complex-2d-tri": (256, 256, 2, 3, "triangle", 2 / 256),
+    "complex-3d": (64, 64, 3, 3, "linf", 3.0),
+    "complex-3d-band": (64, 64, 3, 3, "gaussian", 0.015),
+    "complex-3d-tri": (64, 64, 3, 3, "triangle", 2 / 64),
+}
+
+
+def axis_features(lib, kind: str, parameter: float, points: int, dimension: int):
+    """Features of one axis (points x dimension), scaled by the largest norm of a row."""
+    x = lib.asarray([i / points for i in range(points)])[:, None]
+    centers = lib.asarray([j / dimension for j in range(dimension)])
+    if kind == "linf":
+        half = dimension // 2
+        frequencies = [1 + (2**parameter - 1) * j / (half - 1) for j in range(half)]
+        angles = 2 * math.pi * x * lib.asarray(frequencies)
+        features = lib.concatenate((lib.sin(angles), lib.cos(angles)), -1)
+    elif kind == "gaussian":
+        features = lib.exp(-((centers - x) ** 2) / (2 * parameter**2))
+    else:
+        features = 1 - abs(centers - x) / parameter
+        features = features * (features > 0)
+    return features / (features**2).sum(-1).max() ** 0.5
+
+
+def products(psi, weights, axes: int):
+    """Outputs on the whole grid, channel by channel, from the same features on every axis."""
+    if axes == 2:
+        return psi @ weights @ psi.T
+    channels, k = weights.shape[:2]
+    leading = psi @ weights.reshape(channels, k, k * k)
+    return psi @ leading.reshape(channels, psi.shape[0], k, k) @ psi.T
+
+
 def inputs(lib, kind: str, points: int, dimension: int):
     """Features (points x dimension), scaled by the largest norm of a row.
 
@@ -81,6 +118,28 @@ def targets(lib, points: int, outputs: int):
     return lib.asarray(rows)
 
 
+def torch_complex_step(workload: str, threads: int):
+    """As `torch_step`, for a Kronecker layer as the authors write it."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    points, dimension, axes, outputs, kind, parameter = COMPLEX[workload]
+    psi = axis_features(torch, kind, parameter, points, dimension)
+    y = torch.rand(outputs, *[points] * axes)
+    limit = 1 / math.sqrt(outputs)
+    weights = torch.nn.Parameter(torch.empty(outputs, *[dimension] * axes).uniform_(-limit, limit))
+    optimizer = torch.optim.Adam([weights], lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    error = torch.nn.MSELoss()
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        error(products(psi, weights, axes), y).backward()
+        optimizer.step()
+
+    return f"torch {torch.__version__}", step
+
+
 def torch_step(workload: str, columns: int, threads: int):
     """The implementation in words, and a function that does one step and waits for it."""
     import torch
@@ -120,15 +179,45 @@ def jax_step(workload: str, columns: int):
         limit = 1 / math.sqrt(fan_in)
         weights = jax.random.uniform(key, (fan_in, fan_out), minval=-limit, maxval=limit)
         parameters.append((weights, jnp.zeros(fan_out)))
-    optimizer = optax.chain(
-        optax.add_decayed_weights(WEIGHT_DECAY), optax.adam(LEARNING_RATE)
-    )
 
     def error(parameters, x, y):
         for weights, bias in parameters[:-1]:
             x = jax.nn.relu(x @ weights + bias)
         weights, bias = parameters[-1]
         return jnp.mean((x @ weights + bias - y) ** 2)
+
+    return f"jax {jax.__version__}, optax {optax.__version__}", jitted_step(error, parameters, x, y)
+
+
+def jax_complex_step(workload: str):
+    """As `torch_complex_step`."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    points, dimension, axes, outputs, kind, parameter = COMPLEX[workload]
+    psi = axis_features(jnp, kind, parameter, points, dimension)
+    key, other = jax.random.split(jax.random.key(0))
+    y = jax.random.uniform(other, (outputs, *[points] * axes))
+    limit = 1 / math.sqrt(outputs)
+    weights = jax.random.uniform(
+        key, (outputs, *[dimension] * axes), minval=-limit, maxval=limit
+    )
+
+    def error(weights, psi, y):
+        return jnp.mean((products(psi, weights, axes) - y) ** 2)
+
+    return f"jax {jax.__version__}, optax {optax.__version__}", jitted_step(error, weights, psi, y)
+
+
+def jitted_step(error, parameters, x, y):
+    """A function that does one step of Adam on `error(parameters, x, y)` and waits for it."""
+    import jax
+    import optax
+
+    optimizer = optax.chain(
+        optax.add_decayed_weights(WEIGHT_DECAY), optax.adam(LEARNING_RATE)
+    )
 
     def update(parameters, state, x, y):
         gradient = jax.grad(error)(parameters, x, y)
@@ -142,7 +231,7 @@ def jax_step(workload: str, columns: int):
         nonlocal now
         now = jax.block_until_ready(jitted(*now, x, y))
 
-    return f"jax {jax.__version__}, optax {optax.__version__}", step
+    return step
 
 
 def median_step(step, repeats: int, at_least_s: float = 0.3) -> float:
@@ -163,7 +252,7 @@ def median_step(step, repeats: int, at_least_s: float = 0.3) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workload", choices=WORKLOADS, required=True)
+    parser.add_argument("--workload", choices=[*WORKLOADS, *COMPLEX], required=True)
     parser.add_argument("--framework", choices=["torch", "jax"], required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--first-core", type=int, default=0, help="where its cores begin")
@@ -182,7 +271,12 @@ def main() -> None:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
 
     def measure(columns: int):
-        if arguments.framework == "torch":
+        if arguments.workload in COMPLEX:
+            if arguments.framework == "torch":
+                name, step = torch_complex_step(arguments.workload, arguments.threads)
+            else:
+                name, step = jax_complex_step(arguments.workload)
+        elif arguments.framework == "torch":
             name, step = torch_step(arguments.workload, columns, arguments.threads)
         else:
             name, step = jax_step(arguments.workload, columns)

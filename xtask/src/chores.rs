@@ -5,19 +5,21 @@ use std::io::{BufRead, BufReader};
 use std::process::{ExitCode, ExitStatus, Stdio};
 
 use crate::process::{cargo, exit_code, runner};
+use crate::video;
 
 /// `test`: all tests of the workspace in the runner's own profile, so that dependencies are
 /// built once; the last line sums the runs of all crates.
 pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
+    let video = video::features();
     // Tests run the real binary.
     let mut build = cargo();
-    build.args(["build", "--release", "--workspace", "--bin", "posenc"]);
+    build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(video);
     let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
     if !status.success() {
         return Ok(exit_code(status));
     }
     let mut sums = [0usize; 3];
-    let all: &[&str] = &["--workspace", "--no-fail-fast"];
+    let all: &[&str] = &[&["--workspace", "--no-fail-fast"], video].concat();
     // By itself: what burn needs would build the dependencies of everything else a second time.
     let autodiff: &[&str] =
         &["-p", "posenc-nets", "--features", "burn", "--test", "automatic_differentiation"];
@@ -73,10 +75,13 @@ fn counts(line: &str) -> [usize; 3] {
 
 /// `check`: formatting, lints and the freshness of the report.
 pub fn check() -> Result<ExitCode, String> {
-    let steps: [&[&str]; 2] = [
-        &["fmt", "--all", "--check"],
-        &["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    ];
+    let clippy = [
+        &["clippy", "--release", "--workspace", "--all-targets"][..],
+        video::features(),
+        &["--", "-D", "warnings"],
+    ]
+    .concat();
+    let steps: [&[&str]; 2] = [&["fmt", "--all", "--check"], &clippy];
     for step in steps {
         eprintln!("cargo {}", step.join(" "));
         let status =

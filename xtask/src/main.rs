@@ -5,6 +5,7 @@
 
 mod chores;
 mod process;
+mod video;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::video;
+
 /// The repository's root: this crate lies one level below it.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -34,13 +36,14 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     if !binary.exists() {
         eprintln!("building posenc; the first time takes a few minutes");
     }
-    let mut build = cargo();
-    build.args(["build", "--release", "--workspace", "--bin", "posenc"]);
-    if binary.exists() {
-        build.arg("--quiet");
+    let features = video::features();
+    let mut built = build(features, binary.exists())?;
+    if !built && !features.is_empty() {
+        // A version of FFmpeg that the bindings do not know must not stop everything else.
+        eprintln!("video: does not build here (see above); building without it");
+        built = build(&[], false)?;
     }
-    let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
-    if !status.success() {
+    if !built {
         return Err("posenc does not build; see above".into());
     }
     let status = Command::new(&binary)
@@ -49,6 +52,17 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
         .status()
         .map_err(|e| format!("{} cannot be started: {e}", binary.display()))?;
     Ok(exit_code(status))
+}
+
+/// Builds the runner; whether that worked.
+fn build(features: &[&str], quietly: bool) -> Result<bool, String> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(features);
+    if quietly {
+        build.arg("--quiet");
+    }
+    let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
+    Ok(status.success())
 }
 
 /// A child's exit code; a signal is a failure.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const FORMATS: &str = "PNG, JPEG or TIFF";
 
 /// What a person does to get video support.
-pub const VIDEO_CURE: &str = "to read them, install FFmpeg's development files (apt-get install libavcodec-dev \
+pub const VIDEO_CURE: &str = "to read video files, install FFmpeg's development files (apt-get install libavcodec-dev \
      libavformat-dev libavutil-dev libavfilter-dev libavdevice-dev libswresample-dev libswscale-dev pkg-config \
      libclang-dev clang) and start again through cargo xtask";
 

@@ -130,13 +130,14 @@ mod backend {
         }
 
         /// The end of the file: wherever it comes, FFmpeg reports it in the same way, so that a file
-        /// that was cut between two packets is only recognized by what it announced. One in ten may
-        /// be missing without suspicion: edit lists leave frames out.
+        /// that was cut between two packets is only recognized by what it announced. Two
+        /// frames, or one in ten, may be missing without suspicion: edit lists leave frames out, and
+        /// some encoders' last frame is never shown.
         fn end(&mut self) -> Result<Option<Frame>, DataError> {
             self.ended = true;
             let n_decoded = self.n_decoded as u64;
             match self.announced {
-                Some(announced) if n_decoded < announced - announced / 10 => {
+                Some(announced) if n_decoded + (announced / 10).max(2) < announced => {
                     Err(self.damaged("the file ends here"))
                 }
                 _ => Ok(None),

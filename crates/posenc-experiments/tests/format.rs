@@ -47,6 +47,12 @@ tables:
     groups: [rank]
     columns:
       - { metric: stable_rank, label: rank }
+pictures:
+  - id: grid
+    title: A grid
+    groups: [images]
+    show: [truth, reconstruction, error]
+    caption: { metric: test_psnr }
 "#;
 
 fn parse(text: &str) -> Result<Experiment, String> {
@@ -78,8 +84,13 @@ fn format_documents_every_key() {
         "{ kind: network-1d, lines: { random: 1 }, learning_rate: { zz: 1 } }",
         "{ kind: network-1d, lines: { random: 1 }, sweep: { zz: 1 } }",
         "{ kind: network-1d, lines: { random: 1 }, reconstruction: { zz: 1 } }",
+        "{ kind: network-nd, zz: 1 }",
+        "{ kind: network-nd, blending: { zz: 1 } }",
+        "{ kind: network-nd, sweep: { zz: 1 } }",
+        "{ kind: distance-map, zz: 1 }",
         "{ kind: complexity, zz: 1 }",
         "{ kind: kronecker-rank, zz: 1 }",
+        "{ kind: blending-weights, zz: 1 }",
         "{ kind: similarity, zz: 1 }",
         "{ kind: parameter-count, zz: 1 }",
     ];
@@ -108,6 +119,8 @@ fn format_documents_every_key() {
         ("x: { label: N }", "markers: [{ zz: 1 }]\n        x: { label: N }"),
         ("x: { label: N }", "published_as: [{ zz: 1 }]\n        x: { label: N }"),
         ("title: A table", "title: A table\n    zz: 1"),
+        ("title: A grid", "title: A grid\n    zz: 1"),
+        ("metric: test_psnr }", "metric: test_psnr, zz: 1 }"),
         ("label: rank }\n\"", "label: rank, zz: 1 }"),
     ] {
         if FILE.contains(from) {
@@ -131,6 +144,9 @@ fn format_documents_every_key() {
         }
     }
     assert!(checked > 80, "only {checked} keys were checked");
+    for name in posenc_experiments::record::picture::NAMES {
+        assert!(documentation.contains(&format!("`{}`", name.name)), "picture {}", name.name);
+    }
     for kind in posenc_experiments::schema::protocol::NAMES {
         assert!(documentation.contains(&format!("| `{kind}` |")), "protocol {kind}");
     }
@@ -207,6 +223,73 @@ fn mistakes_are_named_with_line_and_remedy() {
         for needle in *needles {
             assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
         }
+    }
+}
+
+/// As above, for pictures and for the single values behind tables.
+#[test]
+fn mistakes_in_what_is_shown_are_named_with_line_and_remedy() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("title: A grid", "titel: A grid", &["a.yaml:41", "did you mean `title`"]),
+        ("id: grid", "id: A grid", &["a.yaml:40", "pictures[0].id", "a-z"]),
+        (
+            "groups: [images]\n    show",
+            "groups: [imags]\n    show",
+            &["a.yaml:42", "pictures[0].groups[0]", "Did you mean `images`"],
+        ),
+        ("groups: [images]\n    show", "groups: []\n    show", &["pictures[0].groups", "empty"]),
+        (
+            "truth, reconstruction",
+            "truth, recontruction",
+            &["a.yaml:43", "pictures[0].show[1]", "Did you mean `reconstruction`", "truth-frames"],
+        ),
+        ("truth, reconstruction", "truth, truth", &["pictures[0].show[1]", "stands twice"]),
+        ("[truth, reconstruction, error]", "[]", &["pictures[0].show", "empty"]),
+        (
+            "metric: test_psnr }",
+            "metric: test_psnr, digits: 13 }",
+            &["a.yaml:44", "pictures[0].caption.digits", "0 to 12"],
+        ),
+        (
+            "title: A grid",
+            "title: A grid\n    methods: [Gaus]",
+            &["a.yaml:42", "pictures[0].methods[0]", "Did you mean `Gau`"],
+        ),
+        (
+            "title: A grid",
+            "title: A grid\n    kind: gird",
+            &["pictures[0].kind", "did you mean `grid`"],
+        ),
+        (
+            "title: A grid",
+            "title: A grid\n    signals: some",
+            &["pictures[0].signals", "`some`", "`first`, `all`, a number from 1 on"],
+        ),
+        ("title: A grid", "title: A grid\n    signals: 0", &["a.yaml:42", "`first`, `all`"]),
+        ("title: A grid", "title: A grid\n    signals: -1", &["signals", "`first`, `all`"]),
+        ("title: A grid", "title: A grid\n    signals: []", &["signals", "an empty list"]),
+        ("title: A grid", "title: A grid\n    signals: 1.5", &["signals", "`first`, `all`"]),
+        (
+            "title: A table",
+            "title: A table\n    rows: x\n    per_signal: true",
+            &["a.yaml:37", "tables[0].per_signal", "methods"],
+        ),
+    ];
+    for (from, to, needles) in cases {
+        assert!(FILE.contains(from), "{from}");
+        let text = FILE.replacen(from, to, 1);
+        let message = parse(&text).expect_err(to);
+        assert!(message.starts_with("a.yaml"), "{to}: {message}");
+        for needle in *needles {
+            assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
+        }
+    }
+    let accepted = ["first", "all", "3", "[image-00, \"image 1\"]"];
+    for signals in accepted {
+        let text = FILE
+            .replacen("title: A grid", &format!("title: A grid\n    signals: {signals}"), 1)
+            .replacen("title: A table", "title: A table\n    per_signal: true", 1);
+        assert!(parse(&text).is_ok(), "{signals}: {:?}", parse(&text).err());
     }
 }
 

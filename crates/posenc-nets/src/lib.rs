@@ -26,6 +26,6 @@ mod vectorized;
 pub use cpu::{CpuEngine, Products};
 pub use engine::{Engine, Samples, Session, Split, State, Task};
 pub use error::NetError;
-pub use input::{Factored, Input, Kronecker, Points};
+pub use input::{Factored, Input, Kronecker, Points, WaveTable, Waves};
 pub use model::{FirstLayer, Layer, Network, OutputActivation, Parameters};
 pub use optimizer::Adam;

@@ -187,6 +187,21 @@ fn factored_inputs() {
     }
 }
 
+/// Catches waves that are expanded for another point, or sines and cosines that change places.
+#[test]
+fn joint_waves() {
+    for (waves, points, axes) in
+        [(20, 300, [17, 19, 1].as_slice()), (33, 129, &[40]), (9, 500, &[7, 6, 13])]
+    {
+        let (input, _) = common::joint_waves(waves, points, axes);
+        for (depth, runs, sigmoid) in [(0, 3, false), (0, 1, true), (2, 2, false), (4, 1, true)] {
+            let network = network(input.dimension(), depth, 18, 3, sigmoid);
+            let task = task(network, input.clone(), Adam::new(1e-3), runs);
+            agree(&format!("{waves} waves, {axes:?}, depth {depth}, {runs} runs"), &task);
+        }
+    }
+}
+
 /// Catches an ε or a weight decay in another place than documented: with 1e-8 nobody sees it.
 #[test]
 fn coarse_settings_of_adam() {
@@ -217,6 +232,13 @@ fn what_is_measured_after_training() {
         ("network", 3, dense(waves(24, 150)), dense(noise(24, 31, "other"))),
         ("bands", 3, dense(shuffled(&bumps(90, 400, 0.05, triangle))), dense(waves(90, 31))),
         ("factored", 2, factored()[1].1.clone(), dense(noise(22, 31, "other"))),
+        ("waves", 2, common::joint_waves(11, 200, &[9, 8]).0, dense(noise(22, 31, "other"))),
+        (
+            "waves as test",
+            2,
+            dense(noise(22, 31, "other")),
+            common::joint_waves(11, 200, &[9, 8]).0,
+        ),
         ("affine, factored", 0, factored()[1].1.clone(), dense(noise(22, 31, "other"))),
         ("affine, factored test", 0, dense(noise(22, 31, "other")), factored()[1].1.clone()),
     ] {

@@ -196,6 +196,43 @@ fn gradients_are_those_of_automatic_differentiation() {
     }
 }
 
+/// Catches a Kronecker layer whose weights are numbered otherwise than Ψ₀ᵀ W Ψ₁, whose gradient is
+/// taken here of the products of small tensors. The matrix of products is one of rounded numbers, so
+/// that the two sides agree to single precision.
+#[test]
+fn kronecker_gradients_are_those_of_automatic_differentiation() {
+    let (rows, columns) = (common::waves(6, 9), common::bumps(5, 8, 0.3, common::gaussian));
+    let input = Input::kronecker(vec![rows.clone(), columns.clone()]).unwrap();
+    let network = common::kronecker_network(&input, None, 2, false);
+    let task = common::task(network.clone(), input, Adam::new(1e-3), 1);
+    let start = &common::widened(&task.initial)[0];
+    let targets = wide_matrix(&task.train.targets);
+    let features = wide_matrix(&task.train.input.to_dense());
+    let (error, gradient) =
+        loss_and_gradient(&network, start, features.as_ref(), targets.as_ref()).unwrap();
+
+    let device = Device::flex().autodiff();
+    let constant = |matrix: &Mat<f64>| Tensor::<2>::from_data(data(matrix), (&device, DType::F64));
+    let (rows, columns) = (constant(&wide_matrix(&rows)), constant(&wide_matrix(&columns)));
+    let mut sum = 0.0;
+    for o in 0..2 {
+        let weights = Mat::from_fn(6, 5, |k0, k1| start.layers[0].weights[(o, k0 * 5 + k1)]);
+        let weights = Leaf::<2>::new(data(&weights), DType::F64);
+        let image = constant(&Mat::from_fn(9, 8, |i, j| targets[(i * 8 + j, o)]));
+        let outputs =
+            rows.clone().transpose().matmul(weights.value.clone()).matmul(columns.clone());
+        // The mean is over two outputs.
+        let share = (outputs - image).square().mean().div_scalar(2.0);
+        let gradients = share.backward();
+        sum += numbers(share.inner())[0];
+        for (k, theirs) in numbers(weights.value.grad(&gradients).unwrap()).iter().enumerate() {
+            let ours = gradient.layers[0].weights[(o, k)];
+            assert!((ours - theirs).abs() < 1e-8, "output {o}, weight {k}: {ours} and {theirs}");
+        }
+    }
+    assert!((sum - error).abs() < 1e-8, "{sum} and {error}");
+}
+
 /// Catches an Adam that is not PyTorch's: ε inside the root or before the bias correction, a
 /// weight decay beside the gradient, a count of steps that is off by one.
 #[test]

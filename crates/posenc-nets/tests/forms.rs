@@ -66,6 +66,34 @@ fn the_last_axis_of_a_grid_varies_fastest() {
     }
 }
 
+/// Catches phases that are added wrongly, cosines that come first, a scale that is forgotten or taken for
+/// every axis.
+#[test]
+fn joint_waves_are_sines_and_cosines_of_sums() {
+    for axes in [&[30][..], &[17, 19], &[5, 6, 7]] {
+        let (input, phases) = common::joint_waves(40, 100, axes);
+        assert_eq!((input.dimension(), input.points()), (80, 100));
+        let mut worst: f64 = 0.0;
+        for i in 0..100 {
+            for k in 0..40 {
+                let (sine, cosine) = (std::f64::consts::TAU * phases[(k, i)]).sin_cos();
+                worst = worst.max((f64::from(input.at(k, i)) - 0.25 * sine).abs());
+                worst = worst.max((f64::from(input.at(40 + k, i)) - 0.25 * cosine).abs());
+            }
+        }
+        println!("{axes:?}: {worst:.1e}");
+        assert!(worst < 1e-7, "{axes:?}: {worst:e}");
+
+        for depth in [0, 2] {
+            let network = network(80, depth, 16, 2, false);
+            let expanded = task(network, input.clone(), Adam::new(1e-3), 2);
+            let mut dense = expanded.clone();
+            dense.train.input = Input::dense(input.to_dense()).unwrap();
+            same_training(&format!("{axes:?}, depth {depth}"), &expanded, &dense);
+        }
+    }
+}
+
 /// A task with its features, and the weights that belong to them, in a scattered order: the same
 /// function, but its embedding has no bands.
 fn scattered_features(task: &Task) -> Task {

@@ -7,6 +7,7 @@ use faer::Mat;
 use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::{
     Adam, CpuEngine, Engine, Input, NetError, Network, OutputActivation, Samples, Split, Task,
+    WaveTable,
 };
 
 fn engines() -> [Box<dyn Engine>; 2] {
@@ -122,6 +123,38 @@ fn factored_inputs_that_do_not_fit_are_refused() {
     none.train.input = Input::factored(vec![waves(6, 9)], vec![vec![]]).unwrap();
     none.train.targets = Mat::zeros(0, 4);
     assert!(matches!(refusal(&none), NetError::Zero { .. }));
+}
+
+/// Catches tables that do not belong together, and indices that would be read beyond them.
+#[test]
+fn waves_that_do_not_fit_are_refused() {
+    let table = |waves: usize, n: usize| {
+        let line: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+        WaveTable::new(&vec![1.5; waves], &line)
+    };
+    let zero = |refused: Result<Input, NetError>| {
+        assert!(matches!(refused, Err(NetError::Zero { .. })), "{refused:?}");
+    };
+    let shape = |refused: Result<Input, NetError>| {
+        assert!(matches!(refused, Err(NetError::Shape { .. })), "{refused:?}");
+    };
+    assert!(
+        Input::waves(vec![table(2, 3), table(2, 4)], vec![vec![2, 0], vec![3, 0]], 1.0).is_ok()
+    );
+    zero(Input::waves(vec![], vec![], 1.0));
+    zero(Input::waves(vec![table(0, 3)], vec![vec![0]], 1.0));
+    shape(Input::waves(vec![table(2, 3)], vec![], 1.0));
+    shape(Input::waves(vec![table(2, 3)], vec![vec![3]], 1.0));
+    shape(Input::waves(vec![table(2, 3), table(1, 3)], vec![vec![0], vec![0]], 1.0));
+    shape(Input::waves(vec![table(2, 3), table(2, 3)], vec![vec![0], vec![0, 1]], 1.0));
+    let mut uneven = table(2, 3);
+    uneven.cosines = Mat::zeros(2, 2);
+    shape(Input::waves(vec![uneven], vec![vec![0]], 1.0));
+    let refused = Input::waves(vec![table(2, 3)], vec![vec![0]], f32::NAN).unwrap_err();
+    assert!(matches!(refused, NetError::NotFinite { .. }), "{refused}");
+    let mut nothing = sound();
+    nothing.train.input = Input::waves(vec![table(3, 9)], vec![(0..9).collect()], 0.0).unwrap();
+    assert_eq!(refusal(&nothing), NetError::Vanishes);
 }
 
 /// Catches learning rates that train nothing or NaN.

@@ -46,6 +46,11 @@ fn tasks() -> Vec<(&'static str, Task)> {
         ("Kronecker in 3-D, blended", kronecker(between_cube, None, 2, false, 1)),
         ("Kronecker, hidden layer", kronecker(full, Some(11), 3, false, 1)),
         ("Kronecker, hidden layer, blended", kronecker(between, Some(5), 2, true, 2)),
+        ("waves, one run", of(common::joint_waves(30, 700, &[29, 31]).0, 2, 24, 3, true, 1)),
+        (
+            "waves, affine, three runs",
+            of(common::joint_waves(9, 300, &[8, 9]).0, 0, 0, 2, false, 3),
+        ),
         ("affine, one run", of(dense(300, 1537), 0, 0, 1, false, 1)),
         ("affine, three runs", of(dense(300, 129), 0, 0, 1, false, 3)),
         ("affine, eleven runs", of(dense(300, 129), 0, 0, 1, false, 11)),

@@ -15,6 +15,7 @@ fn input(form: usize, d: usize, n: usize) -> Input {
         2 => Input::dense(bumps(d, n, 1.5 / d as f64, triangle)),
         3 => Input::dense(shuffled(&bumps(d, n, 1.5 / d as f64, triangle))),
         4 => Input::grid(vec![waves(d, n.div_ceil(7)), noise(3, n.min(7), "axis")]),
+        5 => return common::joint_waves(d.div_ceil(2), n, &[1 + n / 3, 4]).0,
         _ => {
             let points = common::scattered(n);
             let half = (n / 2 + 1) as u32;
@@ -73,7 +74,7 @@ proptest! {
     /// Catches shapes at which a block, a tile, a group or a lane ends in the wrong place.
     #[test]
     fn two_steps_are_those_of_the_reference(
-        form in 0..6_usize,
+        form in 0..7_usize,
         d in 1..300_usize,
         n in prop_oneof![1..20_usize, 100..400_usize],
         hidden in prop::collection::vec(1..20_usize, 0..4),

@@ -2,7 +2,8 @@
 //!
 //! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
 //! and gives the same bytes for the same inputs. A report is a summary (`README.md`), a page per
-//! paper, a page of errata, and a picture per plot and run under `figures/`.
+//! paper, a page of errata, a drawing per plot and run under `figures/`, and the recorded pictures
+//! under `pictures/`, unless it lies beside the record that has them.
 
 #![warn(missing_docs)]
 
@@ -38,6 +39,9 @@ pub struct Inputs<'a> {
     /// Path or address of the repository's root as seen from the report's directory, such as
     /// `..`; empty where the report lies outside a repository, which leaves links out.
     pub repository: &'a str,
+    /// Path of the reference's records as seen from the report's directory, such as `record`: its
+    /// pictures are shown from there. Without it the report gets copies.
+    pub record: Option<&'a str>,
 }
 
 impl Inputs<'_> {
@@ -66,7 +70,18 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     files.insert(PathBuf::from("README.md"), finished(&readme));
     let errata = pages::errata::render(inputs, &views);
     files.insert(PathBuf::from("errata.md"), finished(&errata));
-    Ok(Report { files })
+    Ok(Report { files, unlisted: unlisted(inputs) })
+}
+
+/// Files beside the reference's pictures that no index lists, below the report's directory.
+fn unlisted(inputs: &Inputs<'_>) -> Vec<PathBuf> {
+    let Some(record) = inputs.record else { return Vec::new() };
+    let mut files = Vec::new();
+    for ((paper, item), of_item) in &inputs.reference.items {
+        let names = of_item.pictures.surplus.iter().filter_map(|f| f.file_name());
+        files.extend(names.map(|n| PathBuf::from(record).join(paper).join(item).join(n)));
+    }
+    files
 }
 
 /// A page's bytes.

@@ -7,6 +7,8 @@ use std::fmt::Write;
 pub enum Align {
     /// Text.
     Left,
+    /// Pictures.
+    Center,
     /// Numbers.
     Right,
 }
@@ -46,6 +48,7 @@ impl Grid {
         for (_, align) in &self.head {
             text.push_str(match align {
                 Align::Left => " --- |",
+                Align::Center => " :---: |",
                 Align::Right => " ---: |",
             });
         }
@@ -91,6 +94,22 @@ pub fn plain(text: &str) -> String {
                 out.push(c);
             }
             c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text from data as the value of an HTML attribute: nothing in it is taken for markup, neither
+/// by HTML nor by Markdown around it.
+pub fn attribute(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut out = String::with_capacity(one_line.len());
+    for c in one_line.chars().filter(|c| !c.is_control()) {
+        match c {
+            '<' | '>' | '&' | '"' | '|' | '`' | '$' | '\\' => {
+                let _ = write!(out, "&#{};", c as u32);
+            }
             c => out.push(c),
         }
     }
@@ -228,6 +247,7 @@ mod tests {
         assert_eq!(cell("a \\| b"), "a \\| b");
         assert_eq!(plain("a|b <c> *d*"), "a\\|b &lt;c&gt; \\*d\\*");
         assert_eq!(code("a|b"), "`a\\|b`");
+        assert_eq!(attribute("a|\"b\" `$`\n<i>"), "a&#124;&#34;b&#34; &#96;&#36;&#96; &#60;i&#62;");
     }
 
     /// Catches formulas that GitHub shows without their spaces, braces and bars.

@@ -20,6 +20,15 @@ pub fn fixed(value: f64, digits: usize) -> String {
     if value.abs() >= 1e4 { grouped(&text) } else { text }
 }
 
+/// As [`fixed`], with its sign even where it is positive, and zero where nothing is left of it.
+pub fn signed(value: f64, digits: usize) -> String {
+    let zero = value.is_finite() && value.abs() < 0.5 * 0.1f64.powi(digits as i32);
+    match fixed(if zero { 0.0 } else { value }, digits) {
+        text if text.starts_with(['-', '−']) => text,
+        text => format!("+{text}"),
+    }
+}
+
 /// Digits after the point in the shortest form of a number: as many as were written down.
 pub fn written_digits(value: f64) -> usize {
     let text = format!("{value}");
@@ -136,6 +145,15 @@ mod tests {
     fn small_numbers_do_not_vanish() {
         assert_eq!(fixed(1.234e-7, 2), "1.2 × 10⁻⁷");
         assert_eq!(fixed(-0.001, 2), "-0.001");
+    }
+
+    /// Catches differences whose sign is lost, and noise that is shown as one.
+    #[test]
+    fn differences_have_signs() {
+        assert_eq!(signed(0.071, 2), "+0.07");
+        assert_eq!(signed(-3.448, 2), "-3.45");
+        assert_eq!(signed(-0.0004, 2), "+0.00");
+        assert_eq!(signed(12_345.6, 0), "+12,346");
     }
 
     #[test]

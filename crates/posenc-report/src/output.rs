@@ -13,6 +13,9 @@ use crate::pages::MARKER;
 pub struct Report {
     /// Their bytes.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// PNG files beside the reference's pictures that its index does not list: they belong to no
+    /// report.
+    pub unlisted: Vec<PathBuf>,
 }
 
 /// A file that differs from what the records give.
@@ -88,15 +91,26 @@ impl Report {
                 found.push(file);
             }
         }
-        for folder in list(&directory.join("figures"))?.into_iter().filter(|f| f.is_dir()) {
-            found.extend(
-                list(&folder)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "svg")),
-            );
+        let of = |folder: &Path, ending: &str| -> Result<Vec<PathBuf>> {
+            let files = list(folder)?.into_iter();
+            Ok(files.filter(|f| f.extension().is_some_and(|e| e == ending)).collect())
+        };
+        let folders = |folder: &Path| -> Result<Vec<PathBuf>> {
+            Ok(list(folder)?.into_iter().filter(|f| f.is_dir()).collect())
+        };
+        for paper in folders(&directory.join("figures"))? {
+            found.extend(of(&paper, "svg")?);
+        }
+        for paper in folders(&directory.join("pictures"))? {
+            for item in folders(&paper)? {
+                found.extend(of(&item, "png")?);
+            }
         }
         let mut surplus: Vec<PathBuf> = found
             .into_iter()
             .filter_map(|f| f.strip_prefix(directory).ok().map(Path::to_owned))
             .filter(|f| !self.files.contains_key(f))
+            .chain(self.unlisted.iter().filter(|f| directory.join(f).exists()).cloned())
             .collect();
         surplus.sort();
         Ok(surplus)

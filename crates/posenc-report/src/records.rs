@@ -88,6 +88,8 @@ pub struct Run {
     pub table: Table,
     /// Where they come from.
     pub provenance: Provenance,
+    /// Its pictures.
+    pub pictures: Gallery,
 }
 
 impl Run {
@@ -97,6 +99,7 @@ impl Run {
             side,
             table: Table { rows: largest(experiment, &record.table.rows) },
             provenance: record.provenance.clone(),
+            pictures: record.pictures.clone(),
         }
     }
 }

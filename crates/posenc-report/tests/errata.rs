@@ -68,7 +68,13 @@ fn numbers_join_their_texts() {
     let mut records = Records::default();
     let record = Record { table: Table { rows }, ..Record::default() };
     records.items.insert(("trading".into(), "errata".into()), record);
-    let inputs = Inputs { catalog: &catalog, reference: &records, local: None, repository: "" };
+    let inputs = Inputs {
+        catalog: &catalog,
+        reference: &records,
+        local: None,
+        repository: "",
+        record: None,
+    };
     let report = render(&inputs).expect("a report");
     let bytes = report.files[Path::new("errata.md")].clone();
     let text = String::from_utf8(bytes).expect("text");

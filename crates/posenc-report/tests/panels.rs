@@ -99,7 +99,13 @@ fn report(panel: &str, column: &str, published: &str) -> Report {
     let mut records = Records::default();
     let record = Record { table: Table { rows: rows() }, ..Record::default() };
     records.items.insert(("demo".into(), "fig1".into()), record);
-    let inputs = Inputs { catalog: &catalog, reference: &records, local: None, repository: "" };
+    let inputs = Inputs {
+        catalog: &catalog,
+        reference: &records,
+        local: None,
+        repository: "",
+        record: None,
+    };
     render(&inputs).expect("a report")
 }
 

@@ -12,7 +12,8 @@ use posenc_report::{Inputs, Records, Report, render};
 fn report(reference: &Records, local: Option<&Records>) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path());
-    let inputs = Inputs { catalog: &catalog, reference, local, repository: ".." };
+    let inputs =
+        Inputs { catalog: &catalog, reference, local, repository: "..", record: Some("record") };
     render(&inputs).expect("a report")
 }
 
@@ -75,6 +76,23 @@ fn reduced_runs_and_other_data_are_labelled() {
     assert!(svg.contains("reduced run: 2 of 4 sample counts"), "{svg}");
     let full = page(&report(&records(REFERENCE), None), "demo.md");
     assert!(!full.contains("Reduced run") && !full.contains("in place of"), "{full}");
+}
+
+/// A table of which some rows are reduced or on other data says so at each number.
+#[test]
+fn a_mixed_table_labels_its_numbers() {
+    let mut mixed = records(REFERENCE);
+    let key = ("demo".to_owned(), "table1".to_owned());
+    let record = mixed.items.get_mut(&key).expect("the item");
+    for row in record.table.rows.iter_mut().filter(|r| r.method == "Gau") {
+        row.profile = Profile::Smoke;
+        row.data = "embedded:dead-leaves".into();
+    }
+    let text = page(&report(&mixed, None), "demo.md");
+    let tri = "27.30 ± 0.82<br><sub>+0.94</sub>";
+    let gau = "**27.60 ± 0.82**<br><sub>reduced, embedded:dead-leaves</sub>";
+    assert!(text.contains(tri) && text.contains(gau), "{text}");
+    assert!(text.contains("measured on embedded:dead-leaves, pictures"), "{text}");
 }
 
 /// A smoke run beside a full one must neither be averaged into it nor hide it.

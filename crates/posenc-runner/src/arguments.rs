@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Runs the experiments of the papers and renders the report.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ pub enum Verb {
     Report(Report),
     /// List papers, items, groups and methods.
     List(List),
+    /// Fit a picture or a clip of your own and write what an encoding makes of it.
+    Fit(Fit),
     /// Say which data sets are here and whether they are what they claim.
     #[command(subcommand)]
     Data(DataVerb),
@@ -107,6 +109,83 @@ pub enum DataVerb {
     List(DataOptions),
     /// Recompute all checksums.
     Check(DataOptions),
+}
+
+/// How the axes' features are joined.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FitEncoding {
+    /// One after the other.
+    Simple,
+    /// Their Kronecker product.
+    Complex,
+}
+
+impl std::fmt::Display for FitEncoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FitEncoding::Simple => "simple encoding",
+            FitEncoding::Complex => "complex encoding",
+        })
+    }
+}
+
+/// How weights are found.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FitSolver {
+    /// Least squares: factorizations on a grid, iterations with --mask.
+    ClosedForm,
+    /// Full-batch Adam.
+    GradientDescent,
+}
+
+/// `fit`.
+#[derive(Args)]
+pub struct Fit {
+    /// Picture, video, folder of frames or npz file.
+    pub file: PathBuf,
+    /// How the axes' features are joined.
+    #[arg(long, value_enum, default_value = "complex")]
+    pub encoding: FitEncoding,
+    /// Kind of embedder; `list --embedders` shows all.
+    #[arg(long, value_name = "KIND", default_value = "gaussian")]
+    pub embedder: String,
+    /// A parameter of the embedder, such as sigma=0.003; the papers' choice where absent.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// How weights are found.
+    #[arg(long, value_enum, default_value = "closed-form")]
+    pub solver: FitSolver,
+    /// Cut out the middle and reduce it to N × N (clips: N × N × N).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=4096))]
+    pub size: Option<u32>,
+    /// Every so many positions along each axis train; 1 for all.
+    #[arg(long, value_name = "S", default_value_t = 2, conflicts_with = "mask",
+          value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub step: u16,
+    /// A random share of the positions trains instead.
+    #[arg(long, value_name = "FRACTION")]
+    pub mask: Option<f64>,
+    /// Hidden layers (gradient descent).
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=16))]
+    pub depth: u16,
+    /// Width of the hidden layers.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=8192))]
+    pub width: u16,
+    /// Steps of Adam.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub epochs: u32,
+    /// Learning rate of Adam; the papers' where absent.
+    #[arg(long, value_name = "RATE")]
+    pub learning_rate: Option<f64>,
+    /// Most iterations of the closed form with --mask; fewer smooth.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub iterations: u32,
+    /// Seed of the mask, of random frequencies and of the initial weights.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Where the reconstruction goes: .png for a picture, .npz or a folder for a clip.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
 }
 
 /// `bench`.

@@ -64,6 +64,7 @@ const PACKAGES: &[&str] = &[
     "exmex",
     "faer",
     "image",
+    "nalgebra-sparse",
     "plotters",
     "polars",
     "pulp",

@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod machine;
 mod protocols;
+mod reconstruction;
 mod repository;
 mod run;
 

@@ -17,8 +17,11 @@ use super::texture::{Texture, ease};
 
 /// Side of the square in which shapes move around, as a multiple of the picture's.
 const WORLD: f32 = 2.0;
+/// Shapes are this much larger than in a still, since the frames are smaller: a shape of three
+/// pixels is the smallest that can be seen to move.
+const ZOOM: f32 = 2.2;
 /// Share of a still's shapes, for the area of the picture; enough to hide nearly all of the ground.
-const DENSITY: f32 = 0.5;
+const DENSITY: f32 = 0.1;
 /// Width in pixels over which an outline fades, which keeps moving edges from flickering.
 const EDGE: f32 = 1.3;
 
@@ -137,7 +140,7 @@ impl<'a> Stage<'a> {
 fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mover {
     let (side, scale) = (size as f32, size as f32 / REFERENCE_SIDE);
     let [low, high] = scene.radii;
-    let radius = draw::radius(rng, low, high) * scale;
+    let radius = draw::radius(rng, ZOOM * low, ZOOM * high) * scale;
     let [ellipses, leaves, boxes] = scene.mixture;
     let pick = draw::unit(rng) * (ellipses + leaves + boxes);
     let outline = if pick < ellipses {

@@ -9,3 +9,4 @@ mod published;
 mod source;
 mod status;
 mod support;
+mod videos;

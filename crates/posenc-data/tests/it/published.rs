@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use posenc_data::{DataDirectory, DataSource, ENVIRONMENT_VARIABLE, Manifest, Origin};
+use posenc_data::{
+    DataDirectory, DataSet, DataSource, ENVIRONMENT_VARIABLE, Kind, Layout, Manifest, Origin,
+};
 
 // Catches a wrong checksum, key or path in the manifest, and a decoder that changes pixels.
 #[test]
@@ -14,7 +16,9 @@ fn the_published_data_have_the_checksums_of_the_manifest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
     let source = DataSource::new(manifest, DataDirectory::resolve(None, &root).unwrap());
-    for set in source.manifest().sets() {
+    // Clips have a test of their own, since only some builds read them.
+    let of_images = |set: &&DataSet| set.kind == Kind::Images && set.layout != Layout::Generated;
+    for set in source.manifest().sets().iter().filter(of_images) {
         let loaded = source.load(&set.id, 0, None).unwrap();
         if loaded.origin == Origin::Embedded {
             eprintln!("skipped: {} is not there", set.id);

@@ -124,6 +124,9 @@ pub struct Group {
 pub struct Data {
     /// Id in `data/manifest.yaml`.
     pub set: String,
+    /// Places in the set, from 0, of the signals that are used; all without it.
+    #[serde(default)]
+    pub pick: Option<Vec<usize>>,
 }
 
 /// One row of a table, one curve of a figure.
@@ -302,6 +305,9 @@ impl Experiment {
         check_unique(document, "pictures", wire.pictures.iter().map(|p| p.id.as_str()))?;
         for (i, plot) in wire.plots.iter().enumerate() {
             check_key(document, &format!("plots[{i}].id"), &plot.id)?;
+        }
+        for (i, grid) in wire.pictures.iter().enumerate() {
+            check_key(document, &format!("pictures[{i}].id"), &grid.id)?;
         }
         let groups = wire
             .groups

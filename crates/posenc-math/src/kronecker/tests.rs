@@ -1,5 +1,6 @@
 use super::*;
-use crate::tolerance::{Tolerance, assert_all_close};
+use crate::spectrum::stable_rank;
+use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -77,6 +78,24 @@ proptest! {
         let (a, b) = (matrix_of_rank(6, 5, r, seed), matrix_of_rank(5, 7, s, seed + 3));
         prop_assert_eq!((rank(&a), rank(&b)), (r, s));
         prop_assert_eq!(rank(&dense(a.as_ref(), b.as_ref())), r * s);
+    }
+
+    // The singular values of the product are all products, so the stable ranks multiply like the ranks.
+    // A stable rank taken without the square, or by the largest row instead, would not.
+    #[test]
+    fn stable_rank_of_the_product_is_the_product_of_the_stable_ranks(
+        n in prop::array::uniform3(1..5usize), k in prop::array::uniform3(1..5usize), seed in 0..1000usize,
+    ) {
+        let factors: Vec<_> = (0..3).map(|axis| matrix(n[axis], k[axis], seed + axis)).collect();
+        let stable = |m: &Mat<f64>| stable_rank(m.as_ref()).unwrap();
+        let pair = dense(factors[0].as_ref(), factors[1].as_ref());
+        let product = dense(pair.as_ref(), factors[2].as_ref());
+        let expected: f64 = factors.iter().map(stable).product();
+        assert_close(stable(&product), expected, Tolerance::relative(1e-9));
+        // And as the sum of squares over the square of the largest singular value.
+        let values = product.singular_values().unwrap();
+        let by_definition = values.iter().map(|s| (s / values[0]).powi(2)).sum::<f64>();
+        assert_close(expected, by_definition, Tolerance::relative(1e-9));
     }
 
     // trading, Eqs. 7 and 8: whatever the weights, the image of the simple linear encoding has rank 2.

@@ -180,37 +180,55 @@ pub fn residual_in_place(y: &mut [f32], t: &[f32]) -> f64 {
     )
 }
 
-/// u ← u − c; gives Σ θ (u − 2c) with the old u, in double precision.
+/// u ← u − c; gives Σ θ (u − 2c) with the old u: a few terms at a time in single precision, as their
+/// factors are, and the rest in double.
 pub fn subtract_and_inner(theta: &[f32], c: &[f32], u: &mut [f32]) -> f64 {
-    vectorized(
-        #[inline(always)]
-        || {
-            let mut sums = [0.0_f64; LANES];
-            for ((u, theta), c) in u.chunks_mut(LANES).zip(theta.chunks(LANES)).zip(c.chunks(LANES))
+    Arch::new().dispatch(SubtractAndInner { theta, c, u })
+}
+
+struct SubtractAndInner<'a> {
+    theta: &'a [f32],
+    c: &'a [f32],
+    u: &'a mut [f32],
+}
+
+impl WithSimd for SubtractAndInner<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        /// Vectors that are summed in single precision, in so many chains.
+        const SHORT: usize = 32;
+        const CHAINS: usize = 4;
+        let (us, u_rest) = S::as_mut_simd_f32s(self.u);
+        let (thetas, theta_rest) = S::as_simd_f32s(self.theta);
+        let (cs, c_rest) = S::as_simd_f32s(self.c);
+        let mut sum = 0.0;
+        for ((us, thetas), cs) in
+            us.chunks_mut(SHORT).zip(thetas.chunks(SHORT)).zip(cs.chunks(SHORT))
+        {
+            let mut short = [simd.splat_f32s(0.0); CHAINS];
+            for ((us, thetas), cs) in
+                us.chunks_mut(CHAINS).zip(thetas.chunks(CHAINS)).zip(cs.chunks(CHAINS))
             {
-                if let (Ok(u), Ok(theta), Ok(c)) = (
-                    <&mut [f32; LANES]>::try_from(&mut *u),
-                    <&[f32; LANES]>::try_from(theta),
-                    <&[f32; LANES]>::try_from(c),
-                ) {
-                    for k in 0..LANES {
-                        let rest = u[k] - c[k];
-                        sums[k] += f64::from(theta[k]) * f64::from(rest - c[k]);
-                        u[k] = rest;
-                    }
-                } else {
-                    for (((u, theta), c), sum) in
-                        u.iter_mut().zip(theta).zip(c).zip(sums.iter_mut())
-                    {
-                        let rest = *u - c;
-                        *sum += f64::from(*theta) * f64::from(rest - c);
-                        *u = rest;
-                    }
+                for (k, u) in us.iter_mut().enumerate() {
+                    let rest = simd.sub_f32s(*u, cs[k]);
+                    let twice = simd.sub_f32s(rest, cs[k]);
+                    short[k] = simd.mul_add_e_f32s(thetas[k], twice, short[k]);
+                    *u = rest;
                 }
             }
-            sums.iter().sum()
-        },
-    )
+            for short in short {
+                sum += f64::from(simd.reduce_sum_f32s(short));
+            }
+        }
+        for (k, u) in u_rest.iter_mut().enumerate() {
+            let rest = *u - c_rest[k];
+            sum += f64::from(theta_rest[k]) * f64::from(rest - c_rest[k]);
+            *u = rest;
+        }
+        sum
+    }
 }
 
 /// Σ x.

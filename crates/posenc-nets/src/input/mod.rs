@@ -1,6 +1,7 @@
 //! Embedded positions, in the form that is cheapest to multiply with.
 
 mod kronecker;
+mod waves;
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use faer::Mat;
 use nalgebra_sparse::CsrMatrix;
 
 pub use self::kronecker::{Kronecker, Points};
+pub use self::waves::{WaveTable, Waves};
 use crate::NetError;
 
 /// Embedded positions of N points: the d × N matrix with columns ψ(x_i).
@@ -19,6 +21,8 @@ pub enum Input {
     Dense(Arc<Mat<f32>>),
     /// Features that depend on few distinct coordinates: see [`Factored`].
     Factored(Arc<Factored>),
+    /// Sines and cosines of sums over coordinates: see [`Waves`].
+    Waves(Arc<Waves>),
     /// Products of features of several axes: see [`Kronecker`].
     Kronecker(Arc<Kronecker>),
 }
@@ -83,6 +87,20 @@ impl Input {
         Input::factored(axes, indices)
     }
 
+    /// Waves in several coordinates at once; see [`Waves`]. `tables` and `indices` have one entry per axis.
+    ///
+    /// # Errors
+    ///
+    /// No table or no frequency, tables of different frequencies, lists of different lengths, an index
+    /// beyond its table, numbers that are not finite.
+    pub fn waves(
+        tables: Vec<WaveTable>,
+        indices: Vec<Vec<u32>>,
+        scale: f32,
+    ) -> Result<Self, NetError> {
+        Waves::new(tables, indices, scale).map(|waves| Input::Waves(Arc::new(waves)))
+    }
+
     /// Kronecker features ψ₀ ⊗ ψ₁ ⊗ … on the full grid of the columns of one to three axes; the last
     /// axis varies fastest, of features and of points.
     ///
@@ -123,6 +141,7 @@ impl Input {
         match self {
             Input::Dense(matrix) => matrix.nrows(),
             Input::Factored(f) => f.tables.iter().map(Mat::nrows).sum(),
+            Input::Waves(waves) => 2 * waves.waves(),
             Input::Kronecker(k) => k.dimension(),
         }
     }
@@ -132,6 +151,7 @@ impl Input {
         match self {
             Input::Dense(matrix) => matrix.ncols(),
             Input::Factored(f) => f.indices[0].len(),
+            Input::Waves(waves) => waves.indices[0].len(),
             Input::Kronecker(k) => k.points(),
         }
     }
@@ -150,6 +170,7 @@ impl Input {
                 }
                 0.0
             }
+            Input::Waves(waves) => waves.at(feature, point),
             Input::Kronecker(k) => k.at(feature, point),
         }
     }
@@ -165,6 +186,10 @@ impl Input {
         match self {
             Input::Dense(matrix) => zero(matrix),
             Input::Factored(f) => f.tables.iter().all(zero),
+            Input::Waves(waves) => {
+                let is_zero = |t: &WaveTable| zero(&t.sines) && zero(&t.cosines);
+                waves.scale == 0.0 || waves.tables.iter().any(is_zero)
+            }
             Input::Kronecker(k) => k.is_zero(),
         }
     }

@@ -9,7 +9,7 @@ use faer::Mat;
 use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use posenc_math::random::{stream, uniform_vector};
 use posenc_nets::{
-    Adam, Engine, Input, Network, OutputActivation, Parameters, Samples, Task, reference,
+    Adam, Engine, Input, Network, OutputActivation, Parameters, Samples, Task, WaveTable, reference,
 };
 
 /// Uniform on ±1.
@@ -138,6 +138,33 @@ pub fn kronecker_inputs() -> Vec<(String, Input)> {
         ]);
     }
     all
+}
+
+/// Joint Fourier features of points in a scattered order on a grid of so many coordinates per axis, and
+/// what their phases are, in turns: waves × points.
+pub fn joint_waves(waves: usize, points: usize, axes: &[usize]) -> (Input, Mat<f64>) {
+    let frequencies: Vec<Vec<f64>> = (0..axes.len())
+        .map(|a| uniform_vector(&mut stream(a as u64, "frequencies"), waves, -9.0, 9.0))
+        .collect();
+    let order = scattered(points.max(axes.iter().product()));
+    let mut stride = 1;
+    let indices: Vec<Vec<u32>> = axes
+        .iter()
+        .map(|&n| {
+            let index = order[..points].iter().map(|&p| (p / stride % n) as u32).collect();
+            stride *= n;
+            index
+        })
+        .collect();
+    let tables = axes.iter().zip(&frequencies).map(|(&n, frequencies)| {
+        let coordinates: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+        WaveTable::new(frequencies, &coordinates)
+    });
+    let input = Input::waves(tables.collect(), indices.clone(), 0.25).unwrap();
+    let phases = Mat::from_fn(waves, points, |k, i| {
+        (0..axes.len()).map(|a| frequencies[a][k] * f64::from(indices[a][i]) / axes[a] as f64).sum()
+    });
+    (input, phases)
 }
 
 /// Initial parameters of several runs.

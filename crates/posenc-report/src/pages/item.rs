@@ -8,7 +8,7 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
-use super::{claims, parameters};
+use super::{claims, parameters, pictures};
 use crate::markdown::{anchor, bare, cell, code, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
@@ -36,6 +36,9 @@ pub fn render(
     text.push_str(&format!("**What the paper shows.** {}\n\n", experiment.shows.trim()));
     for plot in &experiment.plots {
         text.push_str(&picture(view, plot, files)?);
+    }
+    for grid in &experiment.pictures {
+        text.push_str(&pictures::render(inputs, view, grid, files)?);
     }
     for table in &experiment.tables {
         text.push_str(&tables::render(view, table));

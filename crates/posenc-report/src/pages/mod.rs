@@ -5,6 +5,7 @@ pub mod errata;
 pub mod item;
 pub mod paper;
 pub mod parameters;
+pub mod pictures;
 pub mod readme;
 
 use posenc_experiments::verdict::Verdict;

@@ -1,10 +1,13 @@
 //! A small repository in a temporary directory, and records for it.
 
+#![allow(dead_code)]
+
 use std::fs;
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Provenance, Row, Table};
+use posenc_experiments::record::gallery::Content;
+use posenc_experiments::record::{Gallery, GalleryPicture, Picture, Provenance, Row, Table, Value};
 use posenc_experiments::schema::Profile;
 use posenc_report::{Record, Records};
 
@@ -21,6 +24,7 @@ items:
   - { item: fig1, name: \"Figure 1\", title: \"Stable rank | distance\" }
   - { item: fig2, name: \"Figure 2\", title: \"A map\" }
   - { item: table1, name: \"Table 1\", title: \"Images on a grid\" }
+  - { item: fig4, name: \"Figure 4\", title: \"Pictures and clips\" }
   - { item: fig3, name: \"Figure 3\", title: \"An item without an experiment\" }
 ";
 
@@ -142,6 +146,52 @@ tables:
       - { metric: test_psnr, label: \"test PSNR (dB)\", best: highest }
       - { metric: rank, label: rank, digits: 0, aggregate: mean }
       - { metric: params, label: parameters, digits: 0, aggregate: mean }
+      - { metric: time, label: \"time (s)\", digits: 3, aggregate: mean }
+    per_signal: true
+";
+
+const FIG4: &str = "\
+paper: demo
+item: fig4
+kind: figure
+title: Pictures
+shows: What the methods make of an image and of a clip.
+groups:
+  - id: simple
+    data: { set: pictures }
+    protocol: { kind: closed-form, step: 2 }
+    variants: &both
+      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.0625 } }
+      - { id: \"Gau σ=0.04\", embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
+    profiles:
+      smoke: { reduced: a tenth of the epochs }
+  - id: complex
+    data: { set: pictures }
+    protocol: { kind: closed-form, step: 2 }
+    variants: *both
+  - id: clips
+    data: { set: pictures }
+    protocol: { kind: closed-form, step: 2 }
+    variants:
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
+pictures:
+  - id: grid
+    title: Reconstructions and five times the absolute error
+    groups: [simple, complex]
+    signals: all
+    show: [truth, reconstruction, error]
+    caption: { metric: test_psnr, digits: 1 }
+  - id: clip
+    title: A clip, every other frame, and one line of it over time
+    groups: [clips]
+    kind: strip
+    show: [truth-frames, frames, truth-slice, slice]
+  - id: one
+    title: One method
+    groups: [complex]
+    methods: [Tri]
+    signals: [image-00, image-07]
+    show: [reconstruction]
 ";
 
 const PUBLISHED: &str = "\
@@ -151,6 +201,8 @@ fig1,rank,RFF,,stable_rank,40,12.1,,,plot,
 table1,simple,Tri,,test_psnr,,24.56,3.75,dB,paper,
 table1,simple,Tri,,params,,329475,,count,paper,
 table1,closed-form,Tri,,test_psnr,,26.36,3.39,dB,paper,
+table1,closed-form,Tri,image-01,test_psnr,,27.4,,dB,notebook,
+table1,closed-form,Tri,,time,,0.02,,s,paper,
 table1,closed-form,Gau,,test_psnr,,26.63,3.86,dB,notebook,
 table1,closed-form,LogF,,test_psnr,,,,dB,paper,not reported (ill-conditioned)
 ";
@@ -165,6 +217,7 @@ pub fn catalog(root: &Path) -> Catalog {
         ("01-fig1.yaml", FIG1),
         ("02-fig2.yaml", FIG2),
         ("03-table1.yaml", TABLE1),
+        ("04-fig4.yaml", FIG4),
     ] {
         fs::write(folder.join(name), text).expect("a file");
     }
@@ -191,7 +244,13 @@ pub const LOCAL: Made = Made { profile: Profile::Smoke, data: "embedded images",
 /// Records of all items.
 pub fn records(made: Made) -> Records {
     let mut records = Records::default();
-    for (item, rows) in [("fig1", fig1(made)), ("fig2", fig2(made)), ("table1", table1(made))] {
+    let items = [
+        ("fig1", fig1(made)),
+        ("fig2", fig2(made)),
+        ("table1", table1(made)),
+        ("fig4", fig4(made)),
+    ];
+    for (item, rows) in items {
         let provenance = Provenance {
             command: "cargo xtask reproduce".into(),
             commit: "0123456789abcdef0123-dirty".into(),
@@ -256,7 +315,8 @@ fn table1(made: Made) -> Vec<Row> {
     let mut rows = Vec::new();
     for (method, level) in [("Tri", 26.3), ("Gau", 26.6)] {
         for (i, signal) in ["image-00", "image-01", "image-02"].into_iter().enumerate() {
-            for (metric, value) in [("test_psnr", level + i as f64), ("rank", 16.0)] {
+            let numbers = [("test_psnr", level + i as f64), ("rank", 16.0), ("time", 0.005)];
+            for (metric, value) in numbers {
                 rows.push(Row {
                     signal: signal.into(),
                     data: made.data.into(),
@@ -266,4 +326,67 @@ fn table1(made: Made) -> Vec<Row> {
         }
     }
     rows
+}
+
+fn fig4(made: Made) -> Vec<Row> {
+    let one = row(made, "complex", "Tri", "test_psnr", 26.0);
+    vec![Row { signal: "image-00".into(), data: made.data.into(), ..one }]
+}
+
+/// Writes pictures of Figure 4 below a directory of records: two images and a clip. Those of one
+/// group are of a reduced run.
+pub fn write_pictures(directory: &Path, data: &str) {
+    let mut all = Vec::new();
+    let mut add = |group: &str, method: &str, signal: &str, name: &str, size: (usize, usize)| {
+        let is_truth = name.starts_with("truth");
+        let seed = if is_truth { signal.len() } else { (group.len() + 2) * method.len() };
+        let (width, height) = size;
+        let pixels = (0..width * height * 3).map(|i| ((i * (seed + name.len())) % 251) as u8);
+        let pixels = pixels.collect();
+        let picture = Picture::new(name, signal, (width, height, 3), pixels);
+        let enlarged = Picture::enlargement(width, height);
+        let bytes = picture.enlarged(enlarged).png().expect("a picture");
+        let measured = 20.0 + (seed % 7) as f64;
+        let picture = GalleryPicture {
+            group: group.into(),
+            method: method.into(),
+            signal: signal.into(),
+            seed: 0,
+            name: name.into(),
+            width,
+            height,
+            channels: 3,
+            enlarged,
+            psnr: (!is_truth && name != "error").then_some(measured + 0.123),
+            values: vec![Value::new("test_psnr", measured).unit("dB")],
+            profile: if group == "simple" { Profile::Smoke } else { Profile::Paper },
+            device: "cpu".into(),
+            data: data.into(),
+            file: String::new(),
+            blake3: blake3_of(&bytes),
+        };
+        all.push((picture, Content::Bytes(bytes)));
+    };
+    for group in ["simple", "complex"] {
+        for method in ["Tri", "Gau σ=0.04"] {
+            for signal in ["image-00", "a|b <c> *d* $e$"] {
+                for name in ["truth", "reconstruction", "error"] {
+                    add(group, method, signal, name, (64, 48));
+                }
+            }
+        }
+    }
+    for (name, size) in [
+        ("truth-frames", (8 * 96, 96)),
+        ("frames", (8 * 96, 96)),
+        ("truth-slice", (96, 64)),
+        ("slice", (96, 64)),
+    ] {
+        add("clips", "Gau", "walking", name, size);
+    }
+    Gallery::write(directory, "demo", "fig4", all).expect("written");
+}
+
+fn blake3_of(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }

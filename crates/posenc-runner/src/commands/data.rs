@@ -22,7 +22,7 @@ pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
         posenc_data::list(source.manifest(), source.directory())
     };
     for status in &statuses {
-        print!("{status}");
+        println!("{status}");
     }
     let attention = check && statuses.iter().any(posenc_data::Status::needs_attention);
     Ok(ExitCode::from(u8::from(attention)))

@@ -29,7 +29,13 @@ pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
     println!();
     println!("device      CPU: everything here runs on it");
     println!("wgpu        off: no experiment of this version trains on a GPU; nothing to install");
-    println!("video       off: no experiment of this version reads video; nothing to install");
+    match posenc_data::ffmpeg_version() {
+        Some(version) => println!("video       {version}: reads mp4 and whatever else it decodes"),
+        None => println!(
+            "video       off: generated clips, npz arrays and folders of frames still work; {}",
+            posenc_data::VIDEO_CURE
+        ),
+    }
     match peer_python(repository) {
         Ok(peer) => println!("peers       PyTorch {} ({})", peer.version, peer.python),
         Err(why) => println!(

@@ -3,6 +3,7 @@
 mod bench;
 mod data;
 mod doctor;
+mod fit;
 mod list;
 mod report;
 mod reproduce;
@@ -21,6 +22,7 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Reproduce(options) => reproduce::reproduce(&repository, &options),
         Verb::Report(options) => report::report(&repository, &options),
         Verb::List(options) => list::list(&repository, &options),
+        Verb::Fit(options) => fit::fit(&options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),

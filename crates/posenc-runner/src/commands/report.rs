@@ -13,7 +13,7 @@ use crate::repository::Repository;
 pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root())?;
     let reference = Records::read(&repository.record(), &catalog)?;
-    let report = render_reference(&catalog, &reference)?;
+    let report = render_reference(&catalog, &reference, options.out.is_none())?;
     if options.check {
         let stale = report.check(&repository.report())?;
         for entry in &stale {
@@ -34,7 +34,17 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The report of the reference records alone.
-pub fn render_reference(catalog: &Catalog, reference: &Records) -> Result<posenc_report::Report> {
-    posenc_report::render(&Inputs { catalog, reference, local: None, repository: ".." })
+/// The report of the reference records alone; `in_place` if it is to lie in `report/`, beside them.
+pub fn render_reference(
+    catalog: &Catalog,
+    reference: &Records,
+    in_place: bool,
+) -> Result<posenc_report::Report> {
+    posenc_report::render(&Inputs {
+        catalog,
+        reference,
+        local: None,
+        repository: "..",
+        record: in_place.then_some("record"),
+    })
 }

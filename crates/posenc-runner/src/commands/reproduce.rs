@@ -184,7 +184,7 @@ fn write_results(
     }
     let reference = Records::read(&repository.record(), catalog)?;
     if promoted {
-        super::report::render_reference(catalog, &reference)?
+        super::report::render_reference(catalog, &reference, true)?
             .write(&repository.report())
             .context("report/ cannot be written")?;
     }
@@ -195,6 +195,7 @@ fn write_results(
         local: Some(&local),
         // Links to files of the repository hold from the default place only.
         repository: if options.out.is_none() { "../.." } else { "" },
+        record: None,
     })?;
     let directory = out.join("report");
     report

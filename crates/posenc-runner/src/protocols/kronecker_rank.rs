@@ -1,4 +1,4 @@
-//! Ranks of simple and complex encodings of a plane (`trading` Eq. 7–9, Fig. 5).
+//! Ranks and stable ranks of simple and complex encodings of a plane (`trading` Eq. 7–9, Fig. 5).
 
 use anyhow::Result;
 use faer::Mat;
@@ -6,7 +6,7 @@ use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
 use posenc_math::kronecker::{complex_features, simple_features};
 use posenc_math::random::gaussian_vector;
-use posenc_math::spectrum::{numerical_rank, singular_values};
+use posenc_math::spectrum::{numerical_rank, singular_values, stable_rank_of};
 
 use super::{Context, check_memory, embedding_matrix};
 
@@ -20,22 +20,31 @@ pub fn run(context: &Context<'_>, settings: &protocol::KroneckerRank) -> Result<
     let psi = embedding_matrix(&*embedder, &positions)?;
     let complex = psi.ncols() as f64 * n as f64;
     check_memory("the complex feature matrix", complex * complex)?;
-    let rank = |m: &Mat<f64>| -> Result<f64> {
-        Ok(numerical_rank(&singular_values(m.as_ref())?, RANK_TOLERANCE) as f64)
+    let ranks = |m: &Mat<f64>| -> Result<[f64; 2]> {
+        let singular_values = singular_values(m.as_ref())?;
+        let rank = numerical_rank(&singular_values, RANK_TOLERANCE) as f64;
+        Ok([rank, stable_rank_of(&singular_values)?])
     };
-    let axis = rank(&psi)?;
     let simple = simple_features(psi.as_ref(), psi.as_ref());
+    let [axis, stable_axis] = ranks(&psi)?;
+    let [rank_simple, stable_simple] = ranks(&simple)?;
+    let [rank_complex, stable_complex] = ranks(&complex_features(psi.as_ref(), psi.as_ref()))?;
     // The image of a linear layer on the simple features, with random weights.
     let weights = gaussian_vector(&mut context.stream("weights"), simple.ncols());
     let image = Mat::from_fn(n, n, |row, column| {
         (0..simple.ncols()).map(|k| simple[(row * n + column, k)] * weights[k]).sum()
     });
+    let [rank_image, _] = ranks(&image)?;
     let mut values = vec![
         Value::new("rank_axis", axis),
         Value::new("rank_axis_squared", axis * axis),
-        Value::new("rank_simple", rank(&simple)?),
-        Value::new("rank_complex", rank(&complex_features(psi.as_ref(), psi.as_ref()))?),
-        Value::new("rank_simple_image", rank(&image)?),
+        Value::new("rank_simple", rank_simple),
+        Value::new("rank_complex", rank_complex),
+        Value::new("rank_simple_image", rank_image),
+        Value::new("stable_rank_axis", stable_axis),
+        Value::new("stable_rank_axis_squared", stable_axis * stable_axis),
+        Value::new("stable_rank_simple", stable_simple),
+        Value::new("stable_rank_complex", stable_complex),
     ];
     let [x, y] = settings.position;
     let at = embedding_matrix(&*embedder, &[x, y])?;

@@ -1,15 +1,19 @@
 //! One file per protocol: a unit becomes numbers.
 
+mod blending_weights;
 mod closed_form;
 mod complexity;
+mod distance_map;
 mod embedding;
 mod errata;
 mod feature_curve;
 mod kronecker_rank;
 mod memorization;
 mod network_1d;
+mod network_nd;
 mod parameter_count;
 mod rank;
+mod saved;
 mod similarity;
 
 use anyhow::{Context as _, Result, ensure};
@@ -128,13 +132,16 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::Embedding(s) => single(embedding::run(context, s), emit),
         Protocol::StableRank(s) => single(rank::stable_rank(context, s), emit),
         Protocol::Distance(s) => single(embedding::distance(context, s), emit),
+        Protocol::DistanceMap(s) => single(distance_map::run(context, s), emit),
         Protocol::FeatureCurve(s) => single(feature_curve::run(context, s), emit),
         Protocol::SingularValues(s) => single(rank::singular_values(context, s), emit),
         Protocol::Memorization(s) => single(memorization::run(context, s), emit),
         Protocol::ClosedForm(s) => closed_form::run(context, s, emit),
         Protocol::Network1d(s) => network_1d::run(context, s, emit),
+        Protocol::NetworkNd(s) => network_nd::run(context, s, emit),
         Protocol::Complexity(s) => single(complexity::run(context, s), emit),
         Protocol::KroneckerRank(s) => single(kronecker_rank::run(context, s), emit),
+        Protocol::BlendingWeights(s) => single(blending_weights::run(context, s), emit),
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
         Protocol::Errata(_) => single(errata::run(context), emit),
@@ -150,14 +157,18 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::Embedding(_) => 1,
         Protocol::StableRank(_) => 1,
         Protocol::Distance(_) => 1,
+        Protocol::DistanceMap(_) => 1,
         Protocol::FeatureCurve(_) => 1,
         Protocol::SingularValues(_) => 1,
         Protocol::Memorization(_) => 1,
         Protocol::ClosedForm(_) => 1,
         // Also when the bits of the engine change.
         Protocol::Network1d(_) => 1,
+        Protocol::NetworkNd(_) => 1,
         Protocol::Complexity(_) => 1,
-        Protocol::KroneckerRank(_) => 1,
+        // 2: stable ranks.
+        Protocol::KroneckerRank(_) => 2,
+        Protocol::BlendingWeights(_) => 1,
         Protocol::Similarity(_) => 1,
         Protocol::ParameterCount(_) => 1,
         Protocol::Errata(_) => 1,
@@ -198,6 +209,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         }
         Protocol::ClosedForm(_) => 0.03,
         Protocol::Network1d(s) => return network_1d::cost(job, units, s),
+        Protocol::NetworkNd(s) => network_nd::cost(job, s),
         Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
         Protocol::Errata(_) => 1.0,
         _ => 0.05,

@@ -5,20 +5,26 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, bail};
-use posenc_data::{DataDirectory, DataSource, Identity, ImageSet, Manifest};
+use posenc_data::{
+    ClipSet, DataDirectory, DataError, DataSource, Identity, ImageSet, Kind, Manifest,
+};
 
 use crate::arguments::DataOptions;
 use crate::repository::Repository;
 
 /// A data set once it has been decoded, or why it could not be.
-type Decoded = OnceLock<Result<Arc<ImageSet>, String>>;
+type Decoded<T> = OnceLock<Result<Arc<T>, String>>;
+
+/// Data sets that have been asked for, by name.
+type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
 
 /// The data sets of a run.
 pub struct DataSets {
     source: DataSource,
     seed: u64,
     identities: Mutex<BTreeMap<String, Arc<Identity>>>,
-    loaded: Mutex<BTreeMap<String, Arc<Decoded>>>,
+    images: Loaded<ImageSet>,
+    clips: Loaded<ClipSet>,
 }
 
 /// The manifest and the directory that the options name.
@@ -38,7 +44,13 @@ pub fn source(repository: &Repository, options: &DataOptions) -> Result<DataSour
 impl DataSets {
     /// Nothing is read yet.
     pub fn new(source: DataSource, seed: u64) -> Self {
-        DataSets { source, seed, identities: Mutex::default(), loaded: Mutex::default() }
+        DataSets {
+            source,
+            seed,
+            identities: Mutex::default(),
+            images: Mutex::default(),
+            clips: Mutex::default(),
+        }
     }
 
     /// What a data set is on this machine: label, checksum, signals.
@@ -54,16 +66,32 @@ impl DataSets {
         Ok(identity)
     }
 
-    /// The signals of a data set, decoded once for all units. The first caller decodes; others
-    /// that need the same set wait for it, callers of other sets do not.
+    /// Whether the signals of a data set are clips.
+    pub fn is_clips(&self, set: &str) -> Result<bool> {
+        Ok(matches!(self.source.manifest().get(set)?.kind, Kind::Clips { .. }))
+    }
+
+    /// The images of a data set, decoded once for all units. The first caller decodes; others that
+    /// need the same set wait for it, callers of other sets do not.
     pub fn load(&self, set: &str) -> Result<Arc<ImageSet>> {
-        let cell = lock(&self.loaded).entry(set.to_owned()).or_default().clone();
-        cell.get_or_init(|| {
-            self.source.load(set, self.seed, None).map(Arc::new).map_err(|e| e.to_string())
-        })
+        once(&self.images, set, || self.source.load(set, self.seed, None))
+    }
+
+    /// The clips of a data set, likewise.
+    pub fn load_clips(&self, set: &str) -> Result<Arc<ClipSet>> {
+        once(&self.clips, set, || self.source.load_clips(set, self.seed, None))
+    }
+}
+
+fn once<T>(
+    loaded: &Loaded<T>,
+    set: &str,
+    load: impl FnOnce() -> Result<T, DataError>,
+) -> Result<Arc<T>> {
+    let cell = lock(loaded).entry(set.to_owned()).or_default().clone();
+    cell.get_or_init(|| load().map(Arc::new).map_err(|e| e.to_string()))
         .clone()
         .map_err(|message| anyhow::anyhow!("data set `{set}`: {message}"))
-    }
 }
 
 /// A panic in another worker leaves the map whole: entries are only ever added.

@@ -1,6 +1,6 @@
 //! From jobs to units with keys, and what the store has for them.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use posenc_experiments::plan::{Job, NO_SIGNAL};
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::schema::Protocol;
@@ -62,13 +62,17 @@ pub fn expand<'a>(
                 Some(set) => {
                     let identity = data.identity(&set.set)?;
                     let limit = job.resolved.signals.unwrap_or(usize::MAX);
-                    identity
-                        .signals
-                        .iter()
-                        .take(limit)
-                        .enumerate()
-                        .map(|(i, name)| unit(name, i, &identity.sha256, &identity.label))
-                        .collect()
+                    let all = identity.signals.len();
+                    let places = set.pick.clone().unwrap_or_else(|| (0..all).collect());
+                    let one = |place: usize| match identity.signals.get(place) {
+                        Some(name) => Ok(unit(name, place, &identity.sha256, &identity.label)),
+                        None => bail!(
+                            "{}: `data.pick` names signal {place} of `{}`, which has {all} (from 0)",
+                            job.path(),
+                            set.set
+                        ),
+                    };
+                    places.into_iter().take(limit).map(one).collect::<Result<_>>()?
                 }
             };
             Ok(PlannedJob { job, units })

@@ -16,12 +16,18 @@ pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
     (stem.with_extension("csv"), stem.with_extension("provenance.json"))
 }
 
-/// How much a method's rows are worth: the paper's own data first, then the full protocol, then
-/// the profile.
-fn worth(group: &Group, rows: &[&Row]) -> Option<(bool, bool, Profile)> {
+/// How much a method's rows are worth: the paper's own data first, then what replaces them, then
+/// the full protocol, then the profile.
+fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
     let smallest = rows.iter().map(|r| r.profile).min()?;
-    let own_data = rows.iter().all(|r| group.data.as_ref().is_none_or(|d| d.set == r.data));
-    Some((own_data, group.reduced(smallest).is_none(), smallest))
+    let data = |r: &&Row| match &group.data {
+        Some(d) if d.set == r.data => 2,
+        Some(d) if r.data.strip_prefix("substitute:") == Some(&d.set) => 1,
+        Some(_) => 0,
+        None => 2,
+    };
+    let data = rows.iter().map(data).min()?;
+    Some((data, group.reduced(smallest).is_none(), smallest))
 }
 
 /// What became of a method's rows.

@@ -161,3 +161,6 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

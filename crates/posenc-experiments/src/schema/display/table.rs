@@ -27,6 +27,9 @@ pub struct Table {
     pub methods: Option<Vec<String>>,
     /// Columns.
     pub columns: Vec<Column>,
+    /// Whether the values of single signals stand in tables of their own, folded away.
+    #[serde(default)]
+    pub per_signal: bool,
 }
 
 /// A column of a table.
@@ -103,6 +106,10 @@ pub(super) fn check(
             return Err(
                 document.error(&format!("tables[{i}].rows"), "allowed: method, signal or x")
             );
+        }
+        if table.per_signal && table.rows != By::Method {
+            let what = "only a table whose `rows` are methods has other values behind its own";
+            return Err(document.error(&format!("tables[{i}].per_signal"), what));
         }
         for (j, column) in table.columns.iter().enumerate() {
             if column.digits > 12 {

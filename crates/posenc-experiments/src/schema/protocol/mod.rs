@@ -3,7 +3,9 @@
 //! The runner matches [`Protocol`] in one place, so a new protocol is a variant here, a file in
 //! the runner, and the compiler lists whatever is missing.
 
+mod blending;
 mod network;
+mod network_nd;
 
 use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
@@ -12,8 +14,14 @@ use serde_yaml::{Mapping, Value};
 use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
 
+pub use blending::{BlendingWeights, InnerProducts, Weights};
+use network::range;
 pub use network::{
     Abscissa, LearningRate, Lines, Network1d, PowerRule, Reconstruction, STEP, Scale, TestSamples,
+};
+pub use network_nd::{
+    Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Output, Products,
+    TestPositions,
 };
 
 /// Settings of one protocol, as typed values.
@@ -25,6 +33,8 @@ pub enum Protocol {
     StableRank(StableRank),
     /// Embedding distance D against displacement.
     Distance(Distance),
+    /// Embedding distance of two-dimensional encodings as a map (`rethinking` Fig. 11).
+    DistanceMap(DistanceMap),
     /// Stable rank against preserved length over random parameters (`rethinking`, notebook).
     FeatureCurve(FeatureCurve),
     /// Singular values of the embedding matrix, with stable and numerical rank.
@@ -36,10 +46,15 @@ pub enum Protocol {
     /// Affine models and ReLU networks trained on lines of images (`rethinking` Figs. 5–9,
     /// `trading` Fig. 7).
     Network1d(Network1d),
+    /// Networks on simple and complex encodings of images and clips (`rethinking` Figs. 10, 11,
+    /// `trading` Tables 1–4).
+    NetworkNd(NetworkNd),
     /// Counted operations and bytes against measured time (`trading` Appendix C).
     Complexity(Complexity),
     /// Rank of simple and complex 2-D encodings (`trading` Eq. 7–9).
     KroneckerRank(KroneckerRank),
+    /// Weights between two nodes of a virtual grid (`trading` Eq. 15, Fig. 6).
+    BlendingWeights(BlendingWeights),
     /// Similarity of 2-D position codes to one center (`lff` Fig. 2).
     Similarity(Similarity),
     /// Parameter counts by arithmetic from the architecture (`lff` Tables 3–5).
@@ -93,13 +108,16 @@ protocols! {
     "embedding" => Embedding, false, true;
     "stable-rank" => StableRank, false, true;
     "distance" => Distance, false, true;
+    "distance-map" => DistanceMap, false, true;
     "feature-curve" => FeatureCurve, false, false;
     "singular-values" => SingularValues, false, true;
     "memorization" => Memorization, false, false;
     "closed-form" => ClosedForm, false, true;
     "network-1d" => Network1d, false, true;
+    "network-nd" => NetworkNd, false, true;
     "complexity" => Complexity, true, false;
     "kronecker-rank" => KroneckerRank, false, true;
+    "blending-weights" => BlendingWeights, false, true;
     "similarity" => Similarity, false, false;
     "parameter-count" => ParameterCount, false, false;
     "errata" => Errata, false, false;
@@ -178,6 +196,10 @@ impl Protocol {
                 Some(v) => Err(("displacements", format!("{v} is not allowed; allowed: -1 to 1"))),
                 None => Ok(()),
             },
+            Protocol::DistanceMap(s) => {
+                between("points", s.points, 3, 512)?;
+                range("extent", s.extent, 1e-6, 0.5)
+            }
             Protocol::FeatureCurve(s) => {
                 between("draws", s.draws, 1, 10_000)?;
                 whole("dimensions", &s.dimensions, 2.0, 20_000.0)
@@ -188,16 +210,9 @@ impl Protocol {
                 between("dimension", s.dimension, 1, 4096)?;
                 between("rank", s.rank, 1, s.samples.min(s.dimension))
             }
-            Protocol::ClosedForm(s) => {
-                between("step", s.step, 2, 64)?;
-                match s.cutoff {
-                    Some(c) if !(0.0..1.0).contains(&c) => {
-                        Err(("cutoff", format!("{c} is not allowed; allowed: 0 up to below 1")))
-                    }
-                    _ => Ok(()),
-                }
-            }
+            Protocol::ClosedForm(s) => s.check(),
             Protocol::Network1d(s) => s.check(),
+            Protocol::NetworkNd(s) => s.check(),
             Protocol::Complexity(s) => {
                 between("repeats", s.repeats, 1, 1000)?;
                 between("axes", s.axes, 2, 3)?;
@@ -210,6 +225,7 @@ impl Protocol {
                     None => Ok(()),
                 }
             }
+            Protocol::BlendingWeights(s) => s.check(),
             Protocol::Similarity(s) => {
                 between("grid", s.grid, 2, 256)?;
                 between("dimension", s.dimension, 2, 16_384)?;
@@ -231,6 +247,7 @@ impl Protocol {
     pub(super) fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), (&'static str, String)> {
         match self {
             Protocol::Network1d(s) => s.check_embedder(spec),
+            Protocol::NetworkNd(s) => s.check_embedder(spec),
             _ => Ok(()),
         }
     }
@@ -285,6 +302,20 @@ pub struct Distance {
 
 fn one() -> f64 {
     1.0
+}
+
+/// Settings of `distance-map`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DistanceMap {
+    /// Along which directions the plane is embedded.
+    #[serde(default)]
+    pub directions: Directions,
+    /// Displacements along each axis.
+    #[serde(default = "rank_points")]
+    pub points: usize,
+    /// Largest displacement along each axis.
+    pub extent: f64,
 }
 
 /// Settings of `feature-curve`.
@@ -366,6 +397,66 @@ pub struct ClosedForm {
     /// precision's ε times the larger side, as in the authors' library, for both precisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cutoff: Option<f64>,
+    /// Side to which signals are reduced by area averages before anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<usize>,
+    /// A random share of all positions trains instead of a grid, and the least squares are solved
+    /// iteratively (ours; the papers have no closed form there).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
+    /// With `fraction`: how the grid is blended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blending: Option<Blending>,
+    /// With `fraction`: when the iteration ends. Default: 1e-6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// With `fraction`: largest number of iterations; fewer regularize. Default: 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<usize>,
+    /// With `fraction`: factor λ of the term λ‖W‖². Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ridge: Option<f64>,
+    /// Whether the reconstruction is kept as pictures.
+    #[serde(default, skip_serializing_if = "network_nd::is_false")]
+    pub pictures: bool,
+}
+
+impl ClosedForm {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        range("step", self.step, 2, 64)?;
+        if let Some(side) = self.side {
+            range("side", side, 4, 4096)?;
+        }
+        let share = |key, value: Option<f64>| match value {
+            Some(v) if !(0.0..1.0).contains(&v) => {
+                Err((key, format!("{v} is not allowed; allowed: 0 up to below 1")))
+            }
+            _ => Ok(()),
+        };
+        share("cutoff", self.cutoff)?;
+        if let Some(fraction) = self.fraction {
+            network_nd::check_fraction(fraction)?;
+            if self.cutoff.is_some() {
+                let message = "belongs to a grid; an iteration ends by `tolerance` or `iterations`";
+                return Err(("cutoff", message.to_owned()));
+            }
+            share("tolerance", self.tolerance)?;
+            range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000)?;
+            range("ridge", self.ridge.unwrap_or(0.0), 0.0, 1e12)?;
+            return Ok(());
+        }
+        for (key, given) in [
+            ("blending", self.blending.is_some()),
+            ("tolerance", self.tolerance.is_some()),
+            ("iterations", self.iterations.is_some()),
+            ("ridge", self.ridge.is_some()),
+        ] {
+            if given {
+                return Err((key, "belongs to random positions; set `fraction`".into()));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn two() -> usize {

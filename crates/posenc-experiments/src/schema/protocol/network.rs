@@ -242,9 +242,9 @@ fn quarter() -> f64 {
 }
 
 /// Key below the settings and what is wrong there.
-type Fault = (&'static str, String);
+pub(super) type Fault = (&'static str, String);
 
-fn range<T: PartialOrd + std::fmt::Display>(
+pub(super) fn range<T: PartialOrd + std::fmt::Display>(
     key: &'static str,
     value: T,
     least: T,
@@ -257,11 +257,20 @@ fn range<T: PartialOrd + std::fmt::Display>(
     }
 }
 
-fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
+pub(super) fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
     if value > 0.0 && value <= most {
         Ok(())
     } else {
         Err((key, format!("{value} is not allowed; allowed: above 0, at most {most}")))
+    }
+}
+
+/// A constant learning rate.
+pub(super) fn check_rate(key: &'static str, rate: f64) -> Result<(), Fault> {
+    if (LEAST_RATE..=MOST_RATE).contains(&rate) {
+        Ok(())
+    } else {
+        Err((key, format!("{rate} is not allowed; allowed: {LEAST_RATE:e} to {MOST_RATE:e}")))
     }
 }
 
@@ -282,14 +291,7 @@ impl Network1d {
         range("curve_every", self.curve_every, 0, self.epochs)?;
         range("mean_of_first", self.mean_of_first, 0, self.epochs)?;
         match self.learning_rate {
-            LearningRate::Constant(rate) => {
-                if !(LEAST_RATE..=MOST_RATE).contains(&rate) {
-                    return Err((
-                        "learning_rate",
-                        format!("{rate} is not allowed; allowed: {LEAST_RATE:e} to {MOST_RATE:e}"),
-                    ));
-                }
-            }
+            LearningRate::Constant(rate) => check_rate("learning_rate", rate)?,
             LearningRate::Power(rule) => {
                 positive("learning_rate.base", rule.base, MOST_RATE)?;
                 positive("learning_rate.sigma", rule.sigma, 1e9)?;

@@ -252,7 +252,7 @@ fn update<T: Real>(weights: &mut [T], h_bar: &mut [T], h: &mut [T], v: &[T], ste
 fn scale<T: Real>(x: &mut [T], factor: f64) {
     let factor = T::from_f64(factor);
     for value in x {
-        *value = *value * factor;
+        *value *= factor;
     }
 }
 

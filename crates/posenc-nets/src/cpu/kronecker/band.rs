@@ -46,7 +46,7 @@ impl RowBand {
     }
 
     /// out ← A[rows, :] X with X of columns × width. `top` is the first row, a multiple of [`ROWS`];
-    /// `out` has rows of `stride` numbers of which the first `width` are written.
+    /// `out` has rows of `stride` numbers of which the first `width` are written. `packed` is scratch.
     pub fn multiply(
         &self,
         top: usize,
@@ -55,17 +55,41 @@ impl RowBand {
         width: usize,
         out: &mut [f32],
         stride: usize,
+        packed: &mut Vec<f32>,
     ) {
         let groups = &self.groups[top / ROWS..(top + rows).div_ceil(ROWS)];
-        Arch::new().dispatch(ByRows { band: self, groups, rows, x, width, out, stride });
+        if width <= WIDE {
+            let by_rows = ByRows { band: self, groups, rows, x, first: 0, width, out, stride };
+            return Arch::new().dispatch(by_rows);
+        }
+        // Rows this far apart share few places of the caches: a piece of each is brought together.
+        let used = groups.iter().filter(|group| group.count > 0);
+        let first = used.clone().map(|group| group.first).min().unwrap_or(0);
+        let end = used.map(|group| group.first + group.count).max().unwrap_or(0);
+        for column in (0..width).step_by(PANEL) {
+            let panel = PANEL.min(width - column);
+            packed.clear();
+            for k in first..end {
+                packed.extend_from_slice(&x[k * width + column..][..panel]);
+            }
+            let (x, out) = (packed.as_slice(), &mut out[column..]);
+            let by_rows = ByRows { band: self, groups, rows, x, first, width: panel, out, stride };
+            Arch::new().dispatch(by_rows);
+        }
     }
 }
+
+/// Rows longer than this are multiplied in panels of [`PANEL`] columns.
+const WIDE: usize = 1024;
+const PANEL: usize = 64;
 
 struct ByRows<'a> {
     band: &'a RowBand,
     groups: &'a [Group],
     rows: usize,
+    /// Rows of the other factor from `first` on.
     x: &'a [f32],
+    first: usize,
     width: usize,
     out: &'a mut [f32],
     stride: usize,
@@ -76,14 +100,15 @@ impl WithSimd for ByRows<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let ByRows { band, groups, rows, x, width, out, stride } = self;
+        let ByRows { band, groups, rows, x, first, width, out, stride } = self;
         let lanes = S::F32_LANES;
         for (g, group) in groups.iter().enumerate() {
             let height = ROWS.min(rows - g * ROWS);
             let end = ((g * ROWS + height - 1) * stride + width).min(out.len());
             let out = &mut out[g * ROWS * stride..end];
             let entries = &band.entries[group.at..group.at + group.count * ROWS];
-            let x = &x[group.first * width..(group.first + group.count) * width];
+            let start = group.first.saturating_sub(first) * width;
+            let x = &x[start..start + group.count * width];
             let mut column = 0;
             while column + 2 * lanes <= width {
                 panel::<S, 2>(simd, entries, x, width, column, out, stride, height);

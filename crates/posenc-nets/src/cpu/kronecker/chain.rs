@@ -76,11 +76,19 @@ impl Operator {
     }
 
     /// out ← A[rows, :] X with X of columns × width; see [`RowBand::multiply`].
-    fn leading(&self, rows: Range<usize>, x: &[f32], width: usize, out: &mut [f32], stride: usize) {
+    fn leading(
+        &self,
+        rows: Range<usize>,
+        x: &[f32],
+        width: usize,
+        out: &mut [f32],
+        stride: usize,
+        packed: &mut Vec<f32>,
+    ) {
         if self.is_one() {
             out[..width].copy_from_slice(&x[..width]);
         } else if let Some(band) = &self.band {
-            band.multiply(rows.start, rows.len(), x, width, out, stride);
+            band.multiply(rows.start, rows.len(), x, width, out, stride, packed);
         } else {
             let n = rows.len();
             let own = &self.by_row[rows.start * self.columns..rows.end * self.columns];
@@ -135,6 +143,7 @@ impl Operator {
 pub struct Scratch {
     leading: Vec<f32>,
     padded: Vec<f32>,
+    packed: Vec<f32>,
 }
 
 /// At least `len` numbers of a buffer that only grows.
@@ -202,25 +211,32 @@ impl Chain {
     pub fn block(&self, rows: Range<usize>, x: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
         let n = rows.len();
         let [width, _] = self.slice();
-        let Scratch { leading, padded } = scratch;
+        let Scratch { leading, padded, packed } = scratch;
         if self.middle.is_one() {
             let (before, stride) = self.last.padding();
             let padded = at_least(padded, n * stride);
-            self.leading.leading(rows, x, width, &mut padded[before..], stride);
+            self.leading.leading(rows, x, width, &mut padded[before..], stride, packed);
             self.last.last(n, padded, out);
         } else {
             let leading = at_least(leading, n * width);
-            self.leading.leading(rows, x, width, leading, width);
-            self.tail_of(n, leading, padded, out);
+            self.leading.leading(rows, x, width, leading, width, packed);
+            self.tail_of(n, leading, padded, packed, out);
         }
     }
 
     /// The product along all axes but the leading one, of `n` slices.
     pub fn tail(&self, n: usize, x: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
-        self.tail_of(n, x, &mut scratch.padded, out);
+        self.tail_of(n, x, &mut scratch.padded, &mut scratch.packed, out);
     }
 
-    fn tail_of(&self, n: usize, x: &[f32], padded: &mut Vec<f32>, out: &mut [f32]) {
+    fn tail_of(
+        &self,
+        n: usize,
+        x: &[f32],
+        padded: &mut Vec<f32>,
+        packed: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
         let (before, stride) = self.last.padding();
         let (middle, columns) = (&self.middle, self.last.columns);
         if middle.is_one() {
@@ -238,13 +254,20 @@ impl Chain {
         for (slice, x) in
             padded.chunks_exact_mut(size).zip(x.chunks_exact(middle.columns * columns))
         {
-            middle.leading(0..middle.rows, x, columns, &mut slice[before..], stride);
+            middle.leading(0..middle.rows, x, columns, &mut slice[before..], stride, packed);
         }
         self.last.last(n * middle.rows, padded, out);
     }
 
     /// Slices `rows` of the product along the leading axis alone.
-    pub fn lead(&self, rows: Range<usize>, x: &[f32], width: usize, out: &mut [f32]) {
-        self.leading.leading(rows, x, width, out, width);
+    pub fn lead(
+        &self,
+        rows: Range<usize>,
+        x: &[f32],
+        width: usize,
+        scratch: &mut Scratch,
+        out: &mut [f32],
+    ) {
+        self.leading.leading(rows, x, width, out, width, &mut scratch.packed);
     }
 }

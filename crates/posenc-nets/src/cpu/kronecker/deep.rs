@@ -269,7 +269,7 @@ fn step_tensor(
     for rows in Chain::blocks(chain.leading().rows(), back_slice) {
         let range = rows.start * back_slice..rows.end * back_slice;
         let gradient = at_least(first, range.len());
-        chain.lead(rows, back, back_slice, gradient);
+        chain.lead(rows, back, back_slice, scratch, gradient);
         kernels::adam(
             constants,
             scale,

@@ -220,8 +220,9 @@ impl Shallow {
             items.extend(pieces.map(|(((theta, m), v), rows)| (rows, back, theta, m, v)));
         }
         for_each(workers, &mut items, |worker, (rows, back, theta, m, v)| {
-            let gradient = at_least(&mut worker.first, theta.len());
-            chain.lead((*rows).clone(), back, back_slice, gradient);
+            let Worker { scratch, first, .. } = worker;
+            let gradient = at_least(first, theta.len());
+            chain.lead((*rows).clone(), back, back_slice, scratch, gradient);
             kernels::adam(constants, scale, gradient, theta, m, v);
         });
         squares

@@ -9,7 +9,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use super::layout::Slot;
 use crate::cpu::bands::{compact_order, feature_ranges, threshold};
 use crate::cpu::kernels;
-use crate::{Factored, Input};
+use crate::{Factored, Input, Waves};
 
 /// Bands are used where they leave at most this share of the matrix.
 const WORTH: f64 = 0.7;
@@ -34,6 +34,8 @@ enum Form {
     /// Per tile the ranges of features that count, with their values.
     Banded(Vec<Vec<Panel>>),
     Factored(Arc<Factored>),
+    /// Expanded tile by tile.
+    Waves(Arc<Waves>),
 }
 
 /// Features × points of a tile.
@@ -50,6 +52,7 @@ impl Tiles {
         let plain = |form| Tiles { form, order: None, points, tile };
         match input {
             Input::Factored(f) => plain(Form::Factored(f.clone())),
+            Input::Waves(waves) => plain(Form::Waves(waves.clone())),
             Input::Dense(matrix) => match banded(matrix, tile) {
                 Some((order, panels)) => {
                     Tiles { form: Form::Banded(panels), order: Some(order), points, tile }
@@ -109,13 +112,15 @@ impl Tiles {
         }
     }
 
-    /// Z ← W Ψ on a tile, fan out × points, without bias.
+    /// Z ← W Ψ on a tile, fan out × points, without bias. What has to be expanded for it stays in
+    /// `expanded`.
     pub fn forward(
         &self,
         tile: usize,
         first: &Slot,
         theta: &[f32],
         products: &[f32],
+        expanded: &mut Vec<f32>,
         out: &mut [f32],
     ) {
         let places = self.places(tile);
@@ -130,6 +135,18 @@ impl Tiles {
                 1.0,
                 Par::Seq,
             ),
+            Form::Waves(waves) => {
+                expanded.resize(first.fan_in * n, 0.0);
+                waves.expand(places.start, expanded);
+                matmul(
+                    MatMut::from_column_major_slice_mut(out, rows, n),
+                    Accum::Replace,
+                    weights,
+                    MatRef::from_column_major_slice(expanded, first.fan_in, n),
+                    1.0,
+                    Par::Seq,
+                );
+            }
             Form::Banded(panels) => {
                 let mut accum = Accum::Replace;
                 if panels[tile].is_empty() {
@@ -168,15 +185,17 @@ impl Tiles {
 
     /// Adds a tile's share G Ψᵀ of the first layer's gradient; of a factored input, the columns of
     /// G to the columns of its tables. G is fan out × points. A `fresh` sum is started anew.
+    /// `expanded` is that of [`Tiles::forward`] on the same tile.
     pub fn add_gradient(
         &self,
         tile: usize,
         first: &Slot,
+        expanded: &[f32],
         gradient: &[f32],
         sum: &mut [f32],
         fresh: bool,
     ) {
-        if fresh && !matches!(self.form, Form::Dense(_)) {
+        if fresh && !matches!(self.form, Form::Dense(_) | Form::Waves(_)) {
             sum.fill(0.0);
         }
         let places = self.places(tile);
@@ -188,6 +207,14 @@ impl Tiles {
                 if fresh { Accum::Replace } else { Accum::Add },
                 g,
                 matrix.as_ref().subcols(places.start, n).transpose(),
+                1.0,
+                Par::Seq,
+            ),
+            Form::Waves(_) => matmul(
+                MatMut::from_column_major_slice_mut(sum, rows, first.fan_in),
+                if fresh { Accum::Replace } else { Accum::Add },
+                g,
+                MatRef::from_column_major_slice(expanded, first.fan_in, n).transpose(),
                 1.0,
                 Par::Seq,
             ),

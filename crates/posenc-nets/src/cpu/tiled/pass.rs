@@ -15,6 +15,8 @@ pub struct Scratch {
     hidden: Vec<Vec<f32>>,
     /// Outputs; see [`Scratch::output_place`].
     output: Vec<f32>,
+    /// What the first layer had to expand of its input on the tile at hand.
+    expanded: Vec<f32>,
     /// Gradients with respect to a layer's input and output.
     gradient: [Vec<f32>; 2],
 }
@@ -26,6 +28,7 @@ impl Scratch {
         Scratch {
             hidden: layout.slots[..last].iter().map(|s| vec![0.0; s.fan_out * tile]).collect(),
             output: vec![0.0; layout.slots[last].fan_out * tile],
+            expanded: Vec::new(),
             gradient: [vec![0.0; widest * tile], vec![0.0; widest * tile]],
         }
     }
@@ -77,13 +80,14 @@ impl Pass<'_> {
         let first = self.layout.first();
         let later = self.layout.later();
         let bias = first.bias(self.theta);
+        let expanded = &mut scratch.expanded;
         if later.is_empty() {
             let out = &mut scratch.output[..first.fan_out * n];
-            self.tiles.forward(tile, first, self.theta, self.products, out);
+            self.tiles.forward(tile, first, self.theta, self.products, expanded, out);
             kernels::add_bias(out, bias);
         } else {
             let out = &mut scratch.hidden[0][..first.fan_out * n];
-            self.tiles.forward(tile, first, self.theta, self.products, out);
+            self.tiles.forward(tile, first, self.theta, self.products, expanded, out);
             kernels::add_bias_and_rectify(out, bias);
         }
         for (l, slot) in later.iter().enumerate() {
@@ -210,7 +214,7 @@ impl Pass<'_> {
                 kernels::add(column, &mut rest[..slots[0].fan_out]);
             }
         }
-        self.tiles.add_gradient(tile, &slots[0], lowest, first, fresh);
+        self.tiles.add_gradient(tile, &slots[0], &scratch.expanded, lowest, first, fresh);
         scratch.gradient = [g, next];
         squares
     }

@@ -7,7 +7,6 @@
 
 mod cost;
 mod inputs;
-mod saved;
 mod signals;
 
 #[cfg(test)]
@@ -25,10 +24,10 @@ use posenc_math::embedder::{Embedder, ParameterValue};
 use posenc_nets::train::{History, Schedule, fit};
 use posenc_nets::{Adam, CpuEngine, Engine, NetError, Network, Samples, Session, Task};
 
+use super::saved::Done;
 use super::{Context, Emit, Outcome, check_memory};
 use crate::run::checkpoint::Saved;
 use inputs::Inputs;
-use saved::Done;
 use signals::{Line, Split, split};
 
 pub use cost::cost;

@@ -1,32 +1,22 @@
 //! Tables of an item: published numbers beside those of the runs.
 
+mod cells;
+mod singles;
+
 use std::collections::BTreeSet;
 
-use posenc_experiments::PublishedValue;
 use posenc_experiments::record::Row;
-use posenc_experiments::schema::display::{Aggregate, Best, By, Column, Table};
+use posenc_experiments::schema::display::{Aggregate, Best, By, Table};
 
+use self::cells::{
+    Cell, Key, Mixed, close, is_clock, measured_cell, printed_digits, printed_metric, published,
+    published_cell,
+};
 use crate::markdown::{Align, Grid, cell, plain};
-use crate::numbers::{MISSING, fixed, mean_deviation, significant, written_digits};
+use crate::numbers::{MISSING, significant};
 use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
 use crate::view::View;
-
-/// What a row of the table stands for.
-#[derive(Debug, Clone, PartialEq)]
-struct Key {
-    group: String,
-    method: String,
-    signal: Option<String>,
-    x: Option<f64>,
-}
-
-/// A number with its spread, ready to be compared and shown.
-struct Cell {
-    value: f64,
-    text: String,
-    mark: String,
-}
 
 /// Renders one table with its title, legend and remarks.
 pub fn render(view: &View<'_>, table: &Table) -> String {
@@ -71,6 +61,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         })
         .collect();
     let mut empty_in_paper = Vec::new();
+    let (mut differences, mut quotients) = (false, false);
     for column in &table.columns {
         let label = cell(&column.label);
         let mut published: Vec<Option<Cell>> = vec![];
@@ -94,8 +85,18 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
                 (Side::Local, _) => "this machine",
             };
             grid.column(format!("{label}<br>{name}"), Align::Right);
-            let cells: Vec<_> =
-                keys.iter().map(|k| measured_cell(side.run.as_ref(), k, column)).collect();
+            let run = side.run.as_ref();
+            let mixed = run.map(|run| mixed(view, table, run)).unwrap_or_default();
+            let cells: Vec<_> = keys
+                .iter()
+                .zip(&published)
+                .map(|(k, p)| {
+                    measured_cell(view, run, k, column, p.as_ref().map(|p| (p, digits)), mixed)
+                })
+                .collect();
+            let compared = cells.iter().flatten().any(|c| c.difference.is_some());
+            differences |= compared && !is_clock(column);
+            quotients |= compared && is_clock(column);
             push(&mut lead, &cells, column.best);
         }
     }
@@ -114,6 +115,8 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     text.push_str(&grid.render());
     let mut notes = Vec::new();
+    notes.extend(differences.then(|| "below: measured − paper".to_owned()));
+    notes.extend(quotients.then(|| "× for times: measured ÷ paper".to_owned()));
     if !sources.legend().is_empty() {
         notes.push(sources.legend());
     }
@@ -124,20 +127,47 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     empty_in_paper.sort();
     empty_in_paper.dedup();
     notes.extend(empty_in_paper);
+    notes.extend(view.runs().filter_map(|run| {
+        let data = data(table, run).into_iter().map(plain).collect::<Vec<_>>().join(", ");
+        let who = if view.sides.len() > 1 { run.side.name() } else { "measured" };
+        (!data.is_empty()).then(|| format!("{who} on {data}"))
+    }));
     if !notes.is_empty() {
         text.push_str(&format!("<sub>{}</sub>\n\n", notes.join(" · ")));
     }
+    if table.per_signal {
+        text.push_str(&singles::render(view, table, &keys));
+    }
     text
+}
+
+/// Labels of the data behind a table.
+fn data<'a>(table: &Table, run: &'a Run) -> BTreeSet<&'a str> {
+    let rows = run.table.rows.iter().filter(|r| is_shown(table, r) && r.data != "-");
+    rows.map(|r| r.data.as_str()).collect()
+}
+
+/// What has to be said of each number of a run, since it does not hold for all.
+fn mixed(view: &View<'_>, table: &Table, run: &Run) -> Mixed {
+    let rows = run.table.rows.iter().filter(|r| is_shown(table, r));
+    let reduced: BTreeSet<bool> = rows
+        .filter_map(|r| Some(view.experiment.group(&r.group)?.reduced(r.profile).is_some()))
+        .collect();
+    Mixed { reduced: reduced.len() > 1, data: data(table, run).len() > 1 }
+}
+
+/// Whether a row belongs to the table.
+fn is_shown(table: &Table, row: &Row) -> bool {
+    table.groups.contains(&row.group)
+        && table.methods.as_ref().is_none_or(|m| m.contains(&row.method))
+        && table.columns.iter().any(|c| c.metric == row.metric)
 }
 
 /// Reduced runs and other data behind the table, for its caption.
 fn remarks(view: &View<'_>, table: &Table) -> String {
     let mut parts = Vec::new();
     for run in view.runs() {
-        let of = |r: &Row| {
-            table.groups.contains(&r.group) && table.columns.iter().any(|c| c.metric == r.metric)
-        };
-        let remark = Conditions::of(view.experiment, run, of).remark();
+        let remark = Conditions::of(view.experiment, run, |r| is_shown(table, r)).remark();
         if !remark.is_empty() {
             let who = if view.sides.len() > 1 {
                 format!("{} – ", run.side.name())
@@ -161,12 +191,18 @@ fn push(rows: &mut [Vec<String>], cells: &[Option<Cell>], best: Best) {
     let top = finite().max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value)));
     let top = top.filter(|_| best != Best::None && finite().count() > 1).map(|c| c.text.as_str());
     for (row, cell) in rows.iter_mut().zip(cells) {
-        row.push(match cell {
-            None => MISSING.into(),
-            // Equal as printed is equally good.
-            Some(c) if Some(c.text.as_str()) == top => format!("**{}**{}", c.text, c.mark),
-            Some(c) => format!("{}{}", c.text, c.mark),
-        });
+        let Some(cell) = cell else {
+            row.push(MISSING.into());
+            continue;
+        };
+        // Equal as printed is equally good.
+        let bold = if Some(cell.text.as_str()) == top { "**" } else { "" };
+        let mut shown = format!("{bold}{}{bold}{}", cell.text, cell.mark);
+        let below = cell.below();
+        if !below.is_empty() {
+            shown.push_str(&format!("<br><sub>{}</sub>", below.join(", ")));
+        }
+        row.push(shown);
     }
 }
 
@@ -230,105 +266,4 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
         }
     }
     keys
-}
-
-fn published<'a>(
-    view: &'a View<'_>,
-    group: &'a str,
-    method: Option<&'a str>,
-) -> impl Iterator<Item = &'a PublishedValue> + 'a {
-    view.published
-        .item(&view.experiment.paper, &view.experiment.item)
-        .filter(move |v| v.group == group && method.is_none_or(|m| v.method == m))
-}
-
-/// The name of a column's metric among published values.
-fn printed_metric(column: &Column) -> &String {
-    column.published_metric.as_ref().unwrap_or(&column.metric)
-}
-
-/// Published values that belong into a cell.
-fn chosen<'a>(view: &'a View<'_>, key: &'a Key, column: &'a Column) -> Vec<&'a PublishedValue> {
-    if !column.published {
-        return Vec::new();
-    }
-    let all: Vec<&PublishedValue> = published(view, &key.group, Some(&key.method))
-        .filter(|v| {
-            // Under another name a value may lack the abscissa that it was read at.
-            let anywhere = column.published_metric.is_some() && v.x.is_none() && key.x.is_none();
-            v.metric == *printed_metric(column) && (anywhere || at(key, column, v.x))
-        })
-        .filter(|v| key.signal.as_ref().is_none_or(|s| v.signal == *s))
-        .collect();
-    // A mean over signals says more than single signals.
-    let means: Vec<_> = all.iter().copied().filter(|v| v.signal.is_empty()).collect();
-    if key.signal.is_none() && !means.is_empty() { means } else { all }
-}
-
-/// Digits that a column of published numbers was printed with, `column.digits` at most: no digit
-/// is added to what the paper says.
-fn printed_digits(view: &View<'_>, keys: &[Key], column: &Column) -> usize {
-    let values = keys.iter().flat_map(|k| chosen(view, k, column));
-    let numbers = values.flat_map(|v| v.value.into_iter().chain(v.deviation));
-    numbers.map(written_digits).max().unwrap_or(0).min(column.digits)
-}
-
-/// The published number; `Err` with the remark on a cell that the paper leaves empty.
-fn published_cell(
-    view: &View<'_>,
-    key: &Key,
-    column: &Column,
-    digits: usize,
-    sources: &mut Sources,
-) -> Result<Option<Cell>, Option<String>> {
-    let chosen = chosen(view, key, column);
-    let values: Vec<f64> = chosen.iter().filter_map(|v| v.value).collect();
-    let Some(first) = chosen.iter().find(|v| v.value.is_some()) else {
-        let note = chosen.first().map(|v| v.note.clone()).filter(|n| !n.is_empty());
-        return if chosen.is_empty() { Ok(None) } else { Err(note) };
-    };
-    let mark = sources.mark(&first.source);
-    Ok(Some(match (values.as_slice(), first.deviation) {
-        ([value], Some(deviation)) if column.aggregate == Aggregate::MeanDeviation => {
-            let text = format!("{} ± {}", fixed(*value, digits), fixed(deviation, digits));
-            Cell { value: *value, text, mark }
-        }
-        _ => shown(&values, column.aggregate, digits, mark),
-    }))
-}
-
-fn measured_cell(run: Option<&Run>, key: &Key, column: &Column) -> Option<Cell> {
-    let values: Vec<f64> = run?
-        .table
-        .rows
-        .iter()
-        .filter(|r| r.group == key.group && r.method == key.method && r.metric == column.metric)
-        .filter(|r| key.signal.as_ref().is_none_or(|s| r.signal == *s) && at(key, column, r.x))
-        .map(|r| r.value)
-        .collect();
-    (!values.is_empty()).then(|| shown(&values, column.aggregate, column.digits, String::new()))
-}
-
-fn shown(values: &[f64], aggregate: Aggregate, digits: usize, mark: String) -> Cell {
-    let (mean, deviation) = mean_deviation(values);
-    let mut text = fixed(mean, digits);
-    if values.len() > 1 && aggregate == Aggregate::MeanDeviation && deviation.is_finite() {
-        // Equal values spread by rounding only, and not even by that as printed.
-        let spread = if deviation <= 1e-12 * mean.abs() { 0.0 } else { deviation };
-        text = format!("{text} ± {}", fixed(spread, digits));
-    }
-    Cell { value: mean, text, mark }
-}
-
-/// Whether an abscissa is the row's or, failing that, the column's.
-fn at(key: &Key, column: &Column, x: Option<f64>) -> bool {
-    match (key.x.or(column.x), x) {
-        (None, _) => true,
-        (Some(wanted), Some(x)) => close(x, wanted),
-        (Some(_), None) => false,
-    }
-}
-
-fn close(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
 }

@@ -1,0 +1,205 @@
+//! The cells of a table: published, measured, and how far the two are apart.
+
+use posenc_experiments::PublishedValue;
+use posenc_experiments::record::Row;
+use posenc_experiments::schema::display::{Aggregate, Column};
+
+use crate::markdown::plain;
+use crate::numbers::{fixed, mean_deviation, signed, significant, written_digits};
+use crate::records::Run;
+use crate::sources::Sources;
+use crate::view::View;
+
+/// What a row of the table stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// Group key.
+    pub group: String,
+    /// Method.
+    pub method: String,
+    /// Signal; all where absent.
+    pub signal: Option<String>,
+    /// Abscissa; all where absent.
+    pub x: Option<f64>,
+}
+
+/// A number with its spread, ready to be compared and shown.
+pub struct Cell {
+    /// The number itself.
+    pub value: f64,
+    /// As it is shown.
+    pub text: String,
+    /// Where it comes from, raised.
+    pub mark: String,
+    /// How far it is from the published number.
+    pub difference: Option<String>,
+    /// Conditions that do not hold for the whole table.
+    pub labels: Vec<String>,
+}
+
+impl Cell {
+    fn new(value: f64, text: String, mark: String) -> Self {
+        Cell { value, text, mark, difference: None, labels: Vec::new() }
+    }
+
+    /// What stands small below the number.
+    pub fn below(&self) -> Vec<&str> {
+        self.difference.iter().chain(&self.labels).map(String::as_str).collect()
+    }
+}
+
+/// Published values of a group and a method, or of all its methods.
+pub fn published<'a>(
+    view: &'a View<'_>,
+    group: &'a str,
+    method: Option<&'a str>,
+) -> impl Iterator<Item = &'a PublishedValue> + 'a {
+    view.published
+        .item(&view.experiment.paper, &view.experiment.item)
+        .filter(move |v| v.group == group && method.is_none_or(|m| v.method == m))
+}
+
+/// The name of a column's metric among published values.
+pub fn printed_metric(column: &Column) -> &String {
+    column.published_metric.as_ref().unwrap_or(&column.metric)
+}
+
+/// Published values that belong into a cell.
+fn chosen<'a>(view: &'a View<'_>, key: &'a Key, column: &'a Column) -> Vec<&'a PublishedValue> {
+    if !column.published {
+        return Vec::new();
+    }
+    let all: Vec<&PublishedValue> = published(view, &key.group, Some(&key.method))
+        .filter(|v| {
+            // Under another name a value may lack the abscissa that it was read at.
+            let anywhere = column.published_metric.is_some() && v.x.is_none() && key.x.is_none();
+            v.metric == *printed_metric(column) && (anywhere || at(key, column, v.x))
+        })
+        .filter(|v| key.signal.as_ref().is_none_or(|s| v.signal == *s))
+        .collect();
+    // A mean over signals says more than single signals.
+    let means: Vec<_> = all.iter().copied().filter(|v| v.signal.is_empty()).collect();
+    if key.signal.is_none() && !means.is_empty() { means } else { all }
+}
+
+/// Digits that a column of published numbers was printed with, `column.digits` at most: no digit
+/// is added to what the paper says.
+pub fn printed_digits(view: &View<'_>, keys: &[Key], column: &Column) -> usize {
+    let values = keys.iter().flat_map(|k| chosen(view, k, column));
+    let numbers = values.flat_map(|v| v.value.into_iter().chain(v.deviation));
+    numbers.map(written_digits).max().unwrap_or(0).min(column.digits)
+}
+
+/// The published number; `Err` with the remark on a cell that the paper leaves empty.
+pub fn published_cell(
+    view: &View<'_>,
+    key: &Key,
+    column: &Column,
+    digits: usize,
+    sources: &mut Sources,
+) -> Result<Option<Cell>, Option<String>> {
+    let chosen = chosen(view, key, column);
+    let values: Vec<f64> = chosen.iter().filter_map(|v| v.value).collect();
+    let Some(first) = chosen.iter().find(|v| v.value.is_some()) else {
+        let note = chosen.first().map(|v| v.note.clone()).filter(|n| !n.is_empty());
+        return if chosen.is_empty() { Ok(None) } else { Err(note) };
+    };
+    let mark = sources.mark(&first.source);
+    Ok(Some(match (values.as_slice(), first.deviation) {
+        ([value], Some(deviation)) if column.aggregate == Aggregate::MeanDeviation => {
+            let text = format!("{} ± {}", fixed(*value, digits), fixed(deviation, digits));
+            Cell::new(*value, text, mark)
+        }
+        _ => shown(&values, column.aggregate, digits, mark),
+    }))
+}
+
+/// Rows of a run that belong into a cell.
+fn rows<'a>(run: &'a Run, key: &'a Key, column: &'a Column) -> impl Iterator<Item = &'a Row> + 'a {
+    run.table
+        .rows
+        .iter()
+        .filter(|r| r.group == key.group && r.method == key.method && r.metric == column.metric)
+        .filter(|r| key.signal.as_ref().is_none_or(|s| r.signal == *s) && at(key, column, r.x))
+}
+
+/// What differs within a table, and so has to be said of each number.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mixed {
+    /// Some numbers are of a reduced run and some are not.
+    pub reduced: bool,
+    /// The numbers were measured on several data sets.
+    pub data: bool,
+}
+
+/// The measured number and, small below it, how far it is from the published one, of so many
+/// digits, and which condition of a mixed table holds for it. On other data than the paper's there
+/// is no difference to speak of.
+pub fn measured_cell(
+    view: &View<'_>,
+    run: Option<&Run>,
+    key: &Key,
+    column: &Column,
+    published: Option<(&Cell, usize)>,
+    mixed: Mixed,
+) -> Option<Cell> {
+    let run = run?;
+    let values: Vec<f64> = rows(run, key, column).map(|r| r.value).collect();
+    if values.is_empty() {
+        return None;
+    }
+    let mut cell = shown(&values, column.aggregate, column.digits, String::new());
+    let group = view.experiment.group(&key.group);
+    let own = group.and_then(|g| g.data.as_ref()).map(|d| &d.set);
+    let other_data = rows(run, key, column).map(|r| &r.data).find(|d| own.is_some_and(|o| o != *d));
+    if let (Some((published, digits)), None) = (published, other_data) {
+        cell.difference = difference(cell.value, published.value, column, digits);
+    }
+    let is_reduced = |r: &Row| group.is_some_and(|g| g.reduced(r.profile).is_some());
+    if mixed.reduced && rows(run, key, column).any(is_reduced) {
+        cell.labels.push("reduced".into());
+    }
+    cell.labels.extend(other_data.filter(|_| mixed.data).map(|data| plain(data)));
+    Some(cell)
+}
+
+/// Measured minus published, to a digit more than the paper prints at most; for times measured
+/// over published, since those are of other machines.
+fn difference(measured: f64, published: f64, column: &Column, printed: usize) -> Option<String> {
+    if !measured.is_finite() || !published.is_finite() {
+        return None;
+    }
+    if !is_clock(column) {
+        return Some(signed(measured - published, column.digits.min(printed + 1)));
+    }
+    (published > 0.0).then(|| format!("× {}", significant(measured / published, 2)))
+}
+
+/// Whether a column's numbers are read off a clock.
+pub fn is_clock(column: &Column) -> bool {
+    column.metric.starts_with("time")
+}
+
+fn shown(values: &[f64], aggregate: Aggregate, digits: usize, mark: String) -> Cell {
+    let (mean, deviation) = mean_deviation(values);
+    let mut text = fixed(mean, digits);
+    if values.len() > 1 && aggregate == Aggregate::MeanDeviation && deviation.is_finite() {
+        // Equal values spread by rounding only, and not even by that as printed.
+        let spread = if deviation <= 1e-12 * mean.abs() { 0.0 } else { deviation };
+        text = format!("{text} ± {}", fixed(spread, digits));
+    }
+    Cell::new(mean, text, mark)
+}
+
+/// Whether an abscissa is the row's or, failing that, the column's.
+fn at(key: &Key, column: &Column, x: Option<f64>) -> bool {
+    match (key.x.or(column.x), x) {
+        (None, _) => true,
+        (Some(wanted), Some(x)) => close(x, wanted),
+        (Some(_), None) => false,
+    }
+}
+
+pub fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
+}

@@ -1,0 +1,102 @@
+//! The single values behind the means of a table, folded away: a row per signal.
+
+use posenc_experiments::schema::display::{Aggregate, Column, Table};
+
+use super::cells::{Key, Mixed, measured_cell, printed_digits, published_cell};
+use crate::markdown::{Align, Grid, cell, details, plain};
+use crate::numbers::MISSING;
+use crate::records::Run;
+use crate::sources::Sources;
+use crate::view::View;
+
+/// All single values of the columns that are means over signals, a table per column and group.
+pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
+    let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
+    let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
+    if columns.is_empty() {
+        columns = table.columns.iter().collect();
+    }
+    let mut body = String::new();
+    let mut most = 0;
+    for run in view.runs() {
+        for column in &columns {
+            for group in &table.groups {
+                let keys: Vec<&Key> = keys.iter().filter(|k| k.group == *group).collect();
+                let signals = signals(run, column, &keys);
+                if signals.is_empty() {
+                    continue;
+                }
+                most = most.max(signals.len());
+                let who = if view.sides.len() > 1 {
+                    format!(", {}", run.side.name())
+                } else {
+                    String::new()
+                };
+                body.push_str(&format!("{}, {}{who}\n\n", cell(&column.label), plain(group)));
+                body.push_str(&one(view, run, column, &keys, &signals));
+            }
+        }
+    }
+    match most {
+        0 => String::new(),
+        1 => details("Single values of 1 signal", &body),
+        n => details(&format!("Single values of {n} signals"), &body),
+    }
+}
+
+/// Signals that a group has values of, in the order of the record.
+fn signals<'a>(run: &'a Run, column: &Column, keys: &[&Key]) -> Vec<&'a str> {
+    let mut signals: Vec<&str> = Vec::new();
+    for row in &run.table.rows {
+        let mine = row.metric == column.metric
+            && row.signal != "-"
+            && keys.iter().any(|k| k.group == row.group && k.method == row.method);
+        if mine && !signals.contains(&row.signal.as_str()) {
+            signals.push(&row.signal);
+        }
+    }
+    signals
+}
+
+fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&Key], signals: &[&str]) -> String {
+    let mut grid = Grid::default();
+    grid.column("Signal", Align::Left);
+    let of = |key: &Key, signal: &str| Key { signal: Some(signal.to_owned()), ..key.clone() };
+    let single = Column { aggregate: Aggregate::Mean, ..column.clone() };
+    // Methods that are only published have no single values.
+    let measured: Vec<&&Key> = keys
+        .iter()
+        .filter(|key| {
+            let has = |s: &&str| {
+                measured_cell(view, Some(run), &of(key, s), column, None, Mixed::default())
+            };
+            signals.iter().any(|s| has(s).is_some())
+        })
+        .collect();
+    for key in &measured {
+        grid.column(plain(&key.method), Align::Right);
+    }
+    for signal in signals {
+        let mut row = vec![plain(signal)];
+        for key in &measured {
+            let key = of(key, signal);
+            let digits = printed_digits(view, std::slice::from_ref(&key), column);
+            let mut sources = Sources::default();
+            let printed = published_cell(view, &key, &single, digits, &mut sources).ok().flatten();
+            let compared = printed.as_ref().map(|p| (p, digits));
+            let found = measured_cell(view, Some(run), &key, &single, compared, Mixed::default());
+            row.push(match (found, printed) {
+                (None, _) => MISSING.into(),
+                (Some(c), None) => c.text,
+                (Some(c), Some(p)) => {
+                    let paper = format!("paper {}{}", p.text, p.mark);
+                    let mut below = vec![paper.as_str()];
+                    below.extend(c.below());
+                    format!("{}<br><sub>{}</sub>", c.text, below.join(", "))
+                }
+            });
+        }
+        grid.row(row);
+    }
+    grid.render()
+}

@@ -1,0 +1,226 @@
+//! Networks on embedded positions: one full-batch Adam step.
+
+mod embedding;
+mod operations;
+mod workload;
+
+use anyhow::Result;
+use posenc_nets::Task;
+use serde::Serialize;
+
+use self::operations::operations;
+use self::workload::Threading;
+pub use self::workload::{WORKLOADS, Workload};
+
+use super::measure::{Crew, matrix_product_rate, median};
+use super::peer::{Framework, NetworkTimes, Peer};
+use super::{Measured, ROUNDS};
+
+/// Seconds that one measurement takes at least.
+const AT_LEAST_S: f64 = 0.3;
+
+/// Times that not every workload has.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct More {
+    /// Runs of ours that share a step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<usize>,
+    /// Ours with an embedding that does not vanish anywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ours_without_bands_s: Option<f64>,
+    /// Per column where PyTorch fits 20 in one step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torch_columns_s: Option<f64>,
+    /// Per column where JAX fits 20 in one step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jax_columns_s: Option<f64>,
+    /// PyTorch in as many processes as there are threads, like our sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torch_processes_s: Option<f64>,
+    /// JAX in as many processes as there are threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jax_processes_s: Option<f64>,
+}
+
+/// What one peer took, one entry per round.
+struct PeerRounds<'a> {
+    peer: &'a Peer,
+    times: Vec<NetworkTimes>,
+    processes: Vec<f64>,
+    /// It failed once and is not asked again.
+    failed: bool,
+}
+
+impl<'a> PeerRounds<'a> {
+    fn new(peer: &'a Peer) -> Self {
+        PeerRounds { peer, times: Vec::new(), processes: Vec::new(), failed: false }
+    }
+
+    /// A peer that fails must not take our own times with it.
+    fn round(&mut self, workload: &Workload, threads: usize, repeats: usize) {
+        if self.failed {
+            return;
+        }
+        if let Err(why) = self.ask(workload, threads, repeats) {
+            let label = self.peer.framework.label();
+            eprintln!("note: {label} is not shown for {}: {why:#}", workload.name);
+            self.failed = true;
+            self.times.clear();
+            self.processes.clear();
+        }
+    }
+
+    fn ask(&mut self, workload: &Workload, threads: usize, repeats: usize) -> Result<()> {
+        let small = workload.has_short_steps();
+        self.times.push(self.peer.network(workload.name, threads, repeats, small)?);
+        if workload.threading == Threading::PerSession && threads > 1 {
+            self.processes.push(self.peer.network_processes(workload.name, threads, repeats)?);
+        }
+        Ok(())
+    }
+
+    fn medians(&self) -> PeerMedians {
+        PeerMedians {
+            step: median_of(self.times.iter().map(|t| t.step_s)),
+            per_column: median_of(self.times.iter().filter_map(|t| t.per_column_of_20_s)),
+            processes: median_of(self.processes.iter().copied()),
+        }
+    }
+}
+
+/// What one peer took, median of the rounds; nothing where it was not measured.
+#[derive(Default)]
+struct PeerMedians {
+    step: Option<f64>,
+    per_column: Option<f64>,
+    processes: Option<f64>,
+}
+
+fn median_of(times: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut times: Vec<f64> = times.collect();
+    (!times.is_empty()).then(|| median(&mut times))
+}
+
+/// Measures and prints one workload.
+pub fn measure(
+    workload: &Workload,
+    threads: usize,
+    repeats: usize,
+    peers: &[Peer],
+) -> Result<Measured> {
+    // Products are short, so all of the repeats go into each round; steps share them.
+    let per_round = repeats.div_ceil(ROUNDS);
+    let sessions = if workload.threading == Threading::Within { 1 } else { threads };
+    let task = workload.task(workload.embedding)?;
+    // Sessions share the embedding, as copies of a task do.
+    let crew = |task: &Task| Crew::start(vec![task.clone(); sessions], threads / sessions);
+    let operations = operations(&task);
+    let mut ours = (crew(&task)?, Vec::new());
+    let mut without_bands = match workload.without_bands {
+        Some(embedding) => Some((crew(&workload.task(embedding)?)?, Vec::new())),
+        None => None,
+    };
+    drop(task);
+    // Seconds and operations of one column's step.
+    let share = (sessions * workload.columns) as f64;
+    let mut rates = Vec::new();
+    let mut peers: Vec<PeerRounds<'_>> = peers.iter().map(PeerRounds::new).collect();
+    for _ in 0..ROUNDS {
+        for (crew, seconds) in std::iter::once(&mut ours).chain(&mut without_bands) {
+            seconds.push(crew.seconds_per_step(per_round, AT_LEAST_S)? / share);
+        }
+        rates.push(matrix_product_rate(threads, repeats)?);
+        for peer in &mut peers {
+            peer.round(workload, threads, per_round);
+        }
+    }
+    let (ours_s, rate) = (median(&mut ours.1), median(&mut rates));
+    let of = |framework| {
+        let peer = peers.iter().find(|p| p.peer.framework == framework);
+        peer.map(PeerRounds::medians).unwrap_or_default()
+    };
+    let (torch, jax) = (of(Framework::Torch), of(Framework::Jax));
+    let measured = Measured {
+        name: workload.name,
+        unit: workload.unit(),
+        ours_s,
+        torch_s: torch.step,
+        jax_s: jax.step,
+        gemm_gflops: rate,
+        share_of_gemm: operations / workload.columns as f64 / ours_s / 1e9 / rate,
+        threads,
+        more: More {
+            columns: (workload.columns > 1).then_some(workload.columns),
+            ours_without_bands_s: without_bands.map(|mut w| median(&mut w.1)),
+            torch_columns_s: torch.per_column,
+            jax_columns_s: jax.per_column,
+            torch_processes_s: torch.processes,
+            jax_processes_s: jax.processes,
+        },
+    };
+    let versions: Vec<&str> =
+        peers.iter().filter_map(|p| Some(p.times.first()?.implementation.as_str())).collect();
+    print(workload, &measured, &versions);
+    Ok(measured)
+}
+
+fn print(workload: &Workload, measured: &Measured, versions: &[&str]) {
+    let (name, threads) = (workload.name, measured.threads);
+    println!("{name}: {}, {threads} threads", workload.title);
+    println!("  matrix products of this machine    {:8.1} GFLOP/s (f32)", measured.gemm_gflops);
+    if !versions.is_empty() {
+        println!("  peers                              {}", versions.join("; "));
+    }
+    let ours = measured.ours_s;
+    println!(
+        "  {:<34} {:8.3} ms, {:.0} % of the matrix-product rate",
+        match workload.threading {
+            Threading::Within => "one step",
+            Threading::PerSession => "per signal and step",
+        },
+        1e3 * ours,
+        1e2 * measured.share_of_gemm
+    );
+    let more = &measured.more;
+    for (label, time) in [
+        ("PyTorch", measured.torch_s),
+        ("PyTorch, 20 columns in one step", more.torch_columns_s),
+        ("PyTorch, one process per thread", more.torch_processes_s),
+        ("JAX", measured.jax_s),
+        ("JAX, 20 columns in one step", more.jax_columns_s),
+        ("JAX, one process per thread", more.jax_processes_s),
+        ("ours, features without bands", more.ours_without_bands_s),
+    ] {
+        if let Some(time) = time {
+            println!("    {label:<32} {:8.3} ms, ratio {:5.2}", 1e3 * time, time / ours);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a key that is renamed or left out where a peer is missing.
+    #[test]
+    fn every_workload_is_written_with_the_same_keys() {
+        let measured = Measured {
+            name: "simple-2d",
+            unit: WORKLOADS[0].unit(),
+            ours_s: 0.5,
+            torch_s: None,
+            jax_s: Some(1.0),
+            gemm_gflops: 100.0,
+            share_of_gemm: 0.9,
+            threads: 2,
+            more: More::default(),
+        };
+        let written = serde_json::to_value(&measured).unwrap();
+        let mut keys: Vec<&String> = written.as_object().unwrap().keys().collect();
+        keys.sort_unstable();
+        let expected = "gemm_gflops jax_s name ours_s share_of_gemm threads torch_s unit";
+        assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
+        assert!(written["torch_s"].is_null());
+        assert_eq!(written["jax_s"], 1.0);
+    }
+}

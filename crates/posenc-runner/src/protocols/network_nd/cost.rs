@@ -1,0 +1,60 @@
+//! How long a unit takes, roughly.
+
+use posenc_experiments::plan::Job;
+use posenc_experiments::schema::protocol::{Directions, Encoding, NetworkNd};
+use posenc_math::embedder::ParameterValue;
+
+/// Length of the papers' images; a person's are brought to the same size.
+const SIDE: f64 = 512.0;
+
+/// Operations per second of the engine on one core.
+const RATE: f64 = 90e9;
+
+/// Seconds of Adam per parameter and step.
+const ADAM: f64 = 1e-9;
+
+/// Rough seconds on one core of one unit of the job.
+pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
+    let (axes, channels) = (2.0, 3.0);
+    let embedder = job.variant.embedder.as_ref();
+    let parameter = |name: &str, index: usize| {
+        let swept = s.sweep.as_ref().and_then(|sweep| {
+            sweep.at(index).into_iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+        });
+        swept.or_else(|| match embedder?.parameters.get(name)? {
+            ParameterValue::Number(number) => Some(*number),
+            ParameterValue::Text(_) => None,
+        })
+    };
+    let side = s.side.map_or(SIDE, |side| side as f64);
+    let share = match (s.fraction, s.grid_step()) {
+        (Some(fraction), _) => fraction,
+        (None, step) => (step.unwrap_or(2) as f64).powf(-axes),
+    };
+    let points = side.powf(axes) * share;
+    let (depth, width) = (s.depth as f64, s.width as f64);
+    let epochs = s.epochs as f64;
+    let one = |index: usize| {
+        let d = parameter("dimension", index).unwrap_or(256.0);
+        if s.encoding == Encoding::Complex {
+            let outputs = if s.depth == 0 { channels } else { width };
+            let n = points.powf(1.0 / axes);
+            let operations = 8.0 * outputs * axes * d.powf(axes) * n;
+            return epochs * (operations / RATE + ADAM * outputs * d.powf(axes));
+        }
+        // Features that the first layer multiplies at every point; tables cost next to nothing.
+        let features = match s.directions {
+            Directions::Joint => d,
+            Directions::Grid => d.powf(axes),
+            Directions::Axes | Directions::Diagonals => 8.0,
+        };
+        let outputs = if s.depth == 0 { channels } else { width };
+        let hidden =
+            if s.depth == 0 { 0.0 } else { (depth - 1.0) * width * width + width * channels };
+        let forward = 2.0 * points * (features * outputs + hidden);
+        let backward = 2.0 * points * (features * outputs + 2.0 * hidden);
+        let tests = s.mean_of_last as f64 * (1.0 / share - 1.0).max(1.0);
+        (epochs * (forward + backward) + tests * forward) / RATE
+    };
+    (0..s.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len())).map(one).sum()
+}

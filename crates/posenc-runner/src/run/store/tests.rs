@@ -1,0 +1,112 @@
+use posenc_experiments::record::Value;
+
+use super::*;
+
+fn parts() -> KeyParts {
+    KeyParts {
+        identity: "images.Gau.a/b.seed=0".into(),
+        specification: "closed-form {}".into(),
+        data: "-".into(),
+        device: "cpu".into(),
+        seed: 0,
+        epochs: "1".into(),
+    }
+}
+
+fn record() -> UnitRecord {
+    UnitRecord {
+        parts: parts(),
+        device: "cpu".into(),
+        data: "-".into(),
+        seconds: 1.0,
+        peak_memory: None,
+        remarks: Vec::new(),
+        values: vec![Value::new("test_psnr", 20.0)],
+        pictures: Vec::new(),
+        versions: Default::default(),
+    }
+}
+
+fn picture(name: &str, signal: &str, level: u8) -> Picture {
+    Picture::new(name, signal, (3, 2, 1), vec![level; 6]).psnr(f64::INFINITY)
+}
+
+fn found(store: &Store) -> UnitRecord {
+    match store.find("p", "i", &parts()) {
+        Found::Record(record) => *record,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn damage(store: &Store) -> String {
+    match store.find("p", "i", &parts()) {
+        Found::Damaged(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Catches pictures that overwrite each other where two signals would be the same in a file name,
+/// and pixels that are not kept as they are.
+#[test]
+fn pictures_are_kept_beside_their_record() {
+    let out = tempfile::tempdir().unwrap();
+    let store = Store::new(out.path());
+    let pictures = [
+        picture("truth", "a b", 1),
+        picture("truth", "a/b", 2),
+        picture("reconstruction", &"ü/".repeat(400), 3),
+    ];
+    store.write("p", "i", record(), &pictures).unwrap();
+    let read = found(&store);
+    assert_eq!(read.values, record().values);
+    assert_eq!(read.pictures.len(), 3);
+    for (stored, picture) in read.pictures.iter().zip(&pictures) {
+        let file = store.folder("p", "i").join(&stored.file);
+        let bytes = std::fs::read(file).unwrap();
+        let mut again = Picture::from_png(&stored.name, &stored.signal, &bytes).unwrap();
+        again.psnr = stored.psnr;
+        assert_eq!(again, *picture);
+    }
+    // A forced run with fewer pictures leaves none behind.
+    store.write("p", "i", record(), &pictures[1..2]).unwrap();
+    let pngs = std::fs::read_dir(store.folder("p", "i"))
+        .unwrap()
+        .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "png"));
+    assert_eq!((found(&store).pictures.len(), pngs.count()), (1, 1));
+}
+
+/// Catches a picture that is gone, cut or changed and a unit that is not run again for it.
+#[test]
+fn a_damaged_or_missing_picture_makes_the_record_damaged() {
+    let out = tempfile::tempdir().unwrap();
+    let store = Store::new(out.path());
+    let pictures = [picture("truth", "a", 1), picture("reconstruction", "a", 2)];
+    store.write("p", "i", record(), &pictures).unwrap();
+    let file = store.folder("p", "i").join(&found(&store).pictures[1].file);
+    let whole = std::fs::read(&file).unwrap();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    for bytes in [&changed[..], &whole[..10], b""] {
+        std::fs::write(&file, bytes).unwrap();
+        let why = damage(&store);
+        assert!(why.contains("-001-reconstruction.png: damaged"), "{why}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let why = damage(&store);
+    assert!(why.contains("-001-reconstruction.png: is missing"), "{why}");
+    store.write("p", "i", record(), &pictures).unwrap();
+    assert_eq!(found(&store).pictures.len(), 2);
+}
+
+/// Catches a wrong picture of a protocol that reaches the disk, and half a unit that counts.
+#[test]
+fn a_wrong_picture_is_refused_by_name() {
+    let out = tempfile::tempdir().unwrap();
+    let store = Store::new(out.path());
+    let wrong = Picture { width: 4, ..picture("error", "a", 1) };
+    let error = store.write("p", "i", record(), &[picture("truth", "a", 1), wrong]).unwrap_err();
+    let text = format!("{error:#}");
+    assert!(text.contains("picture `error` of a: 6 values, 8 belong to its size"), "{text}");
+    assert!(matches!(store.find("p", "i", &parts()), Found::Nothing));
+    assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)]).is_err());
+}

@@ -1,0 +1,160 @@
+//! Whether this machine has what the feature `video` is built with.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The environment variable that switches video support off: `off`, `no`, `0` or `false`.
+const SWITCH: &str = "POSENC_VIDEO";
+/// FFmpeg's libraries, as pkg-config knows them.
+const LIBRARIES: [&str; 7] = [
+    "libavcodec",
+    "libavdevice",
+    "libavfilter",
+    "libavformat",
+    "libavutil",
+    "libswresample",
+    "libswscale",
+];
+/// The feature, as cargo takes it for the whole workspace.
+const FEATURES: [&str; 2] = ["--features", "posenc-runner/video"];
+
+/// Arguments for cargo: the feature where it can be built, nothing elsewhere. Says in one line what
+/// is missing, what is used instead and how to get it.
+pub fn features() -> &'static [&'static str] {
+    if switched_off(std::env::var_os(SWITCH).as_deref()) {
+        return &[];
+    }
+    let missing = missing();
+    if missing.is_empty() {
+        return &FEATURES;
+    }
+    eprintln!(
+        "video: off, since {} missing; generated clips, npz arrays and folders of frames still work. To get it: \
+         apt-get install libavcodec-dev libavformat-dev libavutil-dev libavfilter-dev libavdevice-dev \
+         libswresample-dev libswscale-dev pkg-config libclang-dev clang ({SWITCH}=off silences this line)",
+        match &missing[..] {
+            [one] => format!("{one} is"),
+            several => format!("{} are", several.join(", ")),
+        }
+    );
+    &[]
+}
+
+fn switched_off(value: Option<&OsStr>) -> bool {
+    let value = value.map(|value| value.to_string_lossy().to_lowercase());
+    value.is_some_and(|value| ["off", "no", "0", "false"].contains(&value.trim()))
+}
+
+/// What the build would miss.
+fn missing() -> Vec<String> {
+    let mut missing = Vec::new();
+    match pkg_config("--version") {
+        None => missing.push("pkg-config".to_owned()),
+        Some(_) => {
+            let absent = LIBRARIES.iter().filter(|library| pkg_config(library) != Some(true));
+            missing.extend(absent.map(|library| format!("{library} (development files)")));
+        }
+    }
+    if !has_libclang() {
+        missing.push("libclang".to_owned());
+    }
+    missing
+}
+
+/// Whether pkg-config exits well with an argument; `None` where there is no pkg-config.
+fn pkg_config(argument: &str) -> Option<bool> {
+    let program = std::env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
+    let status = Command::new(program)
+        .arg(argument)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .ok()?;
+    Some(status.success())
+}
+
+/// Looks where clang-sys, which the build uses, looks first; it knows more places, and a person who
+/// has the library in one of those names it by `LIBCLANG_PATH`.
+fn has_libclang() -> bool {
+    if let Some(path) = std::env::var_os("LIBCLANG_PATH") {
+        let path = PathBuf::from(path);
+        return path.is_file() || holds_libclang(&path);
+    }
+    let by_llvm_config = Command::new("llvm-config").arg("--libdir").output().ok();
+    let by_llvm_config = by_llvm_config
+        .filter(|output| output.status.success())
+        .map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    let versions = ["/usr/lib", "/usr/local", "/opt/homebrew/opt", "/usr/local/opt"];
+    let versions = versions.iter().flat_map(|parent| entries(Path::new(parent)));
+    let of_version = versions
+        .filter(|path| file_name(path).starts_with("llvm"))
+        .flat_map(|path| [path.join("lib"), path.join("lib64")]);
+    let triples = entries(Path::new("/usr/lib")).into_iter().filter(|path| {
+        let name = file_name(path);
+        name.contains("-linux-")
+    });
+    let fixed = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"];
+    by_llvm_config
+        .into_iter()
+        .chain(fixed.iter().map(PathBuf::from))
+        .chain(triples)
+        .chain(of_version)
+        .any(|directory| holds_libclang(&directory))
+}
+
+fn holds_libclang(directory: &Path) -> bool {
+    entries(directory).iter().any(|path| {
+        let name = file_name(path);
+        // Not libclang-cpp, which is another library.
+        let is_it = name.starts_with("libclang.") || name.starts_with("libclang-1");
+        is_it && (name.contains(".so") || name.contains(".dylib"))
+    })
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_for_no_switch_it_off() {
+        for off in ["off", "OFF", " no ", "0", "false"] {
+            assert!(switched_off(Some(OsStr::new(off))), "{off}");
+        }
+        for on in ["", "on", "1", "yes"] {
+            assert!(!switched_off(Some(OsStr::new(on))), "{on}");
+        }
+        assert!(!switched_off(None));
+    }
+
+    /// Catches a search that takes the C++ library, or a static one, for libclang.
+    #[test]
+    fn libclang_is_told_from_its_neighbors() {
+        let directory =
+            std::env::temp_dir().join(format!("posenc-libclang-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let holds = |name: &str| {
+            let file = directory.join(name);
+            std::fs::write(&file, "").unwrap();
+            let holds = holds_libclang(&directory);
+            std::fs::remove_file(&file).unwrap();
+            holds
+        };
+        for name in ["libclang.so", "libclang.so.1", "libclang-14.so.14.0.6", "libclang.dylib"] {
+            assert!(holds(name), "{name}");
+        }
+        for name in ["libclang-cpp.so.14", "libclang.a", "clang.so"] {
+            assert!(!holds(name), "{name}");
+        }
+        std::fs::remove_dir(&directory).unwrap();
+    }
+}
