@@ -161,3 +161,32 @@ fn pictures_are_merged_method_by_method() {
     assert!(promote_pictures(&experiment, &one, root).unwrap());
     assert_eq!(reference(root), merged);
 }
+
+/// Catches generated signals that take the place of the real ones that replace a paper's.
+#[test]
+fn real_signals_are_worth_more_than_generated_ones() {
+    let group = |set: &str| {
+        let text = EXPERIMENT.replace("div2k-test", set);
+        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+        Experiment::from_document(&document).unwrap().groups.remove(0)
+    };
+    let row = |data: &str, profile| Row {
+        group: "images".into(),
+        method: "Gau".into(),
+        signal: "a".into(),
+        seed: 0,
+        metric: "test_psnr".into(),
+        x: None,
+        y: None,
+        value: 1.0,
+        unit: "dB".into(),
+        profile,
+        device: "cpu".into(),
+        data: data.into(),
+    };
+    let of = |data: &str, profile| worth(&group("video-clips"), &[&row(data, profile)]);
+    let real = of("substitute:video-clips", Profile::Smoke);
+    assert!(real > of("embedded:moving-dead-leaves", Profile::Paper));
+    assert!(real > of("substitute:other", Profile::Paper));
+    assert!(real < of("video-clips", Profile::Smoke));
+}
