@@ -138,7 +138,7 @@ fn a_killed_image_goes_on_with_the_same_bits() {
         r#"
   - id: lines
     data: { set: embedded-images }
-    protocol: { kind: network-nd, side: 64, depth: 2, width: 64, learning_rate: 0.01, epochs: 400 }
+    protocol: { kind: network-nd, side: 64, depth: 2, width: 64, learning_rate: 0.01, epochs: 4000 }
     variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 32, sigma: 0.03 } }]
     profiles: { quick: { reduced: 2 images, signals: 2 } }
 "#,
