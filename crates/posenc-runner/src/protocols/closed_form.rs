@@ -61,7 +61,7 @@ fn on_grid<T: Real>(
         signal.sides.iter().rev().all(|&n| {
             let index = rest % n;
             rest /= n;
-            index % step == 0
+            index.is_multiple_of(step)
         })
     };
     let report = axes[0].report();
