@@ -183,7 +183,7 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
         (&["photo.png", "--embedder", "gausian", "--out", "a.png"], ["gausian", "gaussian"]),
         (&["photo.png", "--set", "sigma=-1", "--out", "a.png"], ["sigma", "-1"]),
         (&["photo.png", "--set", "sigma", "--out", "a.png"], ["--set sigma", "NAME=VALUE"]),
-        (&["photo.png", "--set", "dimension=60000", "--out", "a.png"], ["GiB", "--size"]),
+        (&["photo.png", "--set", "dimension=60000", "--out", "a.png"], ["GiB", "dimension"]),
         (
             &["photo.png", "--encoding", "simple", "--out", "a.png"],
             ["closed-form", "gradient-descent"],

@@ -191,6 +191,11 @@ fn settings_that_make_no_sense_are_refused_with_their_place() {
         let place = "01-mexican-hat.yaml:";
         repository.fails(&["list"], &[place, needles[0], needles[1]]);
     }
+    // What is too large is said before anything is drawn.
+    let large = "  - id: g\n    data: { set: embedded-images }\n    protocol: { kind: network-nd, encoding: complex, \
+                 learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, \
+                 sigma: 0.1 } }]\n    profiles: { quick: { reduced: 1 image, signals: 1 } }\n";
+    Repository::with_experiment(&experiment(large)).fails(&["reproduce"], &["GiB", "dimension"]);
     let repository = Repository::with_experiment(&experiment(
         "  - id: g\n    data: { set: embedded-images, pick: [9] }\n    protocol: { kind: network-nd, side: 100, \
          learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]\n",

@@ -2,17 +2,16 @@
 
 use anyhow::{Result, ensure};
 use faer::Mat;
-use posenc_experiments::schema::protocol::{Directions, Encoding, NetworkNd};
+use posenc_experiments::schema::protocol::{Directions, NetworkNd};
 use posenc_math::embedder::Embedder;
 use posenc_nets::{Input, WaveTable};
 
 use crate::protocols::{check_memory, embedding_matrix};
 
-/// The features of a grid's positions, before scaling.
+/// The features of a simple encoding of a grid's positions, before scaling.
 pub struct Features {
     /// Length of every axis.
     sides: Vec<usize>,
-    encoding: Encoding,
     directions: Directions,
     /// One for all axes; with joint directions one for each.
     embedders: Vec<Box<dyn Embedder>>,
@@ -56,12 +55,7 @@ impl Features {
             );
         }
         ensure!(!embedders.is_empty(), "internal error (no embedder); please report it");
-        Ok(Features {
-            sides: sides.to_vec(),
-            encoding: settings.encoding,
-            directions: settings.directions,
-            embedders,
-        })
+        Ok(Features { sides: sides.to_vec(), directions: settings.directions, embedders })
     }
 
     fn embedder(&self, axis: usize) -> &dyn Embedder {
@@ -79,10 +73,10 @@ impl Features {
     /// Number of features of a position.
     pub fn dimension(&self) -> usize {
         let (d, axes) = (self.embedder(0).dimension(), self.sides.len());
-        match (self.encoding, self.directions) {
-            (Encoding::Complex, _) | (_, Directions::Grid) => d.saturating_pow(axes as u32),
-            (_, Directions::Joint) => d,
-            (_, Directions::Axes | Directions::Diagonals) => d * self.directions().len(),
+        match self.directions {
+            Directions::Grid => d.saturating_pow(axes as u32),
+            Directions::Joint => d,
+            Directions::Axes | Directions::Diagonals => d * self.directions().len(),
         }
     }
 

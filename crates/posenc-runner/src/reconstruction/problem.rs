@@ -13,6 +13,7 @@ use super::complex::Complex;
 use super::inputs::{Batch, Features};
 use super::points::Split;
 use super::signal::Signal;
+use crate::protocols::check_memory;
 
 /// What is fitted, and how.
 pub struct Problem<'a> {
@@ -120,6 +121,11 @@ impl Problem<'_> {
             Output::Identity => network,
             Output::Sigmoid => network.with_output_activation(OutputActivation::Sigmoid),
         };
+        // Weights, two moments and a gradient in single precision. Drawing the weights comes first of
+        // all that is as large, so the estimate does, too.
+        let weight_count = |(i, o): (usize, usize)| (i as f64 + 1.0) * o as f64;
+        let count: f64 = network.layers().into_iter().map(weight_count).sum();
+        check_memory(&format!("a network of {count:.0} parameters"), 2.0 * count)?;
         let task = Task {
             optimizer: Adam {
                 weight_decay: settings.weight_decay,

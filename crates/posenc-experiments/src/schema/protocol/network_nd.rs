@@ -368,6 +368,11 @@ impl NetworkNd {
                 ),
             ));
         }
+        if self.directions == Directions::Joint && spec.parameters.contains_key("scaling") {
+            let message =
+                "`joint` needs plain sines and cosines; leave out the embedder's `scaling`";
+            return Err(("directions", message.to_owned()));
+        }
         let Some(sweep) = &self.sweep else {
             return Ok(());
         };

@@ -86,25 +86,7 @@ pub fn embedder(options: &Fit, signal: &Signal, split: &Split) -> Result<Embedde
     let spec = EmbedderSpec { kind: kind.to_owned(), parameters };
     embedder::validate(&spec)
         .with_context(|| format!("--embedder {kind} (--set NAME=VALUE sets a parameter)"))?;
-    if complex {
-        check_grid(&spec, signal)?;
-    }
     Ok(spec)
-}
-
-/// A complex encoding has ∏ K weights for each channel: say so before memory runs out.
-fn check_grid(spec: &EmbedderSpec, signal: &Signal) -> Result<()> {
-    let Some(ParameterValue::Number(d)) = spec.parameters.get("dimension") else {
-        return Ok(());
-    };
-    let weights = d.powi(signal.sides.len() as i32) * signal.channels as f64;
-    let gib = weights * 4.0 * 8.0 / f64::from(1 << 30);
-    ensure!(
-        gib <= 4.0,
-        "a complex encoding of {d} features per axis takes about {gib:.1} GiB here; allowed are 4: lower --size, or \
-         --set dimension=…"
-    );
-    Ok(())
 }
 
 /// The network and its training.
