@@ -90,6 +90,7 @@ fn format_documents_every_key() {
         "{ kind: distance-map, zz: 1 }",
         "{ kind: complexity, zz: 1 }",
         "{ kind: kronecker-rank, zz: 1 }",
+        "{ kind: separable-solution, zz: 1 }",
         "{ kind: blending-weights, zz: 1 }",
         "{ kind: similarity, zz: 1 }",
         "{ kind: parameter-count, zz: 1 }",

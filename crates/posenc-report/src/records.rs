@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Gallery, Provenance, Row, Table};
+use posenc_experiments::record::{Benchmarks, Gallery, Provenance, Row, Table};
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
@@ -26,17 +26,20 @@ pub struct Record {
 pub struct Records {
     /// The records.
     pub items: BTreeMap<(String, String), Record>,
+    /// Speed beside other frameworks.
+    pub benchmarks: Benchmarks,
 }
 
 impl Records {
     /// Reads `<directory>/<paper>/<item>.csv`, `<item>.provenance.json` and the pictures in
-    /// `<item>/` of every experiment; items without a file are not run yet.
+    /// `<item>/` of every experiment, and `benchmarks.json`; items without a file are not run yet.
     ///
     /// # Errors
     ///
     /// A damaged file, by name, line and column; a picture that is missing or damaged.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
-        let mut records = Records::default();
+        let benchmarks = Benchmarks::read(directory)?;
+        let mut records = Records { benchmarks, ..Records::default() };
         for experiment in &catalog.experiments {
             let folder = directory.join(&experiment.paper);
             let file = folder.join(format!("{}.csv", experiment.item));

@@ -196,6 +196,9 @@ pub struct Bench {
     /// Write the numbers there as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Put the numbers into report/record, from where the report shows them.
+    #[arg(long)]
+    pub record: bool,
     /// Measured runs per workload; medians are shown.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeats: u16,

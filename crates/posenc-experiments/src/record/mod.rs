@@ -1,5 +1,6 @@
 //! Records: raw ones, a file per unit, the tables and the pictures that reports are made from.
 
+pub mod benchmark;
 pub mod csv;
 pub mod gallery;
 pub mod picture;
@@ -7,6 +8,7 @@ pub mod provenance;
 pub mod table;
 pub mod unit;
 
+pub use benchmark::{Benchmark, Benchmarks};
 pub use gallery::{Gallery, GalleryPicture};
 pub use picture::Picture;
 pub use provenance::Provenance;

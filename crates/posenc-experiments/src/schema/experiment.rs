@@ -95,10 +95,25 @@ pub struct Experiment {
     pub tables: Vec<Table>,
     /// How pictures are shown.
     pub pictures: Vec<PictureGrid>,
+    /// Workloads of `bench` whose times are shown beside the item.
+    pub benchmarks: Vec<Speed>,
     /// What we make of it (Markdown).
     pub analysis: String,
     /// Where we depart from the paper, or choose what it leaves open.
     pub deviations: Vec<String>,
+}
+
+/// A workload of `bench` that is a step, or the whole, of what an item runs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speed {
+    /// Its name there.
+    pub workload: String,
+    /// Which rows of the item it stands for.
+    pub covers: String,
+    /// How many of it one signal takes at full scale.
+    #[serde(default = "one")]
+    pub times: usize,
 }
 
 /// Variants that share a protocol and data.
@@ -200,6 +215,8 @@ struct WireExperiment {
     tables: Vec<Table>,
     #[serde(default)]
     pictures: Vec<PictureGrid>,
+    #[serde(default)]
+    benchmarks: Vec<Speed>,
     #[serde(default)]
     analysis: String,
     #[serde(default)]
@@ -321,6 +338,13 @@ impl Experiment {
             .enumerate()
             .map(|(i, c)| c.checked(document, &format!("claims[{i}]"), &groups))
             .collect::<Result<Vec<_>, _>>()?;
+        for (i, speed) in wire.benchmarks.iter().enumerate() {
+            let here = format!("benchmarks[{i}]");
+            check_key(document, &format!("{here}.workload"), &speed.workload)?;
+            if !(1..=10_000_000).contains(&speed.times) {
+                return Err(document.error(&format!("{here}.times"), "allowed: 1 to 10000000"));
+            }
+        }
         super::display::check(document, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
         Ok(Experiment {
             file: document.file().to_owned(),
@@ -334,6 +358,7 @@ impl Experiment {
             plots: wire.plots,
             tables: wire.tables,
             pictures: wire.pictures,
+            benchmarks: wire.benchmarks,
             analysis: wire.analysis,
             deviations: wire.deviations,
         })

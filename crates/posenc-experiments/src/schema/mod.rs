@@ -9,6 +9,6 @@ mod numbers;
 pub mod paper;
 pub mod protocol;
 
-pub use experiment::{Data, Experiment, Group, ItemKind, Profile, Resolved, Variant};
+pub use experiment::{Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant};
 pub use numbers::Numbers;
 pub use protocol::Protocol;

@@ -8,7 +8,7 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
-use super::{claims, parameters, pictures};
+use super::{claims, parameters, pictures, speed};
 use crate::markdown::{anchor, bare, cell, code, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
@@ -43,6 +43,7 @@ pub fn render(
     for table in &experiment.tables {
         text.push_str(&tables::render(view, table));
     }
+    text.push_str(&speed::render(inputs, view));
     let claims = claims::render(view);
     if !claims.is_empty() {
         text.push_str(&format!("**Claims**\n\n{claims}"));

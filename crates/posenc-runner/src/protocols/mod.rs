@@ -14,6 +14,7 @@ mod network_nd;
 mod parameter_count;
 mod rank;
 mod saved;
+mod separable_solution;
 mod similarity;
 
 use anyhow::{Context as _, Result, ensure};
@@ -141,6 +142,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::NetworkNd(s) => network_nd::run(context, s, emit),
         Protocol::Complexity(s) => single(complexity::run(context, s), emit),
         Protocol::KroneckerRank(s) => single(kronecker_rank::run(context, s), emit),
+        Protocol::SeparableSolution(s) => single(separable_solution::run(context, s), emit),
         Protocol::BlendingWeights(s) => single(blending_weights::run(context, s), emit),
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
@@ -168,6 +170,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::Complexity(_) => 1,
         // 2: stable ranks.
         Protocol::KroneckerRank(_) => 2,
+        Protocol::SeparableSolution(_) => 1,
         Protocol::BlendingWeights(_) => 1,
         Protocol::Similarity(_) => 1,
         Protocol::ParameterCount(_) => 1,

@@ -67,10 +67,10 @@ fn divide(matrix: &mut Mat<f64>, norm: f64) {
     }
 }
 
-/// A virtual grid of K nodes along every axis, and the weights that blend them.
+/// A virtual grid of K or K + 1 nodes along every axis, and the weights that blend them.
 pub struct Scattered {
     sides: Vec<usize>,
-    /// K × K, the same for all axes, scaled.
+    /// Nodes × K, the same for all axes, scaled.
     pub nodes: Mat<f64>,
     /// One per axis, for all positions i/n.
     axes: Vec<AxisBlending>,
@@ -85,9 +85,11 @@ impl Scattered {
         blending: protocol::Blending,
         scale: Scale,
     ) -> Result<Self> {
-        let convention = match blending.nodes {
-            Nodes::Released => GridConvention::Released,
-            Nodes::Consistent => GridConvention::Consistent,
+        let k = embedder.dimension();
+        let (nodes, convention) = match blending.nodes {
+            Nodes::Released => (k, GridConvention::Released),
+            Nodes::Consistent => (k, GridConvention::Consistent),
+            Nodes::Closed => (k + 1, GridConvention::Consistent),
         };
         let source = match blending.distance {
             InnerProducts::Code => DistanceSource::Code,
@@ -98,7 +100,7 @@ impl Scattered {
             Weights::Normalized => WeightVariant::Normalized,
             Weights::Printed => WeightVariant::Printed,
         };
-        let grid = VirtualGrid::new(embedder.dimension(), convention)?;
+        let grid = VirtualGrid::new(nodes, convention)?;
         let distance = distance_function(source, spec, embedder)?;
         let mut nodes = embedding_matrix(embedder, &grid.encoded_positions())?;
         if scale != Scale::None {

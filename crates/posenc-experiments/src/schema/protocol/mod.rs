@@ -53,6 +53,9 @@ pub enum Protocol {
     Complexity(Complexity),
     /// Rank of simple and complex 2-D encodings (`trading` Eq. 7–9).
     KroneckerRank(KroneckerRank),
+    /// Separable evaluation and closed-form weights against the written-out product (`trading`
+    /// Eq. 10–12).
+    SeparableSolution(SeparableSolution),
     /// Weights between two nodes of a virtual grid (`trading` Eq. 15, Fig. 6).
     BlendingWeights(BlendingWeights),
     /// Similarity of 2-D position codes to one center (`lff` Fig. 2).
@@ -117,6 +120,7 @@ protocols! {
     "network-nd" => NetworkNd, false, true;
     "complexity" => Complexity, true, false;
     "kronecker-rank" => KroneckerRank, false, true;
+    "separable-solution" => SeparableSolution, false, true;
     "blending-weights" => BlendingWeights, false, true;
     "similarity" => Similarity, false, false;
     "parameter-count" => ParameterCount, false, false;
@@ -224,6 +228,9 @@ impl Protocol {
                     Some(x) => Err(("position", format!("{x} is not allowed; allowed: 0 to 1"))),
                     None => Ok(()),
                 }
+            }
+            Protocol::SeparableSolution(s) => {
+                s.points.iter().try_for_each(|&n| between("points", n, 1, 256))
             }
             Protocol::BlendingWeights(s) => s.check(),
             Protocol::Similarity(s) => {
@@ -514,6 +521,14 @@ pub struct KroneckerRank {
     pub points: usize,
     /// The position whose simple and complex encoding are recorded.
     pub position: [f64; 2],
+}
+
+/// Settings of `separable-solution`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeparableSolution {
+    /// Points along x and along y, equally spaced on [0, 1).
+    pub points: [usize; 2],
 }
 
 /// Settings of `similarity`.

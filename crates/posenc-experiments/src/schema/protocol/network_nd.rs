@@ -200,6 +200,8 @@ pub enum Nodes {
     Released,
     /// K nodes at i/(K − 1), for both.
     Consistent,
+    /// K + 1 nodes at i/K, for both, as in the authors' notebook.
+    Closed,
 }
 
 /// The name under which a sweep varies the number of hidden layers.

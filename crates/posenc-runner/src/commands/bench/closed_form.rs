@@ -103,8 +103,11 @@ pub fn measure(
     if let Some(shared) = torch_shared {
         line("  against PyTorch factoring once", per_image, Some(shared));
     }
-    let measured = |name, ours_s: f64, torch_s| Measured {
+    let implementation: Vec<String> =
+        peers.first().map(|p| p.implementation.clone()).into_iter().collect();
+    let measured = |name, images: &str, ours_s: f64, torch_s| Measured {
         name,
+        title: format!("closed form, {title}, {images}"),
         unit: "s per image",
         ours_s,
         torch_s,
@@ -112,11 +115,12 @@ pub fn measure(
         gemm_gflops: rate,
         share_of_gemm: operations / ours_s / 1e9 / rate,
         threads,
+        peers: implementation.clone(),
         more: networks::More::default(),
     };
     Ok(vec![
-        measured(workload.name, one, torch_one),
-        measured(workload.name_of_16, per_image, torch_each),
+        measured(workload.name, "one image", one, torch_one),
+        measured(workload.name_of_16, "one of 16 images", per_image, torch_each),
     ])
 }
 

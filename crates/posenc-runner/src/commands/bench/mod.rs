@@ -9,6 +9,7 @@ mod peer;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use posenc_experiments::record::{Benchmark, Benchmarks};
 use posenc_experiments::yaml::nearest;
 use serde::Serialize;
 
@@ -25,6 +26,8 @@ const ROUNDS: usize = 3;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Measured {
     name: &'static str,
+    /// In words.
+    title: String,
     /// What the seconds are for.
     unit: &'static str,
     ours_s: f64,
@@ -35,6 +38,8 @@ struct Measured {
     /// Arithmetic that the workload needs over our time, as a share of that rate.
     share_of_gemm: f64,
     threads: usize,
+    /// Peers and their versions.
+    peers: Vec<String>,
     /// Further times, where a workload has them.
     #[serde(flatten)]
     more: networks::More,
@@ -82,7 +87,35 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
         std::fs::write(file, text)
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
+    if options.record {
+        println!("{}", record(repository, &all)?.display());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Puts the numbers into the reference record, in place of earlier ones of the same workloads.
+fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::PathBuf> {
+    let directory = repository.record();
+    let mut all = Benchmarks::read(&directory)?;
+    let (machine, commit) = (machine::processor(), repository.commit());
+    for m in measured {
+        let benchmark = Benchmark {
+            title: m.title.clone(),
+            unit: m.unit.to_owned(),
+            ours_s: m.ours_s,
+            torch_s: m.torch_s,
+            jax_s: m.jax_s,
+            gemm_gflops: m.gemm_gflops,
+            share_of_gemm: m.share_of_gemm,
+            threads: m.threads,
+            peers: m.peers.clone(),
+            machine: machine.clone(),
+            commit: commit.clone(),
+        };
+        all.0.insert(m.name.to_owned(), benchmark);
+    }
+    all.write(&directory)?;
+    Ok(directory.join(posenc_experiments::record::benchmark::FILE))
 }
 
 /// The peers that are here; a note on those that are not.

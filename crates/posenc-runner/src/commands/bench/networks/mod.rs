@@ -140,8 +140,11 @@ pub fn measure(
         peer.map(PeerRounds::medians).unwrap_or_default()
     };
     let (torch, jax) = (of(Framework::Torch), of(Framework::Jax));
+    let versions: Vec<String> =
+        peers.iter().filter_map(|p| Some(p.times.first()?.implementation.clone())).collect();
     let measured = Measured {
         name: workload.name,
+        title: workload.title.to_owned(),
         unit: workload.unit(),
         ours_s,
         torch_s: torch.step,
@@ -149,6 +152,7 @@ pub fn measure(
         gemm_gflops: rate,
         share_of_gemm: operations / workload.columns as f64 / ours_s / 1e9 / rate,
         threads,
+        peers: versions,
         more: More {
             columns: (workload.columns > 1).then_some(workload.columns),
             ours_without_bands_s: without_bands.map(|mut w| median(&mut w.1)),
@@ -158,18 +162,16 @@ pub fn measure(
             jax_processes_s: jax.processes,
         },
     };
-    let versions: Vec<&str> =
-        peers.iter().filter_map(|p| Some(p.times.first()?.implementation.as_str())).collect();
-    print(workload, &measured, &versions);
+    print(workload, &measured);
     Ok(measured)
 }
 
-fn print(workload: &Workload, measured: &Measured, versions: &[&str]) {
+fn print(workload: &Workload, measured: &Measured) {
     let (name, threads) = (workload.name, measured.threads);
     println!("{name}: {}, {threads} threads", workload.title);
     println!("  matrix products of this machine    {:8.1} GFLOP/s (f32)", measured.gemm_gflops);
-    if !versions.is_empty() {
-        println!("  peers                              {}", versions.join("; "));
+    if !measured.peers.is_empty() {
+        println!("  peers                              {}", measured.peers.join("; "));
     }
     let ours = measured.ours_s;
     println!(
@@ -206,6 +208,7 @@ mod tests {
     fn every_workload_is_written_with_the_same_keys() {
         let measured = Measured {
             name: "simple-2d",
+            title: String::new(),
             unit: WORKLOADS[0].unit(),
             ours_s: 0.5,
             torch_s: None,
@@ -213,12 +216,14 @@ mod tests {
             gemm_gflops: 100.0,
             share_of_gemm: 0.9,
             threads: 2,
+            peers: Vec::new(),
             more: More::default(),
         };
         let written = serde_json::to_value(&measured).unwrap();
         let mut keys: Vec<&String> = written.as_object().unwrap().keys().collect();
         keys.sort_unstable();
-        let expected = "gemm_gflops jax_s name ours_s share_of_gemm threads torch_s unit";
+        let expected =
+            "gemm_gflops jax_s name ours_s peers share_of_gemm threads title torch_s unit";
         assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
         assert!(written["torch_s"].is_null());
         assert_eq!(written["jax_s"], 1.0);

@@ -1,0 +1,143 @@
+//! Measured speed beside other frameworks: `report/record/benchmarks.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::table::write_atomically;
+use crate::yaml::FileError;
+
+/// Name of the file in a directory of records.
+pub const FILE: &str = "benchmarks.json";
+
+/// One workload, measured in one run with its peers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// What it is, in words.
+    pub title: String,
+    /// What the seconds are for, such as `s per step`.
+    pub unit: String,
+    /// Our seconds.
+    pub ours_s: f64,
+    /// PyTorch's, where it was there.
+    pub torch_s: Option<f64>,
+    /// JAX's, where it was there and has the workload.
+    pub jax_s: Option<f64>,
+    /// Matrix products of the machine, single precision, all threads, in GFLOP/s.
+    pub gemm_gflops: f64,
+    /// Our arithmetic over our time, as a share of that rate.
+    pub share_of_gemm: f64,
+    /// Threads that each of them had.
+    pub threads: usize,
+    /// The peers and their versions.
+    pub peers: Vec<String>,
+    /// Processor.
+    pub machine: String,
+    /// Git commit, with `-dirty` where the tree had changes; empty outside a repository.
+    pub commit: String,
+}
+
+impl Benchmark {
+    /// Whether all of its numbers can be shown: times and rates above zero.
+    fn is_sound(&self) -> bool {
+        let times = [Some(self.ours_s), self.torch_s, self.jax_s, Some(self.gemm_gflops)];
+        times.into_iter().flatten().all(|t| t.is_finite() && t > 0.0)
+            && self.share_of_gemm.is_finite()
+    }
+}
+
+/// Workloads by name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Benchmarks(pub BTreeMap<String, Benchmark>);
+
+impl Benchmarks {
+    /// Reads the file of a directory of records; without one nothing was measured.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, is no such record, or holds a time that is no time.
+    pub fn read(directory: &Path) -> Result<Self, FileError> {
+        let file = directory.join(FILE);
+        let problem = |line: Option<usize>, message: String| FileError {
+            file: file.clone(),
+            line,
+            key: String::new(),
+            message,
+        };
+        if !file.exists() {
+            return Ok(Benchmarks::default());
+        }
+        let damaged = "restore the file (git checkout) or delete it";
+        let text = std::fs::read_to_string(&file)
+            .map_err(|e| problem(None, format!("cannot be read: {e}")))?;
+        let read: Benchmarks = serde_json::from_str(&text)
+            .map_err(|e| problem(Some(e.line()), format!("damaged: {e}; {damaged}")))?;
+        match read.0.iter().find(|(_, b)| !b.is_sound()) {
+            Some((name, _)) => Err(problem(
+                None,
+                format!("damaged: `{name}` has a time that is not above zero; {damaged}"),
+            )),
+            None => Ok(read),
+        }
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// A directory that cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<(), FileError> {
+        let file = directory.join(FILE);
+        let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
+        write_atomically(&file, text.as_bytes()).map_err(|e| FileError {
+            file,
+            line: None,
+            key: String::new(),
+            message: format!("cannot be written: {e}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn benchmark() -> Benchmark {
+        Benchmark {
+            title: "A grid".into(),
+            unit: "s per step".into(),
+            ours_s: 0.001_25,
+            torch_s: Some(0.004),
+            jax_s: None,
+            gemm_gflops: 180.0,
+            share_of_gemm: 0.9,
+            threads: 2,
+            peers: vec!["torch 2".into()],
+            machine: "M".into(),
+            commit: String::new(),
+        }
+    }
+
+    /// Catches a number that changes on its way through the file, and a damaged file that ends in
+    /// a panic, passes, or does not say what to do.
+    #[test]
+    fn a_record_comes_back_and_a_damaged_one_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Benchmarks::read(directory.path()).unwrap(), Benchmarks::default());
+        let all = Benchmarks([("complex-2d".to_owned(), benchmark())].into());
+        all.write(directory.path()).unwrap();
+        assert_eq!(Benchmarks::read(directory.path()).unwrap(), all);
+
+        let file = directory.path().join(FILE);
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (from, to) in [("0.00125", "0.0"), ("\"ours_s\"", "\"ours\""), ("}", "")] {
+            std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
+            let message = Benchmarks::read(directory.path()).unwrap_err().to_string();
+            assert!(message.contains("benchmarks.json"), "{message}");
+            assert!(message.contains("restore the file"), "{message}");
+        }
+    }
+}
