@@ -169,8 +169,13 @@ impl Conditions {
             labels.push(format!("**Reduced run:** {} ({})", plain(what), groups(of)));
         }
         for ((data, set), of) in &self.other_data {
-            let (data, set) = (plain(data), code(set));
-            labels.push(format!("**Data: {data}**, in place of {set} ({})", groups(of)));
+            let data = plain(data);
+            // Sets of these names (data/manifest.yaml) stand in for nothing.
+            let why = match set.starts_with("embedded-") {
+                true => "generated".to_owned(),
+                false => format!("in place of {}", code(set)),
+            };
+            labels.push(format!("**Data: {data}**, {why} ({})", groups(of)));
         }
         labels
     }

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{LOCAL, Made, REFERENCE, catalog, records};
-use posenc_experiments::schema::Profile;
+use posenc_experiments::record::Benchmark;
+use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Inputs, Records, Report, render};
 
 fn report(reference: &Records, local: Option<&Records>) -> Report {
@@ -189,4 +190,54 @@ fn records_are_read_from_a_directory() {
         .expect("written");
     let error = Records::read(&root.join("record"), &catalog).expect_err("damaged").to_string();
     assert!(error.contains("fig1.csv:") && error.contains("`ten` is not a number"), "{error}");
+}
+
+/// Catches a ratio the wrong way round, seconds of one step shown as those of a whole run, and a
+/// workload without a measurement that takes the others' rows with it.
+#[test]
+fn speed_stands_beside_the_item_that_names_its_workloads() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut catalog = catalog(root.path());
+    let speed = |workload: &str, times| Speed {
+        workload: workload.into(),
+        covers: format!("rows of {workload}"),
+        times,
+    };
+    let of_table = catalog.experiments.iter_mut().find(|e| e.item == "table1").expect("table1");
+    of_table.benchmarks = vec![speed("fast", 2000), speed("new", 1)];
+    let mut reference = records(REFERENCE);
+    let shown = |reference: &Records| {
+        let inputs = Inputs {
+            catalog: &catalog,
+            reference,
+            local: None,
+            repository: "..",
+            record: Some("record"),
+        };
+        page(&render(&inputs).expect("a report"), "demo.md")
+    };
+    let before = shown(&reference);
+    assert!(
+        before.contains("*Not measured yet:* `cargo xtask bench fast new --record`"),
+        "{before}"
+    );
+
+    let fast = Benchmark {
+        title: "One step".into(),
+        unit: "s per step".into(),
+        ours_s: 0.001_25,
+        torch_s: Some(0.005),
+        jax_s: None,
+        gemm_gflops: 180.0,
+        share_of_gemm: 0.876,
+        threads: 2,
+        peers: vec!["torch 2.15".into()],
+        machine: "A | machine".into(),
+        commit: String::new(),
+    };
+    reference.benchmarks.0.insert("fast".into(), fast);
+    let text = shown(&reference);
+    let from = text.find("**Speed on the same cores").expect("the table");
+    let to = from + text[from..].find("**Claims**").expect("the claims");
+    insta::assert_snapshot!("speed", &text[from..to]);
 }

@@ -104,3 +104,28 @@ fn check_state(state: &State, runs: usize, numbers: usize) -> Result<(), NetErro
     }
     Ok(())
 }
+
+/// A state of runs whose parameters and two moments lie in arrays of their own.
+fn state_of<'a>(
+    runs: impl Iterator<Item = [&'a [f32]; 3]>,
+    epoch: u64,
+    diverged: &[Option<u64>],
+) -> State {
+    let numbers = runs.flat_map(|parts| parts.concat()).collect();
+    State { epoch, diverged: diverged.to_vec(), numbers }
+}
+
+/// The arrays of such runs, of `n` numbers each, from a state.
+fn restore_from<'a>(
+    state: &State,
+    n: usize,
+    runs: impl ExactSizeIterator<Item = [&'a mut [f32]; 3]>,
+) -> Result<(), NetError> {
+    check_state(state, runs.len(), 3 * n * runs.len())?;
+    for (parts, numbers) in runs.zip(state.numbers.chunks_exact(3 * n)) {
+        for (part, numbers) in parts.into_iter().zip(numbers.chunks_exact(n)) {
+            part.copy_from_slice(numbers);
+        }
+    }
+    Ok(())
+}

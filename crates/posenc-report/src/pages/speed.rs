@@ -70,10 +70,8 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     };
     let machines: Vec<String> = machines.into_iter().collect();
     format!(
-        "**Speed beside PyTorch, a time that {} measured in one run, all with the same cores**\n\n{}\n\
-         <sub>medians of alternating rounds · {}{peers} · {}</sub>\n\n",
-        code("bench"),
-        grid.render(),
+        "**Speed on the same cores in one run**\n\n{}\n\n<sub>medians of alternating rounds · {}{peers} · {}</sub>\n\n",
+        grid.render().trim_end(),
         machines.join("; "),
         code(&command)
     )

@@ -2,7 +2,98 @@
 //! part, the finished part as JSON, and the bytes of the fit in flight.
 
 use posenc_experiments::record::Value;
+use posenc_nets::train::{History, Schedule, fit};
+use posenc_nets::{NetError, Session};
 use serde::{Deserialize, Serialize};
+
+use crate::run::checkpoint::{Checkpoint, Saved};
+
+/// The checkpoint of a training, and whom to tell about it.
+pub struct Resumption<'a> {
+    /// Where the training is kept.
+    pub checkpoint: &'a Checkpoint,
+    /// Tells the person who waits.
+    pub note: &'a dyn Fn(&str),
+}
+
+impl Resumption<'_> {
+    /// What a killed run left, or the beginning. `units`, `values` and `runs` are what the job has;
+    /// `goes_on` says of what is left, and whether a fit was in flight, that it is taken up.
+    pub fn read(
+        &self,
+        [units, values, runs]: [usize; 3],
+        goes_on: impl Fn(&Done, bool) -> String,
+        remarks: &mut Vec<String>,
+    ) -> (Done, Option<Vec<u8>>) {
+        let why = match self.checkpoint.read() {
+            Saved::Nothing => return (Done::nothing(units), None),
+            Saved::Damaged(why) => why,
+            Saved::Body(body) => match Done::decode(&body, units, values, runs) {
+                Ok((done, fit)) => {
+                    (self.note)(&goes_on(&done, fit.is_some()));
+                    return (done, fit);
+                }
+                Err(why) => why,
+            },
+        };
+        self.distrust(&why, remarks);
+        (Done::nothing(units), None)
+    }
+
+    /// Trains from what a killed run left of this fit, or from the beginning, and keeps what is
+    /// reached. `start` gives a session at its beginning; the one that was trained comes back.
+    ///
+    /// # Errors
+    ///
+    /// Those of the engine.
+    pub fn fit(
+        &self,
+        start: impl Fn() -> Result<Box<dyn Session>, NetError>,
+        schedule: &Schedule,
+        resume: Option<Vec<u8>>,
+        done: &Done,
+        remarks: &mut Vec<String>,
+    ) -> Result<(Box<dyn Session>, History), NetError> {
+        let mut after_epoch = |_: u64, save: &dyn Fn() -> Vec<u8>| {
+            if self.checkpoint.is_due() {
+                self.write(&[&done.encode(), &save()]);
+            }
+        };
+        if let Some(bytes) = resume {
+            let mut session = start()?;
+            match fit(&mut *session, schedule, Some(&bytes), &mut after_epoch) {
+                Err(NetError::State { why }) => self.distrust(&why, remarks),
+                result => return Ok((session, result?)),
+            }
+        }
+        let mut session = start()?;
+        let history = fit(&mut *session, schedule, None, &mut after_epoch)?;
+        Ok((session, history))
+    }
+
+    /// Keeps what is finished, if it is time to.
+    pub fn keep(&self, done: &Done) {
+        if self.checkpoint.is_due() {
+            self.write(&[&done.encode()]);
+        }
+    }
+
+    /// Says that a checkpoint was not used.
+    fn distrust(&self, why: &str, remarks: &mut Vec<String>) {
+        let remark = format!("a checkpoint was not used, training began anew: {why}");
+        (self.note)(&format!("{remark} ({})", self.checkpoint.file().display()));
+        remarks.push(remark);
+    }
+
+    fn write(&self, body: &[&[u8]]) {
+        if let Some(error) = self.checkpoint.write(body) {
+            (self.note)(&format!(
+                "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
+                self.checkpoint.file().display()
+            ));
+        }
+    }
+}
 
 /// What is finished.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

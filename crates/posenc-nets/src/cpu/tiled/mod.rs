@@ -376,23 +376,15 @@ impl Session for TiledSession {
     }
 
     fn state(&self) -> State {
-        let mut numbers = Vec::with_capacity(3 * self.runs.len() * self.layout.len());
-        for run in &self.runs {
-            for part in [&run.theta, &run.first_moment, &run.second_moment] {
-                numbers.extend_from_slice(part);
-            }
-        }
-        State { epoch: self.epoch, diverged: self.diverged.clone(), numbers }
+        let parts =
+            self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
+        super::state_of(parts, self.epoch, &self.diverged)
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
-        let n = self.layout.len();
-        super::check_state(state, self.runs.len(), 3 * n * self.runs.len())?;
-        for (run, numbers) in self.runs.iter_mut().zip(state.numbers.chunks_exact(3 * n)) {
-            run.theta.copy_from_slice(&numbers[..n]);
-            run.first_moment.copy_from_slice(&numbers[n..2 * n]);
-            run.second_moment.copy_from_slice(&numbers[2 * n..]);
-        }
+        let runs = self.runs.iter_mut();
+        let parts = runs.map(|r| [&mut *r.theta, &mut r.first_moment, &mut r.second_moment]);
+        super::restore_from(state, self.layout.len(), parts)?;
         self.epoch = state.epoch;
         self.diverged.clone_from(&state.diverged);
         Ok(())

@@ -21,12 +21,11 @@ use posenc_experiments::plan::NO_SIGNAL;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{Abscissa, Network1d, STEP};
 use posenc_math::embedder::{Embedder, ParameterValue};
-use posenc_nets::train::{History, Schedule, fit};
-use posenc_nets::{Adam, CpuEngine, Engine, NetError, Network, Samples, Session, Task};
+use posenc_nets::train::{History, Schedule};
+use posenc_nets::{Adam, CpuEngine, Engine, Network, Samples, Session, Task};
 
-use super::saved::Done;
+use super::saved::{Done, Resumption};
 use super::{Context, Emit, Outcome, check_memory};
-use crate::run::checkpoint::Saved;
 use inputs::Inputs;
 use signals::{Line, Split, split};
 
@@ -153,35 +152,22 @@ fn with_place<T>(result: Result<T>, place: impl Fn() -> String) -> Result<T> {
 }
 
 impl Training<'_> {
-    /// What a killed run left, or the beginning.
-    fn saved(&self, values: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
-        let units = self.context.units.len();
-        let why = match self.context.checkpoint.read() {
-            Saved::Nothing => return (Done::nothing(units), None),
-            Saved::Damaged(why) => why,
-            Saved::Body(body) => match Done::decode(&body, units, values, self.runs.len()) {
-                Ok((done, fit)) => {
-                    (self.context.note)(&format!(
-                        "goes on where it was interrupted: {} of {values} values, {} of {} runs of the next{}",
-                        done.values,
-                        done.runs,
-                        self.runs.len(),
-                        if fit.is_some() { ", others in training" } else { "" }
-                    ));
-                    return (done, fit);
-                }
-                Err(why) => why,
-            },
-        };
-        self.distrust(&why, remarks);
-        (Done::nothing(units), None)
+    fn resumption(&self) -> Resumption<'_> {
+        Resumption { checkpoint: self.context.checkpoint, note: self.context.note }
     }
 
-    /// Says that a checkpoint was not used.
-    fn distrust(&self, why: &str, remarks: &mut Vec<String>) {
-        let remark = format!("a checkpoint was not used, training began anew: {why}");
-        (self.context.note)(&format!("{remark} ({})", self.context.checkpoint.file().display()));
-        remarks.push(remark);
+    /// What a killed run left, or the beginning.
+    fn saved(&self, values: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
+        let runs = self.runs.len();
+        let goes_on = |done: &Done, in_training: bool| {
+            format!(
+                "goes on where it was interrupted: {} of {values} values, {} of {runs} runs of the next{}",
+                done.values,
+                done.runs,
+                if in_training { ", others in training" } else { "" }
+            )
+        };
+        self.resumption().read([self.context.units.len(), values, runs], goes_on, remarks)
     }
 
     /// The embedder and everything that follows from it, at one value of the sweep; with `run`,
@@ -266,25 +252,8 @@ impl Training<'_> {
             mean_of_last: self.settings.mean_of_last.min(self.settings.epochs),
         };
         let start = || self.engine.start(self.task(prepared, runs));
-        let mut session = start()?;
-        let checkpoint = self.context.checkpoint;
-        let finished: &Done = done;
-        let mut after_epoch = |_: u64, save: &dyn Fn() -> Vec<u8>| {
-            if checkpoint.is_due() {
-                self.write(&[&finished.encode(), &save()]);
-            }
-        };
-        let history = match resume.take() {
-            Some(bytes) => match fit(&mut *session, &schedule, Some(&bytes), &mut after_epoch) {
-                Err(NetError::State { why }) => {
-                    self.distrust(&why, remarks);
-                    session = start()?;
-                    fit(&mut *session, &schedule, None, &mut after_epoch)
-                }
-                result => result,
-            },
-            None => fit(&mut *session, &schedule, None, &mut after_epoch),
-        }?;
+        let (mut session, history) =
+            self.resumption().fit(start, &schedule, resume.take(), done, remarks)?;
         let predictions = self.predictions(prepared, runs, &mut *session)?;
 
         if range.start == 0 && !self.settings.redraw {
@@ -309,19 +278,8 @@ impl Training<'_> {
             }
         }
         done.runs = range.end;
-        if checkpoint.is_due() {
-            self.write(&[&done.encode()]);
-        }
+        self.resumption().keep(done);
         Ok(())
-    }
-
-    fn write(&self, body: &[&[u8]]) {
-        if let Some(error) = self.context.checkpoint.write(body) {
-            (self.context.note)(&format!(
-                "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
-                self.context.checkpoint.file().display()
-            ));
-        }
     }
 
     /// The runs as columns; the last one again where a multiple of [`COLUMNS`] is needed.

@@ -9,7 +9,7 @@ use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile};
-use posenc_nets::{Input, Parameters, Split as Part, State};
+use posenc_nets::{Input, NetError, Parameters, Split as Part, State};
 
 use super::*;
 use crate::run::checkpoint::Checkpoint;

@@ -1,7 +1,7 @@
 //! How long a unit takes, roughly.
 
 use posenc_experiments::plan::Job;
-use posenc_experiments::schema::protocol::{Directions, Encoding, NetworkNd};
+use posenc_experiments::schema::protocol::{Directions, Encoding, NetworkNd, Products};
 use posenc_math::embedder::ParameterValue;
 
 /// Length of the papers' images; a person's are brought to the same size.
@@ -12,6 +12,9 @@ const RATE: f64 = 90e9;
 
 /// Seconds of Adam per parameter and step.
 const ADAM: f64 = 1e-9;
+
+/// Seconds per blended point and step.
+const BLENDED: f64 = 3e-8;
 
 /// Rough seconds on one core of one unit of the job.
 pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
@@ -39,8 +42,17 @@ pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
         if s.encoding == Encoding::Complex {
             let outputs = if s.depth == 0 { channels } else { width };
             let n = points.powf(1.0 / axes);
-            let operations = 8.0 * outputs * axes * d.powf(axes) * n;
-            return epochs * (operations / RATE + ADAM * outputs * d.powf(axes));
+            // Forward and back; through Gram matrices only one of them.
+            let on_grid = s.depth == 0 && s.fraction.is_none();
+            let gram = on_grid && s.products != Some(Products::Residual);
+            let passes = if gram { 1.0 } else { 2.0 };
+            let product = 2.0 * outputs * axes * d.powf(axes) * if gram { d } else { n };
+            // Narrow embedders are multiplied as bands.
+            let kind = embedder.map_or("", |e| e.kind.as_str());
+            let banded = if matches!(kind, "triangle" | "gaussian") { 0.3 } else { 1.0 };
+            let blended = if s.fraction.is_some() { BLENDED * points } else { 0.0 };
+            let operations = passes * product * banded;
+            return epochs * (operations / RATE + blended + ADAM * outputs * d.powf(axes));
         }
         // Features that the first layer multiplies at every point; tables cost next to nothing.
         let features = match s.directions {

@@ -13,13 +13,13 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema::protocol::NetworkNd;
 use posenc_math::random::stream;
-use posenc_nets::train::{History, Schedule, fit};
-use posenc_nets::{Engine as _, NetError};
+use posenc_nets::Engine as _;
+use posenc_nets::train::{History, Schedule};
 
-use super::saved::Done;
+use super::saved::{Done, Resumption};
 use super::{Context, Emit, Outcome};
 use crate::reconstruction::{self, Problem, Rule, Signal, Split, pictures, split};
-use crate::run::checkpoint::{Checkpoint, Saved};
+use crate::run::checkpoint::Checkpoint;
 use crate::run::plan::Unit;
 
 pub use cost::cost;
@@ -95,38 +95,15 @@ impl<'a> Training<'a> {
         Ok(Outcome { values, pictures: shown, remarks, earlier })
     }
 
+    fn resumption(&self) -> Resumption<'_> {
+        Resumption { checkpoint: &self.checkpoint, note: self.context.note }
+    }
+
     /// What a killed run left, or the beginning.
     fn saved(&self, steps: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
-        let why = match self.checkpoint.read() {
-            Saved::Nothing => return (Done::nothing(1), None),
-            Saved::Damaged(why) => why,
-            Saved::Body(body) => match Done::decode(&body, 1, steps, 0) {
-                Ok((done, fit)) => {
-                    let signal = &self.unit.signal;
-                    (self.context.note)(&format!("{signal}: goes on where it was interrupted"));
-                    return (done, fit);
-                }
-                Err(why) => why,
-            },
-        };
-        self.distrust(&why, remarks);
-        (Done::nothing(1), None)
-    }
-
-    /// Says that a checkpoint was not used.
-    fn distrust(&self, why: &str, remarks: &mut Vec<String>) {
-        let remark = format!("a checkpoint was not used, training began anew: {why}");
-        (self.context.note)(&format!("{remark} ({})", self.checkpoint.file().display()));
-        remarks.push(remark);
-    }
-
-    fn write(&self, body: &[&[u8]]) {
-        if let Some(error) = self.checkpoint.write(body) {
-            (self.context.note)(&format!(
-                "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
-                self.checkpoint.file().display()
-            ));
-        }
+        let goes_on =
+            |_: &Done, _| format!("{}: goes on where it was interrupted", self.unit.signal);
+        self.resumption().read([1, steps, 0], goes_on, remarks)
     }
 
     /// Names a random stream by item, method and repetition, without the group: groups that vary
@@ -164,23 +141,8 @@ impl<'a> Training<'a> {
             mean_of_last: settings.mean_of_last.min(settings.epochs),
         };
         let start = || engine.start(prepared.task.clone());
-        let mut session = start()?;
-        let mut after_epoch = |_: u64, save: &dyn Fn() -> Vec<u8>| {
-            if self.checkpoint.is_due() {
-                self.write(&[&done.encode(), &save()]);
-            }
-        };
-        let history = match resume {
-            Some(bytes) => match fit(&mut *session, &schedule, Some(&bytes), &mut after_epoch) {
-                Err(NetError::State { why }) => {
-                    self.distrust(&why, remarks);
-                    session = start()?;
-                    fit(&mut *session, &schedule, None, &mut after_epoch)
-                }
-                result => result,
-            },
-            None => fit(&mut *session, &schedule, None, &mut after_epoch),
-        }?;
+        let (mut session, history) =
+            self.resumption().fit(start, &schedule, resume, done, remarks)?;
         let seconds = started.elapsed().as_secs_f64();
         let parameters = prepared.task.network.parameter_count();
         let test_psnr = history.summaries[0].test_psnr.unwrap_or(f64::NAN);
