@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::Repository;
 
 fn experiment(group: &str) -> String {
@@ -143,23 +141,10 @@ fn a_killed_image_goes_on_with_the_same_bits() {
     profiles: { quick: { reduced: 2 images, signals: 2 } }
 "#,
     ));
-    let mut child = repository.start(&["reproduce", "--out", "killed"]);
-    let checkpoints = repository.path().join("killed/checkpoints");
-    let found = || {
-        let entries = std::fs::read_dir(&checkpoints).into_iter().flatten().flatten();
-        entries.filter(|e| e.path().extension().is_some_and(|x| x == "bin")).count()
-    };
-    let started = Instant::now();
-    while found() == 0 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
-        assert!(started.elapsed() < Duration::from_secs(120), "no checkpoint");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    repository.kill_at_checkpoint("killed");
     let resumed = repository.ok(&["reproduce", "--out", "killed"]);
     assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
-    assert_eq!(found(), 0, "a checkpoint is left");
+    assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
     repository.ok(&["reproduce", "--out", "whole"]);
     assert_eq!(repository.rows("killed"), repository.rows("whole"));
 }
@@ -183,6 +168,7 @@ fn settings_that_make_no_sense_are_refused_with_their_place() {
             ["sweep.also", "2 values"],
         ),
         ("scale: unit", ["scale", "train, batch, none"]),
+        ("beta2: 1", ["beta2", "below 1"]),
     ] {
         let repository = Repository::with_experiment(&experiment(&format!(
             "  - id: g\n    data: {{ set: embedded-images }}\n    protocol: {{ kind: network-nd, learning_rate: 0.1, \

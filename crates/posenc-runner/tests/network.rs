@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::Repository;
 
 /// An experiment with one group.
@@ -37,28 +35,15 @@ fn a_killed_training_goes_on_with_the_same_bits() {
       - { id: Gaussian, embedder: { kind: gaussian, dimension: 2000, sigma: 0.1 } }
 "#,
     ));
-    let mut child = repository.start(&["reproduce", "--out", "killed"]);
-    let checkpoints = repository.path().join("killed/checkpoints");
-    let found = || {
-        let entries = std::fs::read_dir(&checkpoints).into_iter().flatten().flatten();
-        entries.filter(|e| e.path().extension().is_some_and(|x| x == "bin")).count()
-    };
-    let started = Instant::now();
-    while found() == 0 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
-        assert!(started.elapsed() < Duration::from_secs(120), "no checkpoint");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    repository.kill_at_checkpoint("killed");
     assert!(repository.raw("killed").is_empty(), "the unit had ended");
 
     let resumed = repository.ok(&["reproduce", "--out", "killed"]);
     assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
-    assert_eq!(found(), 0, "a checkpoint is left");
+    assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
     let whole = repository.ok(&["reproduce", "--out", "whole"]);
     assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
-    assert_eq!(found(), 0);
+    assert_eq!(repository.checkpoints("whole"), 0);
     let rows = repository.rows("whole");
     assert_eq!(fields(&rows, "test_psnr").len(), 12);
     assert_eq!(repository.rows("killed"), rows);

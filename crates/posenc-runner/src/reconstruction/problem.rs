@@ -126,10 +126,12 @@ impl Problem<'_> {
         let weight_count = |(i, o): (usize, usize)| (i as f64 + 1.0) * o as f64;
         let count: f64 = network.layers().into_iter().map(weight_count).sum();
         check_memory(&format!("a network of {count:.0} parameters"), 2.0 * count)?;
+        let standard = Adam::new(settings.learning_rate);
         let task = Task {
             optimizer: Adam {
                 weight_decay: settings.weight_decay,
-                ..Adam::new(settings.learning_rate)
+                beta2: settings.beta2.unwrap_or(standard.beta2),
+                ..standard
             },
             initial: vec![network.initialize(&mut (self.stream)(weights))],
             network,

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A copy of the repository's definitions in a temporary directory.
 pub struct Repository {
@@ -106,6 +107,26 @@ impl Repository {
 
     pub fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).spawn().unwrap()
+    }
+
+    /// Number of checkpoints below `out`.
+    pub fn checkpoints(&self, out: &str) -> usize {
+        let folder = self.path().join(out).join("checkpoints");
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter(|e| e.path().extension().is_some_and(|x| x == "bin")).count()
+    }
+
+    /// Runs everything into `out` and kills it when its first checkpoint is there.
+    pub fn kill_at_checkpoint(&self, out: &str) {
+        let mut child = self.start(&["reproduce", "--out", out]);
+        let started = Instant::now();
+        while self.checkpoints(out) == 0 {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
+            assert!(started.elapsed() < Duration::from_secs(120), "no checkpoint");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     /// Raw records, by path below `out/raw`.

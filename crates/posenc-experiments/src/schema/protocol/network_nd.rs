@@ -51,6 +51,9 @@ pub struct NetworkNd {
     /// L2 weight decay, added to the gradient.
     #[serde(default = "default_decay")]
     pub weight_decay: f64,
+    /// Decay β₂ of Adam's second moment; 0.999 where absent, as in the papers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta2: Option<f64>,
     /// Full-batch steps of Adam.
     pub epochs: u64,
     /// The PSNR of a run is its mean, in dB, over so many last epochs.
@@ -277,6 +280,9 @@ impl NetworkNd {
         if !(0.0..1.0).contains(&self.weight_decay) {
             let message = format!("{} is not allowed; allowed: 0 up to below 1", self.weight_decay);
             return Err(("weight_decay", message));
+        }
+        if let Some(beta2) = self.beta2.filter(|b| !(0.0..1.0).contains(b)) {
+            return Err(("beta2", format!("{beta2} is not allowed; allowed: 0 up to below 1")));
         }
         range("epochs", self.epochs, 1, 100_000_000)?;
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;

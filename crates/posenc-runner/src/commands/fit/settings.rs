@@ -112,6 +112,7 @@ pub fn network(options: &Fit, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
         output: Output::Identity,
         learning_rate: options.learning_rate.unwrap_or(if complex { 0.1 } else { 0.005 }),
         weight_decay: 1e-8,
+        beta2: None,
         epochs: u64::from(options.epochs),
         mean_of_last: 1,
         curve_every: 0,
