@@ -10,10 +10,13 @@ use posenc_math::closed_form::{Factorization, predict_2d, solve_2d};
 use posenc_math::kronecker::{dense, separable_2d};
 use posenc_math::random::gaussian_vector;
 
-use super::{Context, check_memory, embedding_matrix};
+use super::{Context, embedding_matrix};
 
 /// Singular values of the written-out matrix that count, relative to the largest.
 const RANK_TOLERANCE: f64 = 1e-12;
+
+/// Entries of the written-out matrix. Its singular values take a time that grows much faster.
+const LARGEST: f64 = 1e6;
 
 /// `separable-solution`: random weights and a random signal on a grid of M × N points.
 pub fn run(context: &Context<'_>, settings: &protocol::SeparableSolution) -> Result<Vec<Value>> {
@@ -25,7 +28,12 @@ pub fn run(context: &Context<'_>, settings: &protocol::SeparableSolution) -> Res
     };
     let (psi_x, psi_y) = (encoded(n)?, encoded(m)?);
     let k = psi_x.ncols();
-    check_memory("the written-out product", (n * m) as f64 * (k * k) as f64)?;
+    let entries = (n * m) as f64 * (k * k) as f64;
+    ensure!(
+        entries <= LARGEST,
+        "the written-out product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed \
+         are {LARGEST}, whose singular values take seconds: take fewer `points` or lower `dimension`"
+    );
     let mut rng = context.stream("weights and signal");
     let mut gaussian = |rows: usize, columns: usize| {
         let numbers = gaussian_vector(&mut rng, rows * columns);
