@@ -1,9 +1,13 @@
 //! The committed reference record holds the numbers that theory and the papers give, digit by digit.
 //! Catches a record that was made with a wrong embedder, boundary, seed or cut-off.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use posenc_data::Manifest;
+use posenc_experiments::Catalog;
 use posenc_experiments::record::{Row, Table};
+use posenc_experiments::schema::Experiment;
 
 fn record(paper: &str, item: &str) -> Table {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -194,5 +198,22 @@ fn sine_code_decay() {
         assert_eq!(at("similarity_axis", 4), axis);
         assert_eq!(at("similarity_diagonal", 4), diagonal);
         assert_eq!(at("decay_ratio", 2), ratio);
+    }
+}
+
+/// Catches an item that `data list` does not name with the data it reads, or names with others.
+#[test]
+fn the_manifest_names_the_items_that_read_each_set() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
+    let catalog = Catalog::read(&root).unwrap();
+    for set in manifest.sets() {
+        let reads = |e: &&Experiment| {
+            e.groups.iter().any(|g| g.data.as_ref().is_some_and(|data| data.set == set.id))
+        };
+        let reading: BTreeSet<String> =
+            catalog.experiments.iter().filter(reads).map(Experiment::id).collect();
+        let named: BTreeSet<String> = set.used_by.iter().cloned().collect();
+        assert_eq!(named, reading, "used_by of {}", set.id);
     }
 }

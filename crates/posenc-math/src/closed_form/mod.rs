@@ -50,7 +50,7 @@ pub use factorization::{Condition, Factorization, Method, RankReport};
 pub use scattered::{
     LeastSquares, LeastSquaresOptions, Progress, ScatteredPoints, ScatteredSystem, Stop,
 };
-pub use solve::{Separable2d, predict_2d, predict_3d, solve_2d, solve_3d};
+pub use solve::{Separable2d, normal_equations, predict_2d, predict_3d, solve_2d, solve_3d};
 
 use faer::MatRef;
 use faer::traits::RealField;

@@ -3,6 +3,7 @@
 use super::apply::AxisMapRef;
 use super::{ClosedFormError, Factorization, Real, check_entries};
 use crate::kronecker::Cube;
+use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut, MatRef};
 
 /// Two maps, one per axis, with the scratch memory to apply them to any number of channels.
@@ -266,4 +267,12 @@ fn times(shape: &[usize]) -> String {
 
 fn index_of(flat: usize, shape: [usize; 3]) -> [usize; 3] {
     [flat / (shape[1] * shape[2]), flat / shape[2] % shape[1], flat % shape[2]]
+}
+
+/// (ΨᵀΨ)⁻¹ B for Ψ N × K and B K × anything: the inverse of trading's Eq. 12 and 42 as they print it.
+///
+/// It squares the condition number, and is not finite where the Gram matrix is singular;
+/// [`Factorization`] is what to solve with.
+pub fn normal_equations(psi: MatRef<'_, f64>, right: &Mat<f64>) -> Mat<f64> {
+    (psi.transpose() * psi).partial_piv_lu().solve(right)
 }

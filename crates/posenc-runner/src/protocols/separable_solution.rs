@@ -2,11 +2,10 @@
 //! Eq. 10–12).
 
 use anyhow::{Context as _, Result, ensure};
-use faer::linalg::solvers::Solve;
-use faer::{Mat, MatRef};
+use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
-use posenc_math::closed_form::{Factorization, predict_2d, solve_2d};
+use posenc_math::closed_form::{Factorization, normal_equations, predict_2d, solve_2d};
 use posenc_math::kronecker::{dense, separable_2d};
 use posenc_math::random::gaussian_vector;
 
@@ -59,9 +58,10 @@ pub fn run(context: &Context<'_>, settings: &protocol::SeparableSolution) -> Res
 
     // (Ψyᵀ Ψy)⁻¹ Ψyᵀ S Ψx (Ψxᵀ Ψx)⁻¹ with one row per point; the paper has one column per point.
     let right = psi_y.transpose() * &signal * &psi_x;
-    let half = gram_solve(psi_y.as_ref(), &right);
-    let printed =
-        by_rows(&gram_solve(psi_x.as_ref(), &half.transpose().to_owned()).transpose().to_owned());
+    let half = normal_equations(psi_y.as_ref(), &right);
+    let printed = by_rows(
+        &normal_equations(psi_x.as_ref(), &half.transpose().to_owned()).transpose().to_owned(),
+    );
     ensure!(
         printed.col(0).iter().all(|w| w.is_finite()),
         "Eq. 12 has no solution for this embedder: the Gram matrix of {k} features at {n} and {m} \
@@ -106,9 +106,4 @@ fn difference(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
 /// −log₁₀ of a ratio, at most the sixteen digits that double precision has.
 fn digits(ratio: f64) -> f64 {
     -ratio.max(1e-16).log10()
-}
-
-/// (ΨᵀΨ)⁻¹ B, the inverse that Eq. 12 prints.
-fn gram_solve(psi: MatRef<'_, f64>, right: &Mat<f64>) -> Mat<f64> {
-    (psi.transpose() * psi).partial_piv_lu().solve(right)
 }

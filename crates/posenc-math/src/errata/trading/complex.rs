@@ -1,9 +1,9 @@
 //! Kronecker products, closed form, blending and complexity (Sec. 5, Apps. B and C).
 
+use crate::closed_form::normal_equations;
 use crate::errata::numeric::*;
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 use faer::Mat;
-use faer::linalg::solvers::Solve;
 use std::f64::consts::PI;
 
 pub(super) static ERRATA: &[Erratum] = &[
@@ -129,11 +129,6 @@ fn signal_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-/// $(\Psi^T\Psi)^{-1}B$.
-fn gram_solve(psi: &Mat<f64>, right: &Mat<f64>) -> Mat<f64> {
-    (psi.transpose() * psi).partial_piv_lu().solve(right)
-}
-
 fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let mut rng = inputs.rng("trading-eq42-transpose");
     let mut draw = |n: usize, m: usize, k: usize| {
@@ -145,12 +140,15 @@ fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, String> {
     };
     let (psi_x, psi_y, weights) = draw(7, 6, 4);
     let signal = &psi_x * &weights * psi_y.transpose();
-    let half = gram_solve(&psi_x, &(psi_x.transpose() * &signal * &psi_y));
-    let recovered = gram_solve(&psi_y, &half.transpose().to_owned()).transpose().to_owned();
+    let half = normal_equations(psi_x.as_ref(), &(psi_x.transpose() * &signal * &psi_y));
+    let recovered =
+        normal_equations(psi_y.as_ref(), &half.transpose().to_owned()).transpose().to_owned();
     let (square_x, square_y, square_weights) = draw(5, 5, 5);
     let square_signal = &square_x * &square_weights * square_y.transpose();
-    let half = gram_solve(&square_x, &(&square_x * &square_signal * square_y.transpose()));
-    let printed = gram_solve(&square_y, &half.transpose().to_owned()).transpose().to_owned();
+    let half =
+        normal_equations(square_x.as_ref(), &(&square_x * &square_signal * square_y.transpose()));
+    let printed =
+        normal_equations(square_y.as_ref(), &half.transpose().to_owned()).transpose().to_owned();
     let quantities = vec![
         Quantity::new("relative error of $W$ as printed, $N = M = K = 5$")
             .printed(0.0)
