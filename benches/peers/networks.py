@@ -1,4 +1,4 @@
-"""Times one full-batch Adam step of the coordinate networks of `rethinking` and `trading` on the CPU.
+"""Times one full-batch Adam step of the coordinate networks of `rethinking` and `trading`.
 
 PyTorch: an `nn.Sequential`, `MSELoss`, `torch.optim.Adam`. JAX: one jitted step with `optax.adam`. Both
 in f32 with L2 weight decay, on embedded positions computed beforehand, as the authors' notebooks do it.
@@ -6,6 +6,8 @@ in f32 with L2 weight decay, on embedded positions computed beforehand, as the a
 Prints one JSON object; times are medians in seconds:
   step_s                one step: error, gradient, Adam
   per_column_of_20_s    linear workloads only: 20 target columns in one step, divided by 20
+  gemm_gflops           with --device cuda: f32 products of 4096 x 4096 matrices
+On the CPU with as many threads as asked for; with --device cuda PyTorch alone, without TF32.
 `cargo xtask bench simple-2d linear-1d ...` runs this program beside our code, in turn.
 """
 
@@ -118,12 +120,25 @@ def targets(lib, points: int, outputs: int):
     return lib.asarray(rows)
 
 
-def torch_complex_step(workload: str, threads: int):
-    """As `torch_step`, for a Kronecker layer as the authors write it."""
+def use_torch(device: str, threads: int):
+    """PyTorch with everything on `device`, and what waits until that has done its work."""
     import torch
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
+    torch.set_default_device(device)
+    if device != "cuda":
+        return torch, f"torch {torch.__version__}", lambda: None
+    # Full single precision, as in our kernels and in the papers' formulas.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    name = f"torch {torch.__version__} on {torch.cuda.get_device_name()}, TF32 off"
+    return torch, name, torch.cuda.synchronize
+
+
+def torch_complex_step(workload: str, threads: int, device: str):
+    """As `torch_step`, for a Kronecker layer as the authors write it."""
+    torch, name, wait = use_torch(device, threads)
     points, dimension, axes, outputs, kind, parameter = COMPLEX[workload]
     psi = axis_features(torch, kind, parameter, points, dimension)
     y = torch.rand(outputs, *[points] * axes)
@@ -137,15 +152,12 @@ def torch_complex_step(workload: str, threads: int):
         error(products(psi, weights, axes), y).backward()
         optimizer.step()
 
-    return f"torch {torch.__version__}", step
+    return name, step, wait
 
 
-def torch_step(workload: str, columns: int, threads: int):
-    """The implementation in words, and a function that does one step and waits for it."""
-    import torch
-
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
+def torch_step(workload: str, columns: int, threads: int, device: str):
+    """The implementation in words, a function that does one step, and one that waits for it."""
+    torch, name, wait = use_torch(device, threads)
     points, widths, outputs, kind = WORKLOADS[workload]
     x = inputs(torch, kind, points, widths[0])
     y = targets(torch, points, outputs * columns)
@@ -161,7 +173,15 @@ def torch_step(workload: str, columns: int, threads: int):
         error(model(x), y).backward()
         optimizer.step()
 
-    return f"torch {torch.__version__}", step
+    return name, step, wait
+
+
+def cuda_gemm_gflops() -> float:
+    """f32 products of 4096 x 4096 matrices on the GPU, without TF32, in GFLOP/s."""
+    torch, _, wait = use_torch("cuda", 1)
+    n = 4096
+    a, b = torch.rand(n, n), torch.rand(n, n)
+    return 2 * n**3 / median_step(lambda: a @ b, wait, 5) / 1e9
 
 
 def jax_step(workload: str, columns: int):
@@ -186,7 +206,8 @@ def jax_step(workload: str, columns: int):
         weights, bias = parameters[-1]
         return jnp.mean((x @ weights + bias - y) ** 2)
 
-    return f"jax {jax.__version__}, optax {optax.__version__}", jitted_step(error, parameters, x, y)
+    name = f"jax {jax.__version__}, optax {optax.__version__}"
+    return name, jitted_step(error, parameters, x, y), lambda: None
 
 
 def jax_complex_step(workload: str):
@@ -207,7 +228,8 @@ def jax_complex_step(workload: str):
     def error(weights, psi, y):
         return jnp.mean((products(psi, weights, axes) - y) ** 2)
 
-    return f"jax {jax.__version__}, optax {optax.__version__}", jitted_step(error, weights, psi, y)
+    name = f"jax {jax.__version__}, optax {optax.__version__}"
+    return name, jitted_step(error, weights, psi, y), lambda: None
 
 
 def jitted_step(error, parameters, x, y):
@@ -234,18 +256,21 @@ def jitted_step(error, parameters, x, y):
     return step
 
 
-def median_step(step, repeats: int, at_least_s: float = 0.3) -> float:
+def median_step(step, wait, repeats: int, at_least_s: float = 0.3) -> float:
     """Median over `repeats` runs of at least `at_least_s` each, in seconds per step."""
     for _ in range(2):
         step()
+    wait()
     start = time.perf_counter()
     step()
+    wait()
     count = max(1, math.ceil(at_least_s / (time.perf_counter() - start)))
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         for _ in range(count):
             step()
+        wait()
         seconds.append((time.perf_counter() - start) / count)
     return statistics.median(seconds)
 
@@ -254,14 +279,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workload", choices=[*WORKLOADS, *COMPLEX], required=True)
     parser.add_argument("--framework", choices=["torch", "jax"], required=True)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--first-core", type=int, default=0, help="where its cores begin")
     parser.add_argument("--repeats", type=int, default=3, help="counted runs; at least 1")
     arguments = parser.parse_args()
     if arguments.threads < 1 or arguments.repeats < 1:
         parser.error("--threads and --repeats must be at least 1")
+    if arguments.device == "cuda" and arguments.framework != "torch":
+        parser.error("--device cuda is for --framework torch")
     # Before the frameworks are loaded: both ask then how many cores there are.
-    if hasattr(os, "sched_setaffinity"):
+    if arguments.device == "cpu" and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         first = arguments.first_core
         os.sched_setaffinity(0, cores[first : first + arguments.threads] or cores)
@@ -273,14 +301,15 @@ def main() -> None:
     def measure(columns: int):
         if arguments.workload in COMPLEX:
             if arguments.framework == "torch":
-                name, step = torch_complex_step(arguments.workload, arguments.threads)
+                made = torch_complex_step(arguments.workload, arguments.threads, arguments.device)
             else:
-                name, step = jax_complex_step(arguments.workload)
+                made = jax_complex_step(arguments.workload)
         elif arguments.framework == "torch":
-            name, step = torch_step(arguments.workload, columns, arguments.threads)
+            made = torch_step(arguments.workload, columns, arguments.threads, arguments.device)
         else:
-            name, step = jax_step(arguments.workload, columns)
-        return name, median_step(step, arguments.repeats)
+            made = jax_step(arguments.workload, columns)
+        name, step, wait = made
+        return name, median_step(step, wait, arguments.repeats)
 
     implementation, step = measure(1)
     shared = None
@@ -295,6 +324,7 @@ def main() -> None:
                 "repeats": arguments.repeats,
                 "step_s": step,
                 "per_column_of_20_s": shared,
+                "gemm_gflops": cuda_gemm_gflops() if arguments.device == "cuda" else None,
             }
         )
     )

@@ -5,21 +5,21 @@ use std::io::{BufRead, BufReader};
 use std::process::{ExitCode, ExitStatus, Stdio};
 
 use crate::process::{cargo, exit_code, runner};
-use crate::video;
+use crate::{gpu, video};
 
 /// `test`: all tests of the workspace in the runner's own profile, so that dependencies are
 /// built once; the last line sums the runs of all crates.
 pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
-    let video = video::features();
+    let features = [video::features(), gpu::features_for_tests()].concat();
     // Tests run the real binary.
     let mut build = cargo();
-    build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(video);
+    build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(&features);
     let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
     if !status.success() {
         return Ok(exit_code(status));
     }
     let mut sums = [0usize; 3];
-    let all: &[&str] = &[&["--workspace", "--no-fail-fast"], video].concat();
+    let all: &[&str] = &[&["--workspace", "--no-fail-fast"], &features[..]].concat();
     // By itself: what burn needs would build the dependencies of everything else a second time.
     let autodiff: &[&str] =
         &["-p", "posenc-nets", "--features", "burn", "--test", "automatic_differentiation"];
@@ -78,6 +78,7 @@ pub fn check() -> Result<ExitCode, String> {
     let clippy = [
         &["clippy", "--release", "--workspace", "--all-targets"][..],
         video::features(),
+        gpu::features_for_tests(),
         &["--", "-D", "warnings"],
     ]
     .concat();

@@ -4,6 +4,7 @@
 //! binary `posenc` as it stands.
 
 mod chores;
+mod gpu;
 mod process;
 mod video;
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::video;
+use crate::{gpu, video};
 
 /// The repository's root: this crate lies one level below it.
 pub fn root() -> PathBuf {
@@ -21,7 +21,7 @@ pub fn cargo() -> Command {
 }
 
 /// The directory that holds build results, wherever the user has put it.
-fn target_directory() -> PathBuf {
+pub fn target_directory() -> PathBuf {
     // `cargo run --target-dir` sets no variable for its child, so this is the user's own choice.
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -36,12 +36,12 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     if !binary.exists() {
         eprintln!("building posenc; the first time takes a few minutes");
     }
-    let features = video::features();
-    let mut built = build(features, binary.exists())?;
-    if !built && !features.is_empty() {
+    let (video, gpu) = (video::features(), gpu::features(arguments));
+    let mut built = build(&[video, gpu].concat(), binary.exists())?;
+    if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
         eprintln!("video: does not build here (see above); building without it");
-        built = build(&[], false)?;
+        built = build(gpu, false)?;
     }
     if !built {
         return Err("posenc does not build; see above".into());

@@ -104,6 +104,16 @@ pub struct State {
     pub numbers: Vec<f32>,
 }
 
+/// Errors of all runs before the step of one epoch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EpochErrors {
+    /// On the training samples: as exact as [`Session::errors`] where they were to be measured, else
+    /// as [`Session::step`] gives them.
+    pub train: Vec<f64>,
+    /// On the test samples; empty where there are none or they were not to be measured.
+    pub test: Vec<f64>,
+}
+
 /// Something that trains networks.
 pub trait Engine: Send + Sync {
     /// The device in words, for the record.
@@ -127,7 +137,31 @@ pub trait Session {
     /// Gives for each run the training error *before* the step, the one the gradient belongs to.
     /// A run whose error is NaN or infinite has diverged: the epoch is noted, and its parameters
     /// are no longer looked at.
-    fn step(&mut self) -> Vec<f64>;
+    ///
+    /// # Errors
+    ///
+    /// [`NetError::Device`], here and below: a device that was lost or ran out of memory. The CPU
+    /// gives none.
+    fn step(&mut self) -> Result<Vec<f64>, NetError>;
+
+    /// How many epochs [`Session::advance`] takes well at once. A device works off a queue, and to
+    /// wait for it after every epoch costs more than a short epoch.
+    fn epochs_at_once(&self) -> usize {
+        1
+    }
+
+    /// One epoch for every entry of `measured`, which says whether the errors of the parameters that
+    /// the epoch starts from are wanted.
+    fn advance(&mut self, measured: &[bool]) -> Result<Vec<EpochErrors>, NetError> {
+        let one = |measured: &bool| {
+            let test = if *measured { self.errors(Split::Test)? } else { Vec::new() };
+            let is_exact = !*measured || self.step_errors_are_exact();
+            let exact = if is_exact { None } else { Some(self.errors(Split::Train)?) };
+            let stepped = self.step()?;
+            Ok(EpochErrors { train: exact.unwrap_or(stepped), test })
+        };
+        measured.iter().map(one).collect()
+    }
 
     /// Whether the errors that [`Session::step`] gives are as exact as those of [`Session::errors`].
     ///
@@ -139,23 +173,23 @@ pub trait Session {
 
     /// Mean squared error of each run with its present parameters; empty where the task has no
     /// test samples.
-    fn errors(&mut self, split: Split) -> Vec<f64>;
+    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError>;
 
     /// Outputs with the present parameters, N × (runs · outputs).
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError>;
 
     /// Stable rank ‖H‖²_F/σ₁² of the activations of every hidden layer (after ReLU) on the training
     /// points with the present parameters, per run from the input on. Empty without hidden layers.
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>>;
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError>;
 
     /// Per run the epoch (from 1) in whose step the error was not finite.
     fn diverged(&self) -> &[Option<u64>];
 
     /// Present parameters of each run.
-    fn parameters(&self) -> Vec<Parameters>;
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError>;
 
     /// What a later session of the same task needs to go on with the same bits.
-    fn state(&self) -> State;
+    fn state(&self) -> Result<State, NetError>;
 
     /// Goes on from a saved state.
     fn restore(&mut self, state: &State) -> Result<(), NetError>;

@@ -59,6 +59,14 @@ pub enum NetError {
         /// GiB allowed.
         allowed: f64,
     },
+    /// A device that cannot do it: lost, out of memory, a limit exceeded.
+    #[error("{device}: {why}")]
+    Device {
+        /// Which device.
+        device: String,
+        /// What happened, and what helps.
+        why: String,
+    },
     /// A saved state that does not belong to the task, or is damaged.
     #[error("the saved training state cannot be used: {why}")]
     State {

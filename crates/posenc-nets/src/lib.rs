@@ -13,6 +13,8 @@
 //! the bits of a result do not depend on the number of threads.
 
 pub mod cpu;
+#[cfg(feature = "wgpu")]
+pub mod device;
 mod engine;
 mod error;
 mod input;
@@ -24,7 +26,7 @@ pub mod train;
 mod vectorized;
 
 pub use cpu::{CpuEngine, Products};
-pub use engine::{Engine, Samples, Session, Split, State, Task};
+pub use engine::{Engine, EpochErrors, Samples, Session, Split, State, Task};
 pub use error::NetError;
 pub use input::{Factored, Input, Kronecker, Points, WaveTable, Waves};
 pub use model::{FirstLayer, Layer, Network, OutputActivation, Parameters};

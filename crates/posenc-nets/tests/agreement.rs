@@ -254,7 +254,7 @@ fn what_is_measured_after_training() {
         assert_eq!((ours.runs(), ours.epoch()), (runs, 0));
         for when in ["before training", "after training"] {
             for split in [Split::Train, Split::Test] {
-                let (a, b) = (ours.errors(split), theirs.errors(split));
+                let (a, b) = (ours.errors(split).unwrap(), theirs.errors(split).unwrap());
                 assert_eq!((a.len(), b.len()), (runs, runs), "{name}, {when}, {split:?}");
                 for (a, b) in a.iter().zip(&b) {
                     assert!((a - b).abs() < 1e-4 * b, "{name}, {when}, {split:?}: {a} and {b}");
@@ -266,7 +266,8 @@ fn what_is_measured_after_training() {
                 let (apart, size) = ((&a - &b).norm_l2(), b.norm_l2());
                 assert!(apart < 1e-4 * size, "{name}, {when}: {apart:e} of {size:e}");
             }
-            let (a, b) = (ours.hidden_stable_ranks(), theirs.hidden_stable_ranks());
+            let (a, b) =
+                (ours.hidden_stable_ranks().unwrap(), theirs.hidden_stable_ranks().unwrap());
             assert_eq!((a.len(), b.len()), (runs, runs), "{name}, {when}");
             for (a, b) in a.iter().zip(&b) {
                 assert_eq!((a.len(), b.len()), (depth, depth), "{name}, {when}");
@@ -275,8 +276,8 @@ fn what_is_measured_after_training() {
                 }
             }
             for _ in 0..20 {
-                ours.step();
-                theirs.step();
+                ours.step().unwrap();
+                theirs.step().unwrap();
             }
         }
         assert_eq!((ours.epoch(), theirs.epoch()), (40, 40));

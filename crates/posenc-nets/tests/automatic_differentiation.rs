@@ -255,7 +255,7 @@ fn follow(task: &Task, steps: usize) -> Way {
     let mut way = Way::new(task);
     for step in 1..=steps {
         let before = [ours.parameters_of(0).unwrap().clone()];
-        let errors = [ours.step(), vec![theirs.step(&task.optimizer)]];
+        let errors = [ours.step().unwrap(), vec![theirs.step(&task.optimizer)]];
         let after = [[ours.parameters_of(0).unwrap().clone()], [theirs.parameters()]];
         way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
     }
@@ -274,8 +274,9 @@ fn the_engine_trains_as_burn_does() {
             let mut way = Way::new(&task);
             for step in 1..=30 {
                 let before = [theirs.parameters()];
-                let errors = [ours.step(), vec![theirs.step(&adam)]];
-                let after = [common::widened(&ours.parameters()), vec![theirs.parameters()]];
+                let errors = [ours.step().unwrap(), vec![theirs.step(&adam)]];
+                let after =
+                    [common::widened(&ours.parameters().unwrap()), vec![theirs.parameters()]];
                 way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
             }
             let name = format!("{settings}, {name}");

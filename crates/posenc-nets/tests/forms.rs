@@ -12,7 +12,7 @@ fn same_training(name: &str, one: &Task, other: &Task) {
     let mut b = CpuEngine::new(2).start(other.clone()).unwrap();
     let mut worst: f64 = 0.0;
     for _ in 0..20 {
-        for (a, b) in a.step().iter().zip(b.step()) {
+        for (a, b) in a.step().unwrap().iter().zip(b.step().unwrap()) {
             worst = worst.max((a - b).abs() / b);
         }
     }

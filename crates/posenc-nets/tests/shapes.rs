@@ -43,8 +43,8 @@ fn compare(task: &Task, threads: usize) {
     let zero = Parameters::zeros(&task.network);
     let mut before = initial.clone();
     for step in 1..=2 {
-        let errors = [ours.step(), theirs.step()];
-        let after = [widened(&ours.parameters()), widened(&theirs.parameters())];
+        let errors = [ours.step().unwrap(), theirs.step().unwrap()];
+        let after = [widened(&ours.parameters().unwrap()), widened(&theirs.parameters().unwrap())];
         way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
         // Targets are below 1, so an error far below is the square of a difference that is lost.
         for (a, b) in errors[0].iter().zip(&errors[1]) {

@@ -138,6 +138,8 @@ pub struct Conditions {
     pub reduced: BTreeMap<String, BTreeSet<String>>,
     /// Data used and the set they stand in for, with the groups it holds for.
     pub other_data: BTreeMap<(String, String), BTreeSet<String>>,
+    /// Devices other than the CPU, with the groups that ran on them.
+    pub other_devices: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Conditions {
@@ -149,6 +151,10 @@ impl Conditions {
             all.data.insert(row.data.clone());
             all.devices.insert(row.device.clone());
             let Some(group) = experiment.group(&row.group) else { continue };
+            if row.device != "cpu" {
+                let of = all.other_devices.entry(row.device.clone()).or_default();
+                of.insert(row.group.clone());
+            }
             if let Some(reduced) = group.reduced(row.profile) {
                 all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
             }
@@ -176,6 +182,9 @@ impl Conditions {
                 false => format!("in place of {}", code(set)),
             };
             labels.push(format!("**Data: {data}**, {why} ({})", groups(of)));
+        }
+        for (device, of) in &self.other_devices {
+            labels.push(format!("**Device:** {} ({})", plain(device), groups(of)));
         }
         labels
     }

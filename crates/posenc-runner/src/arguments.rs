@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::device::Request;
+
 /// Runs the experiments of the papers and renders the report.
 #[derive(Parser)]
 #[command(name = "cargo xtask", version, max_term_width = 100)]
@@ -61,6 +63,9 @@ pub struct Reproduce {
     /// Where records and the report of this machine go; out/ where absent.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Where training runs: auto (a GPU where there is one, else the CPU), cpu, wgpu, or wgpu:NAME.
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
+    pub device: Request,
     /// Units run at a time; the number of cores where absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
@@ -180,6 +185,9 @@ pub struct Fit {
     /// Most iterations of the closed form with --mask; fewer smooth.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub iterations: u32,
+    /// Where gradient descent runs: auto (a GPU where there is one, else the CPU), cpu, wgpu, or wgpu:NAME.
+    #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
+    pub device: Request,
     /// Seed of the mask, of random frequencies and of the initial weights.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
@@ -193,6 +201,10 @@ pub struct Fit {
 pub struct Bench {
     /// Workloads; all where absent.
     pub names: Vec<String>,
+    /// What is measured: cpu, auto (a GPU where there is one), wgpu, or wgpu:NAME. On a device the
+    /// workloads that train.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: Request,
     /// Write the numbers there as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -210,4 +222,7 @@ pub struct Doctor {
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
+    /// Open a device, too, and say what trains there: auto, cpu, wgpu, or wgpu:NAME.
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Request>,
 }

@@ -72,6 +72,7 @@ const PACKAGES: &[&str] = &[
     "rand_distr",
     "rustfft",
     "statrs",
+    "wgpu",
 ];
 
 /// Versions of the compiler and of the packages that numbers depend on.

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod commands;
+mod device;
 mod machine;
 mod protocols;
 mod reconstruction;

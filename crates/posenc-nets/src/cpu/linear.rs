@@ -360,7 +360,7 @@ impl Session for LinearSession {
         self.epoch
     }
 
-    fn step(&mut self) -> Vec<f64> {
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
         let errors = self.train_errors();
         self.epoch += 1;
         super::note_divergence(&mut self.diverged, &errors, self.epoch);
@@ -372,15 +372,15 @@ impl Session for LinearSession {
         in_chunks(self.threads, &mut self.groups, |groups| {
             step_groups(groups, train, dimension, &constants, scale);
         });
-        errors
+        Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Vec<f64> {
+    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
         if split == Split::Train {
-            return self.train_errors();
+            return Ok(self.train_errors());
         }
         let Some(test) = &self.task.test else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let (points, targets) = (test.input.points(), &test.targets);
         let pieces = &self.test;
@@ -398,7 +398,7 @@ impl Session for LinearSession {
         });
         let squares: Vec<f64> =
             self.groups.iter().flat_map(|group| group.test_squares.iter().copied()).collect();
-        self.means(squares.into_iter(), points)
+        Ok(self.means(squares.into_iter(), points))
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
@@ -408,18 +408,18 @@ impl Session for LinearSession {
         Ok(self.outputs_on(&Piece::all(input, wide), input.points()))
     }
 
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
-        vec![Vec::new(); self.task.runs()]
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
+        Ok(vec![Vec::new(); self.task.runs()])
     }
 
     fn diverged(&self) -> &[Option<u64>] {
         &self.diverged
     }
 
-    fn parameters(&self) -> Vec<Parameters> {
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         let outputs = self.task.network.output;
         let column = |c: usize| (&self.groups[c / GROUP], c % GROUP);
-        (0..self.task.runs())
+        Ok((0..self.task.runs())
             .map(|run| {
                 let weights = Mat::from_fn(outputs, self.task.network.input, |o, j| {
                     let (group, k) = column(run * outputs + o);
@@ -433,10 +433,10 @@ impl Session for LinearSession {
                     .collect();
                 Parameters { layers: vec![Layer { weights, bias }] }
             })
-            .collect()
+            .collect())
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> Result<State, NetError> {
         let mut numbers = Vec::new();
         for group in &self.groups {
             for matrix in [&group.theta, &group.first_moment, &group.second_moment] {
@@ -444,7 +444,7 @@ impl Session for LinearSession {
             }
             numbers.extend(group.bias.iter().flatten());
         }
-        State { epoch: self.epoch, diverged: self.diverged.clone(), numbers }
+        Ok(State { epoch: self.epoch, diverged: self.diverged.clone(), numbers })
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {

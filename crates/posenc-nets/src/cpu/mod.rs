@@ -73,7 +73,7 @@ impl Engine for CpuEngine {
 }
 
 /// Notes the epoch of runs whose error is no longer finite.
-fn note_divergence(diverged: &mut [Option<u64>], errors: &[f64], epoch: u64) {
+pub(crate) fn note_divergence(diverged: &mut [Option<u64>], errors: &[f64], epoch: u64) {
     for (diverged, error) in diverged.iter_mut().zip(errors) {
         if diverged.is_none() && !error.is_finite() {
             *diverged = Some(epoch);
@@ -82,7 +82,7 @@ fn note_divergence(diverged: &mut [Option<u64>], errors: &[f64], epoch: u64) {
 }
 
 /// Refuses two sizes that differ.
-fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
+pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
     if found == expected {
         Ok(())
     } else {
@@ -91,7 +91,7 @@ fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
 }
 
 /// Refuses a state of another task.
-fn check_state(state: &State, runs: usize, numbers: usize) -> Result<(), NetError> {
+pub(crate) fn check_state(state: &State, runs: usize, numbers: usize) -> Result<(), NetError> {
     let (found, expected) = (state.diverged.len(), runs);
     if found != expected {
         return Err(NetError::State { why: format!("it has {found} runs, the task {expected}") });

@@ -116,7 +116,7 @@ impl Session for ReferenceSession {
         self.epoch
     }
 
-    fn step(&mut self) -> Vec<f64> {
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
         self.epoch += 1;
         let mut errors = Vec::with_capacity(self.runs.len());
         for (r, run) in self.runs.iter_mut().enumerate() {
@@ -140,21 +140,21 @@ impl Session for ReferenceSession {
             }
             errors.push(error);
         }
-        errors
+        Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Vec<f64> {
+    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
         let samples = match split {
             Split::Train => Some(&self.train),
             Split::Test => self.test.as_ref(),
         };
-        let Some(samples) = samples else { return Vec::new() };
+        let Some(samples) = samples else { return Ok(Vec::new()) };
         let error = |(r, run): (usize, &Run)| {
             let targets = samples.targets(r, self.network.output);
             loss(&self.network, &run.parameters, samples.input.as_ref(), targets)
                 .unwrap_or(f64::NAN)
         };
-        self.runs.iter().enumerate().map(error).collect()
+        Ok(self.runs.iter().enumerate().map(error).collect())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
@@ -178,7 +178,7 @@ impl Session for ReferenceSession {
     }
 
     /// From all singular values; NaN where a layer's activations vanish or are not finite.
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         let rank = |h: &Mat<f64>| {
             spectrum::singular_values(h.as_ref())
                 .and_then(|values| spectrum::stable_rank_of(&values))
@@ -189,26 +189,26 @@ impl Session for ReferenceSession {
             // The first of the activations is the input itself.
             pass.activations.iter().skip(1).map(rank).collect()
         };
-        self.runs.iter().map(ranks).collect()
+        Ok(self.runs.iter().map(ranks).collect())
     }
 
     fn diverged(&self) -> &[Option<u64>] {
         &self.diverged
     }
 
-    fn parameters(&self) -> Vec<crate::Parameters> {
-        self.runs.iter().map(|run| run.parameters.to_single()).collect()
+    fn parameters(&self) -> Result<Vec<crate::Parameters>, NetError> {
+        Ok(self.runs.iter().map(|run| run.parameters.to_single()).collect())
     }
 
     /// θ, m and v run by run; every double as four whole numbers.
-    fn state(&self) -> State {
+    fn state(&self) -> Result<State, NetError> {
         let mut numbers = Vec::new();
         for Run { parameters, adam } in &self.runs {
             for block in [parameters, &adam.first, &adam.second] {
                 numbers.extend(block.numbers().into_iter().flat_map(split));
             }
         }
-        State { epoch: self.epoch, diverged: self.diverged.clone(), numbers }
+        Ok(State { epoch: self.epoch, diverged: self.diverged.clone(), numbers })
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {

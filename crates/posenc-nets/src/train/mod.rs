@@ -98,11 +98,11 @@ pub struct History {
 }
 
 /// What is called after each epoch: with the number of epochs done, and with what encodes the fit.
-pub type AfterEpoch<'a> = dyn FnMut(u64, &dyn Fn() -> Vec<u8>) + 'a;
+pub type AfterEpoch<'a> = dyn FnMut(u64, &dyn Fn() -> Result<Vec<u8>, NetError>) + 'a;
 
 /// Drives `session` to the end of the schedule, or until every run has diverged.
 ///
-/// After each epoch, `after_epoch` is called with the number of epochs done and a function that
+/// After each epoch, or after as many as the session takes at once, `after_epoch` is called with the number of epochs done and a function that
 /// encodes the session and everything measured so far. Given to `resume` later, with a session of
 /// the same task, such bytes lead to the same history, bit for bit, as if there had been no
 /// interruption. Encoding takes time; call the function only when the bytes are wanted.
@@ -110,7 +110,7 @@ pub type AfterEpoch<'a> = dyn FnMut(u64, &dyn Fn() -> Vec<u8>) + 'a;
 /// # Errors
 ///
 /// A schedule of nothing; a session that has already begun, or saved bytes that are damaged or
-/// belong to something else ([`NetError::State`]).
+/// belong to something else ([`NetError::State`]); what the session's device does not do.
 pub fn fit(
     session: &mut dyn Session,
     schedule: &Schedule,
@@ -135,63 +135,58 @@ pub fn fit(
         }
     };
 
-    // Test errors of the present parameters where they are known, which is from the first epoch of the
-    // window on; a point of the curve there is about the same parameters.
-    let mut test_errors: Option<Vec<f64>> = None;
-    let is_exact = session.step_errors_are_exact();
     while done < schedule.epochs && session.diverged().contains(&None) {
-        let mut point = None;
-        if schedule.has_point(done) {
-            let test = match test_errors.take() {
-                Some(errors) => errors,
-                None => session.errors(Split::Test),
-            };
-            let layers = if schedule.layers { session.hidden_stable_ranks() } else { Vec::new() };
-            point = Some((test, layers));
-        }
-        let is_wanted = point.is_some() || schedule.has_in_mean(done);
-        let exact = (is_wanted && !is_exact).then(|| session.errors(Split::Train));
-        let stepped = session.step();
-        let train = psnrs(exact.as_ref().unwrap_or(&stepped), session.diverged());
-        if schedule.has_in_mean(done) {
-            measured.train.add(&train);
-        }
-        if let Some((test, mut layers)) = point {
-            for (ranks, _) in layers.iter_mut().zip(session.diverged()).filter(|(_, d)| d.is_some())
-            {
-                ranks.fill(f64::NAN);
+        let has_layers = |done: u64| schedule.layers && schedule.has_point(done);
+        let layers = if has_layers(done) { session.hidden_stable_ranks()? } else { Vec::new() };
+        // Stable ranks are those of the parameters at hand: they end what is taken at once.
+        let at_once = session.epochs_at_once().max(1) as u64;
+        let end = (done + 1..schedule.epochs.min(done.saturating_add(at_once)))
+            .find(|later| has_layers(*later))
+            .unwrap_or(schedule.epochs.min(done.saturating_add(at_once)));
+        let is_measured = |done| schedule.has_point(done) || schedule.has_in_mean(done);
+        let wanted: Vec<bool> = (done..end).map(is_measured).collect();
+        let epochs = session.advance(&wanted)?;
+        let mut layers = Some(layers);
+        for epoch in epochs {
+            // The step of this epoch is the one that finds an error which is not finite.
+            let train = psnrs(&epoch.train, session.diverged(), done + 1);
+            // Test errors were known before it.
+            let test = psnrs(&epoch.test, session.diverged(), done);
+            if schedule.has_in_mean(done) {
+                measured.train.add(&train);
+                measured.add_test(&test);
             }
-            let test_psnr = psnrs(&test, session.diverged());
-            measured.curve.push(CurvePoint { epoch: done, train_psnr: train, test_psnr, layers });
-        }
-
-        done += 1;
-        if schedule.has_in_mean(done) {
-            let errors = session.errors(Split::Test);
-            if !errors.is_empty() {
-                let test = psnrs(&errors, session.diverged());
-                measured.test.get_or_insert_with(|| Window::new(test.len())).add(&test);
+            if schedule.has_point(done) {
+                let mut layers = layers.take().unwrap_or_default();
+                let diverged = |noted: &Option<u64>| noted.is_some_and(|noted| noted <= done + 1);
+                let gone = layers.iter_mut().zip(session.diverged()).filter(|(_, d)| diverged(d));
+                gone.for_each(|(ranks, _)| ranks.fill(f64::NAN));
+                let test_psnr = psnrs(&epoch.test, session.diverged(), done + 1);
+                let point = CurvePoint { epoch: done, train_psnr: train, test_psnr, layers };
+                measured.curve.push(point);
             }
-            test_errors = Some(errors);
+            done += 1;
         }
         if done == schedule.epochs {
-            let errors = session.errors(Split::Train);
-            measured.train.add(&psnrs(&errors, session.diverged()));
+            let errors = session.errors(Split::Test)?;
+            measured.add_test(&psnrs(&errors, session.diverged(), done));
+            let errors = session.errors(Split::Train)?;
+            measured.train.add(&psnrs(&errors, session.diverged(), done));
         }
         let (session, measured) = (&*session, &measured);
-        after_epoch(done, &|| saved::encode(schedule, &session.state(), measured));
+        after_epoch(done, &|| Ok(saved::encode(schedule, &session.state()?, measured)));
     }
 
     // If all runs diverged before the window, this says whether there are test samples.
-    let has_test = measured.test.is_some() || !session.errors(Split::Test).is_empty();
+    let has_test = measured.test.is_some() || !session.errors(Split::Test)?.is_empty();
     Ok(measured.finish(schedule, session.diverged(), has_test))
 }
 
-/// PSNRs in dB of mean squared errors; NaN for runs that have diverged.
-fn psnrs(errors: &[f64], diverged: &[Option<u64>]) -> Vec<f64> {
+/// PSNRs in dB of mean squared errors; NaN for runs that had diverged by the end of an epoch.
+fn psnrs(errors: &[f64], diverged: &[Option<u64>], epoch: u64) -> Vec<f64> {
     let psnr = |(&error, diverged): (&f64, &Option<u64>)| match diverged {
-        Some(_) => f64::NAN,
-        None => psnr_of(error),
+        Some(noted) if *noted <= epoch => f64::NAN,
+        _ => psnr_of(error),
     };
     errors.iter().zip(diverged).map(psnr).collect()
 }
@@ -228,6 +223,13 @@ struct Measured {
 impl Measured {
     fn new(runs: usize) -> Self {
         Measured { train: Window::new(runs), test: None, curve: Vec::new() }
+    }
+
+    /// PSNRs of the test samples in the window; none without them.
+    fn add_test(&mut self, psnrs: &[f64]) {
+        if !psnrs.is_empty() {
+            self.test.get_or_insert_with(|| Window::new(psnrs.len())).add(psnrs);
+        }
     }
 
     fn finish(self, schedule: &Schedule, diverged: &[Option<u64>], has_test: bool) -> History {

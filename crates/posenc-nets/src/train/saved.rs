@@ -8,7 +8,8 @@ use super::{CurvePoint, Measured, Schedule, Window};
 use crate::{NetError, State};
 
 const MAGIC: &[u8; 8] = b"posncfit";
-const VERSION: u32 = 1;
+// 2: the test errors of the parameters at hand are not yet in the window.
+const VERSION: u32 = 2;
 const CHECKSUM: usize = blake3::OUT_LEN;
 
 /// Everything that [`decode`] needs.

@@ -13,6 +13,7 @@ struct Quadratic {
     state: State,
     /// Errors asked for on the training and on the test samples.
     asked: [u64; 2],
+    at_once: usize,
 }
 
 impl Quadratic {
@@ -24,7 +25,7 @@ impl Quadratic {
             numbers: (0..rate.len()).map(|run| 2.0 + run as f32).collect(),
         };
         let target = vec![1.0; rate.len()];
-        Quadratic { rate: rate.to_vec(), target, has_test, state, asked: [0; 2] }
+        Quadratic { rate: rate.to_vec(), target, has_test, state, asked: [0; 2], at_once: 1 }
     }
 
     fn squares(&self, shift: f64) -> Vec<f64> {
@@ -42,7 +43,7 @@ impl Session for Quadratic {
         self.state.epoch
     }
 
-    fn step(&mut self) -> Vec<f64> {
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
         let errors = self.squares(0.0);
         self.state.epoch += 1;
         for run in 0..self.rate.len() {
@@ -53,36 +54,40 @@ impl Session for Quadratic {
             let next = theta - 2.0 * self.rate[run] * (theta - self.target[run]);
             self.state.numbers[run] = next as f32;
         }
-        errors
+        Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Vec<f64> {
+    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
         self.asked[split as usize] += 1;
-        match split {
+        Ok(match split {
             Split::Train => self.squares(0.0),
             Split::Test if self.has_test => self.squares(1.0),
             Split::Test => Vec::new(),
-        }
+        })
+    }
+
+    fn epochs_at_once(&self) -> usize {
+        self.at_once
     }
 
     fn predict(&mut self, _: &Input) -> Result<Mat<f32>, NetError> {
         Ok(Mat::zeros(0, 0))
     }
 
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
-        self.state.numbers.iter().map(|&theta| vec![f64::from(theta)]).collect()
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
+        Ok(self.state.numbers.iter().map(|&theta| vec![f64::from(theta)]).collect())
     }
 
     fn diverged(&self) -> &[Option<u64>] {
         &self.state.diverged
     }
 
-    fn parameters(&self) -> Vec<Parameters> {
-        Vec::new()
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
+        Ok(Vec::new())
     }
 
-    fn state(&self) -> State {
-        self.state.clone()
+    fn state(&self) -> Result<State, NetError> {
+        Ok(self.state.clone())
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
@@ -186,6 +191,32 @@ fn a_run_that_diverges_leaves_the_others_alone() {
     }
 }
 
+/// Catches a session that takes epochs at once and is measured at other ones, or whose divergence is
+/// seen before the epoch that it belongs to; and one whose stable ranks are those of a later epoch.
+#[test]
+fn epochs_taken_at_once_give_the_same_history() {
+    let plain = |schedule: &Schedule| Schedule { layers: false, ..*schedule };
+    for has_test in [true, false] {
+        for schedule in [schedule(23, 5, 7), schedule(8, 1, 6), plain(&schedule(23, 5, 7))] {
+            let expected = whole(&mut Quadratic::new(&[0.25, 5e12], has_test), &schedule);
+            for at_once in [2, 3, 7, 100] {
+                let mut session = Quadratic::new(&[0.25, 5e12], has_test);
+                session.at_once = at_once;
+                let mut saved = Vec::new();
+                let history = fit(&mut session, &schedule, None, &mut |done, save| {
+                    saved.push((done, save().unwrap()))
+                });
+                assert!(same(&history.unwrap(), &expected), "{at_once} of {schedule:?}");
+                for (done, bytes) in &saved {
+                    let mut session = Quadratic::new(&[0.25, 5e12], has_test);
+                    let again = fit(&mut session, &schedule, Some(bytes), &mut |_, _| {});
+                    assert!(same(&again.unwrap(), &expected), "{at_once}, resumed after {done}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn training_ends_with_the_last_run() {
     let mut session = Quadratic::new(&[5e12, 5e19], true);
@@ -210,7 +241,7 @@ fn resuming_after_any_epoch_gives_the_same_history() {
         let schedule = schedule(12, 5, 4);
         let mut saved = Vec::new();
         let keep: &mut AfterEpoch<'_> = &mut |done, save| {
-            saved.push((done, save()));
+            saved.push((done, save().unwrap()));
         };
         let history = fit(&mut Quadratic::new(&rates, has_test), &schedule, None, keep).unwrap();
         assert_eq!(saved.len(), 12);
@@ -218,7 +249,7 @@ fn resuming_after_any_epoch_gives_the_same_history() {
             let mut session = Quadratic::new(&rates, has_test);
             let mut again = Vec::new();
             let resumed = fit(&mut session, &schedule, Some(bytes), &mut |done, save| {
-                again.push((done, save()))
+                again.push((done, save().unwrap()))
             });
             assert!(same(&resumed.unwrap(), &history), "resumed after {at}");
             // What is saved later is the same too, so that a fit may be interrupted repeatedly.
@@ -234,7 +265,7 @@ fn saved() -> (Schedule, Vec<u8>) {
     let mut session = Quadratic::new(&[0.25, 0.1], true);
     fit(&mut session, &schedule, None, &mut |done, save| {
         if done == 7 {
-            bytes = save();
+            bytes = save().unwrap();
         }
     })
     .unwrap();
@@ -284,8 +315,8 @@ fn lengths_are_not_believed_even_with_a_right_checksum() {
     let extended = [content, &[0; 3]].concat();
     assert!(reason(&schedule, &seal(&extended), 2).contains("3 bytes are left over"));
     let mut newer = content.to_vec();
-    newer[8] = 2;
-    assert!(reason(&schedule, &seal(&newer), 2).contains("version 2"));
+    newer[8] = 3;
+    assert!(reason(&schedule, &seal(&newer), 2).contains("version 3"));
     let mut further = content.to_vec();
     further[45] = 10;
     assert!(reason(&schedule, &seal(&further), 2).contains("10 epochs of 9"));

@@ -339,10 +339,10 @@ pub fn compare(
     let mut ours = engine.start(task.clone()).unwrap();
     let mut theirs = reference.start(task.clone()).unwrap();
     let mut way = Way::new(task);
-    let mut before = widened(&theirs.parameters());
+    let mut before = widened(&theirs.parameters().unwrap());
     for step in 1..=steps {
-        let errors = [ours.step(), theirs.step()];
-        let after = [widened(&ours.parameters()), widened(&theirs.parameters())];
+        let errors = [ours.step().unwrap(), theirs.step().unwrap()];
+        let after = [widened(&ours.parameters().unwrap()), widened(&theirs.parameters().unwrap())];
         way.take(step, [&errors[0], &errors[1]], &before, [&after[0], &after[1]]);
         [_, before] = after;
     }

@@ -7,6 +7,7 @@ use posenc_experiments::Catalog;
 
 use super::bench::peer_python;
 use crate::arguments::Doctor;
+use crate::device::{self, Devices};
 use crate::machine;
 use crate::repository::Repository;
 use crate::run::data::source;
@@ -27,8 +28,16 @@ pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
         catalog.papers.len()
     );
     println!();
-    println!("device      CPU: everything here runs on it");
-    println!("wgpu        off: no experiment of this version trains on a GPU; nothing to install");
+    println!(
+        "device      CPU: everything here runs on it; training on wgpu, too, where there is an adapter"
+    );
+    for adapter in device::adapters() {
+        println!("wgpu        {adapter}");
+    }
+    if let Some(request) = &options.device {
+        let devices = Devices::open(request)?;
+        println!("            --device {request} trains on: {}", devices.label(devices.training()));
+    }
     match posenc_data::ffmpeg_version() {
         Some(version) => println!("video       {version}: reads mp4 and whatever else it decodes"),
         None => println!(

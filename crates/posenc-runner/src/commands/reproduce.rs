@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
 use posenc_experiments::record::Gallery;
+use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
 use posenc_report::{Inputs, Records};
 
 use crate::arguments::Reproduce;
+use crate::device::{CPU, Devices};
 use crate::repository::Repository;
 use crate::run::collect::collect;
 use crate::run::data::{self, DataSets};
@@ -39,7 +41,9 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 
     let selected = jobs(catalog.experiments.iter(), &selectors, profile);
     announce_data(&selected, &data)?;
-    let planned = expand(selected, &data, &repository.published_checksum(), options.seed)?;
+    let devices = Devices::open(&options.device)?;
+    let class = |protocol: &Protocol| devices.class(protocol);
+    let planned = expand(selected, &data, &repository.published_checksum(), options.seed, &class)?;
 
     if options.dry_run {
         return dry_run(&planned, &store, options);
@@ -64,8 +68,12 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
     eprintln!("profile {profile}: {to_run} of {total} units to run, {} on record", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let failures = work::run(work, &store, &data, options.seed, workers, options.fail_fast);
-    let page = write_results(repository, &catalog, &store, &data, options, &out)?;
+    if work.iter().any(|w| w.units.iter().any(|unit| unit.parts.device != CPU)) {
+        eprintln!("device: training on {}", devices.header());
+    }
+    let (seed, fail_fast) = (options.seed, options.fail_fast);
+    let failures = work::run(work, &store, &data, &devices, seed, workers, fail_fast);
+    let page = write_results(repository, &catalog, &store, &data, &devices, options, &out)?;
     for failure in &failures {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
@@ -151,6 +159,7 @@ fn write_results(
     catalog: &Catalog,
     store: &Store,
     data: &DataSets,
+    devices: &Devices,
     options: &Reproduce,
     out: &Path,
 ) -> Result<std::path::PathBuf> {
@@ -158,7 +167,8 @@ fn write_results(
     let mut promoted = false;
     for experiment in &catalog.experiments {
         let (csv, provenance) = files(&local_directory, experiment);
-        let Some(local) = collect(experiment, store, data, options.seed, repository)? else {
+        let Some(local) = collect(experiment, store, data, devices, options.seed, repository)?
+        else {
             for stale in [csv, provenance] {
                 let _ = std::fs::remove_file(stale);
             }

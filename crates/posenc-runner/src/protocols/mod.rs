@@ -24,8 +24,10 @@ use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema::Protocol;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
+use posenc_nets::Engine;
 use rand_chacha::ChaCha8Rng;
 
+use crate::device::{CPU, Devices};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::data::DataSets;
 use crate::run::plan::Unit;
@@ -38,6 +40,8 @@ pub struct Context<'a> {
     pub units: &'a [Unit],
     /// Data sets.
     pub data: &'a DataSets,
+    /// Where training runs.
+    pub devices: &'a Devices,
     /// Seed of the run.
     pub seed: u64,
     /// Where a protocol of long units keeps what it has reached.
@@ -69,6 +73,12 @@ impl From<Vec<Value>> for Outcome {
 pub type Emit<'a> = dyn FnMut(usize, Outcome) -> Result<()> + 'a;
 
 impl Context<'_> {
+    /// The engine that trains the units of this job.
+    pub fn engine(&self) -> &dyn Engine {
+        let class = self.units.first().map_or(CPU, |unit| &unit.parts.device);
+        self.devices.engine(class)
+    }
+
     /// The random stream of a purpose.
     pub fn stream(&self, purpose: &str) -> ChaCha8Rng {
         stream(self.seed, &self.job.stream_label(purpose))

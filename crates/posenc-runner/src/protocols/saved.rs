@@ -54,9 +54,12 @@ impl Resumption<'_> {
         done: &Done,
         remarks: &mut Vec<String>,
     ) -> Result<(Box<dyn Session>, History), NetError> {
-        let mut after_epoch = |_: u64, save: &dyn Fn() -> Vec<u8>| {
-            if self.checkpoint.is_due() {
-                self.write(&[&done.encode(), &save()]);
+        let mut after_epoch = |_: u64, save: &dyn Fn() -> Result<Vec<u8>, NetError>| {
+            // A session that cannot be saved says why at its next epoch.
+            if self.checkpoint.is_due()
+                && let Ok(bytes) = save()
+            {
+                self.write(&[&done.encode(), &bytes]);
             }
         };
         if let Some(bytes) = resume {

@@ -6,12 +6,14 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{GalleryPicture, Provenance, Row, Table};
+use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Group, Profile};
 
 use super::data::DataSets;
-use super::plan::{DEVICE, NO_DATA, PlannedJob, expand};
+use super::plan::{NO_DATA, PlannedJob, expand};
 use super::store::{Found, Store};
+use crate::device::{CLASSES, CPU, Devices, may_leave_cpu};
 use crate::machine;
 use crate::repository::Repository;
 
@@ -28,21 +30,28 @@ pub struct Collected {
 }
 
 /// Gathers what the store has for an experiment. For each variant the largest profile whose
-/// units are all there is taken; failing that, what there is of the largest with any.
+/// units are all there is taken; failing that, what there is of the largest with any. Of records of
+/// several classes of device those of the class that trains now come first.
 pub fn collect(
     experiment: &Experiment,
     store: &Store,
     data: &DataSets,
+    devices: &Devices,
     seed: u64,
     repository: &Repository,
 ) -> Result<Option<Collected>> {
     let published = repository.published_checksum();
     let mut best: BTreeMap<(usize, usize), Results> = BTreeMap::new();
-    for profile in Profile::ALL.into_iter().rev() {
+    let own = devices.training();
+    let classes: Vec<&'static str> =
+        std::iter::once(own).chain(CLASSES.into_iter().filter(|class| *class != own)).collect();
+    let profiles = Profile::ALL.into_iter().rev();
+    for (profile, class) in profiles.flat_map(|p| classes.iter().map(move |class| (p, *class))) {
         let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
         // Seeds of one variant belong together.
         let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
-        for planned in expand(all, data, &published, seed)? {
+        let of = |protocol: &Protocol| if may_leave_cpu(protocol) { class } else { CPU };
+        for planned in expand(all, data, &published, seed, &of)? {
             let is_its_group = |g: &Group| g.id == planned.job.group.id;
             if let Some(group) = experiment.groups.iter().position(is_its_group) {
                 let key = (group, planned.job.variant_index);
@@ -154,7 +163,7 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                     value: value.value,
                     unit: value.unit,
                     profile: job.recorded_profile,
-                    device: DEVICE.to_owned(),
+                    device: record.device.clone(),
                     data: record.data.clone(),
                 });
             }

@@ -33,25 +33,25 @@ pub struct PlannedJob<'a> {
 /// Label and checksum where there is no data.
 pub const NO_DATA: &str = "-";
 
-/// The device class that enters keys.
-pub const DEVICE: &str = "cpu";
-
 /// Expands jobs to units.
 ///
-/// `published` is the checksum of the published values, which the errata checks read.
+/// `published` is the checksum of the published values, which the errata checks read; `class` gives the
+/// class of device that a protocol runs on.
 pub fn expand<'a>(
     jobs: Vec<Job<'a>>,
     data: &DataSets,
     published: &str,
     seed: u64,
+    class: &dyn Fn(&Protocol) -> &'static str,
 ) -> Result<Vec<PlannedJob<'a>>> {
     jobs.into_iter()
         .map(|job| {
             let epochs = protocols::epochs(job.protocol());
+            let device = class(job.protocol());
             let unit = |signal: &str, signal_index, sha: &str, label: &str| Unit {
                 signal: signal.to_owned(),
                 signal_index,
-                parts: job.key_parts(signal, sha, DEVICE, seed, &epochs),
+                parts: job.key_parts(signal, sha, device, seed, &epochs),
                 data: label.to_owned(),
             };
             let units = match &job.group.data {

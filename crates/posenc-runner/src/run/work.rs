@@ -11,9 +11,10 @@ use posenc_experiments::record::UnitRecord;
 
 use super::checkpoint::Checkpoint;
 use super::data::DataSets;
-use super::plan::{DEVICE, Unit};
+use super::plan::Unit;
 use super::progress::Progress;
 use super::store::Store;
+use crate::device::{self, Devices};
 use crate::{machine, protocols};
 
 /// Units of one job that must run.
@@ -42,6 +43,7 @@ pub fn run(
     mut work: Vec<Work<'_>>,
     store: &Store,
     data: &DataSets,
+    devices: &Devices,
     seed: u64,
     workers: usize,
     fail_fast: bool,
@@ -56,7 +58,7 @@ pub fn run(
     let (alone, together): (Vec<_>, Vec<_>) =
         work.into_iter().partition(|w| w.job.protocol().measures_time());
     let one = |work: &Work<'_>| {
-        if let Err(failure) = run_job(work, store, data, seed, &progress) {
+        if let Err(failure) = run_job(work, store, data, devices, seed, &progress) {
             let mut failures = failures.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             failures.push(failure);
             if fail_fast {
@@ -64,17 +66,22 @@ pub fn run(
             }
         }
     };
-    let next = AtomicUsize::new(0);
+    // A device works on one job at a time, beside the jobs of the CPU.
+    let (on_device, on_cpu): (Vec<_>, Vec<_>) =
+        together.into_iter().partition(|w| w.units.iter().any(|u| u.parts.device != device::CPU));
+    let queues = [(on_cpu, workers), (on_device, 1)].map(|q| (q.0, q.1, AtomicUsize::new(0)));
     std::thread::scope(|scope| {
-        for _ in 0..workers.clamp(1, together.len().max(1)) {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    match together.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        Some(work) => one(work),
-                        None => break,
+        for (queue, workers, next) in &queues {
+            for _ in 0..(*workers).clamp(1, queue.len().max(1)) {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        match queue.get(next.fetch_add(1, Ordering::Relaxed)) {
+                            Some(work) => one(work),
+                            None => break,
+                        }
                     }
-                }
-            });
+                });
+            }
         }
     });
     for work in &alone {
@@ -91,6 +98,7 @@ fn run_job(
     work: &Work<'_>,
     store: &Store,
     data: &DataSets,
+    devices: &Devices,
     seed: u64,
     progress: &Progress,
 ) -> Result<(), Failure> {
@@ -104,6 +112,7 @@ fn run_job(
         job: &work.job,
         units: &work.units,
         data,
+        devices,
         seed,
         checkpoint: &checkpoint,
         note: &note,
@@ -117,7 +126,7 @@ fn run_job(
         let seconds = outcome.earlier + last.elapsed().as_secs_f64();
         let record = UnitRecord {
             parts: unit.parts.clone(),
-            device: DEVICE.to_owned(),
+            device: devices.label(&unit.parts.device).to_owned(),
             data: unit.data.clone(),
             seconds,
             peak_memory: machine::peak_memory(),

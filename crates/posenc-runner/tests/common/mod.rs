@@ -77,6 +77,8 @@ impl Repository {
             .current_dir(self.path())
             .env_remove("POSENC_DATA")
             .env_remove("POSENC_ROOT")
+            // A GPU of the machine must not change what tests see.
+            .env("POSENC_DEVICE", "cpu")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -118,7 +120,12 @@ impl Repository {
 
     /// Runs everything into `out` and kills it when its first checkpoint is there.
     pub fn kill_at_checkpoint(&self, out: &str) {
-        let mut child = self.start(&["reproduce", "--out", out]);
+        self.kill_at_checkpoint_on("cpu", out);
+    }
+
+    /// The same on a device.
+    pub fn kill_at_checkpoint_on(&self, device: &str, out: &str) {
+        let mut child = self.start(&["reproduce", "--device", device, "--out", out]);
         let started = Instant::now();
         while self.checkpoints(out) == 0 {
             assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");

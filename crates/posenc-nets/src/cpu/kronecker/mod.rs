@@ -230,7 +230,7 @@ impl Session for KroneckerSession {
         self.epoch
     }
 
-    fn step(&mut self) -> Vec<f64> {
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
         self.epoch += 1;
         let count = self.train.count() * self.network.output;
         let constants = self.optimizer.constants(self.epoch);
@@ -251,18 +251,18 @@ impl Session for KroneckerSession {
         };
         let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
         super::note_divergence(&mut self.diverged, &errors, self.epoch);
-        errors
+        Ok(errors)
     }
 
     fn step_errors_are_exact(&self) -> bool {
         !matches!(self.form, Form::Gram(_))
     }
 
-    fn errors(&mut self, split: Split) -> Vec<f64> {
+    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
         let side = match (split, &self.test) {
             (Split::Train, _) => &self.train,
             (Split::Test, Some(test)) => test,
-            (Split::Test, None) => return Vec::new(),
+            (Split::Test, None) => return Ok(Vec::new()),
         };
         let (outputs, activation) = (self.network.output, self.network.output_activation);
         let form = &self.form;
@@ -275,7 +275,7 @@ impl Session for KroneckerSession {
                 Form::Deep(network, _) => network.squares(side, r, &run.theta, group),
             });
         let count = (side.count() * outputs) as f64;
-        squares.into_iter().map(|sum| sum / count).collect()
+        Ok(squares.into_iter().map(|sum| sum / count).collect())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
@@ -296,33 +296,33 @@ impl Session for KroneckerSession {
         }))
     }
 
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         let Form::Deep(network, _) = &self.form else {
-            return vec![Vec::new(); self.runs.len()];
+            return Ok(vec![Vec::new(); self.runs.len()]);
         };
         let side = &self.train;
-        Self::each_run(&mut self.runs, &mut self.groups, |_, run, group| {
+        Ok(Self::each_run(&mut self.runs, &mut self.groups, |_, run, group| {
             let Group { workers, buffers } = group;
             let (activations, _) = buffers.hidden(network.hidden * side.count(), 0);
             network.activations(side, &run.theta, workers, activations);
             let view =
                 faer::MatRef::from_column_major_slice(&*activations, side.count(), network.hidden);
             vec![spectral::stable_rank(view)]
-        })
+        }))
     }
 
     fn diverged(&self) -> &[Option<u64>] {
         &self.diverged
     }
 
-    fn parameters(&self) -> Vec<Parameters> {
-        self.runs.iter().map(|run| unpack(&self.network, &run.theta)).collect()
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
+        Ok(self.runs.iter().map(|run| unpack(&self.network, &run.theta)).collect())
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> Result<State, NetError> {
         let parts =
             self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
-        super::state_of(parts, self.epoch, &self.diverged)
+        Ok(super::state_of(parts, self.epoch, &self.diverged))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {

@@ -255,7 +255,7 @@ impl Session for TiledSession {
         self.epoch
     }
 
-    fn step(&mut self) -> Vec<f64> {
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
         self.epoch += 1;
         let count = self.task.train.input.points() * self.outputs();
         let epoch = Epoch {
@@ -295,17 +295,17 @@ impl Session for TiledSession {
         }
         let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
         super::note_divergence(&mut self.diverged, &errors, self.epoch);
-        errors
+        Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Vec<f64> {
+    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
         let points = match (split, &self.task.test) {
             (Split::Train, _) => self.task.train.input.points(),
             (Split::Test, Some(test)) => test.input.points(),
-            (Split::Test, None) => return Vec::new(),
+            (Split::Test, None) => return Ok(Vec::new()),
         };
         let count = (points * self.outputs()) as f64;
-        self.squares(split).into_iter().map(|sum| sum / count).collect()
+        Ok(self.squares(split).into_iter().map(|sum| sum / count).collect())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
@@ -333,7 +333,7 @@ impl Session for TiledSession {
         Ok(out)
     }
 
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         let widths = self.task.network.hidden.clone();
         let points = self.task.train.input.points();
         let mut layers: Vec<Mat<f32>> = widths.iter().map(|&w| Mat::zeros(w, points)).collect();
@@ -364,21 +364,21 @@ impl Session for TiledSession {
             }
             all.push(layers.iter().map(|layer| spectral::stable_rank(layer.as_ref())).collect());
         }
-        all
+        Ok(all)
     }
 
     fn diverged(&self) -> &[Option<u64>] {
         &self.diverged
     }
 
-    fn parameters(&self) -> Vec<Parameters> {
-        self.runs.iter().map(|run| self.layout.unpack(&run.theta)).collect()
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
+        Ok(self.runs.iter().map(|run| self.layout.unpack(&run.theta)).collect())
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> Result<State, NetError> {
         let parts =
             self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
-        super::state_of(parts, self.epoch, &self.diverged)
+        Ok(super::state_of(parts, self.epoch, &self.diverged))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {

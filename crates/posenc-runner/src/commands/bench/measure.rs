@@ -1,12 +1,13 @@
 //! Clocks: medians, this machine's matrix-product rate, and threads that train when told.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use faer::{Accum, Mat, Par};
-use posenc_nets::{CpuEngine, Engine, Task};
+use posenc_nets::{Engine, Task};
 
 /// GFLOP/s of faer's product of 1024 × 1024 matrices, one product per thread at a time.
 pub fn matrix_product_rate(threads: usize, repeats: usize) -> Result<f64> {
@@ -59,15 +60,16 @@ struct Worker {
 }
 
 impl Crew {
-    /// One session per task, each on `threads_each` threads.
-    pub fn start(tasks: Vec<Task>, threads_each: usize) -> Result<Self> {
+    /// One session of the engine per task.
+    pub fn start(tasks: Vec<Task>, engine: &Arc<dyn Engine>) -> Result<Self> {
         let workers: Vec<Worker> = tasks
             .into_iter()
             .map(|task| {
                 let (orders, their_orders) = channel();
                 let (their_reports, reports) = channel();
                 // A session stays on the thread that starts it.
-                std::thread::spawn(move || work(task, threads_each, &their_orders, &their_reports));
+                let engine = engine.clone();
+                std::thread::spawn(move || work(task, &*engine, &their_orders, &their_reports));
                 Worker { orders, reports }
             })
             .collect();
@@ -110,8 +112,8 @@ impl Crew {
     }
 }
 
-fn work(task: Task, threads: usize, orders: &Receiver<usize>, reports: &Sender<Result<()>>) {
-    let mut session = match CpuEngine::new(threads).start(task) {
+fn work(task: Task, engine: &dyn Engine, orders: &Receiver<usize>, reports: &Sender<Result<()>>) {
+    let mut session = match engine.start(task) {
         Ok(session) => session,
         Err(error) => {
             // Nobody listens only if the crew is gone.
@@ -123,14 +125,19 @@ fn work(task: Task, threads: usize, orders: &Receiver<usize>, reports: &Sender<R
         return;
     }
     for steps in orders {
-        for _ in 0..steps {
-            black_box(session.step());
+        let mut report = Ok(());
+        // As training does it: a device is given as many epochs at once as it takes well.
+        let at_once = session.epochs_at_once();
+        for first in (0..steps).step_by(at_once) {
+            let epochs = vec![false; at_once.min(steps - first)];
+            if let Err(error) = black_box(session.advance(&epochs)) {
+                report = Err(error.into());
+            }
         }
         // A diverged run is no longer trained, and its time means nothing.
-        let report = match session.diverged().iter().flatten().next() {
-            Some(epoch) => Err(anyhow!("a run diverged at epoch {epoch}; its times mean nothing")),
-            None => Ok(()),
-        };
+        if let Some(epoch) = session.diverged().iter().flatten().next() {
+            report = Err(anyhow!("a run diverged at epoch {epoch}; its times mean nothing"));
+        }
         if reports.send(report).is_err() {
             return;
         }
@@ -140,9 +147,13 @@ fn work(task: Task, threads: usize, orders: &Receiver<usize>, reports: &Sender<R
 #[cfg(test)]
 mod tests {
     use posenc_math::random::stream;
-    use posenc_nets::{Adam, Input, Network, Samples};
+    use posenc_nets::{Adam, CpuEngine, Input, Network, Samples};
 
     use super::*;
+
+    fn engine() -> Arc<dyn Engine> {
+        Arc::new(CpuEngine::new(1))
+    }
 
     fn task(feature: f32, learning_rate: f64) -> Task {
         let network = Network::new(2, 1, 3, 1).unwrap();
@@ -155,7 +166,7 @@ mod tests {
     /// Catches sessions that are not stepped, and threads that never report.
     #[test]
     fn a_crew_takes_time() {
-        let mut crew = Crew::start(vec![task(1.0, 1e-3); 2], 1).unwrap();
+        let mut crew = Crew::start(vec![task(1.0, 1e-3); 2], &engine()).unwrap();
         let first = crew.seconds_per_step(1, 0.001).unwrap();
         assert!(first > 0.0 && first < 1.0, "{first}");
         assert!(crew.steps >= 1);
@@ -165,9 +176,9 @@ mod tests {
     /// longer trains.
     #[test]
     fn what_cannot_be_timed_is_an_error() {
-        let zero = Crew::start(vec![task(1.0, 1e-3), task(0.0, 1e-3)], 1).err().unwrap();
+        let zero = Crew::start(vec![task(1.0, 1e-3), task(0.0, 1e-3)], &engine()).err().unwrap();
         assert!(zero.to_string().contains("underflows"), "{zero}");
-        let mut crew = Crew::start(vec![task(1.0, 1e30)], 1).unwrap();
+        let mut crew = Crew::start(vec![task(1.0, 1e30)], &engine()).unwrap();
         let diverged = crew.seconds_per_step(3, 0.01).unwrap_err();
         assert!(diverged.to_string().contains("diverged"), "{diverged}");
     }

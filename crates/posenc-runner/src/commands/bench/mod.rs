@@ -8,12 +8,13 @@ mod peer;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use posenc_experiments::record::{Benchmark, Benchmarks};
 use posenc_experiments::yaml::nearest;
 use serde::Serialize;
 
 use crate::arguments::Bench;
+use crate::device::{Devices, GPU};
 use crate::machine;
 use crate::repository::Repository;
 use peer::{Framework, Peer};
@@ -71,16 +72,29 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let threads = machine::cores();
     let repeats = usize::from(options.repeats);
     let any_network = networks::WORKLOADS.iter().any(|w| asked(w.name));
-    // The closed form has no peer in JAX.
-    let peers = find_peers(repository, any_network);
+    let devices = Devices::open(&options.device)?;
+    let engine = devices.device_engine();
+    if let Some(engine) = &engine {
+        ensure!(!options.record, "--record keeps the times of the CPU; leave out --device");
+        println!("device: {}", engine.device());
+    }
+    // The closed form has no peer in JAX. A GPU's peer is CUDA; a software adapter runs on the CPU.
+    let frameworks: &[Framework] = match (&engine, any_network) {
+        (Some(_), _) if devices.training() == GPU => &[Framework::Cuda],
+        (Some(_), _) => &[Framework::Torch],
+        (None, true) => &[Framework::Torch, Framework::Jax],
+        (None, false) => &[Framework::Torch],
+    };
+    let peers = find_peers(repository, frameworks);
 
     let mut all = Vec::new();
-    for workload in closed_form::WORKLOADS.iter().filter(|w| asked(w.name)) {
+    let closed_forms = closed_form::WORKLOADS.iter().filter(|_| engine.is_none());
+    for workload in closed_forms.filter(|w| asked(w.name)) {
         let torch = peers.iter().find(|p| p.framework == Framework::Torch);
         all.extend(closed_form::measure(workload, threads, repeats, torch)?);
     }
     for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
-        all.push(networks::measure(workload, threads, repeats, &peers)?);
+        all.push(networks::measure(workload, threads, repeats, &peers, engine.as_ref())?);
     }
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(&all)? + "\n";
@@ -119,9 +133,7 @@ fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::P
 }
 
 /// The peers that are here; a note on those that are not.
-fn find_peers(repository: &Repository, with_jax: bool) -> Vec<Peer> {
-    let frameworks: &[Framework] =
-        if with_jax { &[Framework::Torch, Framework::Jax] } else { &[Framework::Torch] };
+fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
     let (mut peers, mut reasons) = (Vec::new(), Vec::new());
     for framework in frameworks {
         match Peer::find(repository, *framework) {

@@ -14,6 +14,8 @@ use crate::repository::Repository;
 pub enum Framework {
     /// PyTorch.
     Torch,
+    /// PyTorch on a CUDA device.
+    Cuda,
     /// JAX, with Adam from optax.
     Jax,
 }
@@ -23,6 +25,7 @@ impl Framework {
     pub fn label(self) -> &'static str {
         match self {
             Framework::Torch => "PyTorch",
+            Framework::Cuda => "PyTorch CUDA",
             Framework::Jax => "JAX",
         }
     }
@@ -30,7 +33,7 @@ impl Framework {
     /// Name on a peer's command line.
     fn option(self) -> &'static str {
         match self {
-            Framework::Torch => "torch",
+            Framework::Torch | Framework::Cuda => "torch",
             Framework::Jax => "jax",
         }
     }
@@ -39,6 +42,7 @@ impl Framework {
     fn needed(self) -> &'static str {
         match self {
             Framework::Torch => "PyTorch",
+            Framework::Cuda => "PyTorch with a CUDA device",
             Framework::Jax => "JAX with optax",
         }
     }
@@ -47,6 +51,9 @@ impl Framework {
     fn probe(self) -> &'static str {
         match self {
             Framework::Torch => "import torch; print(torch.__version__)",
+            Framework::Cuda => {
+                "import torch; assert torch.cuda.is_available(); print(torch.__version__)"
+            }
             Framework::Jax => "import jax, optax; print(jax.__version__)",
         }
     }
@@ -85,6 +92,9 @@ pub struct NetworkTimes {
     pub step_s: f64,
     /// One of 20 columns that share a step; linear workloads only.
     pub per_column_of_20_s: Option<f64>,
+    /// Matrix products of a CUDA device, in GFLOP/s.
+    #[serde(default)]
+    pub gemm_gflops: Option<f64>,
 }
 
 impl NetworkTimes {
@@ -95,6 +105,7 @@ impl NetworkTimes {
             implementation: self.implementation,
             step_s: self.step_s.min(other.step_s),
             per_column_of_20_s: columns.into_iter().flatten().reduce(f64::min),
+            gemm_gflops: self.gemm_gflops,
         }
     }
 }
@@ -175,8 +186,17 @@ impl Peer {
     ) -> Result<NetworkTimes> {
         let core = first_core.to_string();
         let framework = self.framework.option();
-        let options =
-            ["--workload", workload, "--framework", framework, "--first-core", core.as_str()];
+        let device = if self.framework == Framework::Cuda { "cuda" } else { "cpu" };
+        let options = [
+            "--workload",
+            workload,
+            "--framework",
+            framework,
+            "--device",
+            device,
+            "--first-core",
+            core.as_str(),
+        ];
         let environment: &[(&str, &str)] =
             if sleeping { &[("OMP_WAIT_POLICY", "PASSIVE")] } else { &[] };
         self.run("networks.py", &options, threads, repeats, environment)
@@ -232,6 +252,7 @@ mod tests {
             implementation: "torch".to_owned(),
             step_s,
             per_column_of_20_s,
+            gemm_gflops: None,
         };
         let better = times(2.0, Some(0.5)).better(times(1.0, Some(0.7)));
         assert_eq!(better, times(1.0, Some(0.5)));

@@ -13,10 +13,10 @@ use posenc_math::closed_form::LeastSquaresOptions;
 use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
-use posenc_nets::Engine as _;
 use posenc_nets::train::{Schedule, fit as train};
 
 use crate::arguments::{Fit, FitEncoding, FitSolver};
+use crate::device::{CPU, Devices};
 use crate::reconstruction::{Problem, Rule, Scattered, Signal, Split, closed, interleaved, split};
 
 /// Reads, fits, writes, and prints what came out.
@@ -132,7 +132,11 @@ fn gradient_descent(
     // Only the end is looked at, and at all positions.
     prepared.task.test = None;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut session = problem.engine(threads).start(prepared.task.clone())?;
+    let devices = Devices::open(&options.device)?;
+    let own = problem.engine(threads);
+    let engine = if devices.training() == CPU { &own } else { devices.engine(devices.training()) };
+    eprintln!("device: {}", engine.device());
+    let mut session = engine.start(prepared.task.clone())?;
     let schedule =
         Schedule { epochs: settings.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
     let bar = indicatif::ProgressBar::new(settings.epochs);

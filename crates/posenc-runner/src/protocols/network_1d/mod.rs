@@ -22,7 +22,7 @@ use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{Abscissa, Network1d, STEP};
 use posenc_math::embedder::{Embedder, ParameterValue};
 use posenc_nets::train::{History, Schedule};
-use posenc_nets::{Adam, CpuEngine, Engine, Network, Samples, Session, Task};
+use posenc_nets::{Adam, Engine, Network, Samples, Session, Task};
 
 use super::saved::{Done, Resumption};
 use super::{Context, Emit, Outcome, check_memory};
@@ -40,9 +40,8 @@ const LARGEST_TASK: usize = 256 << 20;
 
 /// `network-1d`.
 pub fn run(context: &Context<'_>, settings: &Network1d, emit: &mut Emit<'_>) -> Result<()> {
-    // Jobs run beside each other, one thread each.
     let lines = signals::lines(context, settings)?;
-    let (records, remarks) = train(context, settings, &lines, &CpuEngine::new(1), LARGEST_TASK)?;
+    let (records, remarks) = train(context, settings, &lines, context.engine(), LARGEST_TASK)?;
     let mut earlier = context.checkpoint.earlier();
     for (unit, values) in records.into_iter().enumerate() {
         let mut remarks = remarks.clone();

@@ -9,9 +9,10 @@ use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile};
-use posenc_nets::{Input, NetError, Parameters, Split as Part, State};
+use posenc_nets::{CpuEngine, Input, NetError, Parameters, Split as Part, State};
 
 use super::*;
+use crate::device::{CPU, Devices};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::data::DataSets;
 use crate::run::plan::expand;
@@ -51,7 +52,7 @@ impl Bench {
         let source = DataSource::new(manifest, DataDirectory::resolve(None, &root).unwrap());
         let data = DataSets::new(source, 0);
         let all = jobs([&self.experiment].into_iter(), &Selectors::default(), Profile::Paper);
-        let planned = expand(all, &data, "-", 0).unwrap().remove(0);
+        let planned = expand(all, &data, "-", 0, &|_| CPU).unwrap().remove(0);
         let Protocol::Network1d(settings) = planned.job.protocol() else {
             panic!("another protocol");
         };
@@ -65,6 +66,7 @@ impl Bench {
             job: &planned.job,
             units: &planned.units,
             data: &data,
+            devices: &Devices::cpu(),
             seed: 0,
             checkpoint: &checkpoint,
             note: &|text| notes.borrow_mut().push(text.to_owned()),
@@ -182,29 +184,29 @@ impl Session for MortalSession<'_> {
     fn epoch(&self) -> u64 {
         self.inner.epoch()
     }
-    fn step(&mut self) -> Vec<f64> {
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
         if self.engine.steps.fetch_add(1, Ordering::Relaxed) == self.engine.last {
             // Without the hook that would print it.
             resume_unwind(Box::new("killed"));
         }
         self.inner.step()
     }
-    fn errors(&mut self, split: Part) -> Vec<f64> {
+    fn errors(&mut self, split: Part) -> Result<Vec<f64>, NetError> {
         self.inner.errors(split)
     }
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         self.inner.predict(input)
     }
-    fn hidden_stable_ranks(&mut self) -> Vec<Vec<f64>> {
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         self.inner.hidden_stable_ranks()
     }
     fn diverged(&self) -> &[Option<u64>] {
         self.inner.diverged()
     }
-    fn parameters(&self) -> Vec<Parameters> {
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         self.inner.parameters()
     }
-    fn state(&self) -> State {
+    fn state(&self) -> Result<State, NetError> {
         self.inner.state()
     }
     fn restore(&mut self, state: &State) -> Result<(), NetError> {

@@ -13,7 +13,6 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema::protocol::NetworkNd;
 use posenc_math::random::stream;
-use posenc_nets::Engine as _;
 use posenc_nets::train::{History, Schedule};
 
 use super::saved::{Done, Resumption};
@@ -132,8 +131,8 @@ impl<'a> Training<'a> {
             stream: &draw,
         };
         let prepared = problem.prepare(&format!("weights {}", self.unit.signal))?;
-        // Jobs run beside each other, one thread each.
-        let engine = problem.engine(1);
+        let own = problem.engine(1);
+        let engine = if settings.products.is_some() { &own } else { self.context.engine() };
         let schedule = Schedule {
             epochs: settings.epochs,
             curve_every: settings.curve_every,

@@ -4,8 +4,10 @@ mod embedding;
 mod operations;
 mod workload;
 
+use std::sync::Arc;
+
 use anyhow::Result;
-use posenc_nets::Task;
+use posenc_nets::{CpuEngine, Engine, Task};
 use serde::Serialize;
 
 use self::operations::operations;
@@ -73,7 +75,8 @@ impl<'a> PeerRounds<'a> {
     fn ask(&mut self, workload: &Workload, threads: usize, repeats: usize) -> Result<()> {
         let small = workload.has_short_steps();
         self.times.push(self.peer.network(workload.name, threads, repeats, small)?);
-        if workload.threading == Threading::PerSession && threads > 1 {
+        let on_cpu = self.peer.framework != Framework::Cuda;
+        if on_cpu && workload.threading == Threading::PerSession && threads > 1 {
             self.processes.push(self.peer.network_processes(workload.name, threads, repeats)?);
         }
         Ok(())
@@ -107,16 +110,23 @@ pub fn measure(
     threads: usize,
     repeats: usize,
     peers: &[Peer],
+    device: Option<&Arc<dyn Engine>>,
 ) -> Result<Measured> {
     // Products are short, so all of the repeats go into each round; steps share them.
     let per_round = repeats.div_ceil(ROUNDS);
-    let sessions = if workload.threading == Threading::Within { 1 } else { threads };
+    let alone = workload.threading == Threading::Within || device.is_some();
+    let sessions = if alone { 1 } else { threads };
     let task = workload.task(workload.embedding)?;
     // Sessions share the embedding, as copies of a task do.
-    let crew = |task: &Task| Crew::start(vec![task.clone(); sessions], threads / sessions);
+    let engine: Arc<dyn Engine> = match device {
+        Some(engine) => engine.clone(),
+        None => Arc::new(CpuEngine::new(threads / sessions)),
+    };
+    let crew = |task: &Task| Crew::start(vec![task.clone(); sessions], &engine);
     let operations = operations(&task);
     let mut ours = (crew(&task)?, Vec::new());
-    let mut without_bands = match workload.without_bands {
+    // The device engine multiplies whole matrices in any case.
+    let mut without_bands = match workload.without_bands.filter(|_| device.is_none()) {
         Some(embedding) => Some((crew(&workload.task(embedding)?)?, Vec::new())),
         None => None,
     };
@@ -134,12 +144,19 @@ pub fn measure(
             peer.round(workload, threads, per_round);
         }
     }
-    let (ours_s, rate) = (median(&mut ours.1), median(&mut rates));
+    let ours_s = median(&mut ours.1);
+    // A CUDA device's own rate is measured by its peer.
+    let of_device = peers.iter().find_map(|p| p.times.first()?.gemm_gflops);
+    let rate = of_device.unwrap_or_else(|| median(&mut rates));
     let of = |framework| {
         let peer = peers.iter().find(|p| p.peer.framework == framework);
         peer.map(PeerRounds::medians).unwrap_or_default()
     };
-    let (torch, jax) = (of(Framework::Torch), of(Framework::Jax));
+    let torch = match of(Framework::Cuda) {
+        PeerMedians { step: None, .. } => of(Framework::Torch),
+        cuda => cuda,
+    };
+    let jax = of(Framework::Jax);
     let versions: Vec<String> =
         peers.iter().filter_map(|p| Some(p.times.first()?.implementation.clone())).collect();
     let measured = Measured {

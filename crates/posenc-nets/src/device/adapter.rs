@@ -1,0 +1,264 @@
+//! Which adapters there are, and opening one.
+
+use std::fmt::{Display, Formatter};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::NetError;
+
+/// Share of its memory, in percent, up to which an adapter gives buffers. Beyond it a driver may
+/// end the process that asks.
+const MEMORY_PERCENT: u8 = 90;
+
+/// What computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterDescription {
+    /// Name of the adapter, such as "NVIDIA H200".
+    pub name: String,
+    /// Whether it is a program on the CPU that behaves like a GPU (llvmpipe, lavapipe, WARP).
+    pub is_software: bool,
+    /// "vulkan", "metal" or "dx12".
+    pub backend: String,
+    /// Name and version of the driver.
+    pub driver: String,
+    /// Largest buffer, in bytes.
+    pub largest_buffer: u64,
+    /// Largest part of a buffer that a kernel sees, in bytes.
+    pub largest_binding: u64,
+    /// Most workgroups of one dispatch along an axis.
+    pub workgroups: u32,
+}
+
+impl Display for AdapterDescription {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.is_software { "software adapter " } else { "" };
+        write!(f, "{kind}{} ({}, driver {})", self.name, self.backend, self.driver)
+    }
+}
+
+/// Which adapter is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// A real GPU, the one with the largest buffers; never a software adapter.
+    Gpu,
+    /// A real GPU where there is one, else a software adapter.
+    GpuOrSoftware,
+    /// The first whose name contains this, in upper or lower case; the only way to a software
+    /// adapter on a machine that has a GPU.
+    Named(String),
+}
+
+/// All adapters, real GPUs first.
+pub fn adapters() -> Vec<AdapterDescription> {
+    sorted(found()).iter().map(describe).collect()
+}
+
+/// An open device with its queue. What goes wrong on it is kept until somebody asks.
+#[derive(Debug)]
+pub struct Gpu {
+    pub device: wgpu::Device,
+    pub queue: wgpu::Queue,
+    pub description: AdapterDescription,
+    pub limits: wgpu::Limits,
+    trouble: Arc<Mutex<Trouble>>,
+}
+
+/// What went wrong.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// The device is gone for good.
+    lost: Option<String>,
+    /// Something was refused since the last question.
+    refused: Option<String>,
+}
+
+impl Gpu {
+    /// Opens the adapter that is meant.
+    ///
+    /// # Errors
+    ///
+    /// No such adapter, or one that gives no device: what there is, and what to install.
+    pub fn open(choice: Choice) -> Result<Self, NetError> {
+        let adapters = sorted(found());
+        let fits = |adapter: &wgpu::Adapter| match &choice {
+            Choice::Gpu => !describe(adapter).is_software,
+            Choice::GpuOrSoftware => true,
+            Choice::Named(part) => {
+                describe(adapter).name.to_lowercase().contains(&part.to_lowercase())
+            }
+        };
+        let names: Vec<String> = adapters.iter().map(|a| describe(a).to_string()).collect();
+        let Some(adapter) = adapters.into_iter().find(fits) else {
+            return Err(NetError::Device {
+                device: "wgpu".to_owned(),
+                why: absent(&choice, &names),
+            });
+        };
+        let description = describe(&adapter);
+        let limits = adapter.limits();
+        let request = wgpu::DeviceDescriptor {
+            label: Some("posenc"),
+            required_limits: limits.clone(),
+            ..Default::default()
+        };
+        let (device, queue) =
+            wait(adapter.request_device(&request)).map_err(|error| NetError::Device {
+                device: description.to_string(),
+                why: format!("it does not open: {error}"),
+            })?;
+        let trouble = Arc::new(Mutex::new(Trouble::default()));
+        // Without handlers wgpu panics.
+        let errors = trouble.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            let mut trouble = errors.lock().unwrap_or_else(PoisonError::into_inner);
+            trouble.refused.get_or_insert_with(|| in_words(&error));
+        }));
+        let losses = trouble.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            let mut trouble = losses.lock().unwrap_or_else(PoisonError::into_inner);
+            trouble.lost.get_or_insert_with(|| format!("{reason:?}: {message}"));
+        });
+        Ok(Gpu { device, queue, description, limits, trouble })
+    }
+
+    /// Does something, and gives what the device refused on the way as an error.
+    pub fn scoped<T>(&self, work: impl FnOnce() -> Result<T, NetError>) -> Result<T, NetError> {
+        let filters = [
+            wgpu::ErrorFilter::Validation,
+            wgpu::ErrorFilter::OutOfMemory,
+            wgpu::ErrorFilter::Internal,
+        ];
+        let mut scopes: Vec<_> =
+            filters.into_iter().map(|filter| self.device.push_error_scope(filter)).collect();
+        let result = work();
+        let mut first = None;
+        // In the reverse order.
+        while let Some(scope) = scopes.pop() {
+            first = wait(scope.pop()).or(first);
+        }
+        // What came later may only be a consequence.
+        self.check()?;
+        match first {
+            Some(error) => Err(self.error(in_words(&error))),
+            None => result,
+        }
+    }
+
+    /// What went wrong since the last question, as an error.
+    pub fn check(&self) -> Result<(), NetError> {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = trouble.refused.take();
+        let why = match (&trouble.lost, refused) {
+            (Some(lost), _) => format!(
+                "the device was lost ({lost}); what was trained on it is lost since the last checkpoint. \
+                 Run the same command again, if need be with --device cpu"
+            ),
+            (None, Some(refused)) => refused,
+            (None, None) => return Ok(()),
+        };
+        Err(self.error(why))
+    }
+
+    /// Whether the device is gone for good.
+    pub fn is_lost(&self) -> bool {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
+    }
+
+    /// An error of this device.
+    pub fn error(&self, why: String) -> NetError {
+        NetError::Device { device: self.description.to_string(), why }
+    }
+
+    /// Bytes that one buffer may have and a kernel still see as a whole.
+    pub fn largest_bytes(&self) -> u64 {
+        self.limits.max_buffer_size.min(self.limits.max_storage_buffer_binding_size)
+    }
+}
+
+fn found() -> Vec<wgpu::Adapter> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends: wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12,
+        flags: wgpu::InstanceFlags::empty(),
+        memory_budget_thresholds: wgpu::MemoryBudgetThresholds {
+            for_resource_creation: Some(MEMORY_PERCENT),
+            for_device_loss: None,
+        },
+        ..wgpu::InstanceDescriptor::new_without_display_handle()
+    });
+    wait(instance.enumerate_adapters(wgpu::Backends::all()))
+}
+
+fn describe(adapter: &wgpu::Adapter) -> AdapterDescription {
+    let (info, limits) = (adapter.get_info(), adapter.limits());
+    AdapterDescription {
+        name: info.name,
+        is_software: info.device_type == wgpu::DeviceType::Cpu,
+        backend: info.backend.to_string(),
+        driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+        largest_buffer: limits.max_buffer_size,
+        largest_binding: limits.max_storage_buffer_binding_size,
+        workgroups: limits.max_compute_workgroups_per_dimension,
+    }
+}
+
+/// Real GPUs before software; among them the one with the largest buffers, which is the discrete one.
+fn sorted(mut adapters: Vec<wgpu::Adapter>) -> Vec<wgpu::Adapter> {
+    adapters.sort_by_key(|adapter| {
+        let description = describe(adapter);
+        (description.is_software, std::cmp::Reverse(description.largest_binding))
+    });
+    adapters
+}
+
+fn absent(choice: &Choice, names: &[String]) -> String {
+    let there = match names {
+        [] => "no adapter at all was found".to_owned(),
+        names => format!("found only: {}", names.join("; ")),
+    };
+    match choice {
+        Choice::Gpu => format!(
+            "no GPU was found ({there}; a software adapter is used only if named, as in --device wgpu:llvmpipe). Install the driver of your GPU with its Vulkan part \
+             (`vulkaninfo --summary` must list it; in a container, pass the device through), or use --device cpu"
+        ),
+        Choice::Named(part) if !names.is_empty() => {
+            format!(
+                "no adapter's name contains `{part}` ({there}); name one of these, or use --device cpu"
+            )
+        }
+        Choice::Named(_) | Choice::GpuOrSoftware => format!(
+            "no Vulkan driver was found ({there}). Install one: that of your GPU, or the software one \
+             (apt-get install libvulkan1 mesa-vulkan-drivers); or use --device cpu"
+        ),
+    }
+}
+
+/// A refusal with what to do about it.
+fn in_words(error: &wgpu::Error) -> String {
+    match error {
+        wgpu::Error::OutOfMemory { .. } => {
+            "out of memory: lower the number of runs, the width, the dimension or the number of points, or \
+             close what else uses the GPU, or use --device cpu"
+                .to_owned()
+        }
+        // The description is many lines long; the last one says what was wrong.
+        other => {
+            let text = other.to_string();
+            let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+            format!("it refused a command: {}", lines.join(" "))
+        }
+    }
+}
+
+/// The value of a future. Those of native backends are ready at once.
+pub fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::yield_now(),
+        }
+    }
+}

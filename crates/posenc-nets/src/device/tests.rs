@@ -1,0 +1,181 @@
+//! Products of every shape against plain sums, on whatever adapter there is.
+
+use std::sync::OnceLock;
+
+use posenc_math::random::{stream, uniform_vector};
+
+use faer::Mat;
+
+use super::DeviceEngine;
+use super::adapter::{Choice, Gpu};
+use super::product::{Epilogue, Tile};
+use super::program::{BLOCK, Kernels, Numbers, Operand, Product, Recorder, Submission};
+use crate::{Adam, Engine, Input, Network, Samples, Split, Task};
+
+/// The adapter of the tests; none where there is no driver.
+fn gpu() -> Option<&'static (Gpu, Kernels)> {
+    static GPU: OnceLock<Option<(Gpu, Kernels)>> = OnceLock::new();
+    let open = || Gpu::open(Choice::GpuOrSoftware).ok().map(|gpu| (gpu, Kernels::default()));
+    let gpu = GPU.get_or_init(open).as_ref();
+    if gpu.is_none() {
+        eprintln!("skipped: no Vulkan driver");
+    }
+    gpu
+}
+
+fn steps(gpu: &Gpu) -> wgpu::Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: BLOCK as u64,
+        usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+fn noise(count: usize, label: &str) -> Vec<f32> {
+    let draws = uniform_vector(&mut stream(1, label), count, -1.0, 1.0);
+    draws.into_iter().map(|draw| draw as f32).collect()
+}
+
+/// Catches a tile that leaves out or repeats an edge, operands read by the wrong stride, slices
+/// that overlap, and an epilogue that does something else.
+#[test]
+fn products_are_the_plain_sums() {
+    let Some((gpu, kernels)) = gpu() else { return };
+    let steps = steps(gpu);
+    let all = [
+        Epilogue::Store,
+        Epilogue::Add,
+        Epilogue::Bias,
+        Epilogue::BiasRelu,
+        Epilogue::Relu,
+        Epilogue::Masked,
+    ];
+    let shapes = [(1, 1, 1), (5, 3, 2), (67, 70, 33), (130, 129, 9), (16, 131, 24), (200, 16, 17)];
+    let mut case = 0;
+    for tile in [Tile::MEDIUM, Tile::TALL, Tile::WIDE, Tile::LARGE] {
+        for (m, n, k) in shapes {
+            // Every way to store the operands, every epilogue in turn.
+            for (a_inner, b_inner) in [(true, true), (true, false), (false, true), (false, false)] {
+                let epilogue = all[case % all.len()];
+                let slices = if epilogue == Epilogue::Store { 1 + case % 3 } else { 1 };
+                case += 1;
+                let batches = 1 + case % 2;
+                let (a, b) = (noise(7 + batches * m * k, "a"), noise(3 + batches * k * n, "b"));
+                let before = noise(batches * m * n * slices, "c");
+                let bias = noise(batches * n, "bias");
+                let on_device = |numbers: &[f32]| Numbers::of(gpu, "test", numbers).unwrap();
+                let (da, db, dc) = (on_device(&a), on_device(&b), on_device(&before));
+                let dbias = on_device(&bias);
+                let operand =
+                    |numbers, offset, strides, batch| Operand { numbers, offset, strides, batch };
+                let a_strides = if a_inner { (k, 1) } else { (1, m) };
+                let b_strides = if b_inner { (1, k) } else { (n, 1) };
+                let mut list = Recorder::new(gpu, kernels, &steps);
+                list.product_with(
+                    tile,
+                    Product {
+                        a: operand(&da, 7, a_strides, m * k),
+                        b: operand(&db, 3, b_strides, k * n),
+                        c: operand(&dc, 0, (n, 1), m * n),
+                        sizes: (m, n, k),
+                        batches,
+                        slices: (slices, batches * m * n),
+                        epilogue,
+                        bias: epilogue.has_bias().then(|| operand(&dbias, 0, (0, 1), n)),
+                    },
+                );
+                let program = list.finish().unwrap();
+                let mut submission = Submission::new(gpu);
+                submission.replay(&program, 0);
+                submission.submit();
+                let found = dc.read(gpu, before.len()).unwrap();
+                for batch in 0..batches {
+                    for i in 0..m {
+                        for j in 0..n {
+                            let sum: f64 = (0..k)
+                                .map(|l| {
+                                    let x =
+                                        a[7 + batch * m * k + i * a_strides.0 + l * a_strides.1];
+                                    let y =
+                                        b[3 + batch * k * n + l * b_strides.0 + j * b_strides.1];
+                                    f64::from(x) * f64::from(y)
+                                })
+                                .sum();
+                            let at = (batch * m + i) * n + j;
+                            let old = f64::from(before[at]);
+                            let bias = f64::from(bias[batch * n + j]);
+                            let expected = match epilogue {
+                                Epilogue::Store => sum,
+                                Epilogue::Add => old + sum,
+                                Epilogue::Bias => sum + bias,
+                                Epilogue::BiasRelu => (sum + bias).max(0.0),
+                                Epilogue::Relu => sum.max(0.0),
+                                Epilogue::Masked => {
+                                    if old > 0.0 {
+                                        sum
+                                    } else {
+                                        0.0
+                                    }
+                                }
+                            };
+                            let found: f64 = (0..slices)
+                                .map(|s| f64::from(found[s * batches * m * n + at]))
+                                .sum();
+                            assert!(
+                                (found - expected).abs() < 1e-5,
+                                "{tile:?} {m}×{n}×{k} {a_inner} {b_inner} {epilogue:?} ({i}, {j}): {found}, {expected}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Catches a lost device that panics or hangs, whose unit ends in numbers, or that takes the units after it
+/// with it.
+#[test]
+fn a_lost_device_ends_its_session_and_no_other() {
+    let Ok(engine) = DeviceEngine::open(Choice::GpuOrSoftware) else { return };
+    let input = Input::dense(Mat::from_fn(3, 20, |k, i| (i * (k + 1)) as f32 / 60.0)).unwrap();
+    let network = Network::new(3, 1, 4, 1).unwrap();
+    let initial = vec![network.initialize(&mut stream(0, "weights"))];
+    let targets = Mat::from_fn(20, 1, |i, _| i as f32 / 20.0);
+    let train = Samples { input, targets };
+    let task = Task { network, optimizer: Adam::new(1e-2), train, test: None, initial };
+    let mut lost = engine.start(task.clone()).unwrap();
+    let expected = lost.step().unwrap();
+    engine.open.lock().unwrap().gpu.device.destroy();
+    let error = lost.step().unwrap_err().to_string();
+    assert!(error.contains("lost"), "{error}");
+    assert!(lost.state().is_err() && lost.parameters().is_err());
+    assert!(lost.errors(Split::Train).is_err());
+    assert_eq!(engine.start(task).unwrap().step().unwrap(), expected);
+}
+
+/// Catches an error that is lost, and one that stays and spoils what comes after it.
+#[test]
+fn what_the_device_refuses_is_an_error_once() {
+    let Some((gpu, _)) = gpu() else { return };
+    let too_large = gpu.largest_bytes() as usize / 4 + 1;
+    let error = gpu.scoped(|| Numbers::zeros(gpu, "numbers", too_large)).unwrap_err().to_string();
+    assert!(error.contains("holds") && error.contains("--device cpu"), "{error}");
+    let error = gpu.scoped(|| {
+        let invalid = wgpu::BufferDescriptor {
+            label: None,
+            size: u64::MAX / 8,
+            usage: wgpu::BufferUsages::STORAGE,
+            mapped_at_creation: false,
+        };
+        drop(gpu.device.create_buffer(&invalid));
+        Ok(())
+    });
+    assert!(error.is_err());
+    gpu.scoped(|| Ok(())).unwrap();
+    assert_eq!(
+        Numbers::of(gpu, "numbers", &[1.0f32, 2.0]).unwrap().read(gpu, 2).unwrap(),
+        [1.0, 2.0]
+    );
+}

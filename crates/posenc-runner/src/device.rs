@@ -1,0 +1,255 @@
+//! Where training runs: the CPU engine, or the device engine on an adapter.
+
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
+
+use anyhow::Result;
+use posenc_experiments::schema::Protocol;
+use posenc_nets::{CpuEngine, Engine};
+
+/// The class of device that enters keys where the CPU computes.
+pub const CPU: &str = "cpu";
+/// A real GPU.
+#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+pub const GPU: &str = "wgpu";
+/// A program on the CPU that behaves like a GPU. Never taken for one.
+#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+pub const SOFTWARE: &str = "wgpu-software";
+/// All classes; where several have a record of the same worth, the first is shown.
+pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];
+
+/// What `--device` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// A real GPU where there is one, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A real GPU.
+    Gpu,
+    /// The adapter whose name contains this; the only way to a software adapter.
+    Named(String),
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Request::Auto => f.write_str("auto"),
+            Request::Cpu => f.write_str("cpu"),
+            Request::Gpu => f.write_str("wgpu"),
+            Request::Named(name) => write!(f, "wgpu:{name}"),
+        }
+    }
+}
+
+impl FromStr for Request {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "auto" => Ok(Request::Auto),
+            None if text == "cpu" => Ok(Request::Cpu),
+            None if text == "wgpu" => Ok(Request::Gpu),
+            Some(("wgpu", name)) if !name.trim().is_empty() => {
+                Ok(Request::Named(name.trim().to_owned()))
+            }
+            _ => Err(
+                "allowed are auto (a GPU where there is one, else the CPU), cpu, wgpu (a GPU), and \
+                 wgpu:NAME (the adapter whose name contains NAME; `doctor` lists them)"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The devices of a run.
+pub struct Devices {
+    /// What trains where the CPU does not; its class, and what it is in words.
+    other: Option<(Arc<dyn Engine>, &'static str, String)>,
+    /// Its limits in words.
+    limits: String,
+}
+
+impl Devices {
+    /// The CPU alone.
+    pub fn cpu() -> Self {
+        Devices { other: None, limits: String::new() }
+    }
+
+    /// Opens what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// A GPU, or an adapter by name, that is not there; the message says what to install.
+    pub fn open(request: &Request) -> Result<Self> {
+        match request {
+            Request::Cpu => Ok(Devices::cpu()),
+            Request::Auto => Ok(open_or_cpu()),
+            Request::Gpu => open(None),
+            Request::Named(name) => open(Some(name)),
+        }
+    }
+
+    /// The class of device that a protocol runs on.
+    pub fn class(&self, protocol: &Protocol) -> &'static str {
+        if may_leave_cpu(protocol) { self.training() } else { CPU }
+    }
+
+    /// The engine of a class; on the CPU one thread, since jobs run beside each other.
+    pub fn engine(&self, class: &str) -> &dyn Engine {
+        static ONE_THREAD: LazyLock<CpuEngine> = LazyLock::new(|| CpuEngine::new(1));
+        match &self.other {
+            Some((engine, own, _)) if *own == class => &**engine,
+            _ => &*ONE_THREAD,
+        }
+    }
+
+    /// The engine that trains, if it is not the CPU's.
+    pub fn device_engine(&self) -> Option<Arc<dyn Engine>> {
+        self.other.as_ref().map(|(engine, ..)| engine.clone())
+    }
+
+    /// A class in words, for records.
+    pub fn label(&self, class: &str) -> &str {
+        match &self.other {
+            Some((_, own, label)) if *own == class => label,
+            _ => CPU,
+        }
+    }
+
+    /// What trains, with its limits, for the head of a run.
+    pub fn header(&self) -> String {
+        format!("{}; {}", self.label(self.training()), self.limits)
+    }
+
+    /// The class that trains.
+    pub fn training(&self) -> &'static str {
+        self.other.as_ref().map_or(CPU, |(_, class, _)| class)
+    }
+}
+
+/// Whether a protocol trains in a way that every engine has.
+pub fn may_leave_cpu(protocol: &Protocol) -> bool {
+    match protocol {
+        Protocol::Network1d(_) => true,
+        // Where two ways to a gradient are compared, it is the CPU engine's that are.
+        Protocol::NetworkNd(settings) => settings.products.is_none(),
+        _ => false,
+    }
+}
+
+#[cfg(feature = "wgpu")]
+fn open(name: Option<&str>) -> Result<Devices> {
+    use posenc_nets::device::{Choice, DeviceEngine};
+    let choice = name.map_or(Choice::Gpu, |name| Choice::Named(name.to_owned()));
+    let engine = DeviceEngine::open(choice)?;
+    let class = if engine.description().is_software { SOFTWARE } else { GPU };
+    let (label, limits) = (engine.device(), limits(engine.description()));
+    Ok(Devices { other: Some((Arc::new(engine), class, label)), limits })
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn open(_: Option<&str>) -> Result<Devices> {
+    anyhow::bail!(
+        "this build of posenc trains on the CPU only. `cargo xtask` builds it with wgpu where --device wgpu is \
+         asked for; start it that way, or use --device cpu"
+    )
+}
+
+/// A real GPU that opens, or the CPU; says why where a GPU is there and does not open.
+#[cfg(feature = "wgpu")]
+fn open_or_cpu() -> Devices {
+    let is_gpu = |adapter: &posenc_nets::device::AdapterDescription| !adapter.is_software;
+    if !posenc_nets::device::adapters().iter().any(is_gpu) {
+        return Devices::cpu();
+    }
+    open(None).unwrap_or_else(|why| {
+        eprintln!("note: {why:#}; the CPU is used instead");
+        Devices::cpu()
+    })
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn open_or_cpu() -> Devices {
+    Devices::cpu()
+}
+
+/// Limits of an adapter in words.
+#[cfg(feature = "wgpu")]
+fn limits(adapter: &posenc_nets::device::AdapterDescription) -> String {
+    let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+    format!(
+        "buffers up to {:.2} GiB, of which a kernel sees {:.2} GiB; {} workgroups along an axis",
+        gib(adapter.largest_buffer),
+        gib(adapter.largest_binding),
+        adapter.workgroups
+    )
+}
+
+/// What trains here, for `doctor`.
+#[cfg(feature = "wgpu")]
+pub fn adapters() -> Vec<String> {
+    let line = |adapter: posenc_nets::device::AdapterDescription| {
+        let limits = limits(&adapter);
+        let when = if adapter.is_software {
+            "used only if named, as in --device wgpu:llvmpipe"
+        } else {
+            "used by --device auto and --device wgpu"
+        };
+        format!("{adapter}; {limits}; {when}")
+    };
+    let found: Vec<String> = posenc_nets::device::adapters().into_iter().map(line).collect();
+    if found.is_empty() {
+        return vec![
+            "no adapter: training runs on the CPU. To get one: the driver of your GPU with its Vulkan part, or the \
+             software one (apt-get install libvulkan1 mesa-vulkan-drivers)"
+                .to_owned(),
+        ];
+    }
+    found
+}
+
+/// What trains here, for `doctor`.
+#[cfg(not(feature = "wgpu"))]
+pub fn adapters() -> Vec<String> {
+    vec![
+        "off: no GPU was found when posenc was built, so training runs on the CPU. \
+         `cargo xtask doctor --device wgpu` builds with it and lists the adapters"
+            .to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a request that is read as another, and one that is taken though it means nothing.
+    #[test]
+    fn requests_are_read_or_refused() {
+        for (text, request) in [
+            ("auto", Request::Auto),
+            ("cpu", Request::Cpu),
+            ("wgpu", Request::Gpu),
+            ("wgpu:llvmpipe", Request::Named("llvmpipe".to_owned())),
+            ("wgpu: NVIDIA H", Request::Named("NVIDIA H".to_owned())),
+        ] {
+            assert_eq!(text.parse(), Ok(request));
+        }
+        for text in ["", "gpu", "cuda", "wgpu:", "wgpu: ", "cpu:0", "WGPU"] {
+            let error = text.parse::<Request>().unwrap_err();
+            assert!(error.contains("allowed are auto"), "{text}: {error}");
+        }
+    }
+
+    /// Catches a class that two kinds of device share, whose records would be taken for each other's.
+    #[test]
+    fn classes_are_distinct_and_the_cpu_is_the_default() {
+        let mut classes = CLASSES.to_vec();
+        classes.sort_unstable();
+        classes.dedup();
+        assert_eq!(classes.len(), CLASSES.len());
+        let cpu = Devices::cpu();
+        assert_eq!((cpu.training(), cpu.label(GPU)), (CPU, CPU));
+        assert_eq!(cpu.engine(GPU).device(), "cpu, 1 thread");
+    }
+}

@@ -1,0 +1,163 @@
+//! `--device` end to end: the real binary, a real software adapter where there is one.
+
+mod common;
+
+use common::Repository;
+
+/// An experiment with one group that trains and one that does not.
+const EXPERIMENT: &str = r#"
+paper: extensions
+item: mexican-hat
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: rank
+    protocol: { kind: stable-rank, samples: [16] }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 32, sigma: 0.05 } }
+  - id: lines
+    protocol:
+      kind: network-1d
+      lines: { rows: [5, 6] }
+      depth: 1
+      width: 24
+      learning_rate: 1e-3
+      epochs: 150
+      repeats: 2
+      curve_every: 50
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 48, sigma: 0.05 } }
+"#;
+
+/// Lines of `doctor` about adapters.
+fn adapters(repository: &Repository) -> Vec<String> {
+    let run = repository.ok(&["doctor"]);
+    run.stdout.lines().filter(|line| line.starts_with("wgpu ")).map(str::to_owned).collect()
+}
+
+/// `--device` for a software adapter, if there is one; says so if not.
+fn software(repository: &Repository) -> Option<String> {
+    let lines = adapters(repository);
+    let name = lines.iter().find_map(|line| line.split("software adapter ").nth(1));
+    let device = name.and_then(|name| name.split_whitespace().next());
+    if device.is_none() {
+        eprintln!("skipped: no software adapter, or built without wgpu: {lines:?}");
+    }
+    device.map(|name| format!("wgpu:{name}"))
+}
+
+fn has_gpu(repository: &Repository) -> bool {
+    adapters(repository).iter().any(|line| line.contains("used by --device auto"))
+}
+
+/// Group, metric, signal, seed and abscissa of a row, and its value.
+fn numbers(repository: &Repository, out: &str) -> Vec<(String, f64)> {
+    let mut numbers = Vec::new();
+    for file in repository.raw(out) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let name =
+            file.file_name().unwrap().to_string_lossy().split("-").next().unwrap().to_owned();
+        for value in text.split("{\"metric\":").skip(1) {
+            let at = value.find("\"value\":\"").unwrap();
+            let (before, rest) = value.split_at(at);
+            let number: f64 = rest[9..].split('"').next().unwrap().parse().unwrap();
+            let after = rest.split('}').next().unwrap().split_once(',').map_or("", |(_, x)| x);
+            numbers.push((format!("{name} {before} {after}"), number));
+        }
+    }
+    numbers.sort_by(|a, b| a.0.cmp(&b.0));
+    numbers
+}
+
+/// Catches a software adapter that is taken for a GPU or for the CPU: its records name it, are kept apart from
+/// those of the CPU, and agree with them; what does not train is the CPU's and is not run twice.
+#[test]
+fn a_named_software_adapter_has_records_of_its_own() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let Some(device) = software(&repository) else { return };
+    let run = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
+    assert!(run.stderr.contains("device: training on software adapter"), "{}", run.stderr);
+    let devices = |out: &str| -> Vec<bool> {
+        let text = |file: &std::path::PathBuf| std::fs::read_to_string(file).unwrap();
+        let is_software = |text: &String| text.contains("\"device\":\"software adapter ");
+        repository.raw(out).iter().map(text).map(|text| is_software(&text)).collect()
+    };
+    let mut found = devices("both");
+    found.sort_unstable();
+    assert_eq!(found, [false, true]);
+    let csv = repository.read("both/record/extensions/mexican-hat.csv");
+    assert!(
+        csv.lines().any(|l| l.contains("test_psnr") && l.contains("software adapter")),
+        "{csv}"
+    );
+
+    // The same again: nothing to do. On the CPU only the training is missing.
+    let again = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
+    assert!(again.stderr.contains("0 of 2 units to run"), "{}", again.stderr);
+    let cpu = repository.ok(&["reproduce", "--device", "cpu", "--out", "both"]);
+    assert!(cpu.stderr.contains("1 of 2 units to run"), "{}", cpu.stderr);
+    assert!(!cpu.stderr.contains("device: training on"), "{}", cpu.stderr);
+    assert_eq!(repository.raw("both").len(), 3);
+    let csv = repository.read("both/record/extensions/mexican-hat.csv");
+    assert!(!csv.contains("software adapter"), "the CPU's record is not shown: {csv}");
+
+    // The same numbers, to what single precision leaves.
+    repository.ok(&["reproduce", "--device", &device, "--out", "software"]);
+    repository.ok(&["reproduce", "--device", "cpu", "--out", "cpu"]);
+    let (found, expected) = (numbers(&repository, "software"), numbers(&repository, "cpu"));
+    assert!(expected.len() > 20, "{expected:?}");
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found.0, expected.0);
+        assert!((found.1 - expected.1).abs() < 0.05, "{found:?} and {expected:?}");
+    }
+    assert_ne!(found, expected, "the adapter has not computed anything");
+}
+
+/// Catches `auto` that takes a software adapter, and a GPU that is asked for and silently replaced.
+#[test]
+fn a_gpu_that_is_not_there_is_an_error_only_if_asked_for() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    if has_gpu(&repository) {
+        eprintln!("skipped: this machine has a GPU");
+        return;
+    }
+    repository.fails(&["reproduce", "--device", "wgpu"], &["--device cpu"]);
+    assert!(repository.raw("out").is_empty());
+    repository.ok(&["reproduce", "--device", "auto", "--out", "auto"]);
+    for file in repository.raw("auto") {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains("\"device\":\"cpu\""), "{text}");
+    }
+    repository.fails(&["reproduce", "--device", "wgpu:no such card"], &["--device cpu"]);
+    repository.fails(&["reproduce", "--device", "cuda"], &["auto", "wgpu:NAME"]);
+}
+
+/// Catches a training on an adapter that begins anew when it was killed, or ends with other numbers.
+#[test]
+fn a_killed_training_on_an_adapter_goes_on_with_the_same_bits() {
+    let long = EXPERIMENT.replace("epochs: 150", "epochs: 1500");
+    let repository = Repository::with_experiment(&long);
+    let Some(device) = software(&repository) else { return };
+    repository.kill_at_checkpoint_on(&device, "killed");
+    let resumed = repository.ok(&["reproduce", "--device", &device, "--out", "killed"]);
+    assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
+    repository.ok(&["reproduce", "--device", &device, "--out", "whole"]);
+    assert_eq!(repository.rows("killed"), repository.rows("whole"));
+}
+
+/// Catches a unit beyond an adapter's limits that ends the run, or fails without saying what to do.
+#[test]
+fn a_unit_beyond_the_limits_fails_alone() {
+    // 36 million weights between its hidden layers.
+    let wide = "      - { id: Wide, embedder: { kind: gaussian, dimension: 8, sigma: 0.05 }, \
+                settings: { depth: 2, width: 6000, repeats: 1 } }\n";
+    let repository = Repository::with_experiment(&format!("{EXPERIMENT}{wide}"));
+    let Some(device) = software(&repository) else { return };
+    let needles =
+        ["extensions/mexican-hat/lines/Wide", "a buffer of this adapter holds", "--device cpu"];
+    let run = repository.fails(&["reproduce", "--device", &device], &needles);
+    assert!(run.stderr.contains("1 jobs failed"), "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2, "the others are not all there");
+}

@@ -1,0 +1,205 @@
+//! Whether the feature `wgpu` is of use on this machine.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::process::target_directory;
+
+/// The environment variable that decides: `on` builds it anywhere, `off` nowhere.
+const SWITCH: &str = "POSENC_WGPU";
+/// The feature, as cargo takes it for the whole workspace.
+const FEATURES: [&str; 2] = ["--features", "posenc-runner/wgpu"];
+
+/// Arguments for cargo: the feature where a GPU is there, where the arguments ask for wgpu, and where it was
+/// built before, so that a build does not go back and forth. Says in one line if a GPU cannot be used.
+pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
+    match switch(std::env::var_os(SWITCH).as_deref()) {
+        Some(true) => return &FEATURES,
+        Some(false) => return &[],
+        None => {}
+    }
+    if is_asked_for(arguments) || is_built(&target_directory()) {
+        return &FEATURES;
+    }
+    if !has_device_node() {
+        return &[];
+    }
+    if has_loader() {
+        return &FEATURES;
+    }
+    eprintln!(
+        "wgpu: off, since there is a GPU but no Vulkan loader; training runs on the CPU. To get it: apt-get install \
+         libvulkan1, and the Vulkan part of your GPU's driver ({SWITCH}=off silences this line)"
+    );
+    &[]
+}
+
+/// For tests: wherever any driver is, a software one included.
+pub fn features_for_tests() -> &'static [&'static str] {
+    match switch(std::env::var_os(SWITCH).as_deref()) {
+        Some(true) => &FEATURES,
+        None if has_loader() && has_driver() => &FEATURES,
+        None => {
+            eprintln!(
+                "wgpu: off, since no Vulkan driver was found; its tests are left out. To get one: apt-get install \
+                 libvulkan1 mesa-vulkan-drivers"
+            );
+            &[]
+        }
+        Some(false) => &[],
+    }
+}
+
+fn switch(value: Option<&OsStr>) -> Option<bool> {
+    match value?.to_string_lossy().trim().to_lowercase().as_str() {
+        "on" | "yes" | "1" | "true" => Some(true),
+        "off" | "no" | "0" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether `--device wgpu`, `--device=wgpu:NAME` or the like stands among the arguments.
+fn is_asked_for(arguments: &[OsString]) -> bool {
+    let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
+    let after = |i: usize| texts.get(i + 1).is_some_and(|value| value.starts_with("wgpu"));
+    texts.iter().enumerate().any(|(i, text)| match text.strip_prefix("--device") {
+        Some("") => after(i),
+        Some(rest) => rest.strip_prefix('=').is_some_and(|value| value.starts_with("wgpu")),
+        None => false,
+    })
+}
+
+/// Whether a build with the feature lies in the target directory.
+fn is_built(target: &Path) -> bool {
+    let names = entries(&target.join("release/deps"));
+    names.iter().any(|path| file_name(path).starts_with("libwgpu-"))
+}
+
+/// A GPU that the kernel knows. Other systems have one, and their API is part of them.
+fn has_device_node() -> bool {
+    if !cfg!(target_os = "linux") {
+        return cfg!(any(target_os = "macos", windows));
+    }
+    let is_gpu = |path: &PathBuf| file_name(path).starts_with("renderD");
+    ["/dev/nvidiactl", "/dev/kfd", "/dev/dxg"].iter().any(|node| Path::new(node).exists())
+        || entries(Path::new("/dev/dri")).iter().any(is_gpu)
+}
+
+/// Vulkan's loader on Linux; elsewhere it is not needed or comes with the driver.
+fn has_loader() -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
+    let mut directories: Vec<PathBuf> =
+        ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib"].map(PathBuf::from).to_vec();
+    directories.extend(
+        entries(Path::new("/usr/lib")).into_iter().filter(|p| file_name(p).contains("-linux-")),
+    );
+    if let Some(paths) = std::env::var_os("LD_LIBRARY_PATH") {
+        directories.extend(std::env::split_paths(&paths));
+    }
+    directories.iter().any(|directory| directory.join("libvulkan.so.1").exists())
+}
+
+/// A driver's manifest, where the loader looks.
+fn has_driver() -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
+    if ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].iter().any(|v| std::env::var_os(v).is_some()) {
+        return true;
+    }
+    let places = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
+    places.iter().any(|place| !entries(Path::new(place)).is_empty())
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a device that is asked for and not built for, and a build for one that is not.
+    #[test]
+    fn only_a_request_for_wgpu_is_one() {
+        let asked = |text: &str| {
+            let arguments: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+            is_asked_for(&arguments)
+        };
+        for text in [
+            "reproduce trading/table1 --device wgpu",
+            "reproduce --device=wgpu",
+            "fit a.png --device wgpu:llvmpipe --out b.png",
+            "bench --device=wgpu:NVIDIA simple-2d",
+        ] {
+            assert!(asked(text), "{text}");
+        }
+        for text in
+            ["reproduce wgpu", "reproduce --device cpu", "fit --device=auto wgpu", "x --device"]
+        {
+            assert!(!asked(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_switch_takes_words_for_yes_and_no() {
+        for (word, expected) in [
+            ("on", Some(true)),
+            ("OFF", Some(false)),
+            ("1", Some(true)),
+            ("maybe", None),
+            ("", None),
+        ] {
+            assert_eq!(switch(Some(OsStr::new(word))), expected, "{word}");
+        }
+        assert_eq!(switch(None), None);
+    }
+
+    /// Packages of a build with their features, but for our own.
+    fn packages(features: &[&str]) -> std::collections::BTreeSet<String> {
+        let tree = ["tree", "--locked", "--workspace", "-e", "normal,build", "--prefix", "none"];
+        let output = crate::process::cargo()
+            .args(tree)
+            .args(["-f", "{p} [{f}]"])
+            .args(features)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).replace(" (*)", "");
+        let lines = text.lines().filter(|line| !line.contains("posenc") && !line.contains("xtask"));
+        lines.map(str::to_owned).collect()
+    }
+
+    /// Catches a package that wgpu builds with other features than everything else does: asking for a GPU
+    /// would then compile it, and all that uses it, a second time.
+    #[test]
+    fn a_build_with_wgpu_only_adds_packages() {
+        let (without, with) = (packages(&[]), packages(&FEATURES));
+        assert!(
+            without.len() > 50 && with.iter().any(|line| line.starts_with("wgpu v")),
+            "{with:?}"
+        );
+        let again: Vec<_> = without.difference(&with).collect();
+        assert!(again.is_empty(), "compiled again: {again:?}; name their features in Cargo.toml");
+    }
+
+    /// Catches an earlier build that is not seen, for which everything would be built again without it.
+    #[test]
+    fn a_build_with_wgpu_is_seen() {
+        let directory = std::env::temp_dir().join(format!("posenc-gpu-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("release/deps")).unwrap();
+        assert!(!is_built(&directory));
+        std::fs::write(directory.join("release/deps/libwgpu_core-1.rlib"), "").unwrap();
+        assert!(!is_built(&directory));
+        std::fs::write(directory.join("release/deps/libwgpu-0123.rlib"), "").unwrap();
+        assert!(is_built(&directory));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}
