@@ -7,7 +7,8 @@
 //! positions of N points, a [`Task`] one or several runs that share positions, and an [`Engine`]
 //! starts a [`Session`] that trains them by full-batch Adam. [`train::fit`] drives a session along
 //! a schedule of measurements. [`mod@reference`] is the same mathematics written to be read, in double
-//! precision; tests hold the engine against it.
+//! precision; tests hold the engines against it. The CPU engine is always there; the device engine
+//! (`device`, behind the feature `wgpu`) trains the same tasks on a GPU.
 //!
 //! Single precision, no randomness but in [`Network::initialize`], no clocks, no files. On the CPU
 //! the bits of a result do not depend on the number of threads.

@@ -5,6 +5,10 @@
 pub enum Pointwise {
     /// One block of a factored input: columns of a table by an index.
     Gather,
+    /// The first layer of a factored input: rows of the tables' products by their indices, summed.
+    GatherSum,
+    /// The other way: sums over the points that have an index.
+    ScatterSum,
     /// The first axis of waves: scaled columns of its tables.
     WavesFirst,
     /// A further axis of waves: turns what is there by the angles of its tables.
@@ -26,6 +30,8 @@ impl Pointwise {
     pub fn writes(self) -> &'static [bool] {
         match self {
             Pointwise::Gather => &[false, false, true],
+            Pointwise::GatherSum => &[false, false, false, true],
+            Pointwise::ScatterSum => &[false, false, true],
             Pointwise::WavesFirst | Pointwise::WavesTurn => &[false, false, true],
             Pointwise::Residual => &[false, true, true],
             Pointwise::Squares => &[false, true],
@@ -47,7 +53,8 @@ impl Pointwise {
         for (i, writes) in self.writes().iter().enumerate() {
             let access = if *writes { "read_write" } else { "read" };
             let number = match (self, i) {
-                (Pointwise::Gather | Pointwise::WavesFirst | Pointwise::WavesTurn, 1) => "u32",
+                (Pointwise::Gather | Pointwise::GatherSum | Pointwise::ScatterSum, 1) => "u32",
+                (Pointwise::WavesFirst | Pointwise::WavesTurn, 1) => "u32",
                 (Pointwise::Sparse, 0) => "u32",
                 _ => "f32",
             };
@@ -66,6 +73,8 @@ impl Pointwise {
         }
         text + match self {
             Pointwise::Gather => GATHER,
+            Pointwise::GatherSum => GATHER_SUM,
+            Pointwise::ScatterSum => SCATTER_SUM,
             Pointwise::WavesFirst => WAVES_FIRST,
             Pointwise::WavesTurn => WAVES_TURN,
             Pointwise::Residual => RESIDUAL,
@@ -87,6 +96,41 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n:
   let point = e / rows;
   let row = e % rows;
   b2[point * p[0].z + p[0].w + row] = b0[p[1].y + b1[p[1].x + point] * rows + row];
+}
+";
+
+/// p0: points, columns, tables, whether to apply a ReLU; p1: first index, distance of the tables' indices, offset
+/// of the bias; p2, p3: the first row of each table's product.
+const GATHER_SUM: &str = "
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
+  let columns = p[0].y;
+  let e = g.y * n.x * 256u + g.x;
+  if (e >= p[0].x * columns) { return; }
+  let point = e / columns;
+  let column = e % columns;
+  var sum = b2[p[1].z + column];
+  for (var t = 0u; t < p[0].z; t += 1u) {
+    let row = p[2u + t / 4u][t % 4u] + b1[p[1].x + t * p[1].y + point];
+    sum += b0[row * columns + column];
+  }
+  if (p[0].w != 0u) { sum = select(sum, 0.0, sum < 0.0); }
+  b3[e] = sum;
+}
+";
+
+/// b1 holds, per row, where its list of points begins, then the points of all lists.
+/// p0: columns, rows, whether to add.
+const SCATTER_SUM: &str = "
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) g: vec3<u32>) {
+  let columns = p[0].x;
+  if (g.x >= columns) { return; }
+  let first = p[0].y + 1u;
+  var sum = 0.0;
+  for (var e = b1[g.y]; e < b1[g.y + 1u]; e += 1u) { sum += b0[b1[first + e] * columns + g.x]; }
+  let at = g.y * columns + g.x;
+  if (p[0].z != 0u) { b2[at] += sum; } else { b2[at] = sum; }
 }
 ";
 

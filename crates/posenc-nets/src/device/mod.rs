@@ -11,6 +11,7 @@
 //! with the CPU engine's to a tolerance.
 
 mod adapter;
+mod input;
 mod kernels;
 mod kronecker;
 mod layout;

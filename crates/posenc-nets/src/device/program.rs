@@ -32,9 +32,15 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    fn get(&self, gpu: &Gpu, name: Name) -> Arc<Kernel> {
+    /// One that the device refuses is not kept: it may have been short of memory.
+    fn get(&self, gpu: &Gpu, name: Name) -> Result<Arc<Kernel>, NetError> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        compiled.entry(name).or_insert_with(|| Arc::new(compile(gpu, name))).clone()
+        if let Some(kernel) = compiled.get(&name) {
+            return Ok(kernel.clone());
+        }
+        let kernel = Arc::new(gpu.scoped(|| Ok(compile(gpu, name)))?);
+        compiled.insert(name, kernel.clone());
+        Ok(kernel)
     }
 }
 
@@ -399,7 +405,7 @@ impl<'a> Recorder<'a> {
                      the number of runs, the width, the dimension or the number of points, or use --device cpu"
                 )));
             }
-            let kernel = self.kernels.get(self.gpu, op.name);
+            let kernel = self.kernels.get(self.gpu, op.name)?;
             let block = |buffer, offset: usize, size: usize| {
                 wgpu::BindingResource::Buffer(wgpu::BufferBinding {
                     buffer,

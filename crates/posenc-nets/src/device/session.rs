@@ -249,11 +249,14 @@ impl DeviceSession {
             }
             _ => {
                 let dimension = context.network.input;
-                let train = simple::Side::new(&context, &train.input, Some(&train.targets))?;
+                let train = simple::Side::new(&context, &train.input, Some(&train.targets), true)?;
                 let test = match &test {
-                    Some(samples) => {
-                        Some(simple::Side::new(&context, &samples.input, Some(&samples.targets))?)
-                    }
+                    Some(samples) => Some(simple::Side::new(
+                        &context,
+                        &samples.input,
+                        Some(&samples.targets),
+                        false,
+                    )?),
                     None => None,
                 };
                 let sides: Vec<_> = std::iter::once(&train).chain(&test).collect();
@@ -406,7 +409,7 @@ impl Session for DeviceSession {
                 kronecker::outputs(&context, &side, &scratch)
             }
             _ => {
-                let side = simple::Side::new(&context, input, None)?;
+                let side = simple::Side::new(&context, input, None, false)?;
                 let scratch = simple::scratch(&context, &[&side], network.input)?;
                 simple::outputs(&context, &side, &scratch)
             }

@@ -6,7 +6,10 @@
 
 use faer::Mat;
 
-use super::adapter::Gpu;
+use super::input::{
+    DeviceInput, Form, features, multiply_gradients, prepare, sum_gradients, sum_products,
+    takes_tables,
+};
 use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
@@ -21,24 +24,13 @@ pub const POINTS_PER_SUM: usize = 1024;
 #[derive(Debug)]
 pub struct Side {
     pub points: usize,
-    input: DeviceInput,
+    pub input: DeviceInput,
     /// Point by point, all runs' outputs beside each other; none for predictions.
     targets: Option<Numbers>,
     /// Points that go through the network at a time.
-    chunk: usize,
+    pub chunk: usize,
     /// Sums of squares, run by run.
     squares: Option<Numbers>,
-}
-
-/// Features, or what they are made of.
-#[derive(Debug)]
-enum DeviceInput {
-    /// One buffer per chunk, point by point.
-    Dense(Vec<Numbers>),
-    /// Tables one after the other, with their rows and first numbers; indices table by table.
-    Factored { tables: Numbers, parts: Vec<(usize, usize)>, indices: Numbers },
-    /// Sines and cosines of every axis, with their first numbers; indices axis by axis.
-    Waves { tables: Numbers, parts: Vec<(usize, usize)>, indices: Numbers, scale: f32 },
 }
 
 /// Both sides, and what they share.
@@ -53,15 +45,21 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Scratch {
     /// Features that are made for a chunk.
-    features: Option<Numbers>,
+    pub features: Option<Numbers>,
     /// Outputs of every layer.
-    activations: Vec<Numbers>,
+    pub activations: Vec<Numbers>,
+    /// Products of the tables with the weights, and sums of gradients over points of one coordinate.
+    pub tables: Option<[Numbers; 2]>,
 }
 
 /// Points of a chunk, such that everything it needs keeps within the budget and the adapter's limits.
 fn chunk(context: &Context<'_>, input: &Input) -> Result<usize, NetError> {
     let layout = context.layout;
-    let made = if matches!(input, Input::Dense(_)) { 0 } else { input.dimension() };
+    let made = match input {
+        Input::Dense(_) => 0,
+        Input::Factored(f) if takes_tables(f) => 0,
+        _ => input.dimension(),
+    };
     let wide = |slot: &super::layout::Slot| layout.runs * slot.fan_out;
     let total = made + layout.slots.iter().map(wide).sum::<usize>();
     let widest = layout.slots.iter().map(wide).chain([input.dimension()]).max().unwrap_or(1);
@@ -78,11 +76,12 @@ fn chunk(context: &Context<'_>, input: &Input) -> Result<usize, NetError> {
 }
 
 impl Side {
-    /// Brings positions and targets to the device.
+    /// Brings positions and targets to the device. Only a side that `is_trained` goes back.
     pub fn new(
         context: &Context<'_>,
         input: &Input,
         targets: Option<&Mat<f32>>,
+        is_trained: bool,
     ) -> Result<Self, NetError> {
         let (gpu, points) = (context.gpu, input.points());
         let chunk = chunk(context, input)?;
@@ -104,12 +103,31 @@ impl Side {
             None => None,
             Some(_) => Some(Numbers::zeros(gpu, "sums of squares", sums * context.layout.runs)?),
         };
-        let input = DeviceInput::new(gpu, input, chunk)?;
+        let input = DeviceInput::new(gpu, input, chunk, is_trained)?;
         Ok(Side { points, input, targets, chunk, squares })
     }
 
     fn sums(&self) -> usize {
         chunks(self.points, self.chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum()
+    }
+
+    /// Whether features are made for every chunk.
+    pub fn is_made(&self) -> bool {
+        match &self.input {
+            DeviceInput::Dense(_) => false,
+            DeviceInput::Factored { form, .. } => matches!(form, Form::Expanded),
+            DeviceInput::Waves { .. } => true,
+        }
+    }
+
+    /// Coordinates of all tables, where these are multiplied.
+    pub fn coordinates(&self) -> usize {
+        match &self.input {
+            DeviceInput::Factored { parts, form: Form::Tables(_), .. } => {
+                parts.iter().map(|table| table.columns).sum()
+            }
+            _ => 0,
+        }
     }
 
     /// First point and number of points of every chunk.
@@ -118,51 +136,8 @@ impl Side {
     }
 }
 
-fn chunks(points: usize, chunk: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+pub fn chunks(points: usize, chunk: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
     (0..points).step_by(chunk.max(1)).map(move |first| (first, chunk.min(points - first)))
-}
-
-impl DeviceInput {
-    fn new(gpu: &Gpu, input: &Input, chunk: usize) -> Result<Self, NetError> {
-        let flat = |indices: &[Vec<u32>]| Numbers::of(gpu, "indices", &indices.concat());
-        let mut numbers: Vec<f32> = Vec::new();
-        let append = |numbers: &mut Vec<f32>, matrix: &Mat<f32>| {
-            let first = numbers.len();
-            (0..matrix.ncols()).for_each(|j| numbers.extend(matrix.col_as_slice(j)));
-            first
-        };
-        match input {
-            Input::Dense(matrix) => {
-                let mut pieces = Vec::new();
-                for (first, n) in chunks(matrix.ncols(), chunk) {
-                    numbers.clear();
-                    (first..first + n).for_each(|j| numbers.extend(matrix.col_as_slice(j)));
-                    pieces.push(Numbers::of(gpu, "the features", &numbers)?);
-                }
-                Ok(DeviceInput::Dense(pieces))
-            }
-            Input::Factored(f) => {
-                let parts = f.tables.iter().map(|t| (t.nrows(), append(&mut numbers, t))).collect();
-                let tables = Numbers::of(gpu, "the tables of the features", &numbers)?;
-                Ok(DeviceInput::Factored { tables, parts, indices: flat(&f.indices)? })
-            }
-            Input::Waves(waves) => {
-                let parts = waves
-                    .tables
-                    .iter()
-                    .map(|t| (append(&mut numbers, &t.sines), append(&mut numbers, &t.cosines)))
-                    .collect();
-                let tables = Numbers::of(gpu, "the tables of the waves", &numbers)?;
-                let indices = flat(&waves.indices)?;
-                Ok(DeviceInput::Waves { tables, parts, indices, scale: waves.scale })
-            }
-            Input::Kronecker(_) => Err(NetError::Combination {
-                why: "a Kronecker input needs a network whose first layer is a Kronecker layer \
-                      (Network::kronecker)"
-                    .to_owned(),
-            }),
-        }
-    }
 }
 
 /// Widths of all layers' outputs, all runs together, and chunks of so many points.
@@ -172,8 +147,16 @@ pub fn scratch(
     dimension: usize,
 ) -> Result<Scratch, NetError> {
     let chunk = sides.iter().map(|side| side.chunk).max().unwrap_or(1);
-    let is_made = sides.iter().any(|side| !matches!(side.input, DeviceInput::Dense(_)));
+    let is_made = sides.iter().any(|side| side.is_made());
     let layout = context.layout;
+    let coordinates = sides.iter().map(|side| side.coordinates()).max().unwrap_or(0);
+    let tables = match coordinates * layout.runs * layout.slots[0].fan_out {
+        0 => None,
+        count => {
+            let zeros = || Numbers::zeros(context.gpu, "products of the tables", count);
+            Some([zeros()?, zeros()?])
+        }
+    };
     let activations = layout
         .slots
         .iter()
@@ -181,69 +164,38 @@ pub fn scratch(
         .collect::<Result<_, _>>()?;
     let features =
         is_made.then(|| Numbers::zeros(context.gpu, "features", chunk * dimension)).transpose()?;
-    Ok(Scratch { features, activations })
-}
-
-/// Features of a chunk: where they are, after what makes them.
-fn features<'a>(
-    list: &mut Recorder<'_>,
-    side: &'a Side,
-    scratch: &'a Scratch,
-    dimension: usize,
-    (first, n): (usize, usize),
-) -> &'a Numbers {
-    let made = match (&side.input, &scratch.features) {
-        (DeviceInput::Dense(pieces), _) => return &pieces[first / side.chunk],
-        (_, Some(made)) => made,
-        (_, None) => &scratch.activations[0],
-    };
-    match &side.input {
-        DeviceInput::Dense(_) => {}
-        DeviceInput::Factored { tables, parts, indices } => {
-            let mut feature = 0;
-            for (block, &(rows, offset)) in parts.iter().enumerate() {
-                let index = block * side.points + first;
-                let parameters = [n, rows, dimension, feature, index, offset].map(|p| p as u32);
-                let groups = list.folded(n * rows);
-                let buffers = [tables, indices, made];
-                list.pointwise(Pointwise::Gather, &parameters, &buffers, groups, (n * rows) as f64);
-                feature += rows;
-            }
-        }
-        DeviceInput::Waves { tables, parts, indices, scale } => {
-            let waves = dimension / 2;
-            for (axis, &(sines, cosines)) in parts.iter().enumerate() {
-                let kernel = if axis == 0 { Pointwise::WavesFirst } else { Pointwise::WavesTurn };
-                let index = axis * side.points + first;
-                let mut parameters = [n, waves, index, sines, cosines].map(|p| p as u32).to_vec();
-                parameters.push(scale.to_bits());
-                let groups = list.folded(n * waves);
-                let buffers = [tables, indices, made];
-                list.pointwise(kernel, &parameters, &buffers, groups, (6 * n * waves) as f64);
-            }
-        }
-    }
-    made
+    Ok(Scratch { features, activations, tables })
 }
 
 /// Numbers of all runs in rows.
-fn rows(numbers: &Numbers, width: usize) -> Operand<'_> {
+pub fn rows(numbers: &Numbers, width: usize) -> Operand<'_> {
     Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
 }
 
-/// The way forward of a chunk; gives the features.
-pub fn forward<'a>(
+/// The way forward of a chunk, after [`prepare`]; gives the features where there are any.
+fn forward<'a>(
     context: &Context<'_>,
     list: &mut Recorder<'_>,
     side: &'a Side,
     scratch: &'a Scratch,
     chunk: (usize, usize),
-) -> &'a Numbers {
+) -> Option<&'a Numbers> {
     let Layout { slots, runs, .. } = context.layout;
     let dimension = slots[0].fan_in;
     let features = features(list, side, scratch, dimension, chunk);
     for (l, slot) in slots.iter().enumerate() {
         let is_last = l + 1 == slots.len();
+        let input = match (l, features) {
+            (0, None) => {
+                sum_products(context, list, side, scratch, chunk, is_last);
+                continue;
+            }
+            (0, Some(features)) => rows(features, dimension),
+            (_, _) => {
+                let below = slots[l - 1].fan_out;
+                Operand { batch: below, ..rows(&scratch.activations[l - 1], runs * below) }
+            }
+        };
         let out = rows(&scratch.activations[l], runs * slot.fan_out);
         let theta = context.theta;
         let weights = slot.fan_in * slot.fan_out;
@@ -256,27 +208,18 @@ pub fn forward<'a>(
             strides: (1, slot.fan_in),
             batch: weights,
         };
-        let product = Product {
-            a: rows(features, dimension),
+        // The first layer's input is that of all runs.
+        let (batches, columns) =
+            if l == 0 { (1, runs * slot.fan_out) } else { (*runs, slot.fan_out) };
+        list.product(Product {
+            a: input,
             b,
-            c: out,
-            sizes: (chunk.1, runs * slot.fan_out, slot.fan_in),
-            batches: 1,
+            c: Operand { batch: slot.fan_out, ..out },
+            sizes: (chunk.1, columns, slot.fan_in),
+            batches,
             slices: (1, 0),
             epilogue: if is_last { Epilogue::Bias } else { Epilogue::BiasRelu },
             bias: Some(bias),
-        };
-        list.product(if l == 0 {
-            product
-        } else {
-            let below = slots[l - 1].fan_out;
-            Product {
-                a: Operand { batch: below, ..rows(&scratch.activations[l - 1], runs * below) },
-                c: Operand { batch: slot.fan_out, ..out },
-                sizes: (chunk.1, slot.fan_out, below),
-                batches: *runs,
-                ..product
-            }
         });
     }
     features
@@ -343,6 +286,7 @@ pub fn errors(
     scratch: &Scratch,
     which: usize,
 ) {
+    prepare(context, list, side, scratch);
     for chunk in side.chunks() {
         forward(context, list, side, scratch, chunk);
         residuals(context, list, side, scratch, chunk, false);
@@ -359,6 +303,8 @@ pub fn gradients(
     let runs = context.layout.runs;
     let one = |(l, slot): (usize, &super::layout::Slot)| {
         let slices = match l {
+            // From the sums over points: an inner dimension of coordinates.
+            0 if side.coordinates() > 0 => 1,
             0 => list.slices(runs * slot.fan_out, slot.fan_in, side.chunk, 1),
             _ => list.slices(slot.fan_out, slot.fan_in, side.chunk, runs),
         };
@@ -377,6 +323,7 @@ pub fn step(
     gradients: &[Gradient],
 ) {
     let Layout { slots, runs, .. } = context.layout;
+    prepare(context, list, side, scratch);
     for (index, chunk) in side.chunks().enumerate() {
         let features = forward(context, list, side, scratch, chunk);
         residuals(context, list, side, scratch, chunk, true);
@@ -387,29 +334,27 @@ pub fn step(
             let gradient = &gradients[l];
             let weights = slot.fan_in * slot.fan_out;
             // Dᵀ A: the inner dimension runs over points.
-            let product = Product {
-                a: Operand { numbers: d, offset: 0, strides: (1, wide), batch: 0 },
-                b: rows(features, slot.fan_in),
-                c: rows(&gradient.weights, slot.fan_in),
-                sizes: (wide, slot.fan_in, chunk.1),
-                batches: 1,
-                slices: (gradient.slices, runs * weights),
-                epilogue,
-                bias: None,
-            };
-            list.product(if l == 0 {
-                product
-            } else {
-                let below = runs * slot.fan_in;
-                Product {
-                    a: Operand { batch: slot.fan_out, ..product.a },
-                    b: Operand { batch: slot.fan_in, ..rows(&scratch.activations[l - 1], below) },
-                    c: Operand { batch: weights, ..product.c },
-                    sizes: (slot.fan_out, slot.fan_in, chunk.1),
-                    batches: *runs,
-                    ..product
+            let fan_in = slot.fan_in;
+            let (a, batches) = match (l, features) {
+                (0, features) => (features.map(|features| rows(features, fan_in)), 1),
+                (_, _) => {
+                    let below = rows(&scratch.activations[l - 1], runs * fan_in);
+                    (Some(Operand { batch: fan_in, ..below }), *runs)
                 }
-            });
+            };
+            match a {
+                None => sum_gradients(list, side, scratch, d, wide, index),
+                Some(a) => list.product(Product {
+                    a: Operand { numbers: d, offset: 0, strides: (1, wide), batch: slot.fan_out },
+                    b: a,
+                    c: Operand { batch: weights, ..rows(&gradient.weights, fan_in) },
+                    sizes: (wide / batches, fan_in, chunk.1),
+                    batches,
+                    slices: (gradient.slices, runs * weights),
+                    epilogue,
+                    bias: None,
+                }),
+            }
             gradient.add_bias(list, d, (chunk.1, wide), (wide, 1), index > 0);
             if l > 0 {
                 let below = runs * slot.fan_in;
@@ -431,6 +376,7 @@ pub fn step(
             }
         }
     }
+    multiply_gradients(context, list, side, scratch, &gradients[0]);
     squares(context, list, side, 0);
     gradients.iter().zip(slots).for_each(|(gradient, slot)| gradient.adam(context, list, slot));
 }
@@ -488,6 +434,7 @@ fn run_forward(
     chunk: (usize, usize),
 ) -> Result<(), NetError> {
     let mut list = context.recorder();
+    prepare(context, &mut list, side, scratch);
     forward(context, &mut list, side, scratch, chunk);
     context.run(&list.finish()?);
     Ok(())

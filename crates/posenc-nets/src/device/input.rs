@@ -1,0 +1,285 @@
+//! Inputs of affine first layers on the device, and what that layer does with them.
+//!
+//! Where the coordinates are far fewer than the points, as on a grid, tables over the coordinates are
+//! multiplied and their products summed by the points' indices; on the way back gradients are summed by
+//! coordinate first. Other factored inputs, and waves, are expanded chunk by chunk.
+
+use faer::Mat;
+
+use super::adapter::Gpu;
+use super::kernels::Pointwise;
+use super::product::Epilogue;
+use super::program::{Numbers, Operand, Product, Recorder};
+use super::session::{Context, Gradient};
+use super::simple::{Scratch, Side, chunks, rows};
+use crate::{Factored, Input, NetError};
+
+/// Features, or what they are made of.
+#[derive(Debug)]
+pub enum DeviceInput {
+    /// One buffer per chunk, point by point.
+    Dense(Vec<Numbers>),
+    /// Tables one after the other; indices table by table.
+    Factored { tables: Numbers, parts: Vec<Table>, indices: Numbers, form: Form },
+    /// Sines and cosines of every axis, with their first numbers; indices axis by axis.
+    Waves { tables: Numbers, parts: Vec<(usize, usize)>, indices: Numbers, scale: f32 },
+}
+
+/// A table of a factored input.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    /// Features of the block.
+    pub rows: usize,
+    /// Distinct coordinates.
+    pub columns: usize,
+    /// Its first number.
+    pub offset: usize,
+    /// Coordinates of the tables before it.
+    pub first: usize,
+}
+
+/// How a factored input is multiplied.
+#[derive(Debug)]
+pub enum Form {
+    /// The features of a chunk are made.
+    Expanded,
+    /// The tables are multiplied, which are far smaller, and their products are summed by the indices. Per
+    /// chunk of a side that is trained the points of every coordinate: starts of the lists, then lists.
+    Tables(Vec<Numbers>),
+}
+
+/// Most tables that one kernel sums.
+const TABLES: usize = 8;
+
+impl DeviceInput {
+    /// Brings it to the device; lists of points only for a side that is trained.
+    pub fn new(gpu: &Gpu, input: &Input, chunk: usize, is_trained: bool) -> Result<Self, NetError> {
+        let flat = |indices: &[Vec<u32>]| Numbers::of(gpu, "indices", &indices.concat());
+        let mut numbers: Vec<f32> = Vec::new();
+        let append = |numbers: &mut Vec<f32>, matrix: &Mat<f32>| {
+            let first = numbers.len();
+            (0..matrix.ncols()).for_each(|j| numbers.extend(matrix.col_as_slice(j)));
+            first
+        };
+        match input {
+            Input::Dense(matrix) => {
+                let mut pieces = Vec::new();
+                for (first, n) in chunks(matrix.ncols(), chunk) {
+                    numbers.clear();
+                    (first..first + n).for_each(|j| numbers.extend(matrix.col_as_slice(j)));
+                    pieces.push(Numbers::of(gpu, "the features", &numbers)?);
+                }
+                Ok(DeviceInput::Dense(pieces))
+            }
+            Input::Factored(f) => {
+                let mut first = 0;
+                let mut parts = Vec::with_capacity(f.tables.len());
+                for table in &f.tables {
+                    let offset = append(&mut numbers, table);
+                    let (rows, columns) = table.shape();
+                    parts.push(Table { rows, columns, offset, first });
+                    first += columns;
+                }
+                let form = match (takes_tables(f), is_trained) {
+                    (false, _) => Form::Expanded,
+                    (true, false) => Form::Tables(Vec::new()),
+                    (true, true) => Form::Tables(
+                        chunks(f.indices[0].len(), chunk)
+                            .map(|chunk| {
+                                Numbers::of(gpu, "lists of points", &lists(f, &parts, chunk))
+                            })
+                            .collect::<Result<_, _>>()?,
+                    ),
+                };
+                let tables = Numbers::of(gpu, "the tables of the features", &numbers)?;
+                Ok(DeviceInput::Factored { tables, parts, indices: flat(&f.indices)?, form })
+            }
+            Input::Waves(waves) => {
+                let parts = waves
+                    .tables
+                    .iter()
+                    .map(|t| (append(&mut numbers, &t.sines), append(&mut numbers, &t.cosines)))
+                    .collect();
+                let tables = Numbers::of(gpu, "the tables of the waves", &numbers)?;
+                let indices = flat(&waves.indices)?;
+                Ok(DeviceInput::Waves { tables, parts, indices, scale: waves.scale })
+            }
+            Input::Kronecker(_) => Err(NetError::Combination {
+                why: "a Kronecker input needs a network whose first layer is a Kronecker layer \
+                      (Network::kronecker)"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+/// Whether the tables are so much smaller than the features that they are multiplied instead.
+pub fn takes_tables(input: &Factored) -> bool {
+    let coordinates: usize = input.tables.iter().map(Mat::ncols).sum();
+    let rows_fit = coordinates <= usize::from(u16::MAX);
+    input.tables.len() <= TABLES && rows_fit && 4 * coordinates <= input.indices[0].len()
+}
+
+/// For every coordinate of every table the points of a chunk that have it: where the lists begin, then the
+/// lists.
+pub fn lists(input: &Factored, parts: &[Table], (first, n): (usize, usize)) -> Vec<u32> {
+    let coordinates = parts.last().map_or(0, |table| table.first + table.columns);
+    let mut starts = vec![0u32; coordinates + 1];
+    let places = || {
+        parts.iter().zip(&input.indices).flat_map(move |(table, index)| {
+            let points = index[first..first + n].iter().enumerate();
+            points.map(move |(point, i)| (table.first + *i as usize, point as u32))
+        })
+    };
+    places().for_each(|(row, _)| starts[row + 1] += 1);
+    (0..coordinates).for_each(|row| starts[row + 1] += starts[row]);
+    let mut next = starts.clone();
+    let mut all = vec![0u32; parts.len() * n];
+    for (row, point) in places() {
+        all[next[row] as usize] = point;
+        next[row] += 1;
+    }
+    starts.extend(all);
+    starts
+}
+
+/// Features of a chunk: where they are, after what makes them; none where tables are multiplied.
+pub fn features<'a>(
+    list: &mut Recorder<'_>,
+    side: &'a Side,
+    scratch: &'a Scratch,
+    dimension: usize,
+    (first, n): (usize, usize),
+) -> Option<&'a Numbers> {
+    if let DeviceInput::Dense(pieces) = &side.input {
+        return Some(&pieces[first / side.chunk]);
+    }
+    let made = scratch.features.as_ref().filter(|_| side.is_made())?;
+    match &side.input {
+        DeviceInput::Dense(_) => {}
+        DeviceInput::Factored { tables, parts, indices, .. } => {
+            let mut feature = 0;
+            for (block, &Table { rows, offset, .. }) in parts.iter().enumerate() {
+                let index = block * side.points + first;
+                let parameters = [n, rows, dimension, feature, index, offset].map(|p| p as u32);
+                let groups = list.folded(n * rows);
+                let buffers = [tables, indices, made];
+                list.pointwise(Pointwise::Gather, &parameters, &buffers, groups, (n * rows) as f64);
+                feature += rows;
+            }
+        }
+        DeviceInput::Waves { tables, parts, indices, scale } => {
+            let waves = dimension / 2;
+            for (axis, &(sines, cosines)) in parts.iter().enumerate() {
+                let kernel = if axis == 0 { Pointwise::WavesFirst } else { Pointwise::WavesTurn };
+                let index = axis * side.points + first;
+                let mut parameters = [n, waves, index, sines, cosines].map(|p| p as u32).to_vec();
+                parameters.push(scale.to_bits());
+                let groups = list.folded(n * waves);
+                let buffers = [tables, indices, made];
+                list.pointwise(kernel, &parameters, &buffers, groups, (6 * n * waves) as f64);
+            }
+        }
+    }
+    Some(made)
+}
+
+/// Products of the tables with the weights of the first layer, coordinate by coordinate: once per set of
+/// weights.
+pub fn prepare(context: &Context<'_>, list: &mut Recorder<'_>, side: &Side, scratch: &Scratch) {
+    let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &side.input else {
+        return;
+    };
+    let Some([products, _]) = &scratch.tables else { return };
+    let slot = &context.layout.slots[0];
+    let columns = context.layout.runs * slot.fan_out;
+    let mut feature = 0;
+    for table in parts {
+        let (theta, weights) = (context.theta, slot.weights + feature);
+        list.product(Product {
+            a: Operand { offset: table.offset, ..rows(tables, table.rows) },
+            b: Operand { numbers: theta, offset: weights, strides: (1, slot.fan_in), batch: 0 },
+            c: Operand { offset: table.first * columns, ..rows(products, columns) },
+            sizes: (table.columns, columns, table.rows),
+            batches: 1,
+            slices: (1, 0),
+            epilogue: Epilogue::Store,
+            bias: None,
+        });
+        feature += table.rows;
+    }
+}
+
+/// The first layer from the products of its tables.
+pub fn sum_products(
+    context: &Context<'_>,
+    list: &mut Recorder<'_>,
+    side: &Side,
+    scratch: &Scratch,
+    (first, n): (usize, usize),
+    is_last: bool,
+) {
+    let DeviceInput::Factored { parts, indices, .. } = &side.input else { return };
+    let Some([products, _]) = &scratch.tables else { return };
+    let slot = &context.layout.slots[0];
+    let columns = context.layout.runs * slot.fan_out;
+    let head = [n, columns, parts.len(), usize::from(!is_last), first, side.points, slot.bias, 0];
+    let firsts = parts.iter().map(|table| table.first);
+    let parameters: Vec<u32> = head.into_iter().chain(firsts).map(|p| p as u32).collect();
+    let buffers = [products, indices, context.theta, &scratch.activations[0]];
+    let work = ((parts.len() + 1) * n * columns) as f64;
+    list.pointwise(Pointwise::GatherSum, &parameters, &buffers, list.folded(n * columns), work);
+}
+
+/// A chunk's gradients of the first layer's outputs, summed over the points of every coordinate.
+pub fn sum_gradients(
+    list: &mut Recorder<'_>,
+    side: &Side,
+    scratch: &Scratch,
+    d: &Numbers,
+    columns: usize,
+    index: usize,
+) {
+    let DeviceInput::Factored { parts, form: Form::Tables(lists), .. } = &side.input else {
+        return;
+    };
+    let Some([_, sums]) = &scratch.tables else { return };
+    let coordinates = side.coordinates();
+    let parameters = [columns, coordinates, usize::from(index > 0)].map(|p| p as u32);
+    let groups = [columns.div_ceil(64), coordinates, 1];
+    let points = side.chunk.min(side.points - index * side.chunk);
+    let work = (parts.len() * points * columns) as f64;
+    let buffers = [d, &lists[index], sums];
+    list.pointwise(Pointwise::ScatterSum, &parameters, &buffers, groups, work);
+}
+
+/// From these sums to the gradient of the first layer's weights.
+pub fn multiply_gradients(
+    context: &Context<'_>,
+    list: &mut Recorder<'_>,
+    side: &Side,
+    scratch: &Scratch,
+    gradient: &Gradient,
+) {
+    let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &side.input else {
+        return;
+    };
+    let Some([_, sums]) = &scratch.tables else { return };
+    let slot = &context.layout.slots[0];
+    let columns = context.layout.runs * slot.fan_out;
+    let mut feature = 0;
+    for table in parts {
+        let (offset, strides) = (table.first * columns, (1, columns));
+        list.product(Product {
+            a: Operand { numbers: sums, offset, strides, batch: 0 },
+            b: Operand { offset: table.offset, ..rows(tables, table.rows) },
+            c: Operand { offset: feature, ..rows(&gradient.weights, slot.fan_in) },
+            sizes: (columns, table.rows, table.columns),
+            batches: 1,
+            slices: (1, 0),
+            epilogue: Epilogue::Store,
+            bias: None,
+        });
+        feature += table.rows;
+    }
+}
