@@ -180,8 +180,6 @@ pub struct DeviceSession {
     step: Program,
     train_errors: Program,
     test_errors: Option<Program>,
-    /// Buffers that only programs name.
-    _gradients: Vec<Gradient>,
     epoch: u64,
     diverged: Vec<Option<u64>>,
     train_input: Input,
@@ -225,7 +223,8 @@ impl DeviceSession {
         ];
         let mut lists = [context.recorder(), context.recorder(), context.recorder()];
         let [step, train_list, test_list] = &mut lists;
-        let (model, gradients) = match (&context.network.first, &train.input) {
+        // Gradients are named by the programs alone, which keep them.
+        let model = match (&context.network.first, &train.input) {
             (FirstLayer::Kronecker, Input::Kronecker(input)) => {
                 let train = kronecker::Side::new(&context, input, Some(&train.targets))?;
                 let test = match &test {
@@ -245,7 +244,7 @@ impl DeviceSession {
                 if let Some(test) = &test {
                     kronecker::errors(&context, test_list, test, &scratch, 1);
                 }
-                (Model::Kronecker(Box::new(kronecker::Parts { train, test, scratch })), gradients)
+                Model::Kronecker(Box::new(kronecker::Parts { train, test, scratch }))
             }
             _ => {
                 let dimension = context.network.input;
@@ -267,7 +266,7 @@ impl DeviceSession {
                 if let Some(test) = &test {
                     simple::errors(&context, test_list, test, &scratch, 1);
                 }
-                (Model::Simple(Box::new(simple::Parts { train, test, scratch })), gradients)
+                Model::Simple(Box::new(simple::Parts { train, test, scratch }))
             }
         };
         let has_test = match &model {
@@ -286,7 +285,6 @@ impl DeviceSession {
             step,
             train_errors,
             test_errors,
-            _gradients: gradients,
             epoch: 0,
             train_input: train.input,
         })

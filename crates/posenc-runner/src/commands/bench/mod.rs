@@ -73,14 +73,15 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let repeats = usize::from(options.repeats);
     let any_network = networks::WORKLOADS.iter().any(|w| asked(w.name));
     let devices = Devices::open(&options.device)?;
-    let engine = devices.device_engine();
-    if let Some(engine) = &engine {
+    let is_gpu = devices.training() == GPU;
+    let device = devices.device_engine().map(|engine| networks::Device { engine, is_gpu });
+    if let Some(device) = &device {
         ensure!(!options.record, "--record keeps the times of the CPU; leave out --device");
-        println!("device: {}", engine.device());
+        println!("device: {}", device.engine.device());
     }
     // The closed form has no peer in JAX. A GPU's peer is CUDA; a software adapter runs on the CPU.
-    let frameworks: &[Framework] = match (&engine, any_network) {
-        (Some(_), _) if devices.training() == GPU => &[Framework::Cuda],
+    let frameworks: &[Framework] = match (&device, any_network) {
+        (Some(_), _) if is_gpu => &[Framework::Cuda],
         (Some(_), _) => &[Framework::Torch],
         (None, true) => &[Framework::Torch, Framework::Jax],
         (None, false) => &[Framework::Torch],
@@ -88,13 +89,13 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let peers = find_peers(repository, frameworks);
 
     let mut all = Vec::new();
-    let closed_forms = closed_form::WORKLOADS.iter().filter(|_| engine.is_none());
+    let closed_forms = closed_form::WORKLOADS.iter().filter(|_| device.is_none());
     for workload in closed_forms.filter(|w| asked(w.name)) {
         let torch = peers.iter().find(|p| p.framework == Framework::Torch);
         all.extend(closed_form::measure(workload, threads, repeats, torch)?);
     }
     for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
-        all.push(networks::measure(workload, threads, repeats, &peers, engine.as_ref())?);
+        all.push(networks::measure(workload, threads, repeats, &peers, device.as_ref())?);
     }
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(&all)? + "\n";

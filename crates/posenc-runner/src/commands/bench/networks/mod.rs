@@ -104,13 +104,21 @@ fn median_of(times: impl Iterator<Item = f64>) -> Option<f64> {
     (!times.is_empty()).then(|| median(&mut times))
 }
 
+/// What trains in place of the CPU.
+pub struct Device {
+    /// Its engine.
+    pub engine: Arc<dyn Engine>,
+    /// Not a software adapter: the machine's own rate says nothing about it.
+    pub is_gpu: bool,
+}
+
 /// Measures and prints one workload.
 pub fn measure(
     workload: &Workload,
     threads: usize,
     repeats: usize,
     peers: &[Peer],
-    device: Option<&Arc<dyn Engine>>,
+    device: Option<&Device>,
 ) -> Result<Measured> {
     // Products are short, so all of the repeats go into each round; steps share them.
     let per_round = repeats.div_ceil(ROUNDS);
@@ -119,7 +127,7 @@ pub fn measure(
     let task = workload.task(workload.embedding)?;
     // Sessions share the embedding, as copies of a task do.
     let engine: Arc<dyn Engine> = match device {
-        Some(engine) => engine.clone(),
+        Some(device) => device.engine.clone(),
         None => Arc::new(CpuEngine::new(threads / sessions)),
     };
     let crew = |task: &Task| Crew::start(vec![task.clone(); sessions], &engine);
@@ -131,6 +139,7 @@ pub fn measure(
         None => None,
     };
     drop(task);
+    let is_gpu = device.is_some_and(|device| device.is_gpu);
     // Seconds and operations of one column's step.
     let share = (sessions * workload.columns) as f64;
     let mut rates = Vec::new();
@@ -139,15 +148,20 @@ pub fn measure(
         for (crew, seconds) in std::iter::once(&mut ours).chain(&mut without_bands) {
             seconds.push(crew.seconds_per_step(per_round, AT_LEAST_S)? / share);
         }
-        rates.push(matrix_product_rate(threads, repeats)?);
+        if !is_gpu {
+            rates.push(matrix_product_rate(threads, repeats)?);
+        }
         for peer in &mut peers {
             peer.round(workload, threads, per_round);
         }
     }
     let ours_s = median(&mut ours.1);
-    // A CUDA device's own rate is measured by its peer.
-    let of_device = peers.iter().find_map(|p| p.times.first()?.gemm_gflops);
-    let rate = of_device.unwrap_or_else(|| median(&mut rates));
+    // A GPU's own rate is measured by its peer, if it has one.
+    let rate = if is_gpu {
+        peers.iter().find_map(|p| p.times.first()?.gemm_gflops).unwrap_or(f64::NAN)
+    } else {
+        median(&mut rates)
+    };
     let of = |framework| {
         let peer = peers.iter().find(|p| p.peer.framework == framework);
         peer.map(PeerRounds::medians).unwrap_or_default()
@@ -186,19 +200,24 @@ pub fn measure(
 fn print(workload: &Workload, measured: &Measured) {
     let (name, threads) = (workload.name, measured.threads);
     println!("{name}: {}, {threads} threads", workload.title);
-    println!("  matrix products of this machine    {:8.1} GFLOP/s (f32)", measured.gemm_gflops);
+    if measured.gemm_gflops.is_finite() {
+        println!("  matrix products of this machine    {:8.1} GFLOP/s (f32)", measured.gemm_gflops);
+    }
     if !measured.peers.is_empty() {
         println!("  peers                              {}", measured.peers.join("; "));
     }
     let ours = measured.ours_s;
+    let share = match measured.share_of_gemm.is_finite() {
+        true => format!(", {:.0} % of the matrix-product rate", 1e2 * measured.share_of_gemm),
+        false => String::new(),
+    };
     println!(
-        "  {:<34} {:8.3} ms, {:.0} % of the matrix-product rate",
+        "  {:<34} {:8.3} ms{share}",
         match workload.threading {
             Threading::Within => "one step",
             Threading::PerSession => "per signal and step",
         },
         1e3 * ours,
-        1e2 * measured.share_of_gemm
     );
     let more = &measured.more;
     for (label, time) in [
