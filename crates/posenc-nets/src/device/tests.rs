@@ -134,6 +134,39 @@ fn products_are_the_plain_sums() {
     }
 }
 
+/// Catches batches beyond what one dispatch takes that are left out, or made from another batch's numbers.
+#[test]
+fn more_batches_than_a_dispatch_takes_are_all_made() {
+    let Some((gpu, kernels)) = gpu() else { return };
+    let steps = steps(gpu);
+    let batches = gpu.limits.max_compute_workgroups_per_dimension as usize + 37;
+    if batches > 100_000 {
+        eprintln!("skipped: this adapter dispatches {batches} workgroups along an axis");
+        return;
+    }
+    let (a, b) = (noise(batches, "a"), noise(batches, "b"));
+    let on_device = |numbers: &[f32]| Numbers::of(gpu, "test", numbers).unwrap();
+    let (da, db, dc) = (on_device(&a), on_device(&b), on_device(&vec![7.0; batches]));
+    let each = |numbers| Operand { numbers, offset: 0, strides: (1, 1), batch: 1 };
+    let mut list = Recorder::new(gpu, kernels, &steps);
+    list.product(Product {
+        a: each(&da),
+        b: each(&db),
+        c: each(&dc),
+        sizes: (1, 1, 1),
+        batches,
+        slices: (1, 0),
+        epilogue: Epilogue::Store,
+        bias: None,
+    });
+    let program = list.finish().unwrap();
+    let mut submission = Submission::new(gpu);
+    submission.replay(&program, 0);
+    submission.submit();
+    let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a * b).collect();
+    assert_eq!(dc.read(gpu, batches).unwrap(), expected);
+}
+
 /// Catches a lost device that panics or hangs, whose unit ends in numbers, or that takes the units after it
 /// with it.
 #[test]
