@@ -1,8 +1,9 @@
 //! Whether the feature `wgpu` is of use on this machine.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::machine::{entries, file_name, switch};
 use crate::process::target_directory;
 
 /// The environment variable that decides: `on` builds it anywhere, `off` nowhere.
@@ -13,7 +14,7 @@ const FEATURES: [&str; 2] = ["--features", "posenc-runner/wgpu"];
 /// Arguments for cargo: the feature where a GPU is there, where the arguments ask for wgpu, and where it was
 /// built before, so that a build does not go back and forth. Says in one line if a GPU cannot be used.
 pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
-    match switch(std::env::var_os(SWITCH).as_deref()) {
+    match switch(SWITCH) {
         Some(true) => return &FEATURES,
         Some(false) => return &[],
         None => {}
@@ -36,7 +37,7 @@ pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
 
 /// For tests: wherever any driver is, a software one included.
 pub fn features_for_tests() -> &'static [&'static str] {
-    match switch(std::env::var_os(SWITCH).as_deref()) {
+    match switch(SWITCH) {
         Some(true) => &FEATURES,
         None if has_loader() && has_driver() => &FEATURES,
         None => {
@@ -47,14 +48,6 @@ pub fn features_for_tests() -> &'static [&'static str] {
             &[]
         }
         Some(false) => &[],
-    }
-}
-
-fn switch(value: Option<&OsStr>) -> Option<bool> {
-    match value?.to_string_lossy().trim().to_lowercase().as_str() {
-        "on" | "yes" | "1" | "true" => Some(true),
-        "off" | "no" | "0" | "false" => Some(false),
-        _ => None,
     }
 }
 
@@ -113,15 +106,6 @@ fn has_driver() -> bool {
     places.iter().any(|place| !entries(Path::new(place)).is_empty())
 }
 
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,20 +130,6 @@ mod tests {
         {
             assert!(!asked(text), "{text}");
         }
-    }
-
-    #[test]
-    fn the_switch_takes_words_for_yes_and_no() {
-        for (word, expected) in [
-            ("on", Some(true)),
-            ("OFF", Some(false)),
-            ("1", Some(true)),
-            ("maybe", None),
-            ("", None),
-        ] {
-            assert_eq!(switch(Some(OsStr::new(word))), expected, "{word}");
-        }
-        assert_eq!(switch(None), None);
     }
 
     /// Packages of a build with their features, but for our own.

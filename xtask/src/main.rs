@@ -5,6 +5,7 @@
 
 mod chores;
 mod gpu;
+mod machine;
 mod process;
 mod video;
 

@@ -1,8 +1,9 @@
 //! Whether this machine has what the feature `video` is built with.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::machine::{entries, file_name, switch};
 
 /// The environment variable that switches video support off: `off`, `no`, `0` or `false`.
 const SWITCH: &str = "POSENC_VIDEO";
@@ -22,7 +23,7 @@ const FEATURES: [&str; 2] = ["--features", "posenc-runner/video"];
 /// Arguments for cargo: the feature where it can be built, nothing elsewhere. Says in one line what
 /// is missing, what is used instead and how to get it.
 pub fn features() -> &'static [&'static str] {
-    if switched_off(std::env::var_os(SWITCH).as_deref()) {
+    if switch(SWITCH) == Some(false) {
         return &[];
     }
     let missing = missing();
@@ -39,11 +40,6 @@ pub fn features() -> &'static [&'static str] {
         }
     );
     &[]
-}
-
-fn switched_off(value: Option<&OsStr>) -> bool {
-    let value = value.map(|value| value.to_string_lossy().to_lowercase());
-    value.is_some_and(|value| ["off", "no", "0", "false"].contains(&value.trim()))
 }
 
 /// What the build would miss.
@@ -112,29 +108,9 @@ fn holds_libclang(directory: &Path) -> bool {
     })
 }
 
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_words_for_no_switch_it_off() {
-        for off in ["off", "OFF", " no ", "0", "false"] {
-            assert!(switched_off(Some(OsStr::new(off))), "{off}");
-        }
-        for on in ["", "on", "1", "yes"] {
-            assert!(!switched_off(Some(OsStr::new(on))), "{on}");
-        }
-        assert!(!switched_off(None));
-    }
 
     /// Catches a search that takes the C++ library, or a static one, for libclang.
     #[test]

@@ -419,15 +419,6 @@ fn residuals(
     list.pointwise(Pointwise::Residual, &parameters, &buffers, [sums, runs, 1], work);
 }
 
-fn squares(context: &Context<'_>, list: &mut Recorder<'_>, side: &Side, which: usize) {
-    if let Some(squares) = &side.squares {
-        let runs = context.layout.runs;
-        let parameters = [side.points.div_ceil(POINTS_PER_SUM), runs, which].map(|p| p as u32);
-        let buffers = [squares, context.errors];
-        list.pointwise(Pointwise::Squares, &parameters, &buffers, [runs, 1, 1], 0.0);
-    }
-}
-
 /// Errors of the present parameters.
 pub fn errors(
     context: &Context<'_>,
@@ -440,7 +431,7 @@ pub fn errors(
         forward(context, list, side, scratch, group);
         residuals(context, list, side, scratch, group, false);
     }
-    squares(context, list, side, which);
+    context.sum_squares(list, side.squares.as_ref(), side.points.div_ceil(POINTS_PER_SUM), which);
 }
 
 /// Room for the gradients of both layers.
@@ -485,7 +476,7 @@ pub fn step(
         let chain = Chain { side, scratch, count: runs * channels };
         chain.backward(list, &gradients[0].weights, first * slots[0].fan_in * slots[0].fan_out);
     }
-    squares(context, list, side, 0);
+    context.sum_squares(list, side.squares.as_ref(), side.points.div_ceil(POINTS_PER_SUM), 0);
     gradients.iter().zip(slots).for_each(|(gradient, slot)| gradient.adam(context, list, slot));
 }
 

@@ -38,6 +38,23 @@ impl<'a> Context<'a> {
         Recorder::new(self.gpu, self.kernels, self.steps)
     }
 
+    /// The partial sums of squares of all runs, `sums` of each, to the place of the step; `which` is 0 for
+    /// training and 1 for test samples.
+    pub fn sum_squares(
+        &self,
+        list: &mut Recorder<'_>,
+        squares: Option<&Numbers>,
+        sums: usize,
+        which: usize,
+    ) {
+        if let Some(squares) = squares {
+            let runs = self.layout.runs;
+            let parameters = [sums, runs, which].map(|p| p as u32);
+            let buffers = [squares, self.errors];
+            list.pointwise(Pointwise::Squares, &parameters, &buffers, [runs, 1, 1], 0.0);
+        }
+    }
+
     /// Runs a program once.
     pub fn run(&self, program: &Program) {
         let mut submission = Submission::new(self.gpu);

@@ -268,16 +268,6 @@ fn residuals(
     list.pointwise(Pointwise::Residual, &parameters, &[targets, out, squares], groups, work);
 }
 
-/// The sums of squares of all runs to the place of the step.
-fn squares(context: &Context<'_>, list: &mut Recorder<'_>, side: &Side, which: usize) {
-    if let Some(squares) = &side.squares {
-        let runs = context.layout.runs;
-        let parameters = [side.sums(), runs, which].map(|p| p as u32);
-        let buffers = [squares, context.errors];
-        list.pointwise(Pointwise::Squares, &parameters, &buffers, [runs, 1, 1], 0.0);
-    }
-}
-
 /// Errors of the present parameters.
 pub fn errors(
     context: &Context<'_>,
@@ -291,7 +281,7 @@ pub fn errors(
         forward(context, list, side, scratch, chunk);
         residuals(context, list, side, scratch, chunk, false);
     }
-    squares(context, list, side, which);
+    context.sum_squares(list, side.squares.as_ref(), side.sums(), which);
 }
 
 /// Room for the gradients of all layers.
@@ -377,7 +367,7 @@ pub fn step(
         }
     }
     multiply_gradients(context, list, side, scratch, &gradients[0]);
-    squares(context, list, side, 0);
+    context.sum_squares(list, side.squares.as_ref(), side.sums(), 0);
     gradients.iter().zip(slots).for_each(|(gradient, slot)| gradient.adam(context, list, slot));
 }
 
