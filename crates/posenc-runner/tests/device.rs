@@ -92,6 +92,11 @@ fn a_named_software_adapter_has_records_of_its_own() {
         "{csv}"
     );
 
+    // The reference takes what the CPU measured, and none of the adapter's rows.
+    repository.ok(&["reproduce", "--device", &device, "--out", "both", "--record"]);
+    let reference = repository.read("report/record/extensions/mexican-hat.csv");
+    assert!(reference.contains(",rank,") && !reference.contains("software adapter"), "{reference}");
+
     // The same again: nothing to do. On the CPU only the training is missing.
     let again = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
     assert!(again.stderr.contains("0 of 2 units to run"), "{}", again.stderr);

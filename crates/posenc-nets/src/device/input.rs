@@ -122,7 +122,7 @@ pub fn takes_tables(input: &Factored) -> bool {
 
 /// For every coordinate of every table the points of a chunk that have it: where the lists begin, then the
 /// lists.
-pub fn lists(input: &Factored, parts: &[Table], (first, n): (usize, usize)) -> Vec<u32> {
+fn lists(input: &Factored, parts: &[Table], (first, n): (usize, usize)) -> Vec<u32> {
     let coordinates = parts.last().map_or(0, |table| table.first + table.columns);
     let mut starts = vec![0u32; coordinates + 1];
     let places = || {

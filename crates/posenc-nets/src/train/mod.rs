@@ -102,7 +102,8 @@ pub type AfterEpoch<'a> = dyn FnMut(u64, &dyn Fn() -> Result<Vec<u8>, NetError>)
 
 /// Drives `session` to the end of the schedule, or until every run has diverged.
 ///
-/// After each epoch, or after as many as the session takes at once, `after_epoch` is called with the number of epochs done and a function that
+/// After each epoch, or after as many as the session takes at once, `after_epoch` is called with the
+/// number of epochs done and a function that
 /// encodes the session and everything measured so far. Given to `resume` later, with a session of
 /// the same task, such bytes lead to the same history, bit for bit, as if there had been no
 /// interruption. Encoding takes time; call the function only when the bytes are wanted.
@@ -140,9 +141,8 @@ pub fn fit(
         let layers = if has_layers(done) { session.hidden_stable_ranks()? } else { Vec::new() };
         // Stable ranks are those of the parameters at hand: they end what is taken at once.
         let at_once = session.epochs_at_once().max(1) as u64;
-        let end = (done + 1..schedule.epochs.min(done.saturating_add(at_once)))
-            .find(|later| has_layers(*later))
-            .unwrap_or(schedule.epochs.min(done.saturating_add(at_once)));
+        let latest = schedule.epochs.min(done.saturating_add(at_once));
+        let end = (done + 1..latest).find(|later| has_layers(*later)).unwrap_or(latest);
         let is_measured = |done| schedule.has_point(done) || schedule.has_in_mean(done);
         let wanted: Vec<bool> = (done..end).map(is_measured).collect();
         let epochs = session.advance(&wanted)?;

@@ -16,6 +16,12 @@ pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
     (stem.with_extension("csv"), stem.with_extension("provenance.json"))
 }
 
+/// Whether what a device measured may stand in the reference. A software adapter gives the CPU's numbers
+/// once more, and would take their place.
+fn is_recordable(device: &str) -> bool {
+    !device.starts_with("software adapter")
+}
+
 /// How much a method's rows are worth: the paper's own data first, then what replaces them, then
 /// the full protocol, then the profile.
 fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
@@ -57,7 +63,7 @@ pub fn promote(
     for group in &experiment.groups {
         let of = |table: &'_ Table, method: &str| -> Vec<Row> {
             let rows = table.rows.iter().filter(|r| r.group == group.id && r.method == method);
-            rows.cloned().collect()
+            rows.filter(|r| is_recordable(&r.device)).cloned().collect()
         };
         // Variants in the order of the file; what else the run gave (a variant may measure
         // several things); of the reference only what is still defined.
@@ -169,8 +175,10 @@ fn wanted<'a>(
     experiment: &Experiment,
     pictures: impl Iterator<Item = &'a GalleryPicture>,
 ) -> BTreeSet<usize> {
-    let (places, ours): (Vec<_>, Vec<_>) =
-        pictures.enumerate().filter(|(_, p)| is_publishable(&p.data)).unzip();
+    let (places, ours): (Vec<_>, Vec<_>) = pictures
+        .enumerate()
+        .filter(|(_, p)| is_publishable(&p.data) && is_recordable(&p.device))
+        .unzip();
     let shown = experiment.pictures.iter().flat_map(|grid| grid.select(&ours));
     shown.filter_map(|i| places.get(i).copied()).collect()
 }
