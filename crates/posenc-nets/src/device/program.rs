@@ -232,7 +232,7 @@ pub struct Recorder<'a> {
     pending: Vec<Pending>,
     /// Workgroups that keep the device busy.
     target: usize,
-    large_tiles: bool,
+    is_software: bool,
 }
 
 struct Pending {
@@ -254,7 +254,7 @@ impl<'a> Recorder<'a> {
             pending: Vec::new(),
             // Two for each of the 132 multiprocessors of the largest GPUs; software has cores.
             target: if is_software { 8 } else { 264 },
-            large_tiles: !is_software,
+            is_software,
         }
     }
 
@@ -267,15 +267,23 @@ impl<'a> Recorder<'a> {
     }
 
     fn tile(&self, rows: usize, columns: usize, batches: usize) -> Tile {
-        if columns <= 16 {
+        let narrow = if self.is_software { 32 } else { 16 };
+        if columns <= narrow {
             return Tile::TALL;
         }
-        if rows <= 16 {
+        if rows <= narrow {
             return Tile::WIDE;
         }
-        let large = Tile::LARGE;
-        let tiles = rows.div_ceil(large.rows()) * columns.div_ceil(large.columns()) * batches;
-        if self.large_tiles && tiles >= self.target / 2 { large } else { Tile::MEDIUM }
+        let count = |tile: Tile| rows.div_ceil(tile.rows()) * columns.div_ceil(tile.columns());
+        let area = |tile: Tile| count(tile) * tile.rows() * tile.columns();
+        // A GPU wants many tiles; software, whose loads cost most, as few loads as possible.
+        let (large, medium) = (Tile::LARGE, Tile::MEDIUM);
+        let is_large = if self.is_software {
+            4 * area(large) <= 5 * area(medium)
+        } else {
+            count(large) * batches >= self.target / 2
+        };
+        if is_large { large } else { medium }
     }
 
     /// Adds a product. Neighbors in a row of C should lie beside each other: threads write them together.
