@@ -34,6 +34,24 @@ pub enum DataError {
         source: std::io::Error,
     },
 
+    /// A photograph has no room for a crop.
+    #[error(
+        "{name}: {height} × {width} pixels, reduced by {reduce}, hold no crop of {side} × {side}; give larger \
+         photographs, or lower `side` or `reduce`"
+    )]
+    TooSmallToCut {
+        /// The photograph.
+        name: String,
+        /// Its rows.
+        height: usize,
+        /// Its columns.
+        width: usize,
+        /// Side of a crop.
+        side: usize,
+        /// Factor by which photographs are reduced first.
+        reduce: usize,
+    },
+
     /// The data directory that was asked for does not exist.
     #[error(
         "data directory {}, given by {given_by}, is not a directory; create it, name another one, or leave \

@@ -10,6 +10,7 @@
 //! message says what was wrong, where, what is allowed, and what to do.
 
 mod clip;
+mod crops;
 mod digest;
 mod directory;
 mod error;
@@ -29,6 +30,7 @@ mod video;
 mod write;
 
 pub use clip::Clip;
+pub use crops::GrayCrops;
 pub use directory::{DataDirectory, ENVIRONMENT_VARIABLE};
 pub use error::{DataError, VIDEO_CURE};
 pub use frame::{MAX_CLIP_BYTES, MAX_FRAMES};

@@ -84,6 +84,9 @@ pub fn jobs<'a>(
     let mut jobs = Vec::new();
     for experiment in experiments {
         for group in &experiment.groups {
+            if group.refused(profile).is_some() {
+                continue;
+            }
             for (variant_index, variant) in group.variants.iter().enumerate() {
                 if !selectors.matches(&experiment.paper, &experiment.item, &group.id, &variant.id) {
                     continue;

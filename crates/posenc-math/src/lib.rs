@@ -20,3 +20,4 @@ pub mod statistics;
 pub mod theory;
 pub mod tolerance;
 pub mod trigonometry;
+pub mod vectorized;

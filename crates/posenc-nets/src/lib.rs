@@ -24,7 +24,6 @@ mod optimizer;
 pub mod reference;
 pub mod spectral;
 pub mod train;
-mod vectorized;
 
 pub use cpu::{CpuEngine, Products};
 pub use engine::{Engine, EpochErrors, Samples, Session, Split, State, Task};

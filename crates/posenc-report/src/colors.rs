@@ -40,6 +40,12 @@ pub enum Family {
     Formula,
     /// The coordinate itself.
     Identity,
+    /// Learned tables.
+    Table,
+    /// A network on coordinates.
+    Network,
+    /// Sines of sums of coordinates.
+    SummedSine,
     /// No embedder.
     Neutral,
 }
@@ -62,6 +68,9 @@ const fn base(family: Family) -> (f64, f64, f64) {
         Basic => (0.66, 0.130, 285.0),
         Formula => (0.44, 0.090, 172.0),
         Identity => (0.54, 0.055, 235.0),
+        Table => (0.56, 0.140, 250.0),
+        Network => (0.58, 0.145, 150.0),
+        SummedSine => (0.62, 0.190, 355.0),
         Neutral => (0.48, 0.0, 0.0),
     }
 }
@@ -86,6 +95,9 @@ const NAMES: &[(&str, Family)] = &[
     ("identity", Identity),
     ("none", Identity),
     ("raw", Identity),
+    ("embed-", Table),
+    ("mlp", Network),
+    ("transformer md-sine", SummedSine),
 ];
 
 /// The family of an embedder kind or, where an experiment names no embedder, of a method's name.

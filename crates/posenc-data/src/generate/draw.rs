@@ -13,6 +13,11 @@ pub(super) fn between(rng: &mut ChaCha8Rng, low: f32, high: f32) -> f32 {
     low + (high - low) * unit(rng)
 }
 
+/// Mean 0 and standard deviation 1, nearly normal: twelve uniform numbers, less six.
+pub(super) fn normal(rng: &mut ChaCha8Rng) -> f32 {
+    (0..12).map(|_| unit(rng)).sum::<f32>() - 6.0
+}
+
 /// Whether an event of this probability happens.
 pub(super) fn chance(rng: &mut ChaCha8Rng, probability: f32) -> bool {
     unit(rng) < probability

@@ -6,16 +6,30 @@
 
 mod dead_leaves;
 mod draw;
+mod gray_leaves;
 mod moving_leaves;
 mod scene;
 mod shape;
 mod texture;
 
+pub use gray_leaves::GrayLeaves;
 use serde::Deserialize;
+
+use rand_chacha::ChaCha8Rng;
 
 use crate::clip::Clip;
 use crate::image::Image;
 use crate::manifest::{Channels, Kind};
+
+/// One of 0, …, `n` − 1.
+pub(crate) fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
+    draw::index(rng, n)
+}
+
+/// Heads or tails.
+pub(crate) fn coin(rng: &mut ChaCha8Rng) -> bool {
+    draw::chance(rng, 0.5)
+}
 
 /// An embedded generator, by the name it has in the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

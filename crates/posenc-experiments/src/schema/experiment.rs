@@ -131,6 +131,8 @@ pub struct Group {
     plans: BTreeMap<Profile, Vec<Resolved>>,
     /// The profile's reduction, where it has one.
     reductions: BTreeMap<Profile, String>,
+    /// Why the group does not run at a profile.
+    refusals: BTreeMap<Profile, String>,
 }
 
 /// Data a group reads.
@@ -142,6 +144,9 @@ pub struct Data {
     /// Places in the set, from 0, of the signals that are used; all without it.
     #[serde(default)]
     pub pick: Option<Vec<usize>>,
+    /// Another set that a model is measured on. The group then reads both sets as wholes: one unit for all signals.
+    #[serde(default)]
+    pub held_out: Option<String>,
 }
 
 /// One row of a table, one curve of a figure.
@@ -179,6 +184,11 @@ impl Group {
     /// What is reduced at `profile` against the published protocol; `None` for full scale.
     pub fn reduced(&self, profile: Profile) -> Option<&str> {
         self.reductions.get(&profile).map(String::as_str)
+    }
+
+    /// Why the group does not run at `profile`, where its file says so: what is missing, and what it would cost.
+    pub fn refused(&self, profile: Profile) -> Option<&str> {
+        self.refusals.get(&profile).map(String::as_str)
     }
 
     /// The largest profile that does exactly what `profile` does for this variant: a full-scale
@@ -256,6 +266,8 @@ struct WireVariant {
 struct WireProfile {
     #[serde(default)]
     reduced: Option<String>,
+    #[serde(default)]
+    refused: Option<String>,
     #[serde(default)]
     seeds: Option<usize>,
     #[serde(default)]
@@ -396,9 +408,14 @@ impl WireGroup {
         let defined = |p: Profile| p != Profile::Long || self.profiles.contains_key(&p);
         let mut plans = BTreeMap::new();
         let mut reductions = BTreeMap::new();
+        let mut refusals = BTreeMap::new();
         for profile in Profile::ALL.into_iter().filter(|p| defined(*p)) {
             let over = self.profiles.get(&profile);
             let here = format!("{path}.profiles.{profile}");
+            if let Some(reason) = over.and_then(|o| o.refused.clone()) {
+                refusals.insert(profile, reason);
+                continue;
+            }
             if let Some(reduced) = over.and_then(|o| o.reduced.clone()) {
                 if profile == Profile::Paper {
                     return Err(document.error(
@@ -473,7 +490,15 @@ impl WireGroup {
             }
             plans.insert(profile, resolved);
         }
-        Ok(Group { id: self.id, data: self.data, seeds: self.seeds, variants, plans, reductions })
+        Ok(Group {
+            id: self.id,
+            data: self.data,
+            seeds: self.seeds,
+            variants,
+            plans,
+            reductions,
+            refusals,
+        })
     }
 }
 

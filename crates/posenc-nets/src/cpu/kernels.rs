@@ -6,7 +6,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::optimizer::StepConstants;
-use crate::vectorized::vectorized;
+use posenc_math::vectorized::vectorized;
 
 /// Partial sums of a reduction; a whole number of vectors on every machine.
 const LANES: usize = 16;

@@ -5,7 +5,7 @@ use posenc_math::trigonometry::fill_sin_cos_turns;
 
 use super::{finite, same};
 use crate::NetError;
-use crate::vectorized::vectorized;
+use posenc_math::vectorized::vectorized;
 
 /// Features `[sin φ_k; cos φ_k] · scale`, first all sines, then all cosines, of the phases
 /// φ_k(x) = Σ_a 2π f_k[a] x_a of h frequency vectors (`trading` Sec. 6: RFF of positions).

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use faer::MatRef;
 
-use crate::vectorized::vectorized;
+use posenc_math::vectorized::vectorized;
 
 /// Partial sums of an inner product; a whole number of vectors on every machine.
 const LANES: usize = 16;

@@ -2,8 +2,8 @@
 
 use super::LARGEST_KRYLOV_DIMENSION;
 use super::gram::Gram;
-use crate::vectorized::vectorized;
 use posenc_math::spectrum::dot;
+use posenc_math::vectorized::vectorized;
 
 /// What a Krylov space knows of the top of the spectrum.
 #[derive(Debug, Clone, Copy)]

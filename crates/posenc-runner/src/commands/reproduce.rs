@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
 use posenc_experiments::record::Gallery;
-use posenc_experiments::schema::Protocol;
+use posenc_experiments::schema::{Protocol, Variant};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
 use posenc_report::{Inputs, Records};
@@ -40,6 +40,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let store = Store::new(&out);
 
     let selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    announce_refusals(&catalog, &selectors, profile);
     announce_data(&selected, &data)?;
     let devices = Devices::open(&options.device)?;
     let class = |protocol: &Protocol| devices.class(protocol);
@@ -104,6 +105,27 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
         bail!("selector `{first}` selects nothing.{hint} `cargo xtask list` shows all.");
     }
     Ok(selectors)
+}
+
+/// One line per group that was asked for and does not run at this profile.
+fn announce_refusals(catalog: &Catalog, selectors: &Selectors, profile: Profile) {
+    for experiment in &catalog.experiments {
+        for group in &experiment.groups {
+            let is_selected = |v: &Variant| {
+                selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
+            };
+            if let Some(reason) = group.refused(profile)
+                && group.variants.iter().any(is_selected)
+            {
+                eprintln!(
+                    "not run at `{profile}`: {}/{}: {}",
+                    experiment.id(),
+                    group.id,
+                    reason.trim()
+                );
+            }
+        }
+    }
 }
 
 /// One line per data set that is not the paper's own.

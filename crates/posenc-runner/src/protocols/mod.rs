@@ -7,6 +7,7 @@ mod distance_map;
 mod embedding;
 mod errata;
 mod feature_curve;
+mod image_model;
 mod kronecker_rank;
 mod memorization;
 mod network_1d;
@@ -139,6 +140,7 @@ pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Ma
 /// Runs all units of a job.
 pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let single = |outcome: Result<Vec<Value>>, emit: &mut Emit<'_>| emit(0, outcome?.into());
+    let whole = |outcome: Result<Outcome>, emit: &mut Emit<'_>| emit(0, outcome?);
     match context.job.protocol() {
         Protocol::Embedding(s) => single(embedding::run(context, s), emit),
         Protocol::StableRank(s) => single(rank::stable_rank(context, s), emit),
@@ -155,6 +157,8 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::SeparableSolution(s) => single(separable_solution::run(context, s), emit),
         Protocol::BlendingWeights(s) => single(blending_weights::run(context, s), emit),
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
+        Protocol::ImageModel(s) => whole(image_model::run(context, s), emit),
+        Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
         Protocol::Errata(_) => single(errata::run(context), emit),
     }
@@ -183,6 +187,9 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::SeparableSolution(_) => 1,
         Protocol::BlendingWeights(_) => 1,
         Protocol::Similarity(_) => 1,
+        // Also when the bits of the kernels change.
+        Protocol::ImageModel(_) => 1,
+        Protocol::PixelEntropies(_) => 1,
         Protocol::ParameterCount(_) => 1,
         Protocol::Errata(_) => 1,
     };
@@ -224,6 +231,8 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::Network1d(s) => return network_1d::cost(job, units, s),
         Protocol::NetworkNd(s) => network_nd::cost(job, s),
         Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
+        Protocol::ImageModel(s) => image_model::cost(s),
+        Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
         Protocol::Errata(_) => 1.0,
         _ => 0.05,
     };

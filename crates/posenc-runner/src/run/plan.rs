@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use posenc_experiments::plan::{Job, NO_SIGNAL};
 use posenc_experiments::record::KeyParts;
-use posenc_experiments::schema::Protocol;
+use posenc_experiments::schema::{Data, Protocol};
 
 use super::data::DataSets;
 use super::store::{Found, Store};
@@ -29,6 +29,9 @@ pub struct PlannedJob<'a> {
     /// All its units.
     pub units: Vec<Unit>,
 }
+
+/// Name of the signal where a set is read as a whole.
+pub const ALL_SIGNALS: &str = "all";
 
 /// Label and checksum where there is no data.
 pub const NO_DATA: &str = "-";
@@ -59,6 +62,12 @@ pub fn expand<'a>(
                     vec![unit(NO_SIGNAL, 0, published, NO_DATA)]
                 }
                 None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
+                Some(Data { set, held_out: Some(other), .. }) => {
+                    let (own, measured) = (data.identity(set)?, data.identity(other)?);
+                    // What stands in for either set is named; else the set that is trained on.
+                    let label = if measured.label == *other { &own.label } else { &measured.label };
+                    vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
+                }
                 Some(set) => {
                     let identity = data.identity(&set.set)?;
                     let limit = job.resolved.signals.unwrap_or(usize::MAX);

@@ -4,6 +4,7 @@
 //! the runner, and the compiler lists whatever is missing.
 
 mod blending;
+mod image_model;
 mod network;
 mod network_nd;
 
@@ -15,6 +16,7 @@ use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
 
 pub use blending::{BlendingWeights, InnerProducts, Weights};
+pub use image_model::{ImageModel, PixelEntropies};
 use network::range;
 pub use network::{
     Abscissa, LearningRate, Lines, Network1d, PowerRule, Reconstruction, STEP, Scale, TestSamples,
@@ -60,6 +62,10 @@ pub enum Protocol {
     BlendingWeights(BlendingWeights),
     /// Similarity of 2-D position codes to one center (`lff` Fig. 2).
     Similarity(Similarity),
+    /// Transformers over pixels with position encodings (`lff` Figs. 3, 6, 7, Eq. 9–10).
+    ImageModel(ImageModel),
+    /// What neighbors tell about a pixel, by counting.
+    PixelEntropies(PixelEntropies),
     /// Parameter counts by arithmetic from the architecture (`lff` Tables 3–5).
     ParameterCount(ParameterCount),
     /// Numeric checks of errors in a paper.
@@ -123,6 +129,8 @@ protocols! {
     "separable-solution" => SeparableSolution, false, true;
     "blending-weights" => BlendingWeights, false, true;
     "similarity" => Similarity, false, false;
+    "image-model" => ImageModel, false, false;
+    "pixel-entropies" => PixelEntropies, false, false;
     "parameter-count" => ParameterCount, false, false;
     "errata" => Errata, false, false;
 }
@@ -246,6 +254,8 @@ impl Protocol {
                     _ => Ok(()),
                 }
             }
+            Protocol::ImageModel(s) => s.check(),
+            Protocol::PixelEntropies(s) => s.check(),
             Protocol::ParameterCount(_) | Protocol::Errata(_) => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use nalgebra_sparse::CsrMatrix;
 
 use crate::Points;
-use crate::vectorized::vectorized;
+use posenc_math::vectorized::vectorized;
 
 /// A sparse matrix by rows, with the narrow indices that the products are bound by.
 #[derive(Debug)]

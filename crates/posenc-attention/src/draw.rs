@@ -1,0 +1,81 @@
+//! Random tensors from a ChaCha8 stream.
+
+use burn::module::Param;
+use burn::tensor::{Device, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal};
+
+use crate::layers::{Dense, LayerNorm};
+
+/// Draws parameters for a device.
+#[derive(Debug)]
+pub struct Draw<'a> {
+    /// The stream.
+    pub rng: &'a mut ChaCha8Rng,
+    /// Where the tensors go.
+    pub device: &'a Device,
+}
+
+impl Draw<'_> {
+    /// Independent normal numbers with mean 0.
+    pub fn normal<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        deviation: f64,
+    ) -> Param<Tensor<D>> {
+        let n = shape.iter().product();
+        let numbers = (0..n).map(|_| {
+            let z: f64 = StandardNormal.sample(self.rng);
+            (deviation * z) as f32
+        });
+        parameter(numbers.collect(), shape, self.device)
+    }
+
+    /// A dense layer: weights uniform on ±√(6/(inputs + outputs)) (Glorot), biases normal with standard
+    /// deviation 10⁻⁶, as in the library that the paper used.
+    pub fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
+        let limit = (6.0 / (inputs + outputs) as f64).sqrt();
+        let numbers =
+            posenc_math::random::uniform_vector(self.rng, inputs * outputs, -limit, limit);
+        let numbers = numbers.into_iter().map(|v| v as f32).collect();
+        let weights = parameter(numbers, [inputs, outputs], self.device);
+        Dense { weights, bias: self.normal([outputs], 1e-6) }
+    }
+
+    /// A layer norm: gain one, shift zero.
+    pub fn layer_norm(&self, width: usize) -> LayerNorm {
+        let gain = parameter(vec![1.0; width], [width], self.device);
+        LayerNorm { gain, shift: parameter(vec![0.0; width], [width], self.device) }
+    }
+}
+
+/// A parameter with given numbers, row by row.
+pub fn parameter<const D: usize>(
+    numbers: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Param<Tensor<D>> {
+    Param::from_tensor(Tensor::from_data(TensorData::new(numbers, shape), device))
+}
+
+/// A constant with given numbers, row by row.
+pub fn constant<const D: usize>(
+    numbers: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(numbers, shape), device)
+}
+
+/// A mask for dropout: 0 with probability `share`, else 1/(1 − `share`).
+pub fn dropout_mask<const D: usize>(
+    rng: &mut ChaCha8Rng,
+    share: f64,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    let kept = (1.0 / (1.0 - share)) as f32;
+    let n = shape.iter().product();
+    let draws = posenc_math::random::uniform_vector(rng, n, 0.0, 1.0);
+    constant(draws.iter().map(|&u| if u < share { 0.0 } else { kept }).collect(), shape, device)
+}

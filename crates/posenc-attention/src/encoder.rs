@@ -1,0 +1,313 @@
+//! Position encodings as modules.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::similarity::{FourierFeatures, PositionCode, SineCode};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal};
+
+use crate::draw::{Draw, constant, dropout_mask, parameter};
+use crate::layers::{Dense, LayerNorm};
+
+/// Largest wavelength of sines over 2π (LFF Eq. 1).
+const TEMPERATURE: f64 = 10_000.0;
+
+/// Positions of several coordinates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Positions {
+    /// How many values each coordinate can take: 0, 1, …; tables have so many rows.
+    pub sides: Vec<usize>,
+    /// Coordinates, position by position.
+    pub coordinates: Vec<f64>,
+}
+
+impl Positions {
+    /// All cells of a grid in reading order, the last coordinate fastest.
+    pub fn grid(sides: &[usize]) -> Self {
+        let count: usize = sides.iter().product();
+        let cell = |mut place: usize| {
+            let mut cell = vec![0.0; sides.len()];
+            for (axis, &side) in sides.iter().enumerate().rev() {
+                cell[axis] = (place % side) as f64;
+                place /= side;
+            }
+            cell
+        };
+        Positions { sides: sides.to_vec(), coordinates: (0..count).flat_map(cell).collect() }
+    }
+
+    /// Number of positions.
+    pub fn count(&self) -> usize {
+        self.coordinates.len() / self.sides.len().max(1)
+    }
+
+    /// Positions with one coordinate each, their place in reading order.
+    fn flat(&self) -> Positions {
+        let place = |cell: &[f64]| {
+            cell.iter().zip(&self.sides).fold(0.0, |place, (c, &side)| place * side as f64 + c)
+        };
+        let coordinates = self.coordinates.chunks_exact(self.sides.len()).map(place).collect();
+        Positions { sides: vec![self.sides.iter().product()], coordinates }
+    }
+}
+
+/// Two dense layers with a ReLU between them, each after a layer norm if so described.
+#[derive(Module, Debug)]
+struct Network {
+    first_norm: Option<LayerNorm>,
+    first: Dense,
+    second_norm: Option<LayerNorm>,
+    second: Dense,
+}
+
+impl Network {
+    fn new(draw: &mut Draw<'_>, [inputs, hidden, outputs]: [usize; 3], layer_norm: bool) -> Self {
+        Network {
+            first_norm: layer_norm.then(|| draw.layer_norm(inputs)),
+            first: draw.dense(inputs, hidden),
+            second_norm: layer_norm.then(|| draw.layer_norm(hidden)),
+            second: draw.dense(hidden, outputs),
+        }
+    }
+
+    fn forward(&self, x: Tensor<2>, dropout: Option<Tensor<2>>) -> Tensor<2> {
+        let normed = |norm: &Option<LayerNorm>, x| match norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        };
+        let mut hidden = activation::relu(self.first.forward(normed(&self.first_norm, x)));
+        if let Some(mask) = dropout {
+            hidden = hidden * mask;
+        }
+        self.second.forward(normed(&self.second_norm, hidden))
+    }
+}
+
+/// A position encoding: LFF Algorithm 1 and what it is compared with.
+///
+/// Use [`Encoder::prepare`] once per set of positions and [`Encoder::encode`] once per step.
+#[derive(Module, Debug)]
+pub struct Encoder {
+    /// Tables, one per coordinate.
+    tables: Vec<Param<Tensor<2>>>,
+    /// $W_r^T$ `[M, |F|/2]`, if it is trained.
+    frequencies: Option<Param<Tensor<2>>>,
+    network: Option<Network>,
+    modulator: Option<Network>,
+    #[module(skip)]
+    description: Description,
+}
+
+/// What is not trained.
+#[derive(Debug, Clone)]
+struct Description {
+    encoding: Encoding,
+    width: usize,
+    /// Coordinates of a group.
+    coordinates: usize,
+    /// $W_r$ as it was drawn, row by row.
+    drawn: Vec<f64>,
+}
+
+/// What an encoder reads of a set of positions.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    count: usize,
+    /// Coordinates of groups `[N G, M]`, or features that do not change.
+    numbers: Option<Tensor<2>>,
+    /// Rows of the tables.
+    rows: Vec<Tensor<1, Int>>,
+    device: Device,
+}
+
+impl Encoder {
+    /// Draws an encoder for positions of the given sides in a model of width `width`. $W_r$ is drawn first, so
+    /// that encodings which differ in what stands on it share it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Encoding::check`].
+    pub fn new(
+        encoding: &Encoding,
+        sides: &[usize],
+        width: usize,
+        draw: &mut Draw<'_>,
+    ) -> Result<Self, (&'static str, String)> {
+        encoding.check(sides.len(), width)?;
+        let axes = if encoding.flat { 1 } else { sides.len() };
+        let coordinates = axes / encoding.groups;
+        let f = encoding.feature_width(width);
+        let mut drawn = Vec::new();
+        if encoding.features == Features::Fourier {
+            let scale = 1.0 / encoding.gamma.unwrap_or(1.0);
+            drawn = (0..f / 2 * coordinates)
+                .map(|_| {
+                    let z: f64 = StandardNormal.sample(draw.rng);
+                    scale * z
+                })
+                .collect();
+        }
+        let tables = match encoding.features {
+            Features::Embed => {
+                let rows =
+                    if encoding.flat { vec![sides.iter().product()] } else { sides.to_vec() };
+                rows.into_iter().map(|rows| draw.normal([rows, f / axes], 1.0)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let frequencies = encoding.learned.then(|| {
+            let half = f / 2;
+            let transposed = (0..coordinates).flat_map(|c| (0..half).map(move |k| (c, k)));
+            let numbers = transposed.map(|(c, k)| drawn[k * coordinates + c] as f32).collect();
+            parameter(numbers, [coordinates, half], draw.device)
+        });
+        let network =
+            encoding.hidden.map(|hidden| Network::new(draw, [coordinates, hidden, f], false));
+        let modulator = encoding.modulator.as_ref().map(|modulator| {
+            Network::new(draw, [f, modulator.hidden, width / encoding.groups], modulator.layer_norm)
+        });
+        let encoding = encoding.clone();
+        let description = Description { encoding, width, coordinates, drawn };
+        Ok(Encoder { tables, frequencies, network, modulator, description })
+    }
+
+    /// Brings positions to a device. What does not depend on trained numbers is computed here, in double
+    /// precision.
+    pub fn prepare(&self, positions: &Positions, device: &Device) -> Prepared {
+        let Description { encoding, width, coordinates: m, drawn } = &self.description;
+        let flat;
+        let positions = if encoding.flat {
+            flat = positions.flat();
+            &flat
+        } else {
+            positions
+        };
+        let count = positions.count();
+        let (numbers, per_group) = match encoding.features {
+            Features::None | Features::Embed => (None, 0),
+            Features::Network => (Some(positions.coordinates.clone()), *m),
+            Features::Fourier if encoding.learned => (Some(positions.coordinates.clone()), *m),
+            _ => {
+                let f = encoding.feature_width(*width);
+                let scale = encoding.scale.unwrap_or(1.0);
+                let mut features = vec![0.0; count * encoding.groups * f];
+                let groups = positions.coordinates.chunks_exact(*m);
+                for (x, out) in groups.zip(features.chunks_exact_mut(f)) {
+                    fixed_features(encoding, drawn, x, out);
+                    out.iter_mut().for_each(|v| *v *= scale);
+                }
+                (Some(features), f)
+            }
+        };
+        let numbers = numbers.map(|numbers| {
+            let numbers: Vec<f32> = numbers.into_iter().map(|v| v as f32).collect();
+            let rows = numbers.len() / per_group.max(1);
+            constant(numbers, [rows, per_group], device)
+        });
+        let rows = (0..self.tables.len())
+            .map(|axis| {
+                let cells = positions.coordinates.chunks_exact(positions.sides.len());
+                let rows: Vec<i64> = cells.map(|cell| cell[axis] as i64).collect();
+                Tensor::from_data(TensorData::new(rows, [count]), device)
+            })
+            .collect();
+        Prepared { count, numbers, rows, device: device.clone() }
+    }
+
+    /// Encodings `[N, D]` of prepared positions. With `dropout`, a mask is drawn from it where the modulator
+    /// has dropout: this is training.
+    pub fn encode(&self, positions: &Prepared, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
+        let Description { encoding, width, .. } = &self.description;
+        let Some(features) = self.features(positions) else {
+            return constant(
+                vec![0.0; positions.count * width],
+                [positions.count, *width],
+                &positions.device,
+            );
+        };
+        let encoded = match &self.modulator {
+            None => features,
+            Some(network) => {
+                let described = encoding.modulator.as_ref();
+                let (hidden, share) = described.map_or((0, 0.0), |m| (m.hidden, m.dropout));
+                let mask = dropout.filter(|_| share > 0.0).map(|rng| {
+                    dropout_mask(rng, share, [features.dims()[0], hidden], &positions.device)
+                });
+                network.forward(features, mask)
+            }
+        };
+        encoded.reshape([positions.count, *width])
+    }
+
+    /// Features `[N G, F]`.
+    fn features(&self, positions: &Prepared) -> Option<Tensor<2>> {
+        let scale = self.description.encoding.scale.unwrap_or(1.0);
+        if !self.tables.is_empty() {
+            let rows = self.tables.iter().zip(&positions.rows);
+            let parts = rows.map(|(table, rows)| table.val().select(0, rows.clone())).collect();
+            return Some(Tensor::cat(parts, 1).mul_scalar(scale));
+        }
+        let numbers = positions.numbers.clone()?;
+        if let Some(network) = &self.network {
+            return Some(network.forward(numbers, None).mul_scalar(scale));
+        }
+        let Some(frequencies) = &self.frequencies else {
+            return Some(numbers);
+        };
+        let phases = numbers.matmul(frequencies.val());
+        let size = 2 * phases.dims()[1];
+        let parts = vec![phases.clone().cos(), phases.sin()];
+        Some(Tensor::cat(parts, 1).mul_scalar(scale / (size as f64).sqrt()))
+    }
+
+    /// $W_r$, row by row, and the number of coordinates of a row; `None` for other features.
+    pub fn frequencies(&self) -> Option<(Vec<f64>, usize)> {
+        let Description { encoding, coordinates, drawn, .. } = &self.description;
+        if encoding.features != Features::Fourier {
+            return None;
+        }
+        let rows = match &self.frequencies {
+            None => drawn.clone(),
+            Some(frequencies) => crate::parameters::numbers(frequencies.val().transpose())
+                .into_iter()
+                .map(f64::from)
+                .collect(),
+        };
+        Some((rows, *coordinates))
+    }
+
+    /// $W_r$ `[M, |F|/2]` as it enters a penalty; `None` unless it is trained.
+    pub fn trained_frequencies(&self) -> Option<Tensor<2>> {
+        self.frequencies.as_ref().map(Param::val)
+    }
+}
+
+/// Features without trained numbers.
+fn fixed_features(encoding: &Encoding, drawn: &[f64], x: &[f64], out: &mut [f64]) {
+    let temperature = encoding.temperature.unwrap_or(TEMPERATURE);
+    let sines = |x: &[f64], out: &mut [f64]| {
+        if let Ok(code) = SineCode::new(out.len() / x.len(), x.len(), temperature) {
+            code.encode(x, out);
+        }
+    };
+    match encoding.features {
+        Features::Sine => sines(x, out),
+        Features::SummedSine => sines(&[x.iter().sum()], out),
+        Features::PairedSine => {
+            let side = ((out.len() / 4) as f64).sqrt().round() as usize;
+            let frequency = |i: usize| temperature.powf(-(i as f64) / side as f64);
+            for (pair, out) in out.chunks_exact_mut(4).enumerate() {
+                let (a, b) = (frequency(pair / side) * x[0], frequency(pair % side) * x[1]);
+                (out[0], out[1]) = (a + b).sin_cos();
+                (out[2], out[3]) = (a - b).sin_cos();
+            }
+        }
+        Features::Fourier => {
+            if let Ok(code) = FourierFeatures::from_weights(drawn.to_vec(), x.len()) {
+                code.encode(x, out);
+            }
+        }
+        Features::None | Features::Embed | Features::Network => {}
+    }
+}

@@ -1,0 +1,215 @@
+//! An autoregressive transformer over the pixels of an image (LFF Section 4.1), in full: every pixel attends to all
+//! before it.
+//!
+//! Pixels are gray levels, read row by row. The input is the sequence moved on by one: slot i holds the level of
+//! pixel i − 1 and the code of the place of pixel i, which it predicts. So a pixel's left neighbor is always at hand, and
+//! its upper neighbor is in the slot one row of pixels back, plus one, where only the codes can tell to look.
+
+mod train;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use posenc_math::lff::divergence::Form;
+use posenc_math::lff::encoding::Encoding;
+use rand_chacha::ChaCha8Rng;
+
+use crate::divergence::Target;
+use crate::draw::{Draw, constant};
+use crate::encoder::{Encoder, Positions, Prepared};
+use crate::layers::{Attention, Dense, FeedForward, LayerNorm};
+
+pub use train::{Evaluation, History, Measurement, Source, Training, train};
+
+/// As good as −∞ before a softmax.
+const NEVER: f32 = -1e9;
+
+/// Sizes of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes {
+    /// Rows, and columns, of pixels.
+    pub side: usize,
+    /// Number of gray levels.
+    pub levels: usize,
+    /// Layers of attention.
+    pub layers: usize,
+    /// Numbers per slot.
+    pub width: usize,
+    /// Heads of attention, which share the width.
+    pub heads: usize,
+    /// Numbers between the two dense layers of a block.
+    pub feed_forward: usize,
+}
+
+impl Sizes {
+    /// Slots of a sequence.
+    pub fn length(&self) -> usize {
+        self.side * self.side
+    }
+
+    /// Multiplications and additions of a step of training on `images` images, dense layers and attention,
+    /// three times those of a pass forward; what lies above the diagonal counts.
+    pub fn operations(&self, images: usize) -> f64 {
+        let [t, d, f] = [self.length(), self.width, self.feed_forward].map(|n| n as f64);
+        let dense = 4.0 * d * d + 2.0 * d * f;
+        let attention = 2.0 * t * d;
+        let token = self.layers as f64 * (dense + attention) + d * self.levels as f64;
+        6.0 * images as f64 * t * token
+    }
+}
+
+/// Attention and two dense layers, each after a layer norm and added to what it read.
+#[derive(Module, Debug)]
+struct Block {
+    attention_norm: LayerNorm,
+    attention: Attention,
+    dense_norm: LayerNorm,
+    dense: FeedForward,
+}
+
+impl Block {
+    fn new(draw: &mut Draw<'_>, sizes: &Sizes) -> Self {
+        Block {
+            attention_norm: draw.layer_norm(sizes.width),
+            attention: Attention::new(draw, sizes.width, sizes.heads),
+            dense_norm: draw.layer_norm(sizes.width),
+            dense: FeedForward::new(draw, sizes.width, sizes.feed_forward),
+        }
+    }
+
+    fn forward(&self, x: Tensor<3>, bias: &Tensor<4>) -> (Tensor<3>, Tensor<4>) {
+        let y = self.attention_norm.forward(x.clone());
+        let (y, weights) = self.attention.forward(y.clone(), y, bias.clone(), true);
+        let x = x + y;
+        let y = self.dense.forward(self.dense_norm.forward(x.clone()));
+        (x + y, weights)
+    }
+}
+
+/// The model with its position encoding.
+#[derive(Module, Debug)]
+pub struct ImageModel {
+    levels: Param<Tensor<2>>,
+    encoder: Encoder,
+    blocks: Vec<Block>,
+    output_norm: LayerNorm,
+    output: Dense,
+    /// Of the divergence of LFF Eq. 9.
+    target: Option<Target>,
+}
+
+/// What does not change from step to step.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    positions: Prepared,
+    /// Zero up to the diagonal, [`NEVER`] above.
+    bias: Tensor<4>,
+}
+
+/// What a pass gives.
+#[derive(Debug)]
+pub struct Pass {
+    /// Log-probabilities of the levels, `[B, T, levels]`.
+    pub log_probabilities: Tensor<3>,
+    /// Weights of attention per layer, `[B, H, T, T]`.
+    pub attention: Vec<Tensor<4>>,
+}
+
+impl ImageModel {
+    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
+    /// their encoding share everything else.
+    ///
+    /// # Errors
+    ///
+    /// The key of the encoding that is wrong, and what is allowed.
+    pub fn new(
+        sizes: &Sizes,
+        encoding: &Encoding,
+        content: &mut ChaCha8Rng,
+        code: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Result<Self, (&'static str, String)> {
+        let sides = [sizes.side; 2];
+        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
+        let mut draw = Draw { rng: content, device };
+        Ok(ImageModel {
+            levels: draw.normal([sizes.levels, sizes.width], 1.0),
+            encoder,
+            blocks: (0..sizes.layers).map(|_| Block::new(&mut draw, sizes)).collect(),
+            output_norm: draw.layer_norm(sizes.width),
+            output: draw.dense(sizes.width, sizes.levels),
+            target: None,
+        })
+    }
+
+    /// With a trained target for [`Training::divergence`].
+    pub fn with_target(mut self, gamma: f64, device: &Device) -> Self {
+        self.target = Some(Target::new(gamma, device));
+        self
+    }
+
+    /// The divergence of the trained frequencies; `None` without them or without a target.
+    pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
+        let frequencies = self.encoder.trained_frequencies()?;
+        Some(self.target.as_ref()?.divergence(frequencies, form))
+    }
+
+    /// Positions of all pixels and the mask, on the model's device.
+    pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
+        let positions = self.encoder.prepare(&Positions::grid(&[sizes.side; 2]), device);
+        let t = sizes.length();
+        let above = |i: usize| if i % t > i / t { NEVER } else { 0.0 };
+        let bias = constant((0..t * t).map(above).collect(), [1, 1, t, t], device);
+        Fixed { positions, bias }
+    }
+
+    /// The position encoding.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Codes of all pixels `[T, D]`, without dropout.
+    pub fn codes(&self, fixed: &Fixed) -> Tensor<2> {
+        self.encoder.encode(&fixed.positions, None)
+    }
+
+    /// Reads `images` `[B, T]`; `dropout` as in [`Encoder::encode`].
+    pub fn forward(
+        &self,
+        images: &Tensor<2, Int>,
+        fixed: &Fixed,
+        dropout: Option<&mut ChaCha8Rng>,
+    ) -> Pass {
+        let [b, t] = images.dims();
+        let device = images.device();
+        // The first pixel follows a level of zero.
+        let before = Tensor::from_data(TensorData::new(vec![0i64; b], [b, 1]), &device);
+        let moved = Tensor::cat(vec![before, images.clone().slice([0..b, 0..t - 1])], 1);
+        let levels = self.levels.val().select(0, moved.reshape([b * t]));
+        let width = levels.dims()[1];
+        let codes = self.encoder.encode(&fixed.positions, dropout);
+        let mut x = levels.reshape([b, t, width]) + codes.unsqueeze::<3>();
+        let mut attention = Vec::new();
+        for block in &self.blocks {
+            let weights;
+            (x, weights) = block.forward(x, &fixed.bias);
+            attention.push(weights);
+        }
+        let scores = self.output.forward(self.output_norm.forward(x));
+        Pass { log_probabilities: activation::log_softmax(scores, 2), attention }
+    }
+}
+
+/// Mean of −log p of the levels that are there, in nats per pixel.
+pub fn cross_entropy(pass: &Pass, images: &Tensor<2, Int>) -> Tensor<1> {
+    let [b, t] = images.dims();
+    let levels = pass.log_probabilities.dims()[2];
+    let rows = pass.log_probabilities.clone().reshape([b * t, levels]);
+    rows.gather(1, images.clone().reshape([b * t, 1])).mean().neg()
+}
+
+/// Images `[B, T]` of levels as a tensor.
+pub fn tokens(images: &[Vec<u8>], device: &Device) -> Tensor<2, Int> {
+    let t = images.first().map_or(0, Vec::len);
+    let levels: Vec<i64> = images.iter().flatten().map(|&v| i64::from(v)).collect();
+    Tensor::from_data(TensorData::new(levels, [images.len(), t]), device)
+}

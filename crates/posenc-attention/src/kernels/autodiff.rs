@@ -1,0 +1,157 @@
+//! How the operations enter burn's graph of derivatives.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{AutodiffBackend, Backend};
+use burn_autodiff::Autodiff;
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+
+use super::Kernels;
+
+/// Hands gradients to those inputs that are tracked.
+macro_rules! register {
+    ($grads:ident, $ops:ident.parents, $values:expr) => {
+        for (node, gradient) in $ops.parents.into_iter().zip($values) {
+            if let Some(node) = node {
+                $grads.register::<B>(node.id, gradient);
+            }
+        }
+    };
+}
+
+#[derive(Debug)]
+struct Affine;
+
+impl<B: Kernels> Backward<B, 3> for Affine {
+    /// x, W.
+    type State = [FloatTensor<B>; 2];
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let [x, weights] = ops.state;
+        let (dx, dw, db) = B::affine_backward(x, weights, gradient);
+        register!(grads, ops.parents, [dx, dw, db]);
+    }
+}
+
+#[derive(Debug)]
+struct LayerNorm;
+
+impl<B: Kernels> Backward<B, 3> for LayerNorm {
+    /// x, gain; ε.
+    type State = ([FloatTensor<B>; 2], f64);
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let ([x, gain], epsilon) = ops.state;
+        let (dx, dgain, dshift) = B::normalize_rows_backward(x, gain, gradient, epsilon);
+        register!(grads, ops.parents, [dx, dgain, dshift]);
+    }
+}
+
+#[derive(Debug)]
+struct SmoothRectifier;
+
+impl<B: Kernels> Backward<B, 1> for SmoothRectifier {
+    type State = FloatTensor<B>;
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let dx = B::smooth_rectifier_backward(ops.state, gradient);
+        register!(grads, ops.parents, [dx]);
+    }
+}
+
+#[derive(Debug)]
+struct Attend;
+
+impl<B: Kernels> Backward<B, 3> for Attend {
+    /// Q, K, V, the weights; whether causal.
+    type State = ([FloatTensor<B>; 4], bool);
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let ([q, k, v, weights], causal) = ops.state;
+        let (dq, dk, dv) = B::attend_backward(q, k, v, weights, gradient, causal);
+        register!(grads, ops.parents, [dq, dk, dv]);
+    }
+}
+
+impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
+    fn affine(
+        x: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let nodes = [x.node(), weights.node(), bias.node()];
+        match Affine.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let (x, weights) = (x.into_primitive(), weights.into_primitive());
+                let y = B::affine(x.clone(), weights.clone(), bias.into_primitive());
+                prep.finish([x, weights], y)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::affine(
+                x.into_primitive(),
+                weights.into_primitive(),
+                bias.into_primitive(),
+            )),
+        }
+    }
+
+    fn normalize_rows(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> FloatTensor<Self> {
+        let nodes = [x.node(), gain.node(), shift.node()];
+        match LayerNorm.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let (x, gain) = (x.into_primitive(), gain.into_primitive());
+                let y = B::normalize_rows(x.clone(), gain.clone(), shift.into_primitive(), epsilon);
+                prep.finish(([x, gain], epsilon), y)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::normalize_rows(
+                x.into_primitive(),
+                gain.into_primitive(),
+                shift.into_primitive(),
+                epsilon,
+            )),
+        }
+    }
+
+    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        match SmoothRectifier.prepare::<C>([x.node()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let x = x.into_primitive();
+                let y = B::smooth_rectifier(x.clone());
+                prep.finish(x, y)
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::smooth_rectifier(x.into_primitive())),
+        }
+    }
+
+    fn attend(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let nodes = [query.node(), key.node(), value.node()];
+        let [q, k, v, bias] = [query, key, value, bias].map(|t| t.into_primitive());
+        match Attend.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let (y, weights) = B::attend(q.clone(), k.clone(), v.clone(), bias, heads, causal);
+                let shown = <Self as AutodiffBackend>::from_inner(weights.clone());
+                (prep.finish(([q, k, v, weights], causal), y), shown)
+            }
+            OpsKind::UnTracked(prep) => {
+                let (y, weights) = B::attend(q, k, v, bias, heads, causal);
+                (prep.finish(y), <Self as AutodiffBackend>::from_inner(weights))
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The operations out of a backend's own: what runs wherever there is nothing faster, and the formulas to
+//! read.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Scalar, TensorMetadata};
+use burn::tensor::Shape;
+
+fn scalar(value: f64) -> Scalar {
+    value.into()
+}
+
+fn dims<B: Backend>(tensor: &FloatTensor<B>) -> Vec<usize> {
+    tensor.shape().to_vec()
+}
+
+fn reshape<B: Backend>(tensor: FloatTensor<B>, shape: &[usize]) -> FloatTensor<B> {
+    B::float_reshape(tensor, Shape::from(shape.to_vec()))
+}
+
+/// A vector as a row, for all rows of a matrix.
+fn row<B: Backend>(vector: FloatTensor<B>) -> FloatTensor<B> {
+    let n = dims::<B>(&vector)[0];
+    reshape::<B>(vector, &[1, n])
+}
+
+/// Sum of the rows.
+fn column_sums<B: Backend>(matrix: FloatTensor<B>) -> FloatTensor<B> {
+    let n = dims::<B>(&matrix)[1];
+    reshape::<B>(B::float_sum_dim(matrix, 0), &[n])
+}
+
+/// y = x W + b.
+pub fn affine<B: Backend>(
+    x: FloatTensor<B>,
+    weights: FloatTensor<B>,
+    bias: FloatTensor<B>,
+) -> FloatTensor<B> {
+    B::float_add(B::float_matmul(x, weights), row::<B>(bias))
+}
+
+/// ∂x = ∂y Wᵀ, ∂W = xᵀ ∂y, ∂b = Σ ∂y.
+pub fn affine_backward<B: Backend>(
+    x: FloatTensor<B>,
+    weights: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let dx = B::float_matmul(gradient.clone(), B::float_transpose(weights));
+    let dw = B::float_matmul(B::float_transpose(x), gradient.clone());
+    (dx, dw, column_sums::<B>(gradient))
+}
+
+/// Rows less their mean over their standard deviation, and one over that.
+fn normalized<B: Backend>(x: FloatTensor<B>, epsilon: f64) -> (FloatTensor<B>, FloatTensor<B>) {
+    let centered = B::float_sub(x.clone(), B::float_mean_dim(x, 1));
+    let variance = B::float_mean_dim(B::float_mul(centered.clone(), centered.clone()), 1);
+    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, scalar(epsilon))));
+    (B::float_mul(centered, scale.clone()), scale)
+}
+
+/// y = x̂ g + s with x̂ = (x − mean)/√(variance + ε).
+pub fn layer_norm<B: Backend>(
+    x: FloatTensor<B>,
+    gain: FloatTensor<B>,
+    shift: FloatTensor<B>,
+    epsilon: f64,
+) -> FloatTensor<B> {
+    let (normal, _) = normalized::<B>(x, epsilon);
+    B::float_add(B::float_mul(normal, row::<B>(gain)), row::<B>(shift))
+}
+
+/// With h = ∂y g: ∂x = (h − mean h − x̂ mean(h x̂))/√(variance + ε), ∂g = Σ ∂y x̂, ∂s = Σ ∂y.
+pub fn layer_norm_backward<B: Backend>(
+    x: FloatTensor<B>,
+    gain: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+    epsilon: f64,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let (normal, scale) = normalized::<B>(x, epsilon);
+    let h = B::float_mul(gradient.clone(), row::<B>(gain));
+    let along = B::float_mean_dim(B::float_mul(h.clone(), normal.clone()), 1);
+    let dx = B::float_sub(h.clone(), B::float_mean_dim(h, 1));
+    let dx = B::float_sub(dx, B::float_mul(normal.clone(), along));
+    let dgain = column_sums::<B>(B::float_mul(gradient.clone(), normal));
+    (B::float_mul(dx, scale), dgain, column_sums::<B>(gradient))
+}
+
+/// √(8/π), which is 2u/x at 0.
+pub const SLOPE: f64 = 1.595_769_121_605_730_7;
+/// Share of the cube.
+pub const CUBE: f64 = 0.044_715;
+
+/// σ(2u), and x².
+fn gate<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) {
+    let square = B::float_mul(x.clone(), x.clone());
+    let inner = B::float_add_scalar(B::float_mul_scalar(square.clone(), scalar(CUBE)), scalar(1.0));
+    let twice = B::float_mul_scalar(B::float_mul(x, inner), scalar(SLOPE));
+    (B::sigmoid(twice), square)
+}
+
+/// y = x σ(2u), which is x/2 (1 + tanh u).
+pub fn smooth_rectifier<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    let (gate, _) = gate::<B>(x.clone());
+    B::float_mul(x, gate)
+}
+
+/// ∂x = ∂y (σ + x σ (1 − σ) 2u′).
+pub fn smooth_rectifier_backward<B: Backend>(
+    x: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let (gate, square) = gate::<B>(x.clone());
+    let slope =
+        B::float_add_scalar(B::float_mul_scalar(square, scalar(3.0 * CUBE * SLOPE)), scalar(SLOPE));
+    let rest = B::float_sub(gate.clone(), B::float_mul(gate.clone(), gate.clone()));
+    let change = B::float_mul(B::float_mul(x, rest), slope);
+    B::float_mul(gradient, B::float_add(gate, change))
+}
+
+/// `[B, T, H d]` to `[B, H, T, d]`.
+fn split<B: Backend>(tensor: FloatTensor<B>, heads: usize) -> FloatTensor<B> {
+    let d = dims::<B>(&tensor);
+    let split = reshape::<B>(tensor, &[d[0], d[1], heads, d[2] / heads]);
+    B::float_swap_dims(split, 1, 2)
+}
+
+/// And back.
+fn join<B: Backend>(tensor: FloatTensor<B>) -> FloatTensor<B> {
+    let d = dims::<B>(&tensor);
+    reshape::<B>(B::float_swap_dims(tensor, 1, 2), &[d[0], d[2], d[1] * d[3]])
+}
+
+/// P = softmax(Q Kᵀ/√d + bias), y = P V.
+pub fn attend<B: Backend>(
+    query: FloatTensor<B>,
+    key: FloatTensor<B>,
+    value: FloatTensor<B>,
+    bias: FloatTensor<B>,
+    heads: usize,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let scale = 1.0 / ((dims::<B>(&query)[2] / heads) as f64).sqrt();
+    let [q, k, v] = [query, key, value].map(|t| split::<B>(t, heads));
+    let scores = B::float_mul_scalar(B::float_matmul(q, B::float_transpose(k)), scalar(scale));
+    let weights = B::softmax(B::float_add(scores, bias), 3);
+    (join::<B>(B::float_matmul(weights.clone(), v)), weights)
+}
+
+/// ∂V = Pᵀ ∂y; with ∂P = ∂y Vᵀ and ∂S = P (∂P − Σ P ∂P): ∂Q = ∂S K/√d, ∂K = ∂Sᵀ Q/√d.
+pub fn attend_backward<B: Backend>(
+    query: FloatTensor<B>,
+    key: FloatTensor<B>,
+    value: FloatTensor<B>,
+    weights: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let heads = dims::<B>(&weights)[1];
+    let scale = 1.0 / ((dims::<B>(&query)[2] / heads) as f64).sqrt();
+    let [q, k, v, g] = [query, key, value, gradient].map(|t| split::<B>(t, heads));
+    let dv = B::float_matmul(B::float_transpose(weights.clone()), g.clone());
+    let dp = B::float_matmul(g, B::float_transpose(v));
+    let sums = B::float_sum_dim(B::float_mul(weights.clone(), dp.clone()), 3);
+    let ds = B::float_mul_scalar(B::float_mul(weights, B::float_sub(dp, sums)), scalar(scale));
+    let dq = B::float_matmul(ds.clone(), k);
+    let dk = B::float_matmul(B::float_transpose(ds), q);
+    (join::<B>(dq), join::<B>(dk), join::<B>(dv))
+}

@@ -1,0 +1,166 @@
+//! The operations in which attention models spend their time, with derivatives written by hand.
+//!
+//! Each has two forms. The defaults of [`Kernels`] are composed of a backend's own operations and run
+//! anywhere; on the CPU they are replaced by passes of our own over memory (`flex.rs`). The tests hold the
+//! two, and burn's automatic differentiation of the plain formulas, against each other.
+
+mod autodiff;
+mod composed;
+mod exponential;
+mod flex;
+
+use burn::Tensor;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Dispatch, backend_extension};
+
+/// What a backend must be able to do. All tensors of an operation are of one floating-point type.
+#[backend_extension(Flex, Autodiff)]
+pub trait Kernels: Backend {
+    /// x W + b for x `[N, A]`, W `[A, B]`, b `[B]`.
+    fn affine(
+        x: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::affine::<Self>(x, weights, bias)
+    }
+
+    /// Gradients with respect to x, W and b.
+    fn affine_backward(
+        x: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed::affine_backward::<Self>(x, weights, gradient)
+    }
+
+    /// Rows of x `[N, D]` with mean 0 and variance 1, times gain `[D]`, plus shift `[D]`.
+    fn normalize_rows(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> FloatTensor<Self> {
+        composed::layer_norm::<Self>(x, gain, shift, epsilon)
+    }
+
+    /// Gradients with respect to x, gain and shift.
+    fn normalize_rows_backward(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed::layer_norm_backward::<Self>(x, gain, gradient, epsilon)
+    }
+
+    /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
+    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::smooth_rectifier::<Self>(x)
+    }
+
+    /// Gradient with respect to x.
+    fn smooth_rectifier_backward(
+        x: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::smooth_rectifier_backward::<Self>(x, gradient)
+    }
+
+    /// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads of width d, which lie side by side: Q `[B, T, H d]`, K and
+    /// V `[B, S, H d]`; bias `[1 or B, 1, 1 or T, S]`. Where `causal`, bias must be as good as −∞ above the
+    /// diagonal, which need not be computed. Gives the result `[B, T, H d]` and the weights `[B, H, T, S]`.
+    fn attend(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let _ = causal;
+        composed::attend::<Self>(query, key, value, bias, heads)
+    }
+
+    /// Gradients with respect to Q, K and V.
+    fn attend_backward(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let _ = causal;
+        composed::attend_backward::<Self>(query, key, value, weights, gradient)
+    }
+}
+
+/// x W + b over the last dimension of x.
+pub fn affine<const D: usize>(x: Tensor<D>, weights: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
+    let mut shape = x.dims();
+    let rows = x.flatten_to_rows();
+    let y = Dispatch::affine(
+        rows.into_dispatch(),
+        weights.clone().into_dispatch(),
+        bias.into_dispatch(),
+    );
+    shape[D - 1] = weights.dims()[1];
+    Tensor::<2>::from_dispatch(y).reshape(shape)
+}
+
+/// Normalizes over the last dimension; see [`Kernels::layer_norm`].
+pub fn layer_norm<const D: usize>(
+    x: Tensor<D>,
+    gain: Tensor<1>,
+    shift: Tensor<1>,
+    epsilon: f64,
+) -> Tensor<D> {
+    let shape = x.dims();
+    let rows = x.flatten_to_rows();
+    let y = Dispatch::normalize_rows(
+        rows.into_dispatch(),
+        gain.into_dispatch(),
+        shift.into_dispatch(),
+        epsilon,
+    );
+    Tensor::<2>::from_dispatch(y).reshape(shape)
+}
+
+/// GELU in its tanh form.
+pub fn smooth_rectifier<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::smooth_rectifier(x.into_dispatch()))
+}
+
+/// Attention and its weights; see [`Kernels::attend`]. No gradient flows through the weights.
+pub fn attend(
+    query: Tensor<3>,
+    key: Tensor<3>,
+    value: Tensor<3>,
+    bias: Tensor<4>,
+    heads: usize,
+    causal: bool,
+) -> (Tensor<3>, Tensor<4>) {
+    let (out, weights) = Dispatch::attend(
+        query.into_dispatch(),
+        key.into_dispatch(),
+        value.into_dispatch(),
+        bias.into_dispatch(),
+        heads,
+        causal,
+    );
+    (Tensor::from_dispatch(out), Tensor::from_dispatch(weights))
+}
+
+trait Rows {
+    fn flatten_to_rows(self) -> Tensor<2>;
+}
+
+impl<const D: usize> Rows for Tensor<D> {
+    fn flatten_to_rows(self) -> Tensor<2> {
+        let shape = self.dims();
+        let columns = shape[D - 1];
+        let rows = shape[..D - 1].iter().product::<usize>();
+        self.reshape([rows, columns])
+    }
+}

@@ -1,0 +1,93 @@
+//! The parts that models are made of.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+
+use crate::draw::Draw;
+use crate::kernels;
+
+/// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so that a larger ε would act on them.
+const EPSILON: f64 = 1e-6;
+
+/// x W + b.
+#[derive(Module, Debug)]
+pub struct Dense {
+    /// `[inputs, outputs]`.
+    pub weights: Param<Tensor<2>>,
+    /// `[outputs]`.
+    pub bias: Param<Tensor<1>>,
+}
+
+impl Dense {
+    /// Over the last dimension.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        kernels::affine(x, self.weights.val(), self.bias.val())
+    }
+}
+
+/// Normalization over the last dimension, with gain and shift; ε is 10⁻⁶.
+#[derive(Module, Debug)]
+pub struct LayerNorm {
+    /// `[width]`.
+    pub gain: Param<Tensor<1>>,
+    /// `[width]`.
+    pub shift: Param<Tensor<1>>,
+}
+
+impl LayerNorm {
+    /// Over the last dimension.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        kernels::layer_norm(x, self.gain.val(), self.shift.val(), EPSILON)
+    }
+}
+
+/// Attention with several heads and projections of its own.
+#[derive(Module, Debug)]
+pub struct Attention {
+    query: Dense,
+    key: Dense,
+    value: Dense,
+    output: Dense,
+    heads: usize,
+}
+
+impl Attention {
+    /// `width` numbers in and out, `heads` heads that share them.
+    pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize) -> Self {
+        let mut dense = || draw.dense(width, width);
+        Attention { query: dense(), key: dense(), value: dense(), output: dense(), heads }
+    }
+
+    /// Of `[B, T, D]` on `[B, S, D]`, bias `[1 or B, 1, 1 or T, S]`. Also gives the weights `[B, H, T, S]`.
+    pub fn forward(
+        &self,
+        of: Tensor<3>,
+        on: Tensor<3>,
+        bias: Tensor<4>,
+        causal: bool,
+    ) -> (Tensor<3>, Tensor<4>) {
+        let query = self.query.forward(of);
+        let (key, value) = (self.key.forward(on.clone()), self.value.forward(on));
+        let (y, weights) = kernels::attend(query, key, value, bias, self.heads, causal);
+        (self.output.forward(y), weights)
+    }
+}
+
+/// Two dense layers with a GELU between them.
+#[derive(Module, Debug)]
+pub struct FeedForward {
+    up: Dense,
+    down: Dense,
+}
+
+impl FeedForward {
+    /// `width` numbers in and out, `hidden` between.
+    pub fn new(draw: &mut Draw<'_>, width: usize, hidden: usize) -> Self {
+        FeedForward { up: draw.dense(width, hidden), down: draw.dense(hidden, width) }
+    }
+
+    /// Over the last dimension.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        self.down.forward(kernels::smooth_rectifier(self.up.forward(x)))
+    }
+}

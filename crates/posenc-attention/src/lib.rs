@@ -1,0 +1,27 @@
+//! Attention models for *Learnable Fourier Features* (Li et al., NeurIPS 2021): position encodings as modules, and the
+//! models that the paper tries them in.
+//!
+//! Automatic differentiation, modules and devices are burn's; the operations in which the time goes are
+//! [`kernels`] of ours. Every random number comes from ChaCha8 streams that the caller hands over, and none from
+//! burn. A run is one thread: the same seed gives the same bits.
+//!
+//! - [`encoder`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
+//! - [`image_model`]: an autoregressive transformer over the pixels of an image.
+//! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
+//! - [`optimizer`]: Adam.
+
+pub mod divergence;
+pub mod draw;
+pub mod encoder;
+pub mod image_model;
+pub mod kernels;
+pub mod layers;
+pub mod optimizer;
+pub mod parameters;
+
+pub use burn::tensor::Device;
+
+/// Where models run: the CPU, with automatic differentiation.
+pub fn cpu() -> Device {
+    Device::flex().autodiff()
+}

@@ -1,0 +1,122 @@
+//! Adam.
+
+use std::collections::HashMap;
+
+use burn::module::{Module, ModuleMapper, Param, ParamId};
+use burn::tensor::{Gradients, Tensor, TensorData};
+
+use crate::parameters::numbers;
+
+/// Adam (Kingma and Ba 2015).
+#[derive(Debug, Clone)]
+pub struct Adam {
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of their squares.
+    pub beta2: f64,
+    /// Added to the root of that mean.
+    pub epsilon: f64,
+    /// Steps done.
+    pub steps: usize,
+    /// Per parameter: mean of gradients and of their squares.
+    moments: HashMap<ParamId, [Tensor<1>; 2]>,
+}
+
+impl Adam {
+    /// At the beginning.
+    pub fn new(beta1: f64, beta2: f64, epsilon: f64) -> Self {
+        Adam { beta1, beta2, epsilon, steps: 0, moments: HashMap::new() }
+    }
+
+    /// One step of rate `rate`. Parameters without a gradient stay.
+    pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
+        self.steps += 1;
+        model.map(&mut Step { adam: self, gradients, rate })
+    }
+
+    /// Means of gradients and of squares in the order of the model's fields, zero where there was no step.
+    pub fn state<M: Module>(&self, model: &M) -> (Vec<f32>, Vec<f32>) {
+        struct Collect<'a>(&'a Adam, Vec<f32>, Vec<f32>);
+        impl burn::module::ModuleVisitor for Collect<'_> {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                let n = param.val().shape().num_elements();
+                match self.0.moments.get(&param.id) {
+                    Some([m, v]) => {
+                        self.1.extend(numbers(m.clone()));
+                        self.2.extend(numbers(v.clone()));
+                    }
+                    None => {
+                        self.1.extend(std::iter::repeat_n(0.0, n));
+                        self.2.extend(std::iter::repeat_n(0.0, n));
+                    }
+                }
+            }
+        }
+        let mut all = Collect(self, Vec::new(), Vec::new());
+        model.visit(&mut all);
+        (all.1, all.2)
+    }
+
+    /// Goes on from a state of [`Adam::state`] after `steps` steps; `false` if it is not the model's.
+    pub fn restore<M: Module>(
+        &mut self,
+        model: &M,
+        steps: usize,
+        first: &[f32],
+        second: &[f32],
+    ) -> bool {
+        struct Restore<'a>(&'a mut Adam, &'a [f32], &'a [f32]);
+        impl burn::module::ModuleVisitor for Restore<'_> {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                let n = param.val().shape().num_elements().min(self.1.len());
+                let (m, rest_m) = self.1.split_at(n);
+                let (v, rest_v) = self.2.split_at(n);
+                (self.1, self.2) = (rest_m, rest_v);
+                let device = param.val().device().inner();
+                let moments =
+                    [m, v].map(|m| Tensor::from_data(TensorData::new(m.to_vec(), [n]), &device));
+                self.0.moments.insert(param.id, moments);
+            }
+        }
+        let n = model.num_params();
+        if first.len() != n || second.len() != n {
+            return false;
+        }
+        self.steps = steps;
+        self.moments.clear();
+        model.visit(&mut Restore(self, first, second));
+        true
+    }
+}
+
+struct Step<'a> {
+    adam: &'a mut Adam,
+    gradients: &'a Gradients,
+    rate: f64,
+}
+
+impl ModuleMapper for Step<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (id, theta, mapper) = param.consume();
+        let Some(gradient) = theta.grad(self.gradients) else {
+            return Param::from_mapped_value(id, theta, mapper);
+        };
+        let (shape, device) = (theta.dims(), theta.device());
+        let n = shape.iter().product::<usize>();
+        let g = gradient.reshape([n]);
+        let adam = &mut *self.adam;
+        let moments = adam.moments.remove(&id);
+        let [m, v] = moments.unwrap_or_else(|| [g.zeros_like(), g.zeros_like()]);
+        let m = m.mul_scalar(adam.beta1) + g.clone().mul_scalar(1.0 - adam.beta1);
+        let v = v.mul_scalar(adam.beta2) + (g.clone() * g).mul_scalar(1.0 - adam.beta2);
+        let t = adam.steps as i32;
+        let rate = self.rate / (1.0 - adam.beta1.powi(t));
+        let root = 1.0 / (1.0 - adam.beta2.powi(t)).sqrt();
+        let size = v.clone().sqrt().mul_scalar(root).add_scalar(adam.epsilon);
+        let change = (m.clone() / size).mul_scalar(rate);
+        let new = theta.inner().reshape([n]) - change;
+        adam.moments.insert(id, [m, v]);
+        let new = Tensor::from_inner(new.reshape(shape)).to_device(&device).require_grad();
+        Param::from_mapped_value(id, new, mapper)
+    }
+}

@@ -1,0 +1,64 @@
+//! All parameters of a model as numbers: counts, states, comparisons.
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Gradients, Tensor, TensorData};
+
+/// The numbers of a tensor, row by row.
+pub fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_into_vec_as::<f32>().unwrap_or_default()
+}
+
+struct Collect(Vec<f32>);
+
+impl ModuleVisitor for Collect {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.0.extend(numbers(param.val()));
+    }
+}
+
+/// All parameters of a model in the order of its fields.
+pub fn values<M: Module>(model: &M) -> Vec<f32> {
+    let mut all = Collect(Vec::new());
+    model.visit(&mut all);
+    all.0
+}
+
+struct Replace<'a>(&'a [f32]);
+
+impl ModuleMapper for Replace<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (id, old, mapper) = param.consume();
+        let (own, rest) = self.0.split_at(old.shape().num_elements().min(self.0.len()));
+        self.0 = rest;
+        let data = TensorData::new(own.to_vec(), old.dims());
+        let new = Tensor::from_data(data, &old.device()).require_grad();
+        Param::from_mapped_value(id, new, mapper)
+    }
+}
+
+/// The model with other parameters; `None` if their number is not the model's.
+pub fn replaced<M: Module>(model: M, values: &[f32]) -> Option<M> {
+    (model.num_params() == values.len()).then(|| model.map(&mut Replace(values)))
+}
+
+/// Number of trained numbers of a model.
+pub fn count<M: Module>(model: &M) -> usize {
+    model.num_params()
+}
+
+/// Gradients in the order of [`values`]; zero where there is none.
+pub fn gradients<M: Module>(model: &M, gradients: &Gradients) -> Vec<f32> {
+    struct Collect<'a>(&'a Gradients, Vec<f32>);
+    impl ModuleVisitor for Collect<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let value = param.val();
+            match value.grad(self.0) {
+                Some(gradient) => self.1.extend(numbers(gradient)),
+                None => self.1.extend(std::iter::repeat_n(0.0, value.shape().num_elements())),
+            }
+        }
+    }
+    let mut all = Collect(gradients, Vec::new());
+    model.visit(&mut all);
+    all.1
+}

@@ -1,0 +1,187 @@
+//! Encoders against their definitions.
+
+use posenc_attention::draw::Draw;
+use posenc_attention::encoder::{Encoder, Positions};
+use posenc_attention::parameters;
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::similarity::FourierFeatures;
+use posenc_math::random::stream;
+use proptest::prelude::*;
+
+fn fourier(width: usize) -> Encoding {
+    Encoding {
+        features: Features::Fourier,
+        width: Some(width),
+        gamma: Some(2.0),
+        learned: true,
+        ..Encoding::none()
+    }
+}
+
+fn build(encoding: &Encoding, sides: &[usize], width: usize) -> Encoder {
+    let device = posenc_attention::cpu();
+    let mut rng = stream(4, "encoder");
+    Encoder::new(encoding, sides, width, &mut Draw { rng: &mut rng, device: &device }).unwrap()
+}
+
+/// Codes, position by position.
+fn codes(encoder: &Encoder, positions: &Positions, width: usize) -> Vec<Vec<f64>> {
+    let device = posenc_attention::cpu();
+    let prepared = encoder.prepare(positions, &device);
+    let numbers = parameters::numbers(encoder.encode(&prepared, None));
+    assert_eq!(numbers.len(), positions.count() * width);
+    numbers.chunks_exact(width).map(|c| c.iter().map(|&v| f64::from(v)).collect()).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn every_kind() -> Vec<Encoding> {
+    let of = |features| Encoding { features, ..Encoding::none() };
+    let modulated = |mut encoding: Encoding, layer_norm| {
+        encoding.modulator = Some(Modulator { hidden: 12, layer_norm, dropout: 0.1 });
+        encoding
+    };
+    let network = Encoding { hidden: Some(5), ..of(Features::Network) };
+    let mut kinds = vec![
+        Encoding::none(),
+        of(Features::Embed),
+        Encoding { flat: true, ..of(Features::Embed) },
+        of(Features::Sine),
+        Encoding { flat: true, ..of(Features::Sine) },
+        of(Features::SummedSine),
+        of(Features::PairedSine),
+        network.clone(),
+        fourier(64),
+        Encoding { learned: false, ..fourier(64) },
+    ];
+    for layer_norm in [false, true] {
+        kinds.extend([
+            modulated(of(Features::SummedSine), layer_norm),
+            modulated(network.clone(), layer_norm),
+            modulated(fourier(32), layer_norm),
+            modulated(Encoding { groups: 2, ..fourier(16) }, layer_norm),
+            modulated(Encoding { learned: false, ..fourier(64) }, layer_norm),
+        ]);
+    }
+    kinds
+}
+
+/// Would catch a part of a module that is missing, trained where it should not be, or counted per group.
+#[test]
+fn modules_have_as_many_parameters_as_arithmetic_says() {
+    for encoding in every_kind() {
+        let encoder = build(&encoding, &[6, 7], 64);
+        let count = parameters::count(&encoder);
+        assert_eq!(count, encoding.parameter_count(&[6, 7], 64), "{encoding:?}");
+        assert_eq!(parameters::values(&encoder).len(), count);
+    }
+}
+
+/// Would catch codes that depend on anything but the position. Every kind gives each cell of a grid a code of its
+/// own, but for no encoding, sums of coordinates, and a network under a layer norm: before training it has no biases,
+/// so that it is homogeneous, and the norm takes away how far a cell is from the origin.
+#[test]
+fn codes_tell_positions_apart() {
+    let divisor =
+        |a: usize, b: usize| (1..=a.max(b)).rev().find(|d| a % d == 0 && b % d == 0).unwrap_or(1);
+    let ray = |a: usize, b: usize| (a / divisor(a, b), b / divisor(a, b));
+    let rays = (0..6).flat_map(|a| (0..7).map(move |b| ray(a, b)));
+    let rays = rays.collect::<std::collections::BTreeSet<_>>().len();
+    for encoding in every_kind() {
+        let all = codes(&build(&encoding, &[6, 7], 64), &Positions::grid(&[6, 7]), 64);
+        let mut distinct: Vec<&Vec<f64>> = Vec::new();
+        for code in &all {
+            if !distinct.iter().any(|d| d.iter().zip(code).all(|(a, b)| (a - b).abs() < 1e-5)) {
+                distinct.push(code);
+            }
+        }
+        let is_normed = encoding.modulator.as_ref().is_some_and(|m| m.layer_norm);
+        let expected = match encoding.features {
+            Features::None => 1..=1,
+            Features::SummedSine => 12..=12,
+            // ε tells a cell of small features from the others of its ray.
+            Features::Network if is_normed => rays..=rays + 2,
+            _ => 42..=42,
+        };
+        assert!(
+            expected.contains(&distinct.len()),
+            "{} of {expected:?}: {encoding:?}",
+            distinct.len()
+        );
+    }
+}
+
+/// Trained and drawn frequencies begin alike; only one of the two is a parameter.
+#[test]
+fn trained_features_begin_as_drawn_ones() {
+    let positions = Positions::grid(&[8, 8]);
+    let (learned, fixed) = (
+        build(&fourier(64), &[8, 8], 64),
+        build(&Encoding { learned: false, ..fourier(64) }, &[8, 8], 64),
+    );
+    assert_eq!(learned.frequencies().unwrap().1, 2);
+    let (a, b) = (codes(&learned, &positions, 64), codes(&fixed, &positions, 64));
+    for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
+        assert!((a - b).abs() < 2e-6);
+    }
+}
+
+/// Would catch groups that do not share weights, and coordinates given to the wrong group: exchanging the halves of
+/// a position exchanges the halves of its code.
+#[test]
+fn groups_share_their_weights() {
+    let mut encoding = Encoding { groups: 2, ..fourier(16) };
+    encoding.modulator = Some(Modulator { hidden: 9, layer_norm: false, dropout: 0.0 });
+    let encoder = build(&encoding, &[100; 4], 32);
+    let there = Positions { sides: vec![100; 4], coordinates: vec![3.0, 14.0, 15.0, 92.0] };
+    let back = Positions { sides: vec![100; 4], coordinates: vec![15.0, 92.0, 3.0, 14.0] };
+    let (a, b) = (codes(&encoder, &there, 32).remove(0), codes(&encoder, &back, 32).remove(0));
+    for i in 0..16 {
+        assert!((a[i] - b[16 + i]).abs() < 1e-6 && (a[16 + i] - b[i]).abs() < 1e-6);
+    }
+    assert!(a[..16].iter().zip(&a[16..]).any(|(x, y)| (x - y).abs() > 1e-3));
+}
+
+/// Would catch a mask that is not used, used without training, or not scaled to keep the mean.
+#[test]
+fn dropout_acts_in_training_only() {
+    let mut encoding = fourier(64);
+    encoding.modulator = Some(Modulator { hidden: 400, layer_norm: false, dropout: 0.5 });
+    let encoder = build(&encoding, &[2, 2], 64);
+    let device = posenc_attention::cpu();
+    let prepared = encoder.prepare(&Positions::grid(&[2, 2]), &device);
+    let plain = parameters::numbers(encoder.encode(&prepared, None));
+    let mut rng = stream(1, "masks");
+    let mut mean = vec![0.0; plain.len()];
+    let draws = 400;
+    for _ in 0..draws {
+        let masked = parameters::numbers(encoder.encode(&prepared, Some(&mut rng)));
+        assert_ne!(masked, plain);
+        mean.iter_mut().zip(masked).for_each(|(m, v)| *m += f64::from(v) / f64::from(draws));
+    }
+    let size = plain.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+    let off = plain.iter().zip(&mean).map(|(p, m)| (f64::from(*p) - m).powi(2)).sum::<f64>().sqrt();
+    assert!(off < 0.15 * size, "{off} of {size}");
+    assert_eq!(parameters::numbers(encoder.encode(&prepared, None)), plain);
+}
+
+proptest! {
+    /// LFF Eq. 4 holds for every W_r: $r_x \cdot r_x = ½$, $r_x \cdot r_y$ depends on x − y alone and is even in it.
+    #[test]
+    fn inner_products_of_fourier_features(x in prop::array::uniform2(0usize..20), y in prop::array::uniform2(0usize..20), by in prop::array::uniform2(0usize..9)) {
+        let encoder = build(&fourier(64), &[30, 30], 64);
+        let at = |p: [usize; 2]| p.map(|v| v as f64);
+        let moved = |p: [usize; 2]| [p[0] + by[0], p[1] + by[1]];
+        let coordinates = [at(x), at(y), at(moved(x)), at(moved(y))].concat();
+        let c = codes(&encoder, &Positions { sides: vec![30, 30], coordinates }, 64);
+        prop_assert!((dot(&c[0], &c[0]) - 0.5).abs() < 1e-5);
+        prop_assert!((dot(&c[0], &c[1]) - dot(&c[2], &c[3])).abs() < 2e-5);
+        let (rows, m) = encoder.frequencies().unwrap();
+        let features = FourierFeatures::from_weights(rows, m).unwrap();
+        let delta = [x[0] as f64 - y[0] as f64, x[1] as f64 - y[1] as f64];
+        prop_assert!((dot(&c[0], &c[1]) - features.kernel(&delta)).abs() < 2e-5);
+        prop_assert!((features.kernel(&delta) - features.kernel(&delta.map(|v| -v))).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,161 @@
+//! The image model: what it may look at, that it learns, and that the same seed gives the same bits.
+
+use posenc_attention::image_model::{
+    History, ImageModel, Sizes, Training, cross_entropy, tokens, train,
+};
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_data::generate::GrayLeaves;
+use posenc_math::lff::divergence::{Divergence, Form};
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_math::random::stream;
+
+const SIZES: Sizes = Sizes { side: 6, levels: 4, layers: 2, width: 16, heads: 2, feed_forward: 32 };
+
+fn encoding() -> Encoding {
+    Encoding {
+        features: Features::Fourier,
+        gamma: Some(1.0),
+        learned: true,
+        modulator: Some(Modulator { hidden: 8, layer_norm: true, dropout: 0.1 }),
+        ..Encoding::none()
+    }
+}
+
+fn model(seed: u64) -> ImageModel {
+    let device = posenc_attention::cpu();
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    ImageModel::new(&SIZES, &encoding(), &mut content, &mut code, &device).unwrap()
+}
+
+fn images(seed: u64, count: usize) -> Vec<Vec<u8>> {
+    let law = GrayLeaves::new(SIZES.side, SIZES.levels);
+    let mut rng = stream(seed, "images");
+    (0..count).map(|_| law.image(&mut rng)).collect()
+}
+
+fn run(seed: u64, steps: usize, divergence: Option<Divergence>) -> History {
+    let device = posenc_attention::cpu();
+    let law = GrayLeaves::new(SIZES.side, SIZES.levels);
+    let mut rng = stream(seed, "batches");
+    let mut source = |count| (0..count).map(|_| law.image(&mut rng)).collect::<Vec<_>>();
+    let training = Training {
+        batch: 8,
+        learning_rate: LearningRate { peak: 0.01, warm_up: 5, decay: Decay::Constant, steps },
+        adam: Adam::new(0.9, 0.98, 1e-9),
+        measure_at: vec![1, steps],
+        divergence,
+    };
+    let mut model = model(seed);
+    if divergence.is_some() {
+        model = model.with_target(1.0, &device);
+    }
+    let mut masks = stream(seed, "masks");
+    train(model, &SIZES, &training, &mut source, &images(9, 20), &mut masks, &device, &mut |_| {})
+}
+
+/// Would catch a mask that lets a pixel see itself or what comes after, in either direction of the shift.
+#[test]
+fn no_pixel_sees_itself_or_later_ones() {
+    let (model, device) = (model(1), posenc_attention::cpu());
+    let fixed = model.fix(&SIZES, &device);
+    let length = SIZES.length();
+    let predictions = |image: &Vec<u8>| {
+        let pass = model.forward(&tokens(std::slice::from_ref(image), &device), &fixed, None);
+        parameters::numbers(pass.log_probabilities)
+    };
+    let image = images(2, 1).remove(0);
+    let before = predictions(&image);
+    for changed in [0, 7, length - 1] {
+        let mut other = image.clone();
+        other[changed] = (other[changed] + 1) % 4;
+        let after = predictions(&other);
+        let same = |pixel: usize| before[pixel * 4..][..4] == after[pixel * 4..][..4];
+        assert!((0..=changed).all(same), "pixel {changed} is seen by itself or before");
+        assert!(
+            changed + 1 == length || !same(changed + 1),
+            "pixel {changed} is not seen by the next"
+        );
+    }
+}
+
+/// The gradient of the whole model against differences of its loss, in directions of one parameter each.
+#[test]
+fn gradients_are_slopes_of_the_loss() {
+    let (model, device) = (model(3), posenc_attention::cpu());
+    let batch = tokens(&images(4, 4), &device);
+    let loss = |model: &ImageModel| {
+        let fixed = model.fix(&SIZES, &device);
+        f64::from(
+            parameters::numbers(cross_entropy(&model.forward(&batch, &fixed, None), &batch))[0],
+        )
+    };
+    let fixed = model.fix(&SIZES, &device);
+    let gradients = cross_entropy(&model.forward(&batch, &fixed, None), &batch).backward();
+    let slopes = parameters::gradients(&model, &gradients);
+    let values = parameters::values(&model);
+    assert_eq!(slopes.len(), values.len());
+    // The largest slopes: in single precision, differences of small ones are noise.
+    let mut order: Vec<usize> = (0..slopes.len()).collect();
+    order.sort_by(|&a, &b| slopes[b].abs().total_cmp(&slopes[a].abs()));
+    for &i in order.iter().take(400).step_by(13) {
+        let moved = |by: f32| {
+            let mut values = values.clone();
+            values[i] += by;
+            loss(&parameters::replaced(model.clone(), &values).unwrap())
+        };
+        let step = 4e-3;
+        let slope = (moved(step) - moved(-step)) / f64::from(2.0 * step);
+        let expected = f64::from(slopes[i]);
+        assert!(
+            (slope - expected).abs() < 0.03 * expected.abs() + 2e-4,
+            "{i}: {slope} and {expected}"
+        );
+    }
+}
+
+#[test]
+fn it_learns_and_the_same_seed_gives_the_same_bits() {
+    let (a, b, other) = (run(1, 60, None), run(1, 60, None), run(2, 60, None));
+    assert_eq!(a.measurements, b.measurements);
+    assert_eq!(parameters::values(&a.model), parameters::values(&b.model));
+    assert_ne!(parameters::values(&a.model), parameters::values(&other.model));
+    let [first, last] = [0, 1].map(|i| a.measurements[i].evaluation.bits);
+    assert!(last < first - 0.3, "{first} to {last}");
+    for m in &a.measurements {
+        let (left, upper) = (&m.evaluation.left, &m.evaluation.upper);
+        assert!(left.iter().chain(upper).all(|w| (0.0..=1.0).contains(w)));
+    }
+}
+
+/// Would catch a divergence that is not in the gradient: with a large weight the pooled mean of the frequencies goes
+/// to zero, and with the full covariance so do correlation and unequal variances.
+#[test]
+fn the_divergence_shapes_the_frequencies() {
+    let shape = |history: &History| {
+        let (rows, m) = history.model.encoder().frequencies().unwrap();
+        posenc_math::lff::learned::FrequencyStatistics::new(&rows, m, &[]).unwrap()
+    };
+    let free = shape(&run(1, 150, None));
+    let held = shape(&run(1, 150, Some(Divergence { form: Form::Covariance, weight: 30.0 })));
+    assert!(
+        held.anisotropy < 1.1 && free.anisotropy > 1.3,
+        "{} {}",
+        held.anisotropy,
+        free.anisotropy
+    );
+    let printed = shape(&run(1, 150, Some(Divergence { form: Form::Pooled, weight: 30.0 })));
+    assert!(printed.anisotropy > 1.3, "{}", printed.anisotropy);
+}
+
+/// Would catch a step that is not Adam's, by the formulas on one parameter vector.
+#[test]
+fn states_are_read_back() {
+    let history = run(1, 5, None);
+    let values = parameters::values(&history.model);
+    let doubled: Vec<f32> = values.iter().map(|v| 2.0 * v).collect();
+    let model = parameters::replaced(history.model.clone(), &doubled).unwrap();
+    assert_eq!(parameters::values(&model), doubled);
+    assert!(parameters::replaced(model, &doubled[1..]).is_none());
+}

@@ -1,0 +1,176 @@
+//! The kernels and their derivatives against burn's automatic differentiation of the plain formulas in double
+//! precision. In single precision the CPU's own passes run, in double the composed operations, so that both
+//! forms are held against a third.
+
+use burn::Tensor;
+use burn::tensor::{DType, Device, TensorData, activation};
+use posenc_attention::kernels;
+use posenc_math::random::{gaussian_vector, stream};
+
+/// Inputs as numbers with shapes, by name of the stream.
+fn draw(label: &str, shape: &[usize]) -> (Vec<f64>, Vec<usize>) {
+    let n = shape.iter().product();
+    (gaussian_vector(&mut stream(11, label), n), shape.to_vec())
+}
+
+fn leaf<const D: usize>((numbers, shape): &(Vec<f64>, Vec<usize>), dtype: DType) -> Tensor<D> {
+    let device = Device::flex().autodiff();
+    let data = TensorData::new(numbers.clone(), shape.clone());
+    Tensor::from_data(data, (&device, dtype)).require_grad()
+}
+
+fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data().try_into_vec_as::<f64>().unwrap()
+}
+
+/// Largest difference over the largest number.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let size = b.iter().fold(0.0f64, |s, v| s.max(v.abs()));
+    a.iter().zip(b).fold(0.0f64, |d, (a, b)| d.max((a - b).abs())) / size
+}
+
+/// A scalar that every number of `y` enters with a factor of its own.
+fn weigh<const D: usize>(y: Tensor<D>) -> Tensor<1> {
+    let (factors, shape) = draw("factors", &y.dims());
+    let factors = Tensor::from_data(TensorData::new(factors, shape), (&y.device(), y.dtype()));
+    (y * factors).sum()
+}
+
+/// Result and gradients of an operation by both ways, in both precisions.
+macro_rules! compare {
+    ($inputs:expr, [$($name:ident: $rank:literal),*], $ours:expr, $plain:expr) => {{
+        let inputs = $inputs;
+        let run = |is_ours: bool, dtype: DType| {
+            let mut at = inputs.iter();
+            $(let $name: Tensor<$rank> = leaf(at.next().unwrap(), dtype);)*
+            let y = if is_ours { $ours($($name.clone()),*) } else { $plain($($name.clone()),*) };
+            let gradients = weigh(y.clone()).backward();
+            vec![numbers(y.inner()), $(numbers($name.grad(&gradients).unwrap())),*]
+        };
+        let exact = run(false, DType::F64);
+        for (dtype, limit) in [(DType::F64, 1e-12), (DType::F32, 3e-6)] {
+            for (i, (ours, exact)) in run(true, dtype).iter().zip(&exact).enumerate() {
+                let d = distance(ours, exact);
+                assert!(d < limit, "{dtype:?}, number {i} (0 is the result): {d:e}");
+            }
+        }
+    }};
+}
+
+#[test]
+fn affine_maps() {
+    for [n, a, b] in [[1, 1, 1], [7, 5, 3], [130, 33, 64]] {
+        compare!(
+            [draw("x", &[n, a]), draw("w", &[a, b]), draw("b", &[b])],
+            [x: 2, w: 2, b: 1],
+            kernels::affine::<2>,
+            |x: Tensor<2>, w: Tensor<2>, b: Tensor<1>| x.matmul(w) + b.unsqueeze::<2>()
+        );
+    }
+}
+
+#[test]
+fn layer_norms() {
+    let plain = |x: Tensor<2>, g: Tensor<1>, s: Tensor<1>| {
+        let centered = x.clone() - x.mean_dim(1);
+        let variance = centered.clone().powf_scalar(2.0).mean_dim(1);
+        centered / (variance + 1e-6).sqrt() * g.unsqueeze::<2>() + s.unsqueeze::<2>()
+    };
+    for [n, d] in [[3, 5], [9, 16], [40, 67]] {
+        compare!(
+            [draw("x", &[n, d]), draw("g", &[d]), draw("s", &[d])],
+            [x: 2, g: 1, s: 1],
+            |x, g, s| kernels::layer_norm::<2>(x, g, s, 1e-6),
+            plain
+        );
+    }
+}
+
+#[test]
+fn smooth_rectifiers() {
+    let plain = |x: Tensor<2>| {
+        let u = (x.clone() + x.clone().powf_scalar(3.0) * 0.044_715)
+            * (2.0 / std::f64::consts::PI).sqrt();
+        x * (u.tanh() + 1.0) * 0.5
+    };
+    // Also where the gate is shut or open for good.
+    let (mut x, shape) = draw("x", &[20, 13]);
+    x.iter_mut().for_each(|v| *v *= 4.0);
+    compare!([(x, shape)], [x: 2], kernels::smooth_rectifier::<2>, plain);
+}
+
+/// softmax(Q Kᵀ/√d + bias) V, head by head.
+fn plain_attention(
+    q: Tensor<3>,
+    k: Tensor<3>,
+    v: Tensor<3>,
+    bias: &Tensor<4>,
+    heads: usize,
+) -> Tensor<3> {
+    let d = q.dims()[2] / heads;
+    let head = |h: usize| {
+        let part =
+            |t: &Tensor<3>| t.clone().slice([0..t.dims()[0], 0..t.dims()[1], h * d..(h + 1) * d]);
+        let scores = part(&q).matmul(part(&k).transpose()) * (1.0 / (d as f64).sqrt());
+        let [b, t, s] = scores.dims();
+        let bias = bias.clone().expand([b, 1, t, s]).reshape([b, t, s]);
+        activation::softmax(scores + bias, 2).matmul(part(&v))
+    };
+    Tensor::cat((0..heads).map(head).collect(), 2)
+}
+
+#[test]
+fn attention_with_and_without_a_mask() {
+    // (B, T, S, H, d), and whether causal; lengths around the block of a causal pass.
+    for ([b, t, s, heads, d], causal) in [
+        ([2, 5, 7, 1, 3], false),
+        ([1, 60, 20, 2, 16], false),
+        ([2, 6, 6, 3, 4], true),
+        ([1, 48, 48, 1, 8], true),
+        ([2, 101, 101, 2, 16], true),
+    ] {
+        let shape = |length| vec![b, length, heads * d];
+        let rows = if causal { t } else { 1 };
+        // Without a diagonal, the last key of every item but the first is hidden.
+        let hidden = |i: usize| match causal {
+            true => i % s > (i / s) % t,
+            false => i / s > 0 && i % s == s - 1,
+        };
+        let bias: Vec<f64> = (0..b * rows * s)
+            .map(|i| if hidden(i) { -1e9 } else { 0.1 * (i % 7) as f64 })
+            .collect();
+        let bias_of = |dtype| {
+            let data = TensorData::new(bias.clone(), [b, 1, rows, s]);
+            Tensor::<4>::from_data(data, (&Device::flex().autodiff(), dtype))
+        };
+        compare!(
+            [draw("q", &shape(t)), draw("k", &shape(s)), draw("v", &shape(s))],
+            [q: 3, k: 3, v: 3],
+            |q: Tensor<3>, k, v| {
+                let bias = bias_of(q.dtype());
+                kernels::attend(q, k, v, bias, heads, causal).0
+            },
+            |q: Tensor<3>, k, v| {
+                let bias = bias_of(q.dtype());
+                plain_attention(q, k, v, &bias, heads)
+            }
+        );
+    }
+}
+
+/// Would catch weights that belong to another query, and weight on what comes later.
+#[test]
+fn weights_are_those_of_the_softmax() {
+    let [b, t, heads, d] = [2, 50, 2, 4];
+    let [q, k, v] = ["q", "k", "v"].map(|n| leaf::<3>(&draw(n, &[b, t, heads * d]), DType::F32));
+    let bias: Vec<f32> = (0..t * t).map(|i| if i % t > i / t { -1e9 } else { 0.0 }).collect();
+    let bias = Tensor::from_data(TensorData::new(bias, [1, 1, t, t]), &q.device());
+    let (_, weights) = kernels::attend(q, k, v, bias, heads, true);
+    let weights = numbers(weights);
+    for (i, row) in weights.chunks_exact(t).enumerate() {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-5);
+        assert!(row[i % t + 1..].iter().all(|&w| w == 0.0), "row {i}");
+        assert!(row[..=i % t].iter().all(|&w| w > 0.0));
+    }
+}

@@ -1,0 +1,112 @@
+//! Small gray crops of photographs, in a few gray levels.
+
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::DataError;
+use crate::generate::{below, coin};
+use crate::image::Image;
+
+/// Photographs in gray levels, to be cut.
+#[derive(Debug, Clone)]
+pub struct GrayCrops {
+    /// Levels, row by row, with height and width.
+    photographs: Vec<(Vec<u8>, usize, usize)>,
+    side: usize,
+}
+
+impl GrayCrops {
+    /// Crops of `side` × `side` pixels in `levels` (2 to 256) levels, after photographs are reduced by the factor
+    /// `reduce`: luminance, means over boxes, level ⌊v · levels⌋.
+    ///
+    /// # Errors
+    ///
+    /// No photograph, or one that is too small to be reduced and cut.
+    pub fn new(
+        images: &[Image],
+        side: usize,
+        levels: usize,
+        reduce: usize,
+    ) -> Result<Self, DataError> {
+        let too_small = |name: &str, height: usize, width: usize| DataError::TooSmallToCut {
+            name: name.to_owned(),
+            height,
+            width,
+            side,
+            reduce,
+        };
+        if images.is_empty() {
+            return Err(too_small("the set without images", 0, 0));
+        }
+        let photographs = images.iter().map(|image| {
+            let (height, width) = (image.height / reduce.max(1), image.width / reduce.max(1));
+            if height < side || width < side || side == 0 {
+                return Err(too_small(&image.name, image.height, image.width));
+            }
+            let gray = image.luminance();
+            let gray = if reduce > 1 && height == width { gray.reduced(height)? } else { gray };
+            let top = levels.clamp(2, 256) - 1;
+            let level = |v: &f64| ((v * (top + 1) as f64).floor().max(0.0) as usize).min(top) as u8;
+            Ok((gray.pixels.iter().map(level).collect(), gray.height, gray.width))
+        });
+        Ok(GrayCrops { photographs: photographs.collect::<Result<_, _>>()?, side })
+    }
+
+    /// A crop at a random place of a random photograph, mirrored with probability ½.
+    pub fn image(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
+        let (levels, height, width) = &self.photographs[below(rng, self.photographs.len())];
+        let top = below(rng, height - self.side + 1);
+        let left = below(rng, width - self.side + 1);
+        let is_mirrored = coin(rng);
+        let mut crop = Vec::with_capacity(self.side * self.side);
+        for row in top..top + self.side {
+            let row = &levels[row * width + left..][..self.side];
+            if is_mirrored {
+                crop.extend(row.iter().rev());
+            } else {
+                crop.extend(row);
+            }
+        }
+        crop
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp(height: usize, width: usize) -> Image {
+        let pixels = (0..height * width).map(|i| (i % width) as f64 / width as f64).collect();
+        Image { name: "ramp".into(), width, height, channels: 1, pixels }
+    }
+
+    /// Would catch rows and columns exchanged, a level that is off by one, and crops that leave the image.
+    #[test]
+    fn crops_are_parts_of_the_photograph_or_its_mirror_image() {
+        let crops = GrayCrops::new(&[ramp(16, 16)], 5, 16, 1).unwrap();
+        let mut rng = posenc_math::random::stream(1, "crops");
+        let (mut mirrored, mut places) = (0, std::collections::BTreeSet::new());
+        for _ in 0..400 {
+            let crop = crops.image(&mut rng);
+            let first = &crop[..5];
+            assert!(crop.chunks_exact(5).all(|row| row == first));
+            let step = i32::from(first[1]) - i32::from(first[0]);
+            assert!(step.abs() == 1 && i32::from(first[4]) - i32::from(first[0]) == 4 * step);
+            mirrored += usize::from(step < 0);
+            places.insert(first[0].min(first[4]));
+        }
+        assert!((150..250).contains(&mirrored), "{mirrored}");
+        assert_eq!(places.len(), 12);
+        // Reduced by two: 8 columns, of means of neighbors.
+        let crops = GrayCrops::new(&[ramp(16, 16)], 8, 16, 2).unwrap();
+        let mut crop = crops.image(&mut rng)[..8].to_vec();
+        crop.sort_unstable();
+        assert_eq!(crop, [0, 2, 4, 6, 8, 10, 12, 14]);
+    }
+
+    #[test]
+    fn what_is_too_small_is_named() {
+        let message = GrayCrops::new(&[ramp(16, 9)], 5, 16, 2).unwrap_err().to_string();
+        assert!(message.contains("ramp") && message.contains("16 × 9"), "{message}");
+        assert!(GrayCrops::new(&[], 5, 16, 1).is_err());
+    }
+}

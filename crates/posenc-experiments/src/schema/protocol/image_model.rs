@@ -1,0 +1,160 @@
+//! Settings of `image-model` and `pixel-entropies`.
+
+use posenc_math::lff::divergence::Divergence;
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use super::network::range;
+
+/// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
+///
+/// Without `data`, images are the generator's (`pixel-entropies` counts on the same); with it, crops of the set's
+/// photographs, and `data.held_out` names the set of the photographs that are measured on.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageModel {
+    /// Rows, and columns, of pixels.
+    pub side: usize,
+    /// Number of gray levels.
+    pub levels: usize,
+    /// With `data`: photographs are reduced by this factor before they are cut.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub reduce: usize,
+    /// Images that are measured on.
+    pub held_out: usize,
+    /// Layers of attention.
+    pub layers: usize,
+    /// Numbers per pixel.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// The position encoding.
+    pub encoding: Encoding,
+    /// Images per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// Steps from measurement to measurement; the last step is always measured.
+    pub measure_every: usize,
+    /// The term of Eq. 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Divergence>,
+    /// Largest displacement, in pixels, of the map of the similarity before and after training; none where
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<usize>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(value: &usize) -> bool {
+    *value == 1
+}
+
+fn beta2() -> f64 {
+    0.98
+}
+
+type Fault = (&'static str, String);
+
+/// A number that must be above 0.
+fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
+    if value > 0.0 && value <= most {
+        return Ok(());
+    }
+    Err((key, format!("{value} is not allowed; allowed: above 0, at most {most}")))
+}
+
+impl ImageModel {
+    /// Ranges that the types cannot say; the error names the key.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        range("side", self.side, 2, 64)?;
+        range("levels", self.levels, 2, 256)?;
+        range("reduce", self.reduce, 1, 64)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("layers", self.layers, 1, 48)?;
+        range("width", self.width, 1, 4096)?;
+        range("heads", self.heads, 1, 64)?;
+        if !self.width.is_multiple_of(self.heads) {
+            let message = format!("{} heads do not divide a width of {}", self.heads, self.width);
+            return Err(("heads", message));
+        }
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        range("batch", self.batch, 1, 4096)?;
+        range("steps", self.steps, 1, 10_000_000)?;
+        positive("learning_rate", self.learning_rate, 10.0)?;
+        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        if !(0.0..1.0).contains(&self.beta2) {
+            return Err((
+                "beta2",
+                format!("{} is not allowed; allowed: 0 up to below 1", self.beta2),
+            ));
+        }
+        range("measure_every", self.measure_every, 1, self.steps)?;
+        let encoding = self.encoding.check(2, self.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        // The weights of attention of all layers are kept from the pass forward to the pass back.
+        let length = (self.side * self.side) as f64;
+        let weights = self.layers as f64 * (self.batch * self.heads) as f64 * length * length * 4.0;
+        if weights > 16e9 {
+            let message = format!(
+                "the weights of attention would take {:.1} GB; allowed: 16 GB. Lower `batch`, `side` or `layers`",
+                weights / 1e9
+            );
+            return Err(("batch", message));
+        }
+        if self.encoding.features != Features::Fourier && self.similarity.is_some() {
+            return Err(("similarity", "belongs to `encoding.features: fourier`".into()));
+        }
+        if let Some(largest) = self.similarity {
+            range("similarity", largest, 1, 64)?;
+        }
+        if let Some(divergence) = &self.divergence {
+            if !self.encoding.learned {
+                return Err(("divergence", "belongs to an encoding with `learned: true`".into()));
+            }
+            positive("divergence.weight", divergence.weight, 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+/// Settings of `pixel-entropies`: plug-in entropies of a pixel, alone and given its neighbors.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PixelEntropies {
+    /// Rows, and columns, of pixels.
+    pub side: usize,
+    /// Number of gray levels.
+    pub levels: usize,
+    /// With `data`: photographs are reduced by this factor before they are cut.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub reduce: usize,
+    /// Images that are counted.
+    pub images: usize,
+}
+
+impl PixelEntropies {
+    /// Ranges that the types cannot say; the error names the key.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        range("side", self.side, 2, 64)?;
+        range("levels", self.levels, 2, 64)?;
+        range("reduce", self.reduce, 1, 64)?;
+        range("images", self.images, 1, 1_000_000)
+    }
+}

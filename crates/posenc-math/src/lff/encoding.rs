@@ -1,0 +1,319 @@
+//! What a position encoding of attention models is: features of a position, and what is learned on top.
+//!
+//! A position has M coordinates, which G groups share out: M/G each. Features map a group to numbers; with a
+//! *modulator*, $y = \max(0, f W_1 + b_1) W_2 + b_2$, these become its D/G numbers of the encoding; without one
+//! the features are the encoding (LFF Algorithm 1).
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Features {
+    /// None: every position has the encoding zero.
+    None,
+    /// A learned table per coordinate, concatenated. With `flat`, one table over all positions.
+    Embed,
+    /// Sines and cosines per coordinate, concatenated (LFF Eq. 1). With `flat`, of the position's place in
+    /// reading order.
+    Sine,
+    /// Sines and cosines of the sum of the coordinates: one reading of "Transformer MD-Sine".
+    SummedSine,
+    /// Sines and cosines of $\omega_i x \pm \omega_j y$ on a grid of frequencies: the other reading.
+    PairedSine,
+    /// A dense layer, a ReLU and a dense layer on the coordinates.
+    Network,
+    /// $|F|^{-1/2}\,[\cos xW_r^T \,\|\, \sin xW_r^T]$ with entries of $W_r$ from $N(0, \gamma^{-2})$ (LFF Eq. 2, 3).
+    Fourier,
+}
+
+/// Layers on top of the features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Modulator {
+    /// $|H|$, numbers of the hidden layer.
+    pub hidden: usize,
+    /// Whether a layer norm stands before each dense layer.
+    #[serde(default)]
+    pub layer_norm: bool,
+    /// Share of hidden numbers that are zero in a step of training.
+    #[serde(default)]
+    pub dropout: f64,
+}
+
+/// A position encoding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encoding {
+    /// The kind of features.
+    pub features: Features,
+    /// Whether the position counts as one coordinate, its place in reading order.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub flat: bool,
+    /// Number of groups G that share out the coordinates.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub groups: usize,
+    /// Numbers of all features of a group; the width of the model over G where absent. $|F|$ of `fourier`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
+    /// `fourier`: length scale $\gamma$, in the unit of the coordinates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+    /// `fourier`: whether $W_r$ is trained.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub learned: bool,
+    /// Factor on the features (default 1). $\sqrt{|F|}$ takes the printed $|F|^{-1/2}$ of `fourier` away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
+    /// `sine`: largest wavelength over $2\pi$ (default 10000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// `network`: numbers of its hidden layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<usize>,
+    /// Layers on top of the features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modulator: Option<Modulator>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(value: &usize) -> bool {
+    *value == 1
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Encoding {
+    /// Numbers of the features of a group, in a model of width `width`.
+    pub fn feature_width(&self, width: usize) -> usize {
+        self.width.unwrap_or(width / self.groups.max(1))
+    }
+
+    /// Checks the encoding for positions of `axes` coordinates in a model of width `width`.
+    ///
+    /// # Errors
+    ///
+    /// The key that is wrong, and what is allowed.
+    pub fn check(&self, axes: usize, width: usize) -> Result<(), (&'static str, String)> {
+        let wrong = |key, message: String| Err((key, message));
+        let axes = if self.flat { 1 } else { axes };
+        let belongs = |key, given: bool, of: &[Features], to: &str| {
+            if given && !of.contains(&self.features) {
+                return Err((key, format!("belongs to {to}")));
+            }
+            Ok(())
+        };
+        belongs("gamma", self.gamma.is_some(), &[Features::Fourier], "`features: fourier`")?;
+        belongs("learned", self.learned, &[Features::Fourier], "`features: fourier`")?;
+        belongs("hidden", self.hidden.is_some(), &[Features::Network], "`features: network`")?;
+        let sines = [Features::Sine, Features::SummedSine, Features::PairedSine];
+        belongs("temperature", self.temperature.is_some(), &sines, "sines")?;
+        if self.features == Features::None {
+            let bare = Encoding { features: Features::None, ..Encoding::none() };
+            return if *self == bare {
+                Ok(())
+            } else {
+                wrong("features", "`none` has no other keys".into())
+            };
+        }
+        let groups = self.groups;
+        if groups == 0 || axes % groups != 0 || width % groups != 0 {
+            return wrong(
+                "groups",
+                format!("{groups} groups do not divide {axes} coordinates and a width of {width}"),
+            );
+        }
+        let f = self.feature_width(width);
+        if !(1..=65_536).contains(&f) {
+            return wrong("width", format!("{f} is not allowed; allowed: 1 to 65536"));
+        }
+        if self.modulator.is_none() && f * groups != width {
+            return wrong(
+                "width",
+                format!(
+                    "{groups} × {f} features without a modulator do not make the {width} numbers of the model"
+                ),
+            );
+        }
+        let m = axes / groups;
+        let multiple = match self.features {
+            Features::None | Features::Network => 1,
+            Features::Embed => m,
+            Features::Fourier | Features::SummedSine => 2,
+            Features::Sine => 2 * m,
+            Features::PairedSine => 4,
+        };
+        if f % multiple != 0 {
+            return wrong("width", format!("{f} is not allowed; allowed: multiples of {multiple}"));
+        }
+        if self.features == Features::PairedSine {
+            let side = ((f / 4) as f64).sqrt().round() as usize;
+            if m != 2 || 4 * side * side != f {
+                let message = "pairs are of two coordinates, and width is four times a square";
+                return wrong("features", message.into());
+            }
+        }
+        if self.features == Features::Embed && groups > 1 {
+            return wrong("groups", "tables are not shared by groups; allowed: 1".into());
+        }
+        let positive = |key, value: Option<f64>| match value {
+            Some(v) if !(v.is_finite() && v > 0.0) => {
+                Err((key, format!("{v} is not allowed; allowed: numbers above 0")))
+            }
+            _ => Ok(()),
+        };
+        positive("gamma", self.gamma)?;
+        positive("scale", self.scale)?;
+        positive("temperature", self.temperature)?;
+        if self.features == Features::Fourier && self.gamma.is_none() {
+            return wrong("gamma", "missing; `fourier` needs a length scale".into());
+        }
+        match (self.features, self.hidden) {
+            (Features::Network, None) => {
+                return wrong("hidden", "missing; `network` needs a width".into());
+            }
+            (_, Some(h)) if !(1..=65_536).contains(&h) => {
+                return wrong("hidden", format!("{h} is not allowed; allowed: 1 to 65536"));
+            }
+            _ => {}
+        }
+        if let Some(modulator) = &self.modulator {
+            if !(1..=65_536).contains(&modulator.hidden) {
+                let message =
+                    format!("hidden: {} is not allowed; allowed: 1 to 65536", modulator.hidden);
+                return wrong("modulator", message);
+            }
+            if !(0.0..1.0).contains(&modulator.dropout) {
+                let message = format!(
+                    "dropout: {} is not allowed; allowed: 0 up to below 1",
+                    modulator.dropout
+                );
+                return wrong("modulator", message);
+            }
+        }
+        Ok(())
+    }
+
+    /// No encoding at all.
+    pub fn none() -> Self {
+        Encoding {
+            features: Features::None,
+            flat: false,
+            groups: 1,
+            width: None,
+            gamma: None,
+            learned: false,
+            scale: None,
+            temperature: None,
+            hidden: None,
+            modulator: None,
+        }
+    }
+
+    /// Numbers that are trained, for positions on a grid of the given sides in a model of width `width`.
+    pub fn parameter_count(&self, sides: &[usize], width: usize) -> usize {
+        let f = self.feature_width(width);
+        let axes = if self.flat { 1 } else { sides.len() };
+        let m = axes / self.groups.max(1);
+        let dense = |inputs: usize, outputs: usize| inputs * outputs + outputs;
+        let features = match self.features {
+            Features::Embed if self.flat => sides.iter().product::<usize>() * f,
+            Features::Embed => sides.iter().sum::<usize>() * (f / axes.max(1)),
+            Features::Fourier if self.learned => f / 2 * m,
+            Features::Network => {
+                let hidden = self.hidden.unwrap_or(0);
+                dense(m, hidden) + dense(hidden, f)
+            }
+            _ => 0,
+        };
+        let modulator = self.modulator.as_ref().map_or(0, |modulator| {
+            let h = modulator.hidden;
+            let norms = if modulator.layer_norm { 2 * (f + h) } else { 0 };
+            dense(f, h) + dense(h, width / self.groups.max(1)) + norms
+        });
+        features + modulator
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fourier(width: usize, groups: usize, learned: bool) -> Encoding {
+        let features = Features::Fourier;
+        Encoding {
+            features,
+            groups,
+            width: Some(width),
+            gamma: Some(1.0),
+            learned,
+            ..Encoding::none()
+        }
+    }
+
+    fn with(mut encoding: Encoding, hidden: usize, layer_norm: bool) -> Encoding {
+        encoding.modulator = Some(Modulator { hidden, layer_norm, dropout: 0.1 });
+        encoding
+    }
+
+    /// Would catch any term of a count that is wrong or counted per group.
+    #[test]
+    fn counts_are_those_of_the_papers_settings() {
+        let image = [64, 64];
+        let boxes = [100; 4];
+        for (encoding, sides, width, count) in [
+            (with(fourier(768, 1, true), 32, true), &image[..], 768, 52_320),
+            (with(fourier(768, 1, true), 32, false), &image, 768, 50_720),
+            (with(fourier(384, 1, true), 32, true), &image, 768, 38_880),
+            (with(fourier(384, 1, true), 32, false), &image, 768, 38_048),
+            (fourier(768, 1, true), &image, 768, 768),
+            (fourier(768, 1, false), &image, 768, 0),
+            (with(fourier(128, 1, true), 128, false), &boxes, 128, 33_280),
+            (with(fourier(64, 2, true), 64, false), &boxes, 128, 8_384),
+            (with(fourier(32, 4, true), 32, false), &boxes, 128, 2_128),
+            (fourier(64, 2, true), &boxes, 128, 64),
+            (Encoding { features: Features::Embed, ..Encoding::none() }, &image, 768, 49_152),
+            (
+                Encoding { features: Features::Embed, flat: true, ..Encoding::none() },
+                &[64, 64, 3],
+                1024,
+                12_582_912,
+            ),
+            (Encoding { features: Features::Embed, ..Encoding::none() }, &[50, 50], 256, 12_800),
+            (
+                Encoding { features: Features::Network, hidden: Some(32), ..Encoding::none() },
+                &image,
+                768,
+                25_440,
+            ),
+        ] {
+            encoding.check(sides.len(), width).unwrap();
+            assert_eq!(encoding.parameter_count(sides, width), count, "{encoding:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let key = |encoding: &Encoding| encoding.check(2, 64).unwrap_err().0;
+        assert_eq!(key(&fourier(64, 3, true)), "groups");
+        assert_eq!(key(&fourier(32, 1, true)), "width");
+        assert_eq!(key(&with(fourier(33, 1, true), 8, false)), "width");
+        assert_eq!(key(&Encoding { gamma: None, ..fourier(64, 1, true) }), "gamma");
+        assert_eq!(key(&Encoding { gamma: Some(f64::NAN), ..fourier(64, 1, true) }), "gamma");
+        assert_eq!(key(&with(fourier(64, 1, true), 0, false)), "modulator");
+        let sine = Encoding { features: Features::Sine, ..Encoding::none() };
+        assert_eq!(key(&Encoding { learned: true, ..sine.clone() }), "learned");
+        assert_eq!(key(&Encoding { hidden: Some(3), ..sine.clone() }), "hidden");
+        assert_eq!(key(&Encoding { features: Features::Network, ..Encoding::none() }), "hidden");
+        assert_eq!(key(&Encoding { flat: true, ..Encoding::none() }), "features");
+        sine.check(2, 64).unwrap();
+        let paired = Encoding { features: Features::PairedSine, ..Encoding::none() };
+        paired.check(2, 64).unwrap();
+        assert_eq!(paired.check(2, 80).unwrap_err().0, "features");
+    }
+}
