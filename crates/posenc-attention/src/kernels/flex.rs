@@ -53,17 +53,33 @@ fn matrix_mut(numbers: &mut [f32], rows: usize, columns: usize) -> MatMut<'_, f3
     MatMut::from_row_major_slice_mut(numbers, rows, columns)
 }
 
+/// Σ f(x, y) over two slices of one length, in [`LANES`] partial sums.
 #[inline(always)]
-fn sum(values: impl Fn(usize) -> f32, n: usize) -> f32 {
+fn sum(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0; LANES];
-    let whole = n / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += values(start + lane);
+    let (x, rest_x) = x.as_chunks::<LANES>();
+    let (y, rest_y) = y.as_chunks::<LANES>();
+    for (x, y) in x.iter().zip(y) {
+        for lane in 0..LANES {
+            lanes[lane] += f(x[lane], y[lane]);
         }
     }
-    let rest: f32 = (whole..n).map(&values).sum();
+    let rest: f32 = rest_x.iter().zip(rest_y).map(|(&x, &y)| f(x, y)).sum();
     lanes.iter().sum::<f32>() + rest
+}
+
+/// Largest number of a slice, in as many parts.
+#[inline(always)]
+fn largest(x: &[f32]) -> f32 {
+    let more = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (x, rest) = x.as_chunks::<LANES>();
+    for x in x {
+        for lane in 0..LANES {
+            lanes[lane] = more(lanes[lane], x[lane]);
+        }
+    }
+    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| more(a, b))
 }
 
 /// Sum of the rows of a matrix of `columns` columns.
@@ -86,8 +102,8 @@ fn column_sums(numbers: &[f32], columns: usize) -> Vec<f32> {
 #[inline(always)]
 fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
     let n = row.len() as f32;
-    let mean = sum(|i| row[i], row.len()) / n;
-    let variance = sum(|i| (row[i] - mean) * (row[i] - mean), row.len()) / n;
+    let mean = sum(row, row, |x, _| x) / n;
+    let variance = sum(row, row, |x, _| (x - mean) * (x - mean)) / n;
     (mean, 1.0 / (variance + epsilon).sqrt())
 }
 
@@ -152,18 +168,14 @@ fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize
 /// Row of scores to row of weights: softmax(scale · scores + bias).
 #[inline(always)]
 fn soften(row: &mut [f32], bias: &[f32], scale: f32) {
-    let mut top = [f32::NEG_INFINITY; LANES];
-    for (chunk, bias) in row.chunks_mut(LANES).zip(bias.chunks(LANES)) {
-        for ((value, bias), top) in chunk.iter_mut().zip(bias).zip(&mut top) {
-            *value = *value * scale + bias;
-            *top = if *value > *top { *value } else { *top };
-        }
+    for (value, bias) in row.iter_mut().zip(bias) {
+        *value = *value * scale + bias;
     }
-    let top = top.iter().fold(f32::NEG_INFINITY, |a, &b| if b > a { b } else { a });
+    let top = largest(row);
     for value in row.iter_mut() {
         *value = exp(*value - top);
     }
-    let scale = 1.0 / sum(|i| row[i], row.len());
+    let scale = 1.0 / sum(row, row, |x, _| x);
     for value in row.iter_mut() {
         *value *= scale;
     }
@@ -233,8 +245,9 @@ impl Kernels for Flex {
             || {
                 for (row, out) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
                     let (mean, scale) = moments(row, epsilon as f32);
-                    for i in 0..d {
-                        out[i] = (row[i] - mean) * scale * gain[i] + shift[i];
+                    let affine = gain.iter().zip(shift.iter());
+                    for ((out, x), (gain, shift)) in out.iter_mut().zip(row).zip(affine) {
+                        *out = (x - mean) * scale * gain + shift;
                     }
                 }
             },
@@ -255,6 +268,7 @@ impl Kernels for Flex {
         let d = shape[1].max(1);
         let (x, gain, g) = (read(&x), read(&gain), read(&gradient));
         let (mut dx, mut dgain) = (vec![0.0; x.len()], vec![0.0; d]);
+        let mut normal = vec![0.0; d];
         vectorized(
             #[inline(always)]
             || {
@@ -262,13 +276,19 @@ impl Kernels for Flex {
                     x.chunks_exact(d).zip(g.chunks_exact(d)).zip(dx.chunks_exact_mut(d))
                 {
                     let (mean, scale) = moments(row, epsilon as f32);
-                    let n = d as f32;
-                    let level = sum(|i| g[i] * gain[i], d) / n;
-                    let along = sum(|i| g[i] * gain[i] * (row[i] - mean) * scale, d) / n;
-                    for i in 0..d {
-                        let normal = (row[i] - mean) * scale;
-                        out[i] = scale * (g[i] * gain[i] - level - normal * along);
-                        dgain[i] += g[i] * normal;
+                    for (normal, x) in normal.iter_mut().zip(row) {
+                        *normal = (x - mean) * scale;
+                    }
+                    for ((out, g), gain) in out.iter_mut().zip(g).zip(gain.iter()) {
+                        *out = g * gain;
+                    }
+                    let level = sum(out, out, |x, _| x) / d as f32;
+                    let along = sum(out, &normal, |x, n| x * n) / d as f32;
+                    for (out, normal) in out.iter_mut().zip(&normal) {
+                        *out = scale * (*out - level - normal * along);
+                    }
+                    for ((sum, g), normal) in dgain.iter_mut().zip(g).zip(&normal) {
+                        *sum += g * normal;
                     }
                 }
             },
@@ -357,7 +377,12 @@ impl Kernels for Flex {
                         #[inline(always)]
                         || {
                             for (i, row) in block.chunks_exact_mut(s).enumerate() {
-                                soften(&mut row[..columns], bias_row(item, start + i), scale);
+                                // What is above the diagonal has no weight.
+                                let seen =
+                                    if causal { columns.min(start + i + 1) } else { columns };
+                                let (seen, unseen) = row[..columns].split_at_mut(seen);
+                                soften(seen, bias_row(item, start + i), scale);
+                                unseen.fill(0.0);
                             }
                         },
                     );
@@ -415,7 +440,7 @@ impl Kernels for Flex {
                                 .zip(p[start * s..end * s].chunks_exact(s))
                             {
                                 let (row, p) = (&mut row[..columns], &p[..columns]);
-                                let total = sum(|i| row[i] * p[i], columns);
+                                let total = sum(row, p, |x, p| x * p);
                                 for (value, p) in row.iter_mut().zip(p) {
                                     *value = scale * p * (*value - total);
                                 }
