@@ -20,19 +20,10 @@ pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
     }
     let mut sums = [0usize; 3];
     let all: &[&str] = &[&["--workspace", "--no-fail-fast"], &features[..]].concat();
-    // By itself: what burn needs would build the dependencies of everything else a second time.
-    let autodiff: &[&str] =
-        &["-p", "posenc-nets", "--features", "burn", "--test", "automatic_differentiation"];
-    let mut failed = None;
-    for selection in [all, autodiff] {
-        let status = run_tests(selection, arguments, &mut sums)?;
-        if !status.success() {
-            failed.get_or_insert(status);
-        }
-    }
+    let status = run_tests(all, arguments, &mut sums)?;
     println!();
     println!("{} passed, {} failed, {} skipped", sums[0], sums[1], sums[2]);
-    Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
+    Ok(exit_code(status))
 }
 
 /// Runs `cargo test` on a selection, shows its output and adds its counts to `sums`.

@@ -111,3 +111,17 @@ fn a_local_run_leaves_the_reference_as_it_is() {
     assert!(local.contains("this machine"), "{local}");
     assert!(local.contains("embedded:dead-leaves"), "{local}");
 }
+
+/// Catches a reader that closes the pipe early, as `head` does, and is answered with a panic.
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let repository = Repository::new();
+    let mut command = repository.command(&["list"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_ne!(output.status.code(), Some(0));
+}

@@ -44,7 +44,7 @@ impl GrayLeaves {
         for _ in 0..self.leaves {
             let radius = draw::radius(rng, self.radii[0], self.radii[1]);
             let center = [0, 1].map(|_| draw::between(rng, -radius, side + radius));
-            let stretch = exponential(self.aspect * draw::normal(rng));
+            let stretch = draw::exponential(self.aspect * draw::normal(rng));
             let axes = [radius * stretch, radius / stretch];
             let is_box = draw::chance(rng, 0.5);
             let level = draw::between(rng, -0.5, self.levels as f32 - 0.5);
@@ -73,26 +73,9 @@ impl GrayLeaves {
     }
 }
 
-/// e^x to about 10⁻³ for |x| < 2, out of operations that every machine rounds alike.
-fn exponential(x: f32) -> f32 {
-    // The square of the Padé quotient of half the argument.
-    let h = 0.5 * x;
-    let even = 1.0 + h * h / 12.0;
-    let quotient = (even + 0.5 * h) / (even - 0.5 * h);
-    quotient * quotient
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_exponential_is_one() {
-        for i in -20..=20 {
-            let x = i as f32 / 10.0;
-            assert!((exponential(x) / x.exp() - 1.0).abs() < 4e-3, "{x}");
-        }
-    }
 
     /// Would catch a shape painted at the wrong place, a level that is never drawn, and images that
     /// depend on anything but their stream.

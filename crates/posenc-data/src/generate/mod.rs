@@ -11,9 +11,11 @@ mod moving_leaves;
 mod scene;
 mod shape;
 mod texture;
+mod translation;
 
 pub use gray_leaves::GrayLeaves;
 use serde::Deserialize;
+pub use translation::{Lengths, Pair, Translation};
 
 use rand_chacha::ChaCha8Rng;
 

@@ -10,3 +10,4 @@ pub mod learned;
 pub mod parameters;
 pub mod schedule;
 pub mod similarity;
+pub mod table;

@@ -17,6 +17,7 @@ mod rank;
 mod saved;
 mod separable_solution;
 mod similarity;
+mod translation;
 
 use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
@@ -159,6 +160,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
         Protocol::ImageModel(s) => whole(image_model::run(context, s), emit),
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
+        Protocol::Translation(s) => whole(translation::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
         Protocol::Errata(_) => single(errata::run(context), emit),
     }
@@ -190,6 +192,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         // Also when the bits of the kernels change.
         Protocol::ImageModel(_) => 1,
         Protocol::PixelEntropies(_) => 1,
+        Protocol::Translation(_) => 1,
         Protocol::ParameterCount(_) => 1,
         Protocol::Errata(_) => 1,
     };
@@ -233,6 +236,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
         Protocol::ImageModel(s) => image_model::cost(s),
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
+        Protocol::Translation(s) => translation::cost(s),
         Protocol::Errata(_) => 1.0,
         _ => 0.05,
     };

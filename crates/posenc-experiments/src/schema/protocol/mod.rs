@@ -7,6 +7,7 @@ mod blending;
 mod image_model;
 mod network;
 mod network_nd;
+mod translation;
 
 use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ pub use network_nd::{
     Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Output, Products,
     TestPositions,
 };
+
+pub use translation::{SentenceLengths, Translation};
 
 /// Settings of one protocol, as typed values.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +69,8 @@ pub enum Protocol {
     ImageModel(ImageModel),
     /// What neighbors tell about a pixel, by counting.
     PixelEntropies(PixelEntropies),
+    /// Learned tables of positions in translation (`lff` Fig. 1).
+    Translation(Translation),
     /// Parameter counts by arithmetic from the architecture (`lff` Tables 3–5).
     ParameterCount(ParameterCount),
     /// Numeric checks of errors in a paper.
@@ -131,6 +136,7 @@ protocols! {
     "similarity" => Similarity, false, false;
     "image-model" => ImageModel, false, false;
     "pixel-entropies" => PixelEntropies, false, false;
+    "translation" => Translation, false, false;
     "parameter-count" => ParameterCount, false, false;
     "errata" => Errata, false, false;
 }
@@ -256,6 +262,7 @@ impl Protocol {
             }
             Protocol::ImageModel(s) => s.check(),
             Protocol::PixelEntropies(s) => s.check(),
+            Protocol::Translation(s) => s.check(),
             Protocol::ParameterCount(_) | Protocol::Errata(_) => Ok(()),
         }
     }

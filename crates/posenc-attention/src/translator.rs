@@ -1,0 +1,243 @@
+//! An encoder–decoder transformer with learned tables of positions (LFF Figure 1).
+//!
+//! Norms stand before attention and dense layers; positions are added to the words of both languages.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use posenc_math::lff::schedule::LearningRate;
+use rand_chacha::ChaCha8Rng;
+
+use crate::draw::{Draw, constant};
+use crate::layers::{Attention, Dense, FeedForward, LayerNorm};
+use crate::optimizer::Adam;
+use crate::parameters::numbers;
+
+/// As good as −∞ before a softmax.
+const NEVER: f32 = -1e9;
+/// Token that begins a translation; words follow the special tokens.
+const START: usize = 0;
+/// Token that ends one.
+const END: usize = 1;
+/// Special tokens.
+const SPECIAL: usize = 2;
+
+/// Sizes of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes {
+    /// Words of each language.
+    pub words: usize,
+    /// Rows of the tables of positions.
+    pub positions: usize,
+    /// Layers of the encoder, and of the decoder.
+    pub layers: usize,
+    /// Numbers per token.
+    pub width: usize,
+    /// Heads of attention, which share the width.
+    pub heads: usize,
+    /// Numbers between the two dense layers of a block.
+    pub feed_forward: usize,
+}
+
+#[derive(Module, Debug)]
+struct EncoderBlock {
+    attention_norm: LayerNorm,
+    attention: Attention,
+    dense_norm: LayerNorm,
+    dense: FeedForward,
+}
+
+#[derive(Module, Debug)]
+struct DecoderBlock {
+    own_norm: LayerNorm,
+    own: Attention,
+    other_norm: LayerNorm,
+    other: Attention,
+    dense_norm: LayerNorm,
+    dense: FeedForward,
+}
+
+/// The model.
+#[derive(Module, Debug)]
+pub struct Translator {
+    source_words: Param<Tensor<2>>,
+    source_positions: Param<Tensor<2>>,
+    target_words: Param<Tensor<2>>,
+    target_positions: Param<Tensor<2>>,
+    encoder: Vec<EncoderBlock>,
+    encoder_norm: LayerNorm,
+    decoder: Vec<DecoderBlock>,
+    decoder_norm: LayerNorm,
+    output: Dense,
+}
+
+/// Pairs of sentences as tensors; shorter ones are filled up.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// `[B, S]`.
+    source: Tensor<2, Int>,
+    /// Zero where there is a word, [`NEVER`] elsewhere, `[B, 1, 1, S]`.
+    source_bias: Tensor<4>,
+    /// What the decoder reads, `[B, T]`: the start and the words.
+    read: Tensor<2, Int>,
+    /// What it is to say, `[B, T]`: the words and the end.
+    said: Tensor<2, Int>,
+    /// One over the number of tokens that are to be said, where one is, else zero, `[B, T]`.
+    share: Tensor<2>,
+    /// Zero up to the diagonal, [`NEVER`] above, `[1, 1, T, T]`.
+    causal: Tensor<4>,
+}
+
+impl Batch {
+    /// Of pairs of words 0, 1, …, (source, target).
+    pub fn new(pairs: &[(Vec<usize>, Vec<usize>)], device: &Device) -> Self {
+        let b = pairs.len();
+        let s = pairs.iter().map(|p| p.0.len()).max().unwrap_or(0).max(1);
+        let t = pairs.iter().map(|p| p.1.len()).max().unwrap_or(0) + 1;
+        let mut source = vec![END as i64; b * s];
+        let mut source_bias = vec![NEVER; b * s];
+        let (mut read, mut said) = (vec![END as i64; b * t], vec![END as i64; b * t]);
+        let mut share = vec![0.0; b * t];
+        let total: usize = pairs.iter().map(|p| p.1.len() + 1).sum();
+        for (i, (from, to)) in pairs.iter().enumerate() {
+            for (j, word) in from.iter().enumerate() {
+                source[i * s + j] = (word + SPECIAL) as i64;
+                source_bias[i * s + j] = 0.0;
+            }
+            read[i * t] = START as i64;
+            for (j, word) in to.iter().enumerate() {
+                read[i * t + j + 1] = (word + SPECIAL) as i64;
+                said[i * t + j] = (word + SPECIAL) as i64;
+            }
+            share[i * t..][..=to.len()].fill(1.0 / total as f32);
+        }
+        let tokens =
+            |tokens: Vec<i64>, n| Tensor::from_data(TensorData::new(tokens, [b, n]), device);
+        let above = |i: usize| if i % t > i / t { NEVER } else { 0.0 };
+        Batch {
+            source: tokens(source, s),
+            source_bias: constant(source_bias, [b, 1, 1, s], device),
+            read: tokens(read, t),
+            said: tokens(said, t),
+            share: constant(share, [b, t], device),
+            causal: constant((0..t * t).map(above).collect(), [1, 1, t, t], device),
+        }
+    }
+}
+
+/// Words and positions `[B, N, D]`.
+fn embed(
+    words: &Param<Tensor<2>>,
+    positions: &Param<Tensor<2>>,
+    tokens: &Tensor<2, Int>,
+) -> Tensor<3> {
+    let [b, n] = tokens.dims();
+    let words = words.val().select(0, tokens.clone().reshape([b * n]));
+    let positions = positions.val();
+    let width = positions.dims()[1];
+    words.reshape([b, n, width]) + positions.slice([0..n, 0..width]).unsqueeze::<3>()
+}
+
+impl Translator {
+    /// Draws a model; its tables of positions have `deviation`.
+    pub fn new(sizes: &Sizes, deviation: f64, rng: &mut ChaCha8Rng, device: &Device) -> Self {
+        let mut draw = Draw { rng, device };
+        let (d, h) = (sizes.width, sizes.heads);
+        let word = (d as f64).sqrt().recip();
+        let tokens = sizes.words + SPECIAL;
+        Translator {
+            source_words: draw.normal([tokens, d], word),
+            source_positions: draw.normal([sizes.positions, d], deviation),
+            target_words: draw.normal([tokens, d], word),
+            // The start takes a place, too.
+            target_positions: draw.normal([sizes.positions + 1, d], deviation),
+            encoder: (0..sizes.layers)
+                .map(|_| EncoderBlock {
+                    attention_norm: draw.layer_norm(d),
+                    attention: Attention::new(&mut draw, d, h),
+                    dense_norm: draw.layer_norm(d),
+                    dense: FeedForward::new(&mut draw, d, sizes.feed_forward),
+                })
+                .collect(),
+            encoder_norm: draw.layer_norm(d),
+            decoder: (0..sizes.layers)
+                .map(|_| DecoderBlock {
+                    own_norm: draw.layer_norm(d),
+                    own: Attention::new(&mut draw, d, h),
+                    other_norm: draw.layer_norm(d),
+                    other: Attention::new(&mut draw, d, h),
+                    dense_norm: draw.layer_norm(d),
+                    dense: FeedForward::new(&mut draw, d, sizes.feed_forward),
+                })
+                .collect(),
+            decoder_norm: draw.layer_norm(d),
+            output: draw.dense(d, tokens),
+        }
+    }
+
+    /// Mean of −log p of the tokens that are to be said, in nats.
+    pub fn cross_entropy(&self, batch: &Batch) -> Tensor<1> {
+        let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
+        for block in &self.encoder {
+            let y = block.attention_norm.forward(x.clone());
+            x = x + block.attention.forward(y.clone(), y, batch.source_bias.clone(), false).0;
+            x = x.clone() + block.dense.forward(block.dense_norm.forward(x));
+        }
+        let memory = self.encoder_norm.forward(x);
+        let mut x = embed(&self.target_words, &self.target_positions, &batch.read);
+        for block in &self.decoder {
+            let y = block.own_norm.forward(x.clone());
+            x = x + block.own.forward(y.clone(), y, batch.causal.clone(), true).0;
+            let y = block.other_norm.forward(x.clone());
+            x = x + block.other.forward(y, memory.clone(), batch.source_bias.clone(), false).0;
+            x = x.clone() + block.dense.forward(block.dense_norm.forward(x));
+        }
+        let scores = self.output.forward(self.decoder_norm.forward(x));
+        let [b, t, tokens] = scores.dims();
+        let rows = activation::log_softmax(scores, 2).reshape([b * t, tokens]);
+        let said = rows.gather(1, batch.said.clone().reshape([b * t, 1])).reshape([b, t]);
+        (said * batch.share.clone()).sum().neg()
+    }
+
+    /// Tables of positions, row by row: of the source, and of the target without the place of the start.
+    pub fn positions(&self) -> [Vec<f32>; 2] {
+        let width = self.source_positions.val().dims()[1];
+        let target = numbers(self.target_positions.val());
+        [numbers(self.source_positions.val()), target[width.min(target.len())..].to_vec()]
+    }
+}
+
+/// Trains on batches of `batches` and gives the losses on `held_out` after every `measure_every` steps, in nats per
+/// token, with the model. `None` for the model where a loss was no number.
+pub fn train(
+    mut model: Translator,
+    rate: &LearningRate,
+    measure_every: usize,
+    batches: &mut dyn FnMut() -> Vec<(Vec<usize>, Vec<usize>)>,
+    held_out: &[(Vec<usize>, Vec<usize>)],
+    device: &Device,
+) -> (Vec<(usize, f64)>, Option<Translator>) {
+    let mut adam = Adam::new(0.9, 0.98, 1e-9);
+    let mut losses = Vec::new();
+    let one = |loss: Tensor<1>| numbers(loss).first().copied().map_or(f64::NAN, f64::from);
+    for step in 1..=rate.steps {
+        let loss = model.cross_entropy(&Batch::new(&batches(), device));
+        if !one(loss.clone()).is_finite() {
+            return (losses, None);
+        }
+        let gradients = loss.backward();
+        model = adam.step(model, &gradients, rate.at(step));
+        if step % measure_every == 0 || step == rate.steps {
+            let still = model.clone().no_grad();
+            let chunks = held_out.chunks(32);
+            // Of tokens, not of sentences or chunks.
+            let tokens = |chunk: &[(Vec<usize>, Vec<usize>)]| {
+                chunk.iter().map(|p| p.1.len() + 1).sum::<usize>() as f64
+            };
+            let sum: f64 = chunks
+                .map(|chunk| tokens(chunk) * one(still.cross_entropy(&Batch::new(chunk, device))))
+                .sum();
+            losses.push((step, sum / tokens(held_out).max(1.0)));
+        }
+    }
+    (losses, Some(model))
+}

@@ -1,0 +1,82 @@
+//! Settings of `translation`: an encoder–decoder transformer on generated pairs of sentences.
+
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use super::network::range;
+
+/// How long generated sentences are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentenceLengths {
+    /// Log-normal around 12 words: few are long.
+    LogNormal,
+    /// All as long as there is room for.
+    Constant,
+    /// Every length as often as any other.
+    Uniform,
+}
+
+/// Settings of `translation`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Translation {
+    /// Words of each language.
+    pub words: usize,
+    /// Longest sentence, in words; rows of the tables of positions.
+    pub longest: usize,
+    /// How long sentences are.
+    pub lengths: SentenceLengths,
+    /// Pairs that are measured on.
+    pub held_out: usize,
+    /// Layers of the encoder, and of the decoder.
+    pub layers: usize,
+    /// Numbers per word.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Standard deviation of the tables of positions at the beginning.
+    pub deviation: f64,
+    /// Pairs per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Positions that are taken together for a mean.
+    pub bin: usize,
+}
+
+impl Translation {
+    /// Ranges that the types cannot say; the error names the key.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        range("words", self.words, 2, 50_000)?;
+        range("longest", self.longest, 4, 512)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("layers", self.layers, 1, 48)?;
+        range("width", self.width, 1, 4096)?;
+        range("heads", self.heads, 1, 64)?;
+        if !self.width.is_multiple_of(self.heads) {
+            let message = format!("{} heads do not divide a width of {}", self.heads, self.width);
+            return Err(("heads", message));
+        }
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        range("deviation", self.deviation, 0.0, 10.0)?;
+        range("batch", self.batch, 1, 4096)?;
+        range("steps", self.steps, 1, 10_000_000)?;
+        if !(self.learning_rate > 0.0 && self.learning_rate <= 10.0) {
+            let message =
+                format!("{} is not allowed; allowed: above 0, at most 10", self.learning_rate);
+            return Err(("learning_rate", message));
+        }
+        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        range("bin", self.bin, 1, self.longest / 2)
+    }
+}

@@ -1,0 +1,121 @@
+//! Learned tables of positions in translation (`lff` Fig. 1).
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use posenc_attention::translator::{Sizes, Translator, train};
+use posenc_data::generate::{Lengths, Translation};
+use posenc_experiments::record::Value;
+use posenc_experiments::schema::protocol::{self, SentenceLengths};
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::lff::table::{neighbor_peaks, similarities};
+use posenc_math::random::stream;
+
+use super::{Context, Outcome};
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 30e9;
+
+/// `translation`.
+pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> {
+    let started = Instant::now();
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    // Without the method: corpora that differ in their lengths share words and initial weights.
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let lengths = match s.lengths {
+        SentenceLengths::LogNormal => Lengths::LogNormal,
+        SentenceLengths::Constant => Lengths::Constant,
+        SentenceLengths::Uniform => Lengths::Uniform,
+    };
+    let languages = Translation::new(s.words, lengths, s.longest, &mut draw("languages"));
+    let device = posenc_attention::cpu();
+    let sizes = Sizes {
+        words: s.words,
+        positions: s.longest,
+        layers: s.layers,
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+    };
+    let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
+    // How often each position is trained, over all sentences of the run.
+    let mut counts = vec![0usize; s.longest];
+    let mut rng = draw("batches");
+    let mut batches = || {
+        (0..s.batch)
+            .map(|_| {
+                let pair = languages.pair(&mut rng);
+                counts[..pair.source.len()].iter_mut().for_each(|n| *n += 1);
+                (pair.source, pair.target)
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut rng = draw("held out");
+    let held_out: Vec<_> = (0..s.held_out)
+        .map(|_| {
+            let pair = languages.pair(&mut rng);
+            (pair.source, pair.target)
+        })
+        .collect();
+    let rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let every = (s.steps / 4).max(1);
+    let (losses, model) = train(model, &rate, every, &mut batches, &held_out, &device);
+    let mut values = Vec::new();
+    for (step, loss) in &losses {
+        values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
+    }
+    let Some(model) = model else {
+        let mut outcome = Outcome::from(values);
+        outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
+        outcome.remarks.push("the loss was no number; a lower learning rate may help".to_owned());
+        return Ok(outcome);
+    };
+    values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
+    values.push(Value::new("loss_of_guessing", (s.words as f64).ln()).unit("nats/token"));
+    for (position, &count) in counts.iter().enumerate() {
+        values.push(Value::new("count", count as f64).at(position as f64));
+    }
+    for (name, table) in ["source", "target"].into_iter().zip(model.positions()) {
+        let table: Vec<f64> = table.into_iter().map(f64::from).collect();
+        ensure!(
+            table.len() == s.longest * s.width,
+            "the table of positions could not be read back"
+        );
+        record(name, &table, s, &mut values);
+    }
+    values.push(Value::new("time", started.elapsed().as_secs_f64()).unit("s"));
+    Ok(values.into())
+}
+
+/// The similarities of a table's rows, and how they stand out at the diagonal.
+fn record(name: &str, table: &[f64], s: &protocol::Translation, values: &mut Vec<Value>) {
+    for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
+        let (row, column) = (i / s.longest, i % s.longest);
+        let six = (similarity * 1e6).round() / 1e6;
+        values
+            .push(Value::new(format!("{name}_similarity"), six).at(column as f64).and(row as f64));
+    }
+    let peaks = neighbor_peaks(table, s.width);
+    let means: Vec<f64> =
+        peaks.chunks(s.bin).map(|bin| bin.iter().sum::<f64>() / bin.len() as f64).collect();
+    for (i, mean) in means.iter().enumerate() {
+        let middle = i as f64 * s.bin as f64 + 0.5 * (s.bin - 1) as f64;
+        values.push(Value::new(format!("{name}_peak"), *mean).at(middle));
+    }
+    let (first, last) = (means.first().copied(), means.last().copied());
+    let (first, last) = (first.unwrap_or(f64::NAN), last.unwrap_or(f64::NAN));
+    values.push(Value::new(format!("{name}_first_peak"), first));
+    values.push(Value::new(format!("{name}_last_peak"), last));
+    values.push(Value::new(format!("{name}_decay"), last / first));
+}
+
+/// Rough seconds on one core.
+pub fn cost(s: &protocol::Translation) -> f64 {
+    let [d, f, n] = [s.width, s.feed_forward, s.longest].map(|v| v as f64);
+    let dense = 12.0 * d * d + 4.0 * d * f;
+    let attention = 6.0 * n * d;
+    let token = s.layers as f64 * (dense + attention) + d * s.words as f64;
+    6.0 * s.batch as f64 * n * token * s.steps as f64 / RATE
+}
