@@ -61,6 +61,8 @@ fn high_water_mark(status: &str) -> Option<u64> {
 
 /// Packages whose version may move a number.
 const PACKAGES: &[&str] = &[
+    "burn-core",
+    "burn-flex",
     "exmex",
     "faer",
     "image",
