@@ -174,8 +174,8 @@ impl Translator {
         }
     }
 
-    /// Mean of −log p of the tokens that are to be said, in nats.
-    pub fn cross_entropy(&self, batch: &Batch) -> Tensor<1> {
+    /// Log-probabilities of what is said next, `[B, T, tokens]`, after the start and each word.
+    pub fn log_probabilities(&self, batch: &Batch) -> Tensor<3> {
         let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
         for block in &self.encoder {
             let y = block.attention_norm.forward(x.clone());
@@ -191,9 +191,14 @@ impl Translator {
             x = x + block.other.forward(y, memory.clone(), batch.source_bias.clone(), false).0;
             x = x.clone() + block.dense.forward(block.dense_norm.forward(x));
         }
-        let scores = self.output.forward(self.decoder_norm.forward(x));
-        let [b, t, tokens] = scores.dims();
-        let rows = activation::log_softmax(scores, 2).reshape([b * t, tokens]);
+        activation::log_softmax(self.output.forward(self.decoder_norm.forward(x)), 2)
+    }
+
+    /// Mean of −log p of the tokens that are to be said, in nats.
+    pub fn cross_entropy(&self, batch: &Batch) -> Tensor<1> {
+        let predictions = self.log_probabilities(batch);
+        let [b, t, tokens] = predictions.dims();
+        let rows = predictions.reshape([b * t, tokens]);
         let said = rows.gather(1, batch.said.clone().reshape([b * t, 1])).reshape([b, t]);
         (said * batch.share.clone()).sum().neg()
     }

@@ -1,4 +1,4 @@
-//! `image-model` end to end: the real binary, real records.
+//! `image-model` and `translation` end to end: the real binary, real records.
 
 mod common;
 
@@ -106,4 +106,33 @@ fn a_refused_profile_says_what_is_missing() {
     let run = repository.ok(&["reproduce", "--profile", "paper", "--out", "none"]);
     let line = "not run at `paper`: extensions/mexican-hat/images: missing are the images";
     assert!(run.stderr.contains(line) && run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+}
+
+/// Catches tables of positions that depend on the number of workers, corpora that do not share their languages and first
+/// weights, and settings that are not checked.
+#[test]
+fn translations_have_the_same_bits_and_share_their_draws() {
+    let text = |variants: &str| {
+        experiment(&format!(
+            "  - id: pairs\n    protocol: {{ kind: translation, words: 8, longest: 12, lengths: log-normal, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, deviation: 0.02, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4 }}\n    variants:\n{variants}"
+        ))
+    };
+    let repository = Repository::with_experiment(&text(
+        "      - { id: one }\n      - { id: other }\n      - { id: uniform, settings: { lengths: uniform } }\n",
+    ));
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let rows = repository.rows("one");
+    assert_eq!(rows, repository.rows("two"));
+    let loss = |method| value(&rows, method, "0", "loss");
+    assert_eq!(loss("one"), loss("other"));
+    assert_ne!(loss("one"), loss("uniform"));
+    let peaks = rows.iter().filter(|r| r.contains(",one,") && r.contains(",source_peak,")).count();
+    assert_eq!(peaks, 3);
+    for (settings, needle) in [("{ bin: 7 }", "allowed: 1 to 6"), ("{ heads: 3 }", "do not divide")]
+    {
+        let text = text(&format!("      - {{ id: one, settings: {settings} }}\n"));
+        let run = Repository::with_experiment(&text).run(&["list"]);
+        assert!(run.code == 2 && run.stderr.contains(needle), "{settings}: {}", run.stderr);
+    }
 }

@@ -2,6 +2,7 @@
 //! matrix-product rate measured between them.
 
 mod closed_form;
+mod image_model;
 mod measure;
 mod networks;
 mod peer;
@@ -49,7 +50,8 @@ struct Measured {
 /// The workloads, in the order in which they are measured.
 fn names() -> impl Iterator<Item = &'static str> {
     let closed_form = closed_form::WORKLOADS.iter().map(|w| w.name);
-    closed_form.chain(networks::WORKLOADS.iter().map(|w| w.name))
+    let networks = networks::WORKLOADS.iter().map(|w| w.name);
+    closed_form.chain(networks).chain([image_model::NAME])
 }
 
 /// Refuses what is no workload.
@@ -96,6 +98,10 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     }
     for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
         all.push(networks::measure(workload, threads, repeats, &peers, device.as_ref())?);
+    }
+    if device.is_none() && asked(image_model::NAME) {
+        let torch = peers.iter().find(|p| p.framework == Framework::Torch);
+        all.push(image_model::measure(threads, repeats, torch)?);
     }
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(&all)? + "\n";

@@ -199,7 +199,9 @@ impl Peer {
         ];
         let environment: &[(&str, &str)] =
             if sleeping { &[("OMP_WAIT_POLICY", "PASSIVE")] } else { &[] };
-        self.run("networks.py", &options, threads, repeats, environment)
+        let script =
+            if workload == super::image_model::NAME { "attention.py" } else { "networks.py" };
+        self.run(script, &options, threads, repeats, environment)
     }
 
     fn run<T: DeserializeOwned>(

@@ -1,0 +1,121 @@
+//! The image model of `lff` Figure 3: on every core a run of one thread, as experiments run.
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use posenc_attention::image_model::{ImageModel, Sizes, Training, train};
+use posenc_attention::optimizer::Adam;
+use posenc_data::generate::GrayLeaves;
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_math::random::stream;
+
+use super::measure::{matrix_product_rate, median};
+use super::peer::Peer;
+use super::{Measured, ROUNDS, networks};
+
+/// Name on the command line, and for the peer.
+pub const NAME: &str = "image-model";
+
+const SIZES: Sizes =
+    Sizes { side: 12, levels: 16, layers: 2, width: 64, heads: 4, feed_forward: 128 };
+const BATCH: usize = 16;
+/// Steps of a run; the drawing of the model is in the time.
+const STEPS: usize = 20;
+
+/// Measures and prints.
+pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<Measured> {
+    let (mut ours, mut theirs, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        for _ in 0..repeats.div_ceil(2) {
+            ours.push(step(threads)?);
+        }
+        rates.push(matrix_product_rate(threads, repeats)?);
+        if let Some(torch) = torch {
+            theirs.push(torch.network_processes(NAME, threads, repeats)?);
+        }
+    }
+    let (ours_s, rate) = (median(&mut ours), median(&mut rates));
+    let torch_s = (!theirs.is_empty()).then(|| median(&mut theirs));
+    let share = SIZES.operations(BATCH) / ours_s / 1e9 / rate;
+    let title = "transformer over 12 × 12 pixels, 2 layers of width 64, 16 images".to_owned();
+    println!("{NAME}: {title}, a run of one thread on each of {threads} cores");
+    println!("  matrix products of this machine    {rate:8.1} GFLOP/s (f32)");
+    let against = torch_s.map_or(String::new(), |p| {
+        format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * p, p / ours_s)
+    });
+    println!(
+        "  per step, one process per core     {:8.3} ms, {:.0} % of the matrix-product rate{against}",
+        1e3 * ours_s,
+        100.0 * share
+    );
+    Ok(Measured {
+        name: NAME,
+        title,
+        unit: "s per step",
+        ours_s,
+        torch_s,
+        jax_s: None,
+        gemm_gflops: rate,
+        share_of_gemm: share,
+        threads,
+        peers: torch.map(|p| format!("torch {}", p.version)).into_iter().collect(),
+        more: networks::More::default(),
+    })
+}
+
+/// Seconds of a step where every core trains a model of its own, over their number.
+fn step(threads: usize) -> Result<f64> {
+    let each = std::thread::scope(|scope| {
+        let runs: Vec<_> =
+            (0..threads).map(|run| scope.spawn(move || train_one(run as u64))).collect();
+        runs.into_iter().map(|run| run.join()).collect::<Vec<_>>()
+    });
+    let mut rates = 0.0;
+    for seconds in each {
+        match seconds {
+            Ok(seconds) => rates += 1.0 / seconds?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    Ok(1.0 / rates)
+}
+
+/// Seconds of one of [`STEPS`] steps.
+fn train_one(seed: u64) -> Result<f64> {
+    let encoding = Encoding {
+        features: Features::Fourier,
+        gamma: Some(1.0),
+        learned: true,
+        modulator: Some(Modulator { hidden: 16, layer_norm: true, dropout: 0.1 }),
+        ..Encoding::none()
+    };
+    let device = posenc_attention::cpu();
+    let draw = |purpose: &str| stream(seed, purpose);
+    let started = Instant::now();
+    let model =
+        ImageModel::new(&SIZES, &encoding, &mut draw("content"), &mut draw("encoding"), &device);
+    let model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;
+    let training = Training {
+        batch: BATCH,
+        learning_rate: LearningRate {
+            peak: 1e-3,
+            warm_up: 0,
+            decay: Decay::Constant,
+            steps: STEPS,
+        },
+        adam: Adam::new(0.9, 0.98, 1e-9),
+        measure_at: Vec::new(),
+        divergence: None,
+    };
+    let law = GrayLeaves::new(SIZES.side, SIZES.levels);
+    let mut rng = draw("batches");
+    let mut source = |count| (0..count).map(|_| law.image(&mut rng)).collect::<Vec<_>>();
+    let mut masks = draw("masks");
+    let history =
+        train(model, &SIZES, &training, &mut source, &[], &mut masks, &device, &mut |_| {});
+    if let Some(step) = history.diverged {
+        bail!("the loss was no number at step {step}");
+    }
+    Ok(started.elapsed().as_secs_f64() / STEPS as f64)
+}
