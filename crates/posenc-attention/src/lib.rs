@@ -9,7 +9,7 @@
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
-//! - [`optimizer`]: Adam.
+//! - [`optimizer`] is Adam.
 
 pub mod divergence;
 pub mod draw;

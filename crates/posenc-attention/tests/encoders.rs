@@ -84,8 +84,9 @@ fn modules_have_as_many_parameters_as_arithmetic_says() {
 /// so that it is homogeneous, and the norm takes away how far a cell is from the origin.
 #[test]
 fn codes_tell_positions_apart() {
-    let divisor =
-        |a: usize, b: usize| (1..=a.max(b)).rev().find(|d| a % d == 0 && b % d == 0).unwrap_or(1);
+    let divisor = |a: usize, b: usize| {
+        (1..=a.max(b)).rev().find(|d| a.is_multiple_of(*d) && b.is_multiple_of(*d)).unwrap_or(1)
+    };
     let ray = |a: usize, b: usize| (a / divisor(a, b), b / divisor(a, b));
     let rays = (0..6).flat_map(|a| (0..7).map(move |b| ray(a, b)));
     let rays = rays.collect::<std::collections::BTreeSet<_>>().len();

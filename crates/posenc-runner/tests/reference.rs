@@ -209,7 +209,8 @@ fn the_manifest_names_the_items_that_read_each_set() {
     let catalog = Catalog::read(&root).unwrap();
     for set in manifest.sets() {
         let reads = |e: &&Experiment| {
-            e.groups.iter().any(|g| g.data.as_ref().is_some_and(|data| data.set == set.id))
+            let data = e.groups.iter().filter_map(|g| g.data.as_ref());
+            data.flat_map(|d| [Some(&d.set), d.held_out.as_ref()]).flatten().any(|id| *id == set.id)
         };
         let reading: BTreeSet<String> =
             catalog.experiments.iter().filter(reads).map(Experiment::id).collect();

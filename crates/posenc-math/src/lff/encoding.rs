@@ -122,7 +122,7 @@ impl Encoding {
             };
         }
         let groups = self.groups;
-        if groups == 0 || axes % groups != 0 || width % groups != 0 {
+        if !axes.is_multiple_of(groups) || !width.is_multiple_of(groups) {
             return wrong(
                 "groups",
                 format!("{groups} groups do not divide {axes} coordinates and a width of {width}"),
@@ -148,7 +148,7 @@ impl Encoding {
             Features::Sine => 2 * m,
             Features::PairedSine => 4,
         };
-        if f % multiple != 0 {
+        if !f.is_multiple_of(multiple) {
             return wrong("width", format!("{f} is not allowed; allowed: multiples of {multiple}"));
         }
         if self.features == Features::PairedSine {
