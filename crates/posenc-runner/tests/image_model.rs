@@ -92,9 +92,24 @@ fn photographs_need_a_set_of_their_own_to_be_measured_on() {
     assert!(own.clone().count() > 10 && own.clone().all(|r| r.contains(",one,all,")), "{rows:#?}");
     let bits: f64 = value(&rows, "one", "0", "bits").parse().unwrap();
     assert!(bits > 0.0 && bits < 4.0, "{bits}");
-    let repository = Repository::with_experiment(&text("{ set: div2k-train, pick: [0] }"));
-    let run = repository.run(&["reproduce", "--out", "crops"]);
-    assert!(run.code != 0 && run.stderr.contains("`data.held_out` is missing"), "{}", run.stderr);
+    for (data, needle) in [
+        ("{ set: div2k-train }", "`held_out` is missing"),
+        ("{ set: div2k-train, held_out: div2k-test, pick: [0] }", "read as wholes"),
+    ] {
+        let run = Repository::with_experiment(&text(data)).run(&["list"]);
+        assert!(run.code == 2 && run.stderr.contains(needle), "{data}: {}", run.stderr);
+    }
+    let run = Repository::with_experiment(&text("{ set: div2k-train, held_out: no-set }")).run(&[
+        "reproduce",
+        "--out",
+        "crops",
+    ]);
+    assert!(run.code == 2 && run.stderr.contains("no-set"), "{}", run.stderr);
+    let other = experiment(
+        "  - id: lines\n    data: { set: div2k-train, held_out: div2k-test }\n    protocol: { kind: closed-form }\n    variants: [{ id: one, embedder: { kind: identity } }]\n",
+    );
+    let run = Repository::with_experiment(&other).run(&["list"]);
+    assert!(run.code == 2 && run.stderr.contains("belongs to `image-model`"), "{}", run.stderr);
 }
 
 /// Catches a profile that quietly runs something smaller than what was asked for.

@@ -486,6 +486,9 @@ impl WireGroup {
                         "protocol `closed-form` needs `data: {set: …}`; see data/manifest.yaml",
                     ));
                 }
+                if let Err((key, message)) = check_held_out(self.data.as_ref(), &protocol) {
+                    return Err(document.error(&format!("{path}.{key}"), message));
+                }
                 resolved.push(Resolved { protocol, seeds, signals });
             }
             plans.insert(profile, resolved);
@@ -499,6 +502,34 @@ impl WireGroup {
             reductions,
             refusals,
         })
+    }
+}
+
+/// Models of pixels read two sets as wholes, or none; nothing else reads a second one.
+fn check_held_out(
+    data: Option<&Data>,
+    protocol: &Protocol,
+) -> Result<(), (&'static str, &'static str)> {
+    let reduce = match protocol {
+        Protocol::ImageModel(s) => Some(s.reduce),
+        Protocol::PixelEntropies(s) => Some(s.reduce),
+        _ => None,
+    };
+    match (data, reduce) {
+        (Some(Data { held_out: Some(_), .. }), None) => {
+            Err(("data.held_out", "belongs to `image-model` and `pixel-entropies`"))
+        }
+        (Some(Data { held_out: Some(_), pick: Some(_), .. }), Some(_)) => {
+            Err(("data.pick", "sets are read as wholes here; leave it out"))
+        }
+        (Some(Data { held_out: None, .. }), Some(_)) => Err((
+            "data",
+            "`held_out` is missing: a model of pixels is measured on photographs of another set",
+        )),
+        (None, Some(reduce)) if reduce > 1 => {
+            Err(("protocol", "`reduce` belongs to photographs; name their sets under `data`"))
+        }
+        _ => Ok(()),
     }
 }
 
