@@ -14,14 +14,11 @@ use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
 use crate::divergence::Target;
-use crate::draw::{Draw, constant};
+use crate::draw::Draw;
 use crate::encoder::{Encoder, Positions, Prepared};
-use crate::layers::{Attention, Dense, FeedForward, LayerNorm};
+use crate::layers::{Attention, Dense, FeedForward, LayerNorm, causal_bias};
 
 pub use train::{Evaluation, History, Measurement, Source, Training, train};
-
-/// As good as −∞ before a softmax.
-const NEVER: f32 = -1e9;
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +98,7 @@ pub struct ImageModel {
 #[derive(Debug, Clone)]
 pub struct Fixed {
     positions: Prepared,
-    /// Zero up to the diagonal, [`NEVER`] above.
+    /// Of [`causal_bias`].
     bias: Tensor<4>,
 }
 
@@ -156,9 +153,7 @@ impl ImageModel {
     /// Positions of all pixels and the mask, on the model's device.
     pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
         let positions = self.encoder.prepare(&Positions::grid(&[sizes.side; 2]), device);
-        let t = sizes.length();
-        let above = |i: usize| if i % t > i / t { NEVER } else { 0.0 };
-        let bias = constant((0..t * t).map(above).collect(), [1, 1, t, t], device);
+        let bias = causal_bias(sizes.length(), device);
         Fixed { positions, bias }
     }
 

@@ -1,13 +1,22 @@
 //! The parts that models are made of.
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
-use crate::draw::Draw;
+use crate::draw::{Draw, constant};
 use crate::kernels;
 
 /// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so that a larger ε would act on them.
 const EPSILON: f64 = 1e-6;
+
+/// As good as −∞ before a softmax.
+pub const NEVER: f32 = -1e9;
+
+/// The bias under which each of `length` slots sees itself and those before it, `[1, 1, T, T]`.
+pub fn causal_bias(length: usize, device: &Device) -> Tensor<4> {
+    let above = |i: usize| if i % length > i / length { NEVER } else { 0.0 };
+    constant((0..length * length).map(above).collect(), [1, 1, length, length], device)
+}
 
 /// x W + b.
 #[derive(Module, Debug)]

@@ -8,12 +8,10 @@ use posenc_math::lff::schedule::LearningRate;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant};
-use crate::layers::{Attention, Dense, FeedForward, LayerNorm};
+use crate::layers::{Attention, Dense, FeedForward, LayerNorm, NEVER, causal_bias};
 use crate::optimizer::Adam;
 use crate::parameters::numbers;
 
-/// As good as −∞ before a softmax.
-const NEVER: f32 = -1e9;
 /// Token that begins a translation; words follow the special tokens.
 const START: usize = 0;
 /// Token that ends one.
@@ -83,7 +81,7 @@ pub struct Batch {
     said: Tensor<2, Int>,
     /// One over the number of tokens that are to be said, where one is, else zero, `[B, T]`.
     share: Tensor<2>,
-    /// Zero up to the diagonal, [`NEVER`] above, `[1, 1, T, T]`.
+    /// Of [`causal_bias`], `[1, 1, T, T]`.
     causal: Tensor<4>,
 }
 
@@ -112,14 +110,13 @@ impl Batch {
         }
         let tokens =
             |tokens: Vec<i64>, n| Tensor::from_data(TensorData::new(tokens, [b, n]), device);
-        let above = |i: usize| if i % t > i / t { NEVER } else { 0.0 };
         Batch {
             source: tokens(source, s),
             source_bias: constant(source_bias, [b, 1, 1, s], device),
             read: tokens(read, t),
             said: tokens(said, t),
             share: constant(share, [b, t], device),
-            causal: constant((0..t * t).map(above).collect(), [1, 1, t, t], device),
+            causal: causal_bias(t, device),
         }
     }
 }

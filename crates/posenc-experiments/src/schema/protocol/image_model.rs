@@ -5,7 +5,7 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::range;
+use super::network::{check_heads, range};
 
 /// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
 ///
@@ -89,11 +89,7 @@ impl ImageModel {
         range("held_out", self.held_out, 1, 100_000)?;
         range("layers", self.layers, 1, 48)?;
         range("width", self.width, 1, 4096)?;
-        range("heads", self.heads, 1, 64)?;
-        if !self.width.is_multiple_of(self.heads) {
-            let message = format!("{} heads do not divide a width of {}", self.heads, self.width);
-            return Err(("heads", message));
-        }
+        check_heads(self.heads, self.width)?;
         range("feed_forward", self.feed_forward, 1, 65_536)?;
         range("batch", self.batch, 1, 4096)?;
         range("steps", self.steps, 1, 10_000_000)?;

@@ -244,6 +244,15 @@ fn quarter() -> f64 {
 /// Key below the settings and what is wrong there.
 pub(super) type Fault = (&'static str, String);
 
+/// Heads of attention that can share a width.
+pub(super) fn check_heads(heads: usize, width: usize) -> Result<(), Fault> {
+    range("heads", heads, 1, 64)?;
+    if width.is_multiple_of(heads) {
+        return Ok(());
+    }
+    Err(("heads", format!("{heads} heads do not divide a width of {width}")))
+}
+
 pub(super) fn range<T: PartialOrd + std::fmt::Display>(
     key: &'static str,
     value: T,
