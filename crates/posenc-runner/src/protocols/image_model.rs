@@ -39,9 +39,6 @@ enum Images {
 impl Images {
     fn new(context: &Context<'_>, side: usize, levels: usize, reduce: usize) -> Result<Self> {
         let Some(data) = &context.job.group.data else {
-            if reduce > 1 {
-                bail!("`reduce` belongs to photographs; name a data set under `data`");
-            }
             return Ok(Images::Generated(GrayLeaves::new(side, levels)));
         };
         let Some(held_out) = &data.held_out else {

@@ -5,7 +5,7 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{check_heads, range};
+use super::network::{Fault, check_heads, positive, range};
 
 /// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
 ///
@@ -68,16 +68,6 @@ fn is_one(value: &usize) -> bool {
 
 fn beta2() -> f64 {
     0.98
-}
-
-type Fault = (&'static str, String);
-
-/// A number that must be above 0.
-fn positive(key: &'static str, value: f64, most: f64) -> Result<(), Fault> {
-    if value > 0.0 && value <= most {
-        return Ok(());
-    }
-    Err((key, format!("{value} is not allowed; allowed: above 0, at most {most}")))
 }
 
 impl ImageModel {

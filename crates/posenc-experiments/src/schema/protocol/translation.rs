@@ -3,7 +3,7 @@
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{check_heads, range};
+use super::network::{Fault, check_heads, positive, range};
 
 /// How long generated sentences are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -56,7 +56,7 @@ pub struct Translation {
 
 impl Translation {
     /// Ranges that the types cannot say; the error names the key.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+    pub(super) fn check(&self) -> Result<(), Fault> {
         range("words", self.words, 2, 50_000)?;
         range("longest", self.longest, 4, 512)?;
         range("held_out", self.held_out, 1, 100_000)?;
@@ -67,11 +67,7 @@ impl Translation {
         range("deviation", self.deviation, 0.0, 10.0)?;
         range("batch", self.batch, 1, 4096)?;
         range("steps", self.steps, 1, 10_000_000)?;
-        if !(self.learning_rate > 0.0 && self.learning_rate <= 10.0) {
-            let message =
-                format!("{} is not allowed; allowed: above 0, at most 10", self.learning_rate);
-            return Err(("learning_rate", message));
-        }
+        positive("learning_rate", self.learning_rate, 10.0)?;
         range("warm_up", self.warm_up, 0, 10_000_000)?;
         range("bin", self.bin, 1, self.longest / 2)
     }
