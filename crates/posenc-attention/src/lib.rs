@@ -8,6 +8,7 @@
 //! - [`encoder`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
+//! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
 //! - [`optimizer`] is Adam.
 
@@ -19,6 +20,7 @@ pub mod kernels;
 pub mod layers;
 pub mod optimizer;
 pub mod parameters;
+pub mod reformer;
 pub mod translator;
 
 pub use burn::tensor::Device;

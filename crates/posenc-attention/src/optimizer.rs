@@ -30,8 +30,18 @@ impl Adam {
 
     /// One step of rate `rate`. Parameters without a gradient stay.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
+        self.begin();
+        self.update(model, gradients, rate)
+    }
+
+    /// Begins a step whose gradients come part by part; [`Adam::update`] takes each.
+    pub fn begin(&mut self) {
         self.steps += 1;
-        model.map(&mut Step { adam: self, gradients, rate })
+    }
+
+    /// The share of a part of the model in the step that was begun.
+    pub fn update<M: Module>(&mut self, part: M, gradients: &Gradients, rate: f64) -> M {
+        part.map(&mut Step { adam: self, gradients, rate })
     }
 
     /// Means of gradients and of squares in the order of the model's fields, zero where there was no step.

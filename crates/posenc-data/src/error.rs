@@ -432,6 +432,50 @@ pub enum DataError {
         reason: String,
     },
 
+    /// A picture of a set whose pictures are all alike is not.
+    #[error("{}: {found}, but {required} are expected; fetch the file again or remove it", path.display())]
+    WrongPicture {
+        /// The file.
+        path: PathBuf,
+        /// What it is like.
+        found: String,
+        /// What it should be like.
+        required: String,
+    },
+
+    /// A folder of files lacks one that its format asks for.
+    #[error("{}: no {wanted}; {hint}", folder.display())]
+    MissingFile {
+        /// The folder.
+        folder: PathBuf,
+        /// What was looked for.
+        wanted: String,
+        /// What the folder should hold.
+        hint: String,
+    },
+
+    /// A file of text cannot be read.
+    #[error("{}{}: {reason}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
+    DamagedText {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from one, where it is known.
+        line: Option<usize>,
+        /// What is wrong, what is allowed, what to do.
+        reason: String,
+    },
+
+    /// A set of files holds another format than was asked for.
+    #[error("data set '{id}' holds {held}, but {asked} is needed here; name another set")]
+    WrongFormat {
+        /// Name of the set.
+        id: String,
+        /// What it holds.
+        held: &'static str,
+        /// What was asked for.
+        asked: &'static str,
+    },
+
     /// The manifest has no such data set.
     #[error("there is no data set '{id}'; the manifest {} has {}", path.display(), list(known, "none"))]
     UnknownDataSet {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::clip::Clip;
 use crate::error::DataError;
+use crate::files::{FileSet, Format};
 use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
 use crate::image::Image;
@@ -22,6 +23,7 @@ use crate::image::Image;
 pub struct Manifest {
     path: PathBuf,
     sets: Vec<DataSet>,
+    file_sets: Vec<FileSet>,
 }
 
 /// One data set.
@@ -201,7 +203,44 @@ impl Manifest {
                     .map_err(|reason| fail(nth_line(0), format!("data set '{id}': {reason}")))?,
             );
         }
-        Ok(Manifest { path: path.to_owned(), sets })
+        let mut file_sets: Vec<FileSet> = Vec::with_capacity(wire.file_sets.len());
+        for set in wire.file_sets {
+            let id = set.id.0.clone();
+            if sets.iter().any(|s| s.id == id) || file_sets.iter().any(|s| s.id == id) {
+                return Err(fail(
+                    line_of_id(text, &id, 1),
+                    format!("data set '{id}' is defined twice; give each its own id"),
+                ));
+            }
+            if set.any_of.is_empty() {
+                let message = "any_of is empty; give at least one path in the data directory";
+                return Err(fail(line_of_id(text, &id, 0), format!("data set '{id}': {message}")));
+            }
+            file_sets.push(FileSet {
+                id,
+                title: set.title,
+                license: set.license,
+                origin: set.origin,
+                format: set.format,
+                any_of: set.any_of.into_iter().map(|path| path.0).collect(),
+                sha256: set.sha256.map(|sha256| sha256.0),
+                substitutes_for: set.substitutes_for,
+                used_by: set.used_by,
+            });
+        }
+        Ok(Manifest { path: path.to_owned(), sets, file_sets })
+    }
+
+    /// The sets of files that protocols read by themselves, in the order of the file.
+    #[must_use]
+    pub fn file_sets(&self) -> &[FileSet] {
+        &self.file_sets
+    }
+
+    /// The set of files named `id`, if there is one.
+    #[must_use]
+    pub fn file_set(&self, id: &str) -> Option<&FileSet> {
+        self.file_sets.iter().find(|set| set.id == id)
     }
 
     /// The data sets, in the order of the file.
@@ -218,7 +257,10 @@ impl Manifest {
         self.sets.iter().find(|set| set.id == id).ok_or_else(|| DataError::UnknownDataSet {
             id: id.to_owned(),
             path: self.path.clone(),
-            known: self.sets.iter().map(|set| set.id.clone()).collect(),
+            known: (self.sets.iter().map(|set| &set.id))
+                .chain(self.file_sets.iter().map(|set| &set.id))
+                .cloned()
+                .collect(),
         })
     }
 }
@@ -237,6 +279,22 @@ fn line_of_id(text: &str, id: &str, nth: usize) -> Option<usize> {
 #[serde(deny_unknown_fields)]
 struct WireManifest {
     sets: Vec<WireSet>,
+    #[serde(default)]
+    file_sets: Vec<WireFileSet>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireFileSet {
+    id: WireId,
+    title: String,
+    license: String,
+    origin: String,
+    format: Format,
+    any_of: Vec<WirePath>,
+    sha256: Option<WireSha256>,
+    substitutes_for: Option<String>,
+    used_by: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -83,12 +83,30 @@ pub fn array_names(path: &Path) -> Result<Vec<String>, DataError> {
 /// the array's elements are not 8-bit unsigned integers, or when it announces more than
 /// [`MAX_ARRAY_BYTES`].
 pub fn read_array(path: &Path, key: &str) -> Result<ByteArray, DataError> {
-    let RawArray { shape, bytes, .. } = read_raw(path, key, &[Element::Byte])?;
+    read_array_within(path, key, MAX_ARRAY_BYTES)
+}
+
+/// As [`read_array`] with another limit.
+pub(crate) fn read_array_within(
+    path: &Path,
+    key: &str,
+    limit: u64,
+) -> Result<ByteArray, DataError> {
+    let RawArray { shape, bytes, .. } = read_within(path, key, &[Element::Byte], limit)?;
     Ok(ByteArray { shape, bytes })
 }
 
 /// As [`read_array`] for any of the `allowed` element types.
 pub(crate) fn read_raw(path: &Path, key: &str, allowed: &[Element]) -> Result<RawArray, DataError> {
+    read_within(path, key, allowed, MAX_ARRAY_BYTES)
+}
+
+fn read_within(
+    path: &Path,
+    key: &str,
+    allowed: &[Element],
+    limit: u64,
+) -> Result<RawArray, DataError> {
     let damaged = |reason: String| DataError::DamagedArray {
         path: path.to_owned(),
         key: key.to_owned(),
@@ -120,13 +138,13 @@ pub(crate) fn read_raw(path: &Path, key: &str, allowed: &[Element]) -> Result<Ra
         .iter()
         .try_fold(element.size() as u128, |product, &axis| product.checked_mul(axis.into()));
     let n_bytes = match n_bytes {
-        Some(n_bytes) if n_bytes <= MAX_ARRAY_BYTES.into() => n_bytes as u64,
+        Some(n_bytes) if n_bytes <= limit.into() => n_bytes as u64,
         _ => {
             return Err(DataError::TooLarge {
                 path: path.to_owned(),
                 what: format!("array '{key}'"),
                 bytes: n_bytes.unwrap_or(u128::MAX),
-                limit: MAX_ARRAY_BYTES,
+                limit,
             });
         }
     };

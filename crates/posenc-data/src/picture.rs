@@ -158,6 +158,11 @@ impl Picture {
         Frame { width, height, channels, samples }
     }
 
+    /// 8-bit red, green and blue of every pixel, row by row; gray is repeated.
+    pub(crate) fn into_rgb_bytes(self) -> Vec<u8> {
+        self.image.into_rgb8().into_raw()
+    }
+
     /// Leaves an odd last row or column out, with a warning.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
+use crate::files::FileSet;
 use crate::footage::{self, Footage};
 use crate::manifest::{DataSet, Kind, Layout, Manifest};
 use crate::picture;
@@ -30,8 +31,8 @@ pub struct Status {
     pub origin: String,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
-    /// Label of what stands in where it is absent.
-    pub stand_in: String,
+    /// Label of what stands in where it is absent; `None` if what reads it does not run then.
+    pub stand_in: Option<String>,
 }
 
 /// What was found of a data set.
@@ -66,21 +67,23 @@ pub enum State {
 /// Says for every data set what is there, without reading any of it.
 #[must_use]
 pub fn list(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
-    statuses(manifest, directory, |source, set| {
+    let mut all = statuses(manifest, directory, |source, set| {
         let path = source.layout_path(set);
         let is_clips = matches!(set.layout, Layout::Clips { .. });
         match path.filter(|_| is_clips && !video_support()).map(|path| footage::at(&path)) {
             Some(Ok(clips)) if clips.iter().any(Footage::needs_video) => State::NeedsVideo,
             _ => State::Present,
         }
-    })
+    });
+    all.extend(of_files(manifest, directory, |_| State::Present));
+    all
 }
 
 /// As [`list`], and computes the checksum of everything that is there.
 #[must_use]
 pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
     // The seed only matters for generated images, which have nothing to check.
-    statuses(manifest, directory, |source, set| match source.find(set, 0) {
+    let mut all = statuses(manifest, directory, |source, set| match source.find(set, 0) {
         Ok((identity, _)) => match identity.origin {
             Origin::Published => State::Published,
             Origin::Substitute => State::Substitute,
@@ -89,7 +92,19 @@ pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
             Origin::Other | Origin::User => State::Other { sha256: identity.sha256 },
         },
         Err(error) => State::Unusable(error),
-    })
+    });
+    all.extend(of_files(manifest, directory, |set| match set.find(directory) {
+        Ok(Some(identity)) => match identity.origin {
+            Origin::Published => State::Published,
+            Origin::Substitute => State::Substitute,
+            Origin::Other => State::Other { sha256: identity.sha256 },
+            // Nothing is published that they could be compared with.
+            Origin::User | Origin::Embedded => State::Present,
+        },
+        Ok(None) => State::Absent,
+        Err(error) => State::Unusable(error),
+    }));
+    all
 }
 
 fn statuses(
@@ -125,10 +140,36 @@ fn statuses(
             license: set.license.clone(),
             origin: set.origin.clone(),
             used_by: set.used_by.clone(),
-            stand_in: format!("embedded:{}", set.stand_in.name()),
+            stand_in: Some(format!("embedded:{}", set.stand_in.name())),
         }
     };
     manifest.sets().iter().map(status).collect()
+}
+
+fn of_files(
+    manifest: &Manifest,
+    directory: &DataDirectory,
+    of_folder: impl Fn(&FileSet) -> State,
+) -> Vec<Status> {
+    let status = |set: &FileSet| {
+        let first = set.any_of.first().map(|path| directory.path().join(path));
+        let (path, state) = match set.folder(directory) {
+            Some(folder) => (folder, of_folder(set)),
+            None => (first.unwrap_or_default(), State::Absent),
+        };
+        Status {
+            id: set.id.clone(),
+            title: set.title.clone(),
+            signals: set.format.name().to_owned(),
+            state,
+            path,
+            license: set.license.clone(),
+            origin: set.origin.clone(),
+            used_by: set.used_by.clone(),
+            stand_in: None,
+        }
+    };
+    manifest.file_sets().iter().map(status).collect()
 }
 
 /// A folder of the user's own signals.
@@ -164,6 +205,7 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.id, self.title)?;
         let path = self.path.display();
+        let stand_in = self.stand_in.as_deref().unwrap_or_default();
         match &self.state {
             State::Present => writeln!(f, "  present    {path} (checksum not compared)")?,
             State::Published => writeln!(f, "  present    {path} (the published data)")?,
@@ -172,10 +214,9 @@ impl fmt::Display for Status {
             }
             State::NeedsVideo => writeln!(
                 f,
-                "  unread     {path} holds video files, which this build does not read; {} stands in; {VIDEO_CURE}",
-                self.stand_in
+                "  unread     {path} holds video files, which this build does not read; {stand_in} stands in; {VIDEO_CURE}"
             )?,
-            State::Generated => writeln!(f, "  generated  always, as {}", self.stand_in)?,
+            State::Generated => writeln!(f, "  generated  always, as {stand_in}")?,
             State::Other { sha256 } => {
                 writeln!(
                     f,
@@ -183,9 +224,10 @@ impl fmt::Display for Status {
                 )?;
             }
             State::User { n_signals } => writeln!(f, "  your own   {path} ({n_signals} files)")?,
-            State::Absent => {
-                writeln!(f, "  absent     looked for {path}; {} stands in", self.stand_in)?
+            State::Absent if self.stand_in.is_none() => {
+                writeln!(f, "  absent     looked for {path}; what reads it does not run")?;
             }
+            State::Absent => writeln!(f, "  absent     looked for {path}; {stand_in} stands in")?,
             State::Unusable(error) => writeln!(f, "  unusable   {error}")?,
         }
         writeln!(f, "  signals    {}", self.signals)?;

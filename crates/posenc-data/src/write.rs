@@ -83,19 +83,10 @@ impl Clip {
     /// # Errors
     /// When the file cannot be written.
     pub fn write_npz(&self, path: &Path) -> Result<(), DataError> {
-        let text = format!(
-            "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}, {}, {}), }}",
-            self.frames, self.height, self.width, self.channels
-        );
-        // The format asks for elements that begin at a multiple of 64 bytes.
-        let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
-        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        let shape = format!("{}, {}, {}, {}", self.frames, self.height, self.width, self.channels);
         write_whole(path, |file| {
             let mut archive = ZipWriter::new(file);
-            archive.start_file("clip.npy", options)?;
-            archive.write_all(b"\x93NUMPY\x01\x00")?;
-            archive.write_all(&(length as u16).to_le_bytes())?;
-            archive.write_all(format!("{text:<width$}\n", width = length - 1).as_bytes())?;
+            start_array(&mut archive, "clip", "<f4", &shape)?;
             for values in self.voxels.chunks(1 << 14) {
                 let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
                 archive.write_all(&bytes)?;
@@ -103,6 +94,52 @@ impl Clip {
             archive.finish()?.flush()
         })
     }
+}
+
+/// Begins an array of an npz archive; its elements are written next.
+fn start_array<W: Write + std::io::Seek>(
+    archive: &mut ZipWriter<W>,
+    key: &str,
+    descr: &str,
+    shape: &str,
+) -> std::io::Result<()> {
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // The format asks for elements that begin at a multiple of 64 bytes.
+    let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+    archive.start_file(format!("{key}.npy"), options)?;
+    archive.write_all(b"\x93NUMPY\x01\x00")?;
+    archive.write_all(&(length as u16).to_le_bytes())?;
+    archive.write_all(format!("{text:<width$}\n", width = length - 1).as_bytes())
+}
+
+/// Writes images as an archive of downsampled ImageNet: `data` `(n, 3 side²)` with all of red, then green, then blue,
+/// and `labels`, all 1. Each image holds its pixels row by row, the colors of a pixel beside each other.
+///
+/// # Errors
+/// When an image has another number of bytes, or the file cannot be written.
+pub fn write_archive(path: &Path, side: usize, images: &[Vec<u8>]) -> Result<(), DataError> {
+    let (n, bytes) = (images.len(), 3 * side * side);
+    if let Some(wrong) = images.iter().position(|image| image.len() != bytes) {
+        let reason =
+            format!("{} bytes are not 3 colors of {side} × {side} pixels", images[wrong].len());
+        return Err(DataError::UnwritableSignal { name: format!("image {wrong}"), reason });
+    }
+    write_whole(path, |file| {
+        let mut archive = ZipWriter::new(file);
+        start_array(&mut archive, "data", "|u1", &format!("{n}, {bytes}"))?;
+        for image in images {
+            for color in 0..3 {
+                let plane: Vec<u8> = image.iter().skip(color).step_by(3).copied().collect();
+                archive.write_all(&plane)?;
+            }
+        }
+        start_array(&mut archive, "labels", "<i8", &format!("{n},"))?;
+        for _ in images {
+            archive.write_all(&1i64.to_le_bytes())?;
+        }
+        archive.finish()?.flush()
+    })
 }
 
 /// The nearest 8-bit value; NaN, which no `clamp` catches, is cast to 0.

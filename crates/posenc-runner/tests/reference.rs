@@ -207,14 +207,16 @@ fn the_manifest_names_the_items_that_read_each_set() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
     let catalog = Catalog::read(&root).unwrap();
-    for set in manifest.sets() {
+    let signals = manifest.sets().iter().map(|set| (&set.id, &set.used_by));
+    let files = manifest.file_sets().iter().map(|set| (&set.id, &set.used_by));
+    for (set, used_by) in signals.chain(files) {
         let reads = |e: &&Experiment| {
             let data = e.groups.iter().filter_map(|g| g.data.as_ref());
-            data.flat_map(|d| [Some(&d.set), d.held_out.as_ref()]).flatten().any(|id| *id == set.id)
+            data.flat_map(|d| [Some(&d.set), d.held_out.as_ref()]).flatten().any(|id| id == set)
         };
         let reading: BTreeSet<String> =
             catalog.experiments.iter().filter(reads).map(Experiment::id).collect();
-        let named: BTreeSet<String> = set.used_by.iter().cloned().collect();
-        assert_eq!(named, reading, "used_by of {}", set.id);
+        let named: BTreeSet<String> = used_by.iter().cloned().collect();
+        assert_eq!(named, reading, "used_by of {set}");
     }
 }

@@ -1,6 +1,7 @@
 //! Tests on real files, made by the tests in temporary folders.
 
 mod clips;
+mod files;
 mod generator;
 mod manifest;
 mod npz;

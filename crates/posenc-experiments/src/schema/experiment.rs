@@ -486,7 +486,7 @@ impl WireGroup {
                         "protocol `closed-form` needs `data: {set: …}`; see data/manifest.yaml",
                     ));
                 }
-                if let Err((key, message)) = check_held_out(self.data.as_ref(), &protocol) {
+                if let Err((key, message)) = check_data(self.data.as_ref(), &protocol) {
                     return Err(document.error(&format!("{path}.{key}"), message));
                 }
                 resolved.push(Resolved { protocol, seeds, signals });
@@ -505,8 +505,9 @@ impl WireGroup {
     }
 }
 
-/// Models of pixels read two sets as wholes, or none; nothing else reads a second one.
-fn check_held_out(
+/// Models of pixels read two sets as wholes, or none; nothing else reads a second one. Lengths of sentences are those of
+/// text where there is text.
+fn check_data(
     data: Option<&Data>,
     protocol: &Protocol,
 ) -> Result<(), (&'static str, &'static str)> {
@@ -515,6 +516,14 @@ fn check_held_out(
         Protocol::PixelEntropies(s) => Some(s.reduce),
         _ => None,
     };
+    if let Protocol::Translation(s) = protocol
+        && s.lengths.is_of_text() != data.is_some()
+    {
+        return Err((
+            "protocol.lengths",
+            "allowed with `data`: natural, filled; without: log-normal, constant, uniform",
+        ));
+    }
     match (data, reduce) {
         (Some(Data { held_out: Some(_), .. }), None) => {
             Err(("data.held_out", "belongs to `image-model` and `pixel-entropies`"))

@@ -8,6 +8,7 @@ pub mod encoding;
 pub mod information;
 pub mod learned;
 pub mod parameters;
+pub mod reformer;
 pub mod schedule;
 pub mod similarity;
 pub mod table;

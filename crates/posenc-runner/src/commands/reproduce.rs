@@ -128,7 +128,7 @@ fn announce_refusals(catalog: &Catalog, selectors: &Selectors, profile: Profile)
     }
 }
 
-/// One line per data set that is not the paper's own.
+/// One line per data set that is not the paper's own, and per group that lacks its files.
 fn announce_data(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
     let mut seen = Vec::new();
     for set in selected.iter().filter_map(|j| j.group.data.as_ref()) {
@@ -136,6 +136,21 @@ fn announce_data(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
             continue;
         }
         seen.push(&set.set);
+        if let Some(files) = data.files(&set.set)? {
+            match &files.found {
+                Ok(found) => found.warnings.iter().for_each(|w| eprintln!("note: {w}")),
+                Err(absence) => {
+                    let lacking =
+                        |j: &&Job<'_>| j.group.data.as_ref().is_some_and(|d| d.set == set.set);
+                    let mut groups: Vec<String> = (selected.iter().filter(lacking))
+                        .map(|j| format!("{}/{}", j.experiment.id(), j.group.id))
+                        .collect();
+                    groups.dedup();
+                    eprintln!("not run: {}: {absence}", groups.join(", "));
+                }
+            }
+            continue;
+        }
         for warning in &data.identity(&set.set)?.warnings {
             eprintln!("note: {warning}");
         }

@@ -14,6 +14,7 @@ mod network_1d;
 mod network_nd;
 mod parameter_count;
 mod rank;
+mod reformer;
 mod saved;
 mod separable_solution;
 mod similarity;
@@ -21,6 +22,7 @@ mod translation;
 
 use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
+use posenc_data::Format;
 use posenc_experiments::plan::Job;
 use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema::Protocol;
@@ -160,9 +162,19 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
         Protocol::ImageModel(s) => whole(image_model::run(context, s), emit),
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
+        Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
         Protocol::Errata(_) => single(errata::run(context), emit),
+    }
+}
+
+/// What a protocol reads of `data` where that is files, not images or clips.
+pub fn reads(protocol: &Protocol) -> Option<Format> {
+    match protocol {
+        Protocol::Reformer(_) => Some(Format::DownsampledImages),
+        Protocol::Translation(_) => Some(Format::ParallelText),
+        _ => None,
     }
 }
 
@@ -192,6 +204,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         // Also when the bits of the kernels change.
         Protocol::ImageModel(_) => 1,
         Protocol::PixelEntropies(_) => 1,
+        Protocol::Reformer(_) => 1,
         Protocol::Translation(_) => 1,
         Protocol::ParameterCount(_) => 1,
         Protocol::Errata(_) => 1,
@@ -236,6 +249,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
         Protocol::ImageModel(s) => image_model::cost(s),
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
+        Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),
         Protocol::Errata(_) => 1.0,
         _ => 0.05,

@@ -4,14 +4,19 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use posenc_attention::translator::{Sizes, Translator, train};
-use posenc_data::generate::{Lengths, Translation};
+use posenc_data::generate::{Lengths, Pair, Translation};
+use posenc_data::{Corpus, ParallelText, Vocabulary};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, SentenceLengths};
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::lff::table::{neighbor_peaks, similarities};
 use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
 
 use super::{Context, Outcome};
+
+/// Source and target of parallel text.
+const LANGUAGES: [&str; 2] = ["en", "de"];
 
 /// Operations per second of a step on one core.
 const RATE: f64 = 30e9;
@@ -23,15 +28,11 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     let seed = context.job.seed_index;
     // Without the method: corpora that differ in their lengths share words and initial weights.
     let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
-    let lengths = match s.lengths {
-        SentenceLengths::LogNormal => Lengths::LogNormal,
-        SentenceLengths::Constant => Lengths::Constant,
-        SentenceLengths::Uniform => Lengths::Uniform,
-    };
-    let languages = Translation::new(s.words, lengths, s.longest, &mut draw("languages"));
+    let mut remarks = Vec::new();
+    let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
     let device = posenc_attention::cpu();
     let sizes = Sizes {
-        words: s.words,
+        words: pairs.words(s),
         positions: s.longest,
         layers: s.layers,
         width: s.width,
@@ -45,7 +46,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     let mut batches = || {
         (0..s.batch)
             .map(|_| {
-                let pair = languages.pair(&mut rng);
+                let pair = pairs.trained(s, &mut rng);
                 counts[..pair.source.len()].iter_mut().for_each(|n| *n += 1);
                 (pair.source, pair.target)
             })
@@ -54,7 +55,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     let mut rng = draw("held out");
     let held_out: Vec<_> = (0..s.held_out)
         .map(|_| {
-            let pair = languages.pair(&mut rng);
+            let pair = pairs.measured(s, &mut rng);
             (pair.source, pair.target)
         })
         .collect();
@@ -67,13 +68,13 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
         values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
     }
     let Some(model) = model else {
-        let mut outcome = Outcome::from(values);
+        let mut outcome = Outcome { values, remarks, ..Outcome::default() };
         outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
         outcome.remarks.push("the loss was no number; a lower learning rate may help".to_owned());
         return Ok(outcome);
     };
     values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
-    values.push(Value::new("loss_of_guessing", (s.words as f64).ln()).unit("nats/token"));
+    values.push(Value::new("loss_of_guessing", pairs.guessing(s)).unit("nats/token"));
     for (position, &count) in counts.iter().enumerate() {
         values.push(Value::new("count", count as f64).at(position as f64));
     }
@@ -86,7 +87,85 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
         record(name, &table, s, &mut values);
     }
     values.push(Value::new("time", started.elapsed().as_secs_f64()).unit("s"));
-    Ok(values.into())
+    Ok(Outcome { values, remarks, ..Outcome::default() })
+}
+
+/// Where pairs of sentences come from.
+enum Pairs {
+    Generated(Translation),
+    Text { trained: Corpus, measured: Corpus, words: usize, unigram: f64 },
+}
+
+impl Pairs {
+    fn new(
+        context: &Context<'_>,
+        s: &protocol::Translation,
+        rng: &mut ChaCha8Rng,
+        remarks: &mut Vec<String>,
+    ) -> Result<Self> {
+        let lengths = match s.lengths {
+            SentenceLengths::LogNormal => Lengths::LogNormal,
+            SentenceLengths::Constant => Lengths::Constant,
+            SentenceLengths::Uniform | SentenceLengths::Natural | SentenceLengths::Filled => {
+                Lengths::Uniform
+            }
+        };
+        let Some(data) = &context.job.group.data else {
+            return Ok(Pairs::Generated(Translation::new(s.words, lengths, s.longest, rng)));
+        };
+        let folder = context.data.folder(&data.set)?;
+        let read = |split: &str| ParallelText::read(&folder, split, LANGUAGES);
+        let (train, validation) = (read("train")?, read("val")?);
+        for (split, text) in [("train", &train), ("val", &validation)] {
+            if text.skipped > 0 {
+                let (skipped, all) = (text.skipped, text.pairs.len() + text.skipped);
+                remarks.push(format!(
+                    "{skipped} of {all} lines of {split} have no word on one side and are left out"
+                ));
+            }
+        }
+        let vocabulary = Vocabulary::new(&train, s.words);
+        let (trained, measured) = (vocabulary.number(&train), vocabulary.number(&validation));
+        let unigram = trained.target_entropy(vocabulary.size(), s.longest);
+        Ok(Pairs::Text { trained, measured, words: vocabulary.size(), unigram })
+    }
+
+    /// Words of each language.
+    fn words(&self, s: &protocol::Translation) -> usize {
+        match self {
+            Pairs::Generated(_) => s.words,
+            Pairs::Text { words, .. } => *words,
+        }
+    }
+
+    /// Loss of one who knows how frequent words are, and nothing else, in nats per word.
+    fn guessing(&self, s: &protocol::Translation) -> f64 {
+        match self {
+            Pairs::Generated(_) => (s.words as f64).ln(),
+            Pairs::Text { unigram, .. } => *unigram,
+        }
+    }
+
+    fn trained(&self, s: &protocol::Translation, rng: &mut ChaCha8Rng) -> Pair {
+        match self {
+            Pairs::Generated(languages) => languages.pair(rng),
+            Pairs::Text { trained, .. } => of_text(trained, s, rng),
+        }
+    }
+
+    fn measured(&self, s: &protocol::Translation, rng: &mut ChaCha8Rng) -> Pair {
+        match self {
+            Pairs::Generated(languages) => languages.pair(rng),
+            Pairs::Text { measured, .. } => of_text(measured, s, rng),
+        }
+    }
+}
+
+fn of_text(corpus: &Corpus, s: &protocol::Translation, rng: &mut ChaCha8Rng) -> Pair {
+    match s.lengths {
+        SentenceLengths::Filled => corpus.filled(s.longest, rng),
+        _ => corpus.natural(s.longest, rng),
+    }
 }
 
 /// The similarities of a table's rows, and how they stand out at the diagonal.

@@ -1,12 +1,13 @@
 //! Data sets of a run: identified when planning, loaded once when a unit needs them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, bail};
 use posenc_data::{
-    ClipSet, DataDirectory, DataError, DataSource, Identity, ImageSet, Kind, Manifest,
+    ClipSet, DataDirectory, DataError, DataSource, FileIdentity, Format, Identity, ImageSet, Kind,
+    Manifest,
 };
 
 use crate::arguments::DataOptions;
@@ -18,11 +19,20 @@ type Decoded<T> = OnceLock<Result<Arc<T>, String>>;
 /// Data sets that have been asked for, by name.
 type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
 
+/// A set of files that a protocol reads by itself.
+pub struct Files {
+    /// What they hold.
+    pub format: Format,
+    /// What identifies them, or one sentence that says where they can be had.
+    pub found: Result<FileIdentity, String>,
+}
+
 /// The data sets of a run.
 pub struct DataSets {
     source: DataSource,
     seed: u64,
     identities: Mutex<BTreeMap<String, Arc<Identity>>>,
+    files: Mutex<BTreeMap<String, Arc<Files>>>,
     images: Loaded<ImageSet>,
     clips: Loaded<ClipSet>,
 }
@@ -48,6 +58,7 @@ impl DataSets {
             source,
             seed,
             identities: Mutex::default(),
+            files: Mutex::default(),
             images: Mutex::default(),
             clips: Mutex::default(),
         }
@@ -64,6 +75,32 @@ impl DataSets {
         let identity = Arc::new(identity);
         identities.insert(set.to_owned(), identity.clone());
         Ok(identity)
+    }
+
+    /// What a set of files is on this machine; `None` for a set of signals.
+    pub fn files(&self, set: &str) -> Result<Option<Arc<Files>>> {
+        let mut files = lock(&self.files);
+        if let Some(known) = files.get(set) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(described) = self.source.manifest().file_set(set) else {
+            return Ok(None);
+        };
+        let directory = self.source.directory();
+        let found = described.find(directory).with_context(|| format!("data set `{set}`"))?;
+        let found = found.ok_or_else(|| described.absence(directory));
+        let known = Arc::new(Files { format: described.format, found });
+        files.insert(set.to_owned(), known.clone());
+        Ok(Some(known))
+    }
+
+    /// The folder of a set of files.
+    pub fn folder(&self, set: &str) -> Result<PathBuf> {
+        match self.files(set)?.as_deref() {
+            Some(Files { found: Ok(identity), .. }) => Ok(identity.folder.clone()),
+            Some(Files { found: Err(absence), .. }) => bail!("{absence}"),
+            None => bail!("data set `{set}` is no set of files"),
+        }
     }
 
     /// Whether the signals of a data set are clips.

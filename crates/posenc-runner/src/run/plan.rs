@@ -1,6 +1,7 @@
 //! From jobs to units with keys, and what the store has for them.
 
 use anyhow::{Result, bail};
+use posenc_data::Format;
 use posenc_experiments::plan::{Job, NO_SIGNAL};
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::schema::{Data, Protocol};
@@ -47,46 +48,79 @@ pub fn expand<'a>(
     seed: u64,
     class: &dyn Fn(&Protocol) -> &'static str,
 ) -> Result<Vec<PlannedJob<'a>>> {
-    jobs.into_iter()
-        .map(|job| {
-            let epochs = protocols::epochs(job.protocol());
-            let device = class(job.protocol());
-            let unit = |signal: &str, signal_index, sha: &str, label: &str| Unit {
-                signal: signal.to_owned(),
-                signal_index,
-                parts: job.key_parts(signal, sha, device, seed, &epochs),
-                data: label.to_owned(),
-            };
-            let units = match &job.group.data {
-                None if matches!(job.protocol(), Protocol::Errata(_)) => {
-                    vec![unit(NO_SIGNAL, 0, published, NO_DATA)]
-                }
-                None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
-                Some(Data { set, held_out: Some(other), .. }) => {
-                    let (own, measured) = (data.identity(set)?, data.identity(other)?);
-                    // What stands in for either set is named; else the set that is trained on.
-                    let label = if measured.label == *other { &own.label } else { &measured.label };
-                    vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
-                }
-                Some(set) => {
-                    let identity = data.identity(&set.set)?;
-                    let limit = job.resolved.signals.unwrap_or(usize::MAX);
-                    let all = identity.signals.len();
-                    let places = set.pick.clone().unwrap_or_else(|| (0..all).collect());
-                    let one = |place: usize| match identity.signals.get(place) {
-                        Some(name) => Ok(unit(name, place, &identity.sha256, &identity.label)),
-                        None => bail!(
-                            "{}: `data.pick` names signal {place} of `{}`, which has {all} (from 0)",
-                            job.path(),
-                            set.set
-                        ),
-                    };
-                    places.into_iter().take(limit).map(one).collect::<Result<_>>()?
-                }
-            };
-            Ok(PlannedJob { job, units })
-        })
-        .collect()
+    let mut planned = Vec::new();
+    for job in jobs {
+        let wanted = protocols::reads(job.protocol());
+        let files = match &job.group.data {
+            Some(set) => data.files(&set.set)?,
+            None => None,
+        };
+        if let Some(set) = &job.group.data {
+            check_format(&job, &set.set, wanted, files.as_deref().map(|f| f.format))?;
+        }
+        let epochs = protocols::epochs(job.protocol());
+        let device = class(job.protocol());
+        let unit = |signal: &str, signal_index, sha: &str, label: &str| Unit {
+            signal: signal.to_owned(),
+            signal_index,
+            parts: job.key_parts(signal, sha, device, seed, &epochs),
+            data: label.to_owned(),
+        };
+        let units = match &job.group.data {
+            Some(_) if let Some(files) = &files => match &files.found {
+                Ok(found) => vec![unit(ALL_SIGNALS, 0, &found.sha256, &found.label)],
+                // Nothing stands in for files.
+                Err(_) => continue,
+            },
+            None if matches!(job.protocol(), Protocol::Errata(_)) => {
+                vec![unit(NO_SIGNAL, 0, published, NO_DATA)]
+            }
+            None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
+            Some(Data { set, held_out: Some(other), .. }) => {
+                let (own, measured) = (data.identity(set)?, data.identity(other)?);
+                // What stands in for either set is named; else the set that is trained on.
+                let label = if measured.label == *other { &own.label } else { &measured.label };
+                vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
+            }
+            Some(set) => {
+                let identity = data.identity(&set.set)?;
+                let limit = job.resolved.signals.unwrap_or(usize::MAX);
+                let all = identity.signals.len();
+                let places = set.pick.clone().unwrap_or_else(|| (0..all).collect());
+                let one = |place: usize| match identity.signals.get(place) {
+                    Some(name) => Ok(unit(name, place, &identity.sha256, &identity.label)),
+                    None => bail!(
+                        "{}: `data.pick` names signal {place} of `{}`, which has {all} (from 0)",
+                        job.path(),
+                        set.set
+                    ),
+                };
+                places.into_iter().take(limit).map(one).collect::<Result<_>>()?
+            }
+        };
+        planned.push(PlannedJob { job, units });
+    }
+    Ok(planned)
+}
+
+/// Refuses a set whose format is not the protocol's.
+fn check_format(
+    job: &Job<'_>,
+    set: &str,
+    wanted: Option<Format>,
+    held: Option<Format>,
+) -> Result<()> {
+    let name = |format: Option<Format>| format.map_or("images or clips", Format::name);
+    if wanted == held {
+        return Ok(());
+    }
+    bail!(
+        "{}: `data.set: {set}` holds {}, but `{}` reads {}; data/manifest.yaml lists the sets",
+        job.path(),
+        name(held),
+        job.protocol().name(),
+        name(wanted)
+    )
 }
 
 /// Why a unit would run.

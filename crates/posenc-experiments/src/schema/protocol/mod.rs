@@ -7,6 +7,7 @@ mod blending;
 mod image_model;
 mod network;
 mod network_nd;
+mod reformer;
 mod translation;
 
 use posenc_math::embedder::EmbedderSpec;
@@ -26,7 +27,7 @@ pub use network_nd::{
     Blending, DEPTH, Directions, Encoding, JointSweep, NetworkNd, Nodes, Output, Products,
     TestPositions,
 };
-
+pub use reformer::Reformer;
 pub use translation::{SentenceLengths, Translation};
 
 /// Settings of one protocol, as typed values.
@@ -69,6 +70,8 @@ pub enum Protocol {
     ImageModel(ImageModel),
     /// What neighbors tell about a pixel, by counting.
     PixelEntropies(PixelEntropies),
+    /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
+    Reformer(Reformer),
     /// Learned tables of positions in translation (`lff` Fig. 1).
     Translation(Translation),
     /// Parameter counts by arithmetic from the architecture (`lff` Tables 3–5).
@@ -136,6 +139,7 @@ protocols! {
     "similarity" => Similarity, false, false;
     "image-model" => ImageModel, false, false;
     "pixel-entropies" => PixelEntropies, false, false;
+    "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
     "parameter-count" => ParameterCount, false, false;
     "errata" => Errata, false, false;
@@ -262,6 +266,7 @@ impl Protocol {
             }
             Protocol::ImageModel(s) => s.check(),
             Protocol::PixelEntropies(s) => s.check(),
+            Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),
             Protocol::ParameterCount(_) | Protocol::Errata(_) => Ok(()),
         }

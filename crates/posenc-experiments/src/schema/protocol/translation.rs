@@ -1,11 +1,11 @@
-//! Settings of `translation`: an encoder–decoder transformer on generated pairs of sentences.
+//! Settings of `translation`: an encoder–decoder transformer on pairs of sentences.
 
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Fault, check_heads, positive, range};
 
-/// How long generated sentences are.
+/// How long sentences are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SentenceLengths {
@@ -15,13 +15,24 @@ pub enum SentenceLengths {
     Constant,
     /// Every length as often as any other.
     Uniform,
+    /// With `data`: as they are.
+    Natural,
+    /// With `data`: sentences follow one another until both sides are as long as there is room for.
+    Filled,
+}
+
+impl SentenceLengths {
+    /// Whether it belongs to text that is read, and not to generated languages.
+    pub fn is_of_text(self) -> bool {
+        matches!(self, SentenceLengths::Natural | SentenceLengths::Filled)
+    }
 }
 
 /// Settings of `translation`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Translation {
-    /// Words of each language.
+    /// Words of each language; with `data` the most frequent ones, and one more stands for all others.
     pub words: usize,
     /// Longest sentence, in words; rows of the tables of positions.
     pub longest: usize,

@@ -1,0 +1,181 @@
+//! The paper's image model (LFF Section 4.1, Appendix B): a Reformer over red, green and blue of every pixel.
+//!
+//! A sequence holds three levels per pixel, row by row; slot i holds level i − 1 and the code of the place of
+//! level i, which it predicts. A code is that of the pixel beside a learned vector for its color; flat encodings
+//! take the place in the sequence and have none. Layers are reversible: of two streams
+//! $y_1 = x_1 + A(x_2)$, $y_2 = x_2 + F(y_1)$, so that inputs follow from outputs and no layer's activations
+//! wait for the pass back. Attention is by [`hashing`].
+
+pub mod hashing;
+mod step;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use posenc_math::lff::encoding::Encoding;
+pub use posenc_math::lff::reformer::{COLORS, Hashing, Sizes};
+use rand_chacha::ChaCha8Rng;
+
+use crate::draw::Draw;
+use crate::encoder::{Encoder, Positions, Prepared};
+use crate::layers::{Dense, FeedForward, LayerNorm};
+use hashing::{Draws, HashedAttention, Orders};
+
+/// What stands before the layers.
+#[derive(Module, Debug)]
+struct Input {
+    levels: Param<Tensor<2>>,
+    encoder: Encoder,
+    /// `[3, width − pixel_width]`.
+    colors: Option<Param<Tensor<2>>>,
+}
+
+impl Input {
+    /// `[B, T, D]`.
+    fn forward(
+        &self,
+        images: &Tensor<2, Int>,
+        fixed: &Fixed,
+        dropout: Option<&mut ChaCha8Rng>,
+    ) -> Tensor<3> {
+        let [b, t] = images.dims();
+        let device = images.device();
+        let before = Tensor::from_data(TensorData::new(vec![0i64; b], [b, 1]), &device);
+        let moved = Tensor::cat(vec![before, images.clone().slice([0..b, 0..t - 1])], 1);
+        let levels = self.levels.val().select(0, moved.reshape([b * t]));
+        let width = levels.dims()[1];
+        let mut codes = self.encoder.encode(&fixed.positions, dropout);
+        if let Some(colors) = &self.colors {
+            let colors = colors.val().select(0, fixed.colors.clone());
+            codes = Tensor::cat(vec![codes.select(0, fixed.pixels.clone()), colors], 1);
+        }
+        levels.reshape([b, t, width]) + codes.unsqueeze::<3>()
+    }
+}
+
+/// A reversible layer.
+#[derive(Module, Debug)]
+struct Layer {
+    attention_norm: LayerNorm,
+    attention: HashedAttention,
+    dense_norm: LayerNorm,
+    dense: FeedForward,
+}
+
+impl Layer {
+    /// A.
+    fn attend(&self, x: Tensor<3>, draws: &Draws, orders: Option<&Orders>) -> (Tensor<3>, Orders) {
+        self.attention.forward(self.attention_norm.forward(x), draws, orders)
+    }
+
+    /// F.
+    fn transform(&self, x: Tensor<3>) -> Tensor<3> {
+        self.dense.forward(self.dense_norm.forward(x))
+    }
+}
+
+/// What stands behind the layers: one norm over both streams, one dense layer.
+#[derive(Module, Debug)]
+struct Head {
+    norm: LayerNorm,
+    output: Dense,
+}
+
+impl Head {
+    /// Mean of −log p of the levels that are there, in nats.
+    fn cross_entropy(&self, streams: [Tensor<3>; 2], images: &Tensor<2, Int>) -> Tensor<1> {
+        let [b, t] = images.dims();
+        let scores = self.output.forward(self.norm.forward(Tensor::cat(streams.to_vec(), 2)));
+        let levels = scores.dims()[2];
+        let rows = activation::log_softmax(scores.reshape([b * t, levels]), 1);
+        rows.gather(1, images.clone().reshape([b * t, 1])).mean().neg()
+    }
+}
+
+/// The model.
+#[derive(Module, Debug)]
+pub struct Reformer {
+    input: Input,
+    layers: Vec<Layer>,
+    head: Head,
+}
+
+/// What does not change from step to step.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    positions: Prepared,
+    /// The pixel of each slot.
+    pixels: Tensor<1, Int>,
+    /// Its color.
+    colors: Tensor<1, Int>,
+    hashing: Hashing,
+}
+
+impl Reformer {
+    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
+    /// their encoding share everything else.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sizes::check`] and of [`Encoding::check`].
+    pub fn new(
+        sizes: &Sizes,
+        encoding: &Encoding,
+        content: &mut ChaCha8Rng,
+        code: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Result<Self, (&'static str, String)> {
+        sizes.check()?;
+        let mut draw = Draw { rng: code, device };
+        let (width, side) = (sizes.width, sizes.side);
+        let encoder = if encoding.flat {
+            Encoder::new(encoding, &[side, side, COLORS], width, &mut draw)?
+        } else {
+            Encoder::new(encoding, &[side, side], sizes.pixel_width, &mut draw)?
+        };
+        let mut draw = Draw { rng: content, device };
+        let levels = draw.normal([sizes.levels, width], 1.0);
+        let layers = (0..sizes.layers).map(|_| Layer {
+            attention_norm: draw.layer_norm(width),
+            attention: HashedAttention::new(&mut draw, width, &sizes.hashing),
+            dense_norm: draw.layer_norm(width),
+            dense: FeedForward::new(&mut draw, width, sizes.feed_forward),
+        });
+        let layers = layers.collect();
+        let head =
+            Head { norm: draw.layer_norm(2 * width), output: draw.dense(2 * width, sizes.levels) };
+        // Last, so that flat encodings, which have none, share all the rest.
+        let colors =
+            (!encoding.flat).then(|| draw.normal([COLORS, width - sizes.pixel_width], 1.0));
+        Ok(Reformer { input: Input { levels, encoder, colors }, layers, head })
+    }
+
+    /// Places of all slots, on the model's device.
+    pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
+        let side = sizes.side;
+        let sides: &[usize] =
+            if self.input.colors.is_some() { &[side, side] } else { &[side, side, COLORS] };
+        let positions = self.input.encoder.prepare(&Positions::grid(sides), device);
+        let places = |of: fn(usize) -> usize| {
+            let places: Vec<i64> = (0..sizes.length()).map(|slot| of(slot) as i64).collect();
+            Tensor::from_data(TensorData::new(places, [sizes.length()]), device)
+        };
+        let (pixels, colors) = (places(|slot| slot / COLORS), places(|slot| slot % COLORS));
+        Fixed { positions, pixels, colors, hashing: sizes.hashing }
+    }
+
+    /// Mean of −log₂ p per level of `images` `[B, T]`, in bits, without dropout; slots are hashed by matrices
+    /// from `rng`.
+    pub fn bits(&self, images: &Tensor<2, Int>, fixed: &Fixed, rng: &mut ChaCha8Rng) -> f64 {
+        let still = self.clone().no_grad();
+        let device = images.device();
+        let x = still.input.forward(images, fixed, None);
+        let (mut first, mut second) = (x.clone(), x);
+        for layer in &still.layers {
+            let draws = Draws::new(&fixed.hashing, false, rng, &device);
+            first = first + layer.attend(second.clone(), &draws, None).0;
+            second = second + layer.transform(first.clone());
+        }
+        let nats = crate::parameters::numbers(still.head.cross_entropy([first, second], images));
+        nats.first().copied().map_or(f64::NAN, f64::from) / std::f64::consts::LN_2
+    }
+}

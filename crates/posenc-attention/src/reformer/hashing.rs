@@ -1,0 +1,215 @@
+//! Attention by hashing (Kitaev, Kaiser, Levskaya, "Reformer: The Efficient Transformer", ICLR 2020).
+//!
+//! Keys are the queries at unit length. In each of R rounds a slot falls into the bucket
+//! $\arg\max [qR_r \,\|\, -qR_r]$ of a random matrix; slots are put in order of bucket and place and cut into
+//! chunks; a chunk attends to itself and to the chunk before it (the first to the last). A slot does not see later
+//! ones, and itself only where there is nothing else. Rounds are mixed by the size of what they found,
+//! $\sum_r o_r e^{z_r}/\sum_r e^{z_r}$ with z the logarithm of a round's sum of exponentials.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use posenc_math::lff::reformer::Hashing;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, StandardNormal};
+
+use crate::draw::{Draw, constant, dropout_mask, parameter};
+use crate::kernels;
+use crate::layers::NEVER;
+use crate::parameters::numbers;
+
+/// Subtracted where a slot would see itself: less than [`NEVER`], so that the first slot has something.
+const SELF: f32 = -1e5;
+
+/// Added to the mean square of a query before its root is divided by.
+const EPSILON: f64 = 1e-6;
+
+/// What a step draws for a layer; the same when the layer is computed again.
+#[derive(Debug, Clone)]
+pub struct Draws {
+    /// Matrices of all rounds `[head_width, R · buckets/2]`, for all heads and images.
+    rotations: Tensor<2>,
+    /// Of dropout `[chunk, 2 chunk]`, for all chunks, heads and images.
+    mask: Option<Tensor<2>>,
+}
+
+impl Draws {
+    /// For a pass; of training where `train`.
+    pub fn new(hashing: &Hashing, train: bool, rng: &mut ChaCha8Rng, device: &Device) -> Self {
+        let columns = hashing.rounds * (hashing.buckets / 2);
+        let numbers = (0..hashing.head_width * columns).map(|_| {
+            let z: f64 = StandardNormal.sample(rng);
+            z as f32
+        });
+        let rotations = constant(numbers.collect(), [hashing.head_width, columns], device);
+        let shape = [hashing.chunk, 2 * hashing.chunk];
+        let mask = (train && hashing.dropout > 0.0)
+            .then(|| dropout_mask(rng, hashing.dropout, shape, device));
+        Draws { rotations, mask }
+    }
+}
+
+/// Slots of all rounds in the order of their buckets, per image and head. Kept from the pass forward to the pass back,
+/// where inputs are computed again and could fall into other buckets by rounding.
+#[derive(Debug, Clone)]
+pub struct Orders(Vec<Vec<u32>>);
+
+/// Hashed attention with shared queries and keys, without biases.
+#[derive(Module, Debug)]
+pub struct HashedAttention {
+    /// `[width, heads · head_width]`.
+    query: Param<Tensor<2>>,
+    value: Param<Tensor<2>>,
+    /// `[heads · head_width, width]`.
+    output: Param<Tensor<2>>,
+    #[module(skip)]
+    hashing: Hashing,
+}
+
+impl HashedAttention {
+    /// `width` numbers in and out. Weights are drawn as for one head: uniform on ±√(6/(width + `head_width`)).
+    pub fn new(draw: &mut Draw<'_>, width: usize, hashing: &Hashing) -> Self {
+        let inner = hashing.heads * hashing.head_width;
+        let limit = (6.0 / (width + hashing.head_width) as f64).sqrt();
+        let mut weights = |shape: [usize; 2]| {
+            let count = shape[0] * shape[1];
+            let numbers = posenc_math::random::uniform_vector(draw.rng, count, -limit, limit);
+            parameter(numbers.into_iter().map(|v| v as f32).collect(), shape, draw.device)
+        };
+        HashedAttention {
+            query: weights([width, inner]),
+            value: weights([width, inner]),
+            output: weights([inner, width]),
+            hashing: *hashing,
+        }
+    }
+
+    /// Of `[B, T, D]`. With `orders` slots are put in those, else in the order of their buckets, which is given back.
+    pub fn forward(
+        &self,
+        x: Tensor<3>,
+        draws: &Draws,
+        orders: Option<&Orders>,
+    ) -> (Tensor<3>, Orders) {
+        let [batch, slots, _] = x.dims();
+        let Hashing { heads, head_width, .. } = self.hashing;
+        let device = x.device();
+        let project = |x: Tensor<3>, weights: &Param<Tensor<2>>| {
+            let weights = weights.val();
+            let bias = constant(vec![0.0; weights.dims()[1]], [weights.dims()[1]], &device);
+            kernels::affine(x, weights, bias)
+        };
+        let (queries, values) = (project(x.clone(), &self.query), project(x, &self.value));
+        let mut found = Vec::new();
+        let mut images = Vec::new();
+        for image in 0..batch {
+            let mut results = Vec::new();
+            for head in 0..heads {
+                let part = |all: &Tensor<3>| {
+                    let columns = head * head_width..(head + 1) * head_width;
+                    let part = all.clone().slice([image..image + 1, 0..slots, columns]);
+                    part.reshape([slots, head_width])
+                };
+                let (q, v) = (part(&queries), part(&values));
+                let order = match orders {
+                    Some(orders) => orders.0[image * heads + head].clone(),
+                    None => self.order(&q, draws),
+                };
+                results.push(self.attend(q, v, &order, draws));
+                found.push(order);
+            }
+            images.push(Tensor::cat(results, 1).unsqueeze::<3>());
+        }
+        (project(Tensor::cat(images, 0), &self.output), Orders(found))
+    }
+
+    /// Slots of all rounds in the order of their buckets.
+    fn order(&self, queries: &Tensor<2>, draws: &Draws) -> Vec<u32> {
+        let Hashing { buckets, rounds, .. } = self.hashing;
+        let slots = queries.dims()[0];
+        let rotated = numbers(queries.clone().detach().matmul(draws.rotations.clone()));
+        let half = buckets / 2;
+        let mut order = Vec::with_capacity(rounds * slots);
+        for round in 0..rounds {
+            let bucket = |slot: usize| {
+                let row = &rotated[(slot * rounds + round) * half..][..half];
+                let mut best = (0, f32::NEG_INFINITY);
+                for (i, &v) in row.iter().enumerate() {
+                    if v > best.1 {
+                        best = (i, v);
+                    }
+                    if -v > best.1 {
+                        best = (half + i, -v);
+                    }
+                }
+                best.0
+            };
+            let bucket: Vec<usize> = (0..slots).map(bucket).collect();
+            let mut sorted: Vec<u32> = (0..slots as u32).collect();
+            // Stable: slots of a bucket stay in their order.
+            sorted.sort_by_key(|&slot| bucket[slot as usize]);
+            order.extend(sorted);
+        }
+        order
+    }
+
+    /// One head of one image: queries and values `[T, d]` to `[T, d]`.
+    fn attend(&self, q: Tensor<2>, v: Tensor<2>, order: &[u32], draws: &Draws) -> Tensor<2> {
+        let Hashing { chunk, rounds, head_width: d, .. } = self.hashing;
+        let [slots, _] = q.dims();
+        let device = q.device();
+        let chunks = rounds * slots / chunk;
+        let indices = |places: Vec<i64>| -> Tensor<1, Int> {
+            let n = places.len();
+            Tensor::from_data(TensorData::new(places, [n]), &device)
+        };
+        let sorted = indices(order.iter().map(|&slot| i64::from(slot)).collect());
+        let mut back = vec![0i64; order.len()];
+        for (place, &slot) in order.iter().enumerate() {
+            back[place / slots * slots + slot as usize] = place as i64;
+        }
+        let back = indices(back);
+        // Unit length: a query over the root of its mean square, over √d.
+        let size = (q.clone() * q.clone()).mean_dim(1).add_scalar(EPSILON).sqrt();
+        let k = q.clone() / size.mul_scalar((d as f64).sqrt());
+        let cut = |x: Tensor<2>| x.select(0, sorted.clone()).reshape([chunks, chunk, d]);
+        let seen = |x: Tensor<2>| {
+            let own = cut(x);
+            let last = own.clone().slice([chunks - 1..chunks, 0..chunk, 0..d]);
+            let first = own.clone().slice([0..chunks - 1, 0..chunk, 0..d]);
+            Tensor::cat(vec![Tensor::cat(vec![last, first], 0), own], 1)
+        };
+        let scores = cut(q).matmul(seen(k).swap_dims(1, 2));
+        let scores = scores + constant(bias(order, chunk), [chunks, chunk, 2 * chunk], &device);
+        let largest = scores.clone().detach().max_dim(2);
+        let weights = (scores - largest.clone()).exp();
+        let sum = weights.clone().sum_dim(2);
+        let size = largest + sum.clone().log();
+        let mut weights = weights / sum;
+        if let Some(mask) = &draws.mask {
+            weights = weights * mask.clone().unsqueeze::<3>();
+        }
+        let rows = rounds * slots;
+        let found = weights.matmul(seen(v)).reshape([rows, d]).select(0, back.clone());
+        let size = size.reshape([rows, 1]).select(0, back);
+        let mixed = activation::softmax(size.reshape([rounds, slots, 1]), 0);
+        (found.reshape([rounds, slots, d]) * mixed).sum_dim(0).reshape([slots, d])
+    }
+}
+
+/// What is added to the scores of `[chunks, chunk, 2 chunk]`: what is later is never seen, a slot itself hardly.
+fn bias(order: &[u32], chunk: usize) -> Vec<f32> {
+    let chunks = order.len() / chunk;
+    let mut bias = Vec::with_capacity(order.len() * 2 * chunk);
+    for c in 0..chunks {
+        let own = &order[c * chunk..][..chunk];
+        let before = &order[(c + chunks - 1) % chunks * chunk..][..chunk];
+        for query in own {
+            bias.extend(before.iter().chain(own).map(|key| match key.cmp(query) {
+                std::cmp::Ordering::Greater => NEVER,
+                std::cmp::Ordering::Equal => SELF,
+                std::cmp::Ordering::Less => 0.0,
+            }));
+        }
+    }
+    bias
+}

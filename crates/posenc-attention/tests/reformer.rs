@@ -1,0 +1,209 @@
+//! The Reformer: hashed attention against the formula, counts, learning, and the same bits from the same seed. The
+//! reversible step against a plain graph is tested beside the code.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use posenc_attention::draw::Draw;
+use posenc_attention::image_model::tokens;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_attention::reformer::hashing::{Draws, HashedAttention};
+use posenc_attention::reformer::{Hashing, Reformer, Sizes};
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::parameters::reformer_base;
+use posenc_math::random::stream;
+
+const HASHING: Hashing =
+    Hashing { heads: 2, head_width: 4, chunk: 12, buckets: 6, rounds: 2, dropout: 0.0 };
+
+fn sizes() -> Sizes {
+    let hashing = HASHING;
+    Sizes { side: 4, levels: 8, layers: 2, width: 16, pixel_width: 12, feed_forward: 32, hashing }
+}
+
+fn encoding() -> Encoding {
+    Encoding {
+        features: Features::Fourier,
+        gamma: Some(1.0),
+        learned: true,
+        modulator: Some(Modulator { hidden: 8, layer_norm: true, dropout: 0.1 }),
+        ..Encoding::none()
+    }
+}
+
+fn model(sizes: &Sizes, encoding: &Encoding, seed: u64, device: &Device) -> Reformer {
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    Reformer::new(sizes, encoding, &mut content, &mut code, device).unwrap()
+}
+
+fn input(slots: usize, width: usize, device: &Device) -> (Vec<f64>, Tensor<3>) {
+    let numbers =
+        posenc_math::random::uniform_vector(&mut stream(3, "x"), slots * width, -1.0, 1.0);
+    let single: Vec<f32> = numbers.iter().map(|&v| v as f32).collect();
+    (numbers, Tensor::from_data(TensorData::new(single, [1, slots, width]), device))
+}
+
+/// With one chunk for all slots hashing decides nothing: what comes out is softmax(Q K̂ᵀ) V over earlier slots.
+/// Would catch wrong keys, masks, orders and mixtures of rounds.
+#[test]
+fn one_chunk_is_full_attention_without_oneself() {
+    let device = posenc_attention::cpu();
+    let (slots, width) = (10, 6);
+    for rounds in [1, 2, 3] {
+        let hashing = Hashing { chunk: slots, rounds, ..HASHING };
+        let mut rng = stream(1, "attention");
+        let attention =
+            HashedAttention::new(&mut Draw { rng: &mut rng, device: &device }, width, &hashing);
+        let weights = parameters::values(&attention);
+        let (numbers, x) = input(slots, width, &device);
+        let draws = Draws::new(&hashing, false, &mut stream(2, "hash"), &device);
+        // A round's chunk also sees that of the round before, which holds the same slots once more.
+        let found = parameters::numbers(attention.forward(x, &draws, None).0);
+        let inner = hashing.heads * hashing.head_width;
+        let d = hashing.head_width;
+        let matrix = |start: usize, rows: usize, columns: usize| {
+            move |weights: &[f32], r: usize, c: usize| {
+                assert!(r < rows && c < columns);
+                f64::from(weights[start + r * columns + c])
+            }
+        };
+        let (wq, wv) = (matrix(0, width, inner), matrix(width * inner, width, inner));
+        let wo = matrix(2 * width * inner, inner, width);
+        let project = |w: &dyn Fn(&[f32], usize, usize) -> f64, t: usize, c: usize| -> f64 {
+            (0..width).map(|i| numbers[t * width + i] * w(&weights, i, c)).sum()
+        };
+        for t in 0..slots {
+            let mut joined = vec![0.0; inner];
+            for head in 0..hashing.heads {
+                let row = |w: &dyn Fn(&[f32], usize, usize) -> f64, t: usize| -> Vec<f64> {
+                    (head * d..(head + 1) * d).map(|c| project(w, t, c)).collect()
+                };
+                let q = row(&wq, t);
+                let score = |s: usize| {
+                    let k = row(&wq, s);
+                    let square = k.iter().map(|v| v * v).sum::<f64>() / d as f64 + 1e-6;
+                    let dot: f64 = q.iter().zip(&k).map(|(a, b)| a * b).sum();
+                    dot / (square * d as f64).sqrt()
+                };
+                // The first slot has nothing but itself.
+                let seen: Vec<usize> = if t == 0 { vec![0] } else { (0..t).collect() };
+                let exponentials: Vec<f64> = seen.iter().map(|&s| score(s).exp()).collect();
+                let total: f64 = exponentials.iter().sum();
+                for (&s, e) in seen.iter().zip(&exponentials) {
+                    for (c, v) in row(&wv, s).iter().enumerate() {
+                        joined[head * d + c] += e / total * v;
+                    }
+                }
+            }
+            for c in 0..width {
+                let expected: f64 = (0..inner).map(|i| joined[i] * wo(&weights, i, c)).sum();
+                let own = f64::from(found[t * width + c]);
+                assert!(
+                    (own - expected).abs() < 1e-5,
+                    "{rounds} rounds, {t}, {c}: {own} {expected}"
+                );
+            }
+        }
+    }
+}
+
+/// Equal queries share a bucket, so that a slot finds its like however far away it is. Would catch buckets that
+/// are not sorted by, and orders that are not undone.
+#[test]
+fn like_slots_meet_across_chunks() {
+    let device = posenc_attention::cpu();
+    let hashing =
+        Hashing { heads: 1, head_width: 8, chunk: 4, buckets: 32, rounds: 1, dropout: 0.0 };
+    let (slots, width) = (32, 8);
+    let mut rng = stream(1, "attention");
+    let attention =
+        HashedAttention::new(&mut Draw { rng: &mut rng, device: &device }, width, &hashing);
+    // Two like slots, 30 apart, with large numbers: what the later one finds is the earlier one's value.
+    let (mut numbers, _) = input(slots, width, &device);
+    for c in 0..width {
+        numbers[width + c] = if c % 2 == 0 { 40.0 } else { -40.0 };
+        numbers[31 * width + c] = numbers[width + c];
+    }
+    let tensor = |numbers: &[f64]| {
+        let single: Vec<f32> = numbers.iter().map(|&v| v as f32).collect();
+        Tensor::<3>::from_data(TensorData::new(single, [1, slots, width]), &device)
+    };
+    let draws = Draws::new(&hashing, false, &mut stream(2, "hash"), &device);
+    let of_last = |numbers: &[f64]| {
+        let found = parameters::numbers(attention.forward(tensor(numbers), &draws, None).0);
+        found[31 * width..].to_vec()
+    };
+    let with = of_last(&numbers);
+    // Slot 1 alone decides: without slots between nothing changes, without slot 1 it does.
+    let mut others = numbers.clone();
+    for slot in (2..31).chain([0]) {
+        for c in 0..width {
+            others[slot * width + c] *= -0.5;
+        }
+    }
+    let difference =
+        |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0f32, f32::max);
+    assert!(difference(&with, &of_last(&others)) < 1e-3);
+    let mut without = numbers.clone();
+    without[width..2 * width].fill(0.1);
+    assert!(difference(&with, &of_last(&without)) > 1.0);
+}
+
+/// Would catch a bias where the paper's counts leave room for none, and a missing color table.
+#[test]
+fn the_papers_model_has_the_papers_size() {
+    let device = posenc_attention::cpu();
+    let modulated = Encoding {
+        modulator: Some(Modulator { hidden: 32, layer_norm: true, dropout: 0.1 }),
+        ..encoding()
+    };
+    let base: u64 = reformer_base().iter().map(posenc_math::lff::parameters::Module::count).sum();
+    let model = model(&Sizes::default(), &modulated, 1, &device);
+    assert_eq!(parameters::count(&model) as u64, base + 53_088);
+}
+
+/// Would catch a step whose parts do not fit together, whatever each does alone.
+#[test]
+fn a_small_model_learns_with_the_same_bits_from_the_same_seed() {
+    let device = posenc_attention::cpu();
+    let run = |seed: u64| {
+        let sizes = sizes();
+        let mut model = model(&sizes, &encoding(), seed, &device);
+        let fixed = model.fix(&sizes, &device);
+        let mut adam = Adam::new(0.9, 0.98, 1e-9);
+        let mut rng = stream(seed, "steps");
+        // Levels that follow from the place and the level before.
+        let images: Vec<Vec<u8>> = (0..4u8)
+            .map(|i| (0..sizes.length()).map(|t| ((t + usize::from(i)) % 8) as u8).collect())
+            .collect();
+        let batch = tokens(&images, &device);
+        let mut losses = Vec::new();
+        for _ in 0..60 {
+            let loss;
+            (model, loss) = model.step(&batch, &fixed, &mut adam, 0.01, &mut rng);
+            losses.push(loss);
+        }
+        let bits = model.bits(&batch, &fixed, &mut stream(7, "measure"));
+        (losses, bits, parameters::values(&model))
+    };
+    let (losses, bits, values) = run(1);
+    assert!(losses[0] > 1.8 && losses[59] < 0.5 * losses[0], "{losses:?}");
+    assert!(bits < 1.5, "{bits}");
+    let again = run(1);
+    assert_eq!((losses.clone(), bits.to_bits(), values), (again.0, again.1.to_bits(), again.2));
+    assert_ne!(losses, run(2).0);
+}
+
+/// Would catch a flat code that keeps a table of colors, and sizes that end in a panic.
+#[test]
+fn flat_codes_have_no_colors_and_wrong_sizes_are_named() {
+    let device = posenc_attention::cpu();
+    let flat = Encoding { features: Features::Sine, flat: true, ..Encoding::none() };
+    let plane = Encoding { features: Features::Sine, ..Encoding::none() };
+    let count = |encoding: &Encoding| parameters::count(&model(&sizes(), encoding, 1, &device));
+    assert_eq!(count(&flat) + 3 * 4, count(&plane));
+    let hashing = Hashing { chunk: 7, ..HASHING };
+    let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));
+    let wrong = Sizes { hashing, ..sizes() };
+    let model = Reformer::new(&wrong, &plane, &mut content, &mut code, &device);
+    assert_eq!(model.unwrap_err().0, "hashing.chunk");
+}

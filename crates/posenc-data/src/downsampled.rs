@@ -1,0 +1,209 @@
+//! ImageNet at 64 × 64 (or another side) as it is distributed, in two variants that were filtered differently:
+//! numbers measured on one do not compare with those on the other.
+//!
+//! - [`Variant::Archives`] (Chrabaszcz et al. 2017): `train_data_batch_1.npz` … and `val_data.npz`, each with `data`, bytes
+//!   `(n, 3 side²)`: all of red row by row, then green, then blue. `labels` and `mean` are not read.
+//! - [`Variant::Pictures`] (van den Oord et al. 2016): folders `train_64x64` and `valid_64x64` of PNG files.
+
+use std::path::{Path, PathBuf};
+
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::DataError;
+use crate::files::files_in;
+use crate::generate::below;
+use crate::npz;
+use crate::picture::Picture;
+
+/// Most bytes of one archive's array: a tenth of ImageNet at 64 × 64 has 1.6 · 10⁹.
+const MAX_ARCHIVE_BYTES: u64 = 1 << 32;
+
+/// Which images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// To train on.
+    Training,
+    /// To measure on.
+    Validation,
+}
+
+/// How they are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// npz archives, box-filtered.
+    Archives,
+    /// PNG files.
+    Pictures,
+}
+
+/// The images of a split, read as they are needed.
+#[derive(Debug, Clone)]
+pub struct DownsampledImages {
+    side: usize,
+    variant: Variant,
+    /// Archives or pictures, by name (numbers by value).
+    files: Vec<PathBuf>,
+    /// Files of the folder that are no pictures.
+    skipped: usize,
+    /// Files that were not yet taken in this round.
+    left: Vec<usize>,
+    /// Of the archive that is being read: images in model order and those not yet taken.
+    open: Vec<u8>,
+    places: Vec<usize>,
+}
+
+impl DownsampledImages {
+    /// Finds the images of `side` × `side` pixels of a split in `folder`. Where both variants are there, archives are
+    /// taken.
+    ///
+    /// # Errors
+    /// When the folder holds neither, or cannot be read.
+    pub fn open(folder: &Path, side: usize, split: Split) -> Result<Self, DataError> {
+        let (prefix, pictures) = match split {
+            Split::Training => ("train_data_batch_", format!("train_{side}x{side}")),
+            Split::Validation => ("val_data", format!("valid_{side}x{side}")),
+        };
+        let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
+        let is_archive =
+            |path: &Path| name(path).is_some_and(|n| n.starts_with(prefix) && n.ends_with(".npz"));
+        let mut files: Vec<PathBuf> =
+            files_in(folder)?.into_iter().map(|(path, _)| path).filter(|p| is_archive(p)).collect();
+        let (mut variant, mut skipped) = (Variant::Archives, 0);
+        let inner = folder.join(&pictures);
+        if files.is_empty() && inner.is_dir() {
+            variant = Variant::Pictures;
+            let all = files_in(&inner)?;
+            let is_png = |p: &PathBuf| p.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+            let total = all.len();
+            files = all.into_iter().map(|(path, _)| path).filter(is_png).collect();
+            skipped = total - files.len();
+        }
+        if files.is_empty() {
+            let hint = format!(
+                "downsampled ImageNet is expected as archives train_data_batch_1.npz, …, val_data.npz or as folders \
+                 of PNG files train_{side}x{side} and valid_{side}x{side}"
+            );
+            let wanted = format!("{prefix}*.npz and no pictures in {pictures}/");
+            return Err(DataError::MissingFile { folder: folder.to_owned(), wanted, hint });
+        }
+        // batch_10 after batch_9.
+        files.sort_by_key(|path| (name(path).map_or(0, |n| n.len()), path.clone()));
+        let (left, open, places) = Default::default();
+        Ok(DownsampledImages { side, variant, files, skipped, left, open, places })
+    }
+
+    /// How they are stored.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// Number of files.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Files in the folder of pictures that are none, and are passed over.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Bytes of an image.
+    fn bytes(&self) -> usize {
+        3 * self.side * self.side
+    }
+
+    /// The next `count` images in a random order, each row by row with red, green and blue of a pixel beside
+    /// each other. Every image of a file is taken before the next file's, and every file before the first comes
+    /// again; one archive is in memory at a time.
+    ///
+    /// # Errors
+    /// When a file cannot be read, is damaged, or holds other sizes; the message names it.
+    pub fn batch(&mut self, count: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Vec<u8>>, DataError> {
+        let mut images = Vec::with_capacity(count);
+        while images.len() < count {
+            if self.places.is_empty() {
+                if self.left.is_empty() {
+                    self.left = (0..self.files.len()).collect();
+                }
+                let file = self.left.swap_remove(below(rng, self.left.len()));
+                self.open = self.read(&self.files[file])?;
+                self.places = (0..self.open.len() / self.bytes()).collect();
+                continue;
+            }
+            let place = self.places.swap_remove(below(rng, self.places.len()));
+            images.push(self.open[place * self.bytes()..][..self.bytes()].to_vec());
+        }
+        Ok(images)
+    }
+
+    /// The first `count` images in the order of the files, or fewer where there are not so many.
+    ///
+    /// # Errors
+    /// As [`DownsampledImages::batch`].
+    pub fn first(&self, count: usize) -> Result<Vec<Vec<u8>>, DataError> {
+        let mut images: Vec<Vec<u8>> = Vec::new();
+        for file in &self.files {
+            if images.len() >= count {
+                break;
+            }
+            let read = self.read(file)?;
+            let missing = count - images.len();
+            images.extend(read.chunks_exact(self.bytes()).take(missing).map(<[u8]>::to_vec));
+        }
+        Ok(images)
+    }
+
+    /// All images of a file, colors of a pixel beside each other.
+    fn read(&self, path: &Path) -> Result<Vec<u8>, DataError> {
+        match self.variant {
+            Variant::Archives => self.read_archive(path),
+            Variant::Pictures => self.read_picture(path),
+        }
+    }
+
+    fn read_archive(&self, path: &Path) -> Result<Vec<u8>, DataError> {
+        let array = npz::read_array_within(path, "data", MAX_ARCHIVE_BYTES)?;
+        let n = self.bytes() as u64;
+        if !matches!(array.shape[..], [count, bytes] if count > 0 && bytes == n) {
+            return Err(DataError::WrongShape {
+                path: path.to_owned(),
+                key: "data".to_owned(),
+                found: array.shape,
+                required: format!("(n, {n}) with n at least 1: 3 colors of {0} × {0}", self.side),
+            });
+        }
+        let mut bytes = array.bytes;
+        let pixels = self.side * self.side;
+        let mut image = vec![0; self.bytes()];
+        for planes in bytes.chunks_exact_mut(3 * pixels) {
+            for (pixel, out) in image.chunks_exact_mut(3).enumerate() {
+                for (color, out) in out.iter_mut().enumerate() {
+                    *out = planes[color * pixels + pixel];
+                }
+            }
+            planes.copy_from_slice(&image);
+        }
+        Ok(bytes)
+    }
+
+    fn read_picture(&self, path: &Path) -> Result<Vec<u8>, DataError> {
+        let picture = Picture::read(path)?;
+        let side = self.side as u32;
+        if (picture.width(), picture.height()) != (side, side) || picture.is_deep() {
+            return Err(DataError::WrongPicture {
+                path: path.to_owned(),
+                found: format!(
+                    "{} × {} pixels of {} bits",
+                    picture.width(),
+                    picture.height(),
+                    if picture.is_deep() { 16 } else { 8 }
+                ),
+                required: format!("{side} × {side} pixels of 8 bits"),
+            });
+        }
+        Ok(picture.into_rgb_bytes())
+    }
+}

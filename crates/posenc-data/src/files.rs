@@ -1,0 +1,199 @@
+//! Sets of files that a protocol reads by itself: text, annotations, archives too large to be loaded whole.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::digest;
+use crate::directory::DataDirectory;
+use crate::error::DataError;
+use crate::source::Origin;
+
+/// Files whose content is compared with a checksum may have so many bytes in all: 1 GiB.
+const MOST_HASHED: u64 = 1 << 30;
+/// Most files of a set without a checksum of its own that are listed: more than all of ImageNet.
+const MOST_FILES: usize = 2_000_000;
+
+/// What a set of files holds; decides which reader takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Downsampled ImageNet, as npz archives or folders of PNG files: [`crate::DownsampledImages`].
+    DownsampledImages,
+    /// Sentences and their translations: [`crate::ParallelText`].
+    ParallelText,
+}
+
+impl Format {
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::DownsampledImages => "downsampled images",
+            Format::ParallelText => "parallel text",
+        }
+    }
+}
+
+/// A set of files of the manifest. Nothing stands in where it is absent: what reads it does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSet {
+    /// Name: small letters, digits and hyphens.
+    pub id: String,
+    /// One line for a person.
+    pub title: String,
+    /// License of the data.
+    pub license: String,
+    /// Who made it, and where it can be had.
+    pub origin: String,
+    /// What it holds.
+    pub format: Format,
+    /// Relative paths of the folder; the first that exists is taken.
+    pub any_of: Vec<PathBuf>,
+    /// SHA-256 of what `sha256sum *` prints in the folder; none where nobody has published one.
+    pub sha256: Option<String>,
+    /// What the set is used instead of, where the paper's data cannot be had.
+    pub substitutes_for: Option<String>,
+    /// The items of the papers that use it, as `paper/item`.
+    pub used_by: Vec<String>,
+}
+
+/// What identifies the files of a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The set's name for the paper's own data, else with `substitute:`, `other:` or `unverified:` before it.
+    pub label: String,
+    /// Where they come from; [`Origin::User`] for files that nothing can be compared with.
+    pub origin: Origin,
+    /// Changes whenever the files do.
+    pub sha256: String,
+    /// The folder.
+    pub folder: PathBuf,
+    /// What a person should know, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl FileSet {
+    /// Looks for the set in a data directory; `None` where it is not there.
+    ///
+    /// # Errors
+    /// When what lies there cannot be read.
+    pub fn find(&self, directory: &DataDirectory) -> Result<Option<FileIdentity>, DataError> {
+        let Some(folder) = self.folder(directory) else {
+            return Ok(None);
+        };
+        let id = &self.id;
+        let mut warnings = Vec::new();
+        let Some(published) = &self.sha256 else {
+            warnings.push(format!(
+                "{id}: no checksum of {} is published; results on them are labeled unverified:{id}",
+                folder.display()
+            ));
+            let sha256 = of_names(&folder)?;
+            let label = format!("unverified:{id}");
+            let origin = Origin::User;
+            return Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }));
+        };
+        let files = files_in(&folder)?;
+        let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+        let sha256 = if bytes > MOST_HASHED {
+            of_names(&folder)?
+        } else {
+            let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+            digest::of_list(&files)?
+        };
+        let (label, origin) = match (&self.substitutes_for, sha256 == *published) {
+            (None, true) => (id.clone(), Origin::Published),
+            (Some(own), true) => {
+                warnings.push(format!(
+                    "{id}: used instead of {own}; results are labeled substitute:{id} and not compared with \
+                     published values"
+                ));
+                (format!("substitute:{id}"), Origin::Substitute)
+            }
+            (_, false) => {
+                warnings.push(format!(
+                    "{id}: the files in {} have SHA-256 {sha256}, the published ones {published}; results on them \
+                     are labeled other:{id} and not compared with published values",
+                    folder.display()
+                ));
+                (format!("other:{id}"), Origin::Other)
+            }
+        };
+        Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }))
+    }
+
+    /// The first of the paths at which something lies.
+    pub(crate) fn folder(&self, directory: &DataDirectory) -> Option<PathBuf> {
+        let mut paths = self.any_of.iter().map(|path| directory.path().join(path));
+        paths.find(|path| path.is_dir())
+    }
+
+    /// One sentence for a person who lacks the set.
+    #[must_use]
+    pub fn absence(&self, directory: &DataDirectory) -> String {
+        let paths: Vec<String> = self.any_of.iter().map(|p| p.display().to_string()).collect();
+        format!(
+            "{}: not found in {} (looked for {}); it can be had from {}",
+            self.id,
+            directory.path().display(),
+            paths.join(", "),
+            self.origin
+        )
+    }
+}
+
+/// Files directly inside a folder with their sizes, by name; hidden ones are passed over.
+pub(crate) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, DataError> {
+    let unreadable = |source| DataError::io(folder, "folder", source);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        // Follows links: data often lie elsewhere.
+        let Ok(metadata) = std::fs::metadata(entry.path()) else {
+            continue;
+        };
+        if metadata.is_file() && !is_hidden {
+            files.push((entry.path(), metadata.len()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Checksum over names and sizes in a folder and its folders.
+fn of_names(folder: &Path) -> Result<String, DataError> {
+    let mut text = String::new();
+    let mut folders = vec![folder.to_owned()];
+    let mut count = 0;
+    while let Some(next) = folders.pop() {
+        for (file, bytes) in files_in(&next)? {
+            let name = file.strip_prefix(folder).unwrap_or(&file);
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{bytes} {}", name.display());
+            count += 1;
+        }
+        let unreadable = |source| DataError::io(&next, "folder", source);
+        let mut inner = Vec::new();
+        for entry in std::fs::read_dir(&next).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            // Links to folders are not followed: they may lead round in a circle.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                inner.push(entry.path());
+            }
+        }
+        inner.sort();
+        folders.extend(inner.into_iter().rev());
+        if count > MOST_FILES {
+            return Err(DataError::TooLarge {
+                path: folder.to_owned(),
+                what: "the number of files".to_owned(),
+                bytes: count as u128,
+                limit: MOST_FILES as u64,
+            });
+        }
+    }
+    Ok(digest::of_bytes(text.as_bytes()))
+}

@@ -1,0 +1,234 @@
+//! Sentences and their translations, line by line: `train.en` and `train.de`, plain or compressed (`.gz`).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use rand_chacha::ChaCha8Rng;
+
+use crate::error::DataError;
+use crate::generate::{Pair, below};
+
+/// Most bytes of a file after decompression: 2 GiB, thrice one side of WMT14 English–German.
+const MAX_TEXT_BYTES: u64 = 1 << 31;
+/// Longest line, in bytes.
+const MAX_LINE_BYTES: usize = 1 << 16;
+
+/// Pairs of sentences as words: lower case, punctuation by itself.
+#[derive(Debug, Clone)]
+pub struct ParallelText {
+    /// Words of both languages, pair by pair.
+    pub pairs: Vec<[Vec<String>; 2]>,
+    /// Pairs of which a side has no word; they are passed over.
+    pub skipped: usize,
+}
+
+impl ParallelText {
+    /// Reads `<split>.<language>` or `<split>.<language>.gz` of both languages from a folder.
+    ///
+    /// # Errors
+    /// When a file is missing, is cut short, is not UTF-8, has a line of more than 64 KiB, or when the two have different
+    /// numbers of lines.
+    pub fn read(folder: &Path, split: &str, languages: [&str; 2]) -> Result<Self, DataError> {
+        let read = |language: &str| -> Result<(PathBuf, Vec<Vec<String>>), DataError> {
+            let path = find(folder, split, language)?;
+            let lines = read_lines(&path)?;
+            Ok((path, lines))
+        };
+        let ((source, first), (target, second)) = (read(languages[0])?, read(languages[1])?);
+        if first.len() != second.len() {
+            return Err(DataError::DamagedText {
+                path: target,
+                line: None,
+                reason: format!(
+                    "{} lines, but {} has {}; line n of one must translate line n of the other: fetch both again",
+                    second.len(),
+                    source.display(),
+                    first.len()
+                ),
+            });
+        }
+        let all = first.len();
+        let has_words =
+            |pair: &(Vec<String>, Vec<String>)| !pair.0.is_empty() && !pair.1.is_empty();
+        let pairs: Vec<[Vec<String>; 2]> =
+            first.into_iter().zip(second).filter(has_words).map(|(a, b)| [a, b]).collect();
+        if pairs.is_empty() {
+            let reason = "no line has words in both languages".to_owned();
+            return Err(DataError::DamagedText { path: source, line: None, reason });
+        }
+        Ok(ParallelText { skipped: all - pairs.len(), pairs })
+    }
+}
+
+fn find(folder: &Path, split: &str, language: &str) -> Result<PathBuf, DataError> {
+    let plain = folder.join(format!("{split}.{language}"));
+    let packed = folder.join(format!("{split}.{language}.gz"));
+    [plain, packed].into_iter().find(|path| path.is_file()).ok_or_else(|| DataError::MissingFile {
+        folder: folder.to_owned(),
+        wanted: format!("{split}.{language} or {split}.{language}.gz"),
+        hint: "parallel text has one file per language, with a sentence in each line".to_owned(),
+    })
+}
+
+fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
+    let file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let reader: Box<dyn Read> = match path.extension().is_some_and(|e| e == "gz") {
+        true => Box::new(MultiGzDecoder::new(BufReader::new(file))),
+        false => Box::new(file),
+    };
+    let mut reader = BufReader::new(reader.take(MAX_TEXT_BYTES + 1));
+    let (mut lines, mut total) = (Vec::new(), 0);
+    let mut line = Vec::new();
+    loop {
+        let damaged = |reason: String| DataError::DamagedText {
+            path: path.to_owned(),
+            line: Some(lines.len() + 1),
+            reason,
+        };
+        line.clear();
+        let n =
+            (&mut reader).take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).map_err(
+                |error| damaged(format!("cannot be read on ({error}); fetch the file again")),
+            )?;
+        total += n as u64;
+        if total > MAX_TEXT_BYTES {
+            return Err(DataError::TooLarge {
+                path: path.to_owned(),
+                what: "the text".to_owned(),
+                bytes: total.into(),
+                limit: MAX_TEXT_BYTES,
+            });
+        }
+        if n == 0 {
+            return Ok(lines);
+        }
+        if line.len() > MAX_LINE_BYTES {
+            return Err(damaged(format!(
+                "more than {MAX_LINE_BYTES} bytes in a line; is it text with a sentence in each line?"
+            )));
+        }
+        let text = str::from_utf8(&line)
+            .map_err(|_| damaged("not UTF-8; convert it: iconv -t UTF-8".to_owned()))?;
+        lines.push(words(text));
+    }
+}
+
+/// Lower-case runs of letters and digits, and every other sign by itself.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for character in text.chars().flat_map(char::to_lowercase) {
+        if character.is_alphanumeric() {
+            word.push(character);
+            continue;
+        }
+        if !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if !character.is_whitespace() && !character.is_control() {
+            words.push(character.to_string());
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// The most frequent words of both languages, numbered from 0; all others are the last number.
+#[derive(Debug, Clone)]
+pub struct Vocabulary {
+    numbers: [HashMap<String, usize>; 2],
+    words: usize,
+}
+
+impl Vocabulary {
+    /// Of the `words` most frequent words of each language; of equally frequent ones the first in the alphabet.
+    #[must_use]
+    pub fn new(text: &ParallelText, words: usize) -> Self {
+        let numbers = [0, 1].map(|language| {
+            let mut counts: HashMap<&str, usize> = HashMap::new();
+            for word in text.pairs.iter().flat_map(|pair| &pair[language]) {
+                *counts.entry(word).or_default() += 1;
+            }
+            let mut sorted: Vec<(&str, usize)> = counts.into_iter().collect();
+            sorted.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+            let first = sorted.into_iter().take(words).enumerate();
+            first.map(|(number, (word, _))| (word.to_owned(), number)).collect()
+        });
+        Vocabulary { numbers, words }
+    }
+
+    /// Number of words of a language, with the one for all others.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.words + 1
+    }
+
+    /// The text in numbers.
+    #[must_use]
+    pub fn number(&self, text: &ParallelText) -> Corpus {
+        let side = |pair: &[Vec<String>; 2], language: usize| {
+            let number = |word: &String| self.numbers[language].get(word).copied();
+            pair[language].iter().map(|word| number(word).unwrap_or(self.words)).collect()
+        };
+        let pairs = text.pairs.iter();
+        Corpus { pairs: pairs.map(|p| Pair { source: side(p, 0), target: side(p, 1) }).collect() }
+    }
+}
+
+/// Pairs of sentences in numbers. None is empty.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    pairs: Vec<Pair>,
+}
+
+impl Corpus {
+    /// A random pair; what is beyond `longest` words of a sentence is cut off.
+    pub fn natural(&self, longest: usize, rng: &mut ChaCha8Rng) -> Pair {
+        let mut pair = self.pairs[below(rng, self.pairs.len())].clone();
+        pair.source.truncate(longest);
+        pair.target.truncate(longest);
+        pair
+    }
+
+    /// Entropy of the target's words, cut after `longest`, in nats: the loss of one who knows how frequent each is.
+    #[must_use]
+    pub fn target_entropy(&self, words: usize, longest: usize) -> f64 {
+        let mut counts = vec![0usize; words];
+        for word in self.pairs.iter().flat_map(|pair| pair.target.iter().take(longest)) {
+            counts[*word] += 1;
+        }
+        let total = counts.iter().sum::<usize>() as f64;
+        let share = |&n: &usize| n as f64 / total;
+        counts.iter().filter(|n| **n > 0).map(|n| -share(n) * share(n).ln()).sum()
+    }
+
+    /// Random pairs one after another until both sides have `length` words, where they are cut: all positions are
+    /// as frequent, and sentences begin together only at the first.
+    pub fn filled(&self, length: usize, rng: &mut ChaCha8Rng) -> Pair {
+        let mut filled = Pair { source: Vec::new(), target: Vec::new() };
+        while filled.source.len() < length || filled.target.len() < length {
+            let pair = &self.pairs[below(rng, self.pairs.len())];
+            filled.source.extend(&pair.source);
+            filled.target.extend(&pair.target);
+        }
+        filled.source.truncate(length);
+        filled.target.truncate(length);
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_lower_case_and_signs_stand_alone() {
+        assert_eq!(words("Two men, zwei Männer.\r\n"), ["two", "men", ",", "zwei", "männer", "."]);
+        assert!(words(" \t\n").is_empty());
+    }
+}

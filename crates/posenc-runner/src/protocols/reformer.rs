@@ -1,0 +1,158 @@
+//! The Reformer at the paper's scale (`lff` Table 3, Appendix B): its size, and what a step costs.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_attention::image_model::tokens;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_attention::reformer::Reformer;
+use posenc_data::generate::Generator;
+use posenc_data::{Channels, DownsampledImages, Split, Variant, write_archive};
+use posenc_experiments::record::Value;
+use posenc_experiments::schema::protocol;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::random::stream;
+
+use super::{Context, Outcome};
+use crate::machine;
+
+/// Images that are generated where there are none.
+const GENERATED: usize = 16;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 50e9;
+
+/// `reformer`.
+pub fn run(context: &Context<'_>, s: &protocol::Reformer) -> Result<Outcome> {
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    // Without the method: all encodings share weights, batches and hashes.
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let device = posenc_attention::cpu();
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = Reformer::new(&s.model, &s.encoding, &mut content, &mut code, &device);
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;
+    let flat = [s.model.side, s.model.side, 3];
+    let (sides, width) = if s.encoding.flat {
+        (&flat[..], s.model.width)
+    } else {
+        (&flat[..2], s.model.pixel_width)
+    };
+    let mut outcome = Outcome::default();
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    add("params", parameters::count(&model) as f64 / 1e6, "M");
+    let own = s.encoding.parameter_count(sides, width);
+    add("encoding_params", own as f64, "count");
+    if s.steps == 0 {
+        return Ok(outcome);
+    }
+    let mut images = Images::open(context, s)?;
+    let fixed = model.fix(&s.model, &device);
+    let mut adam = Adam::new(0.9, 0.98, 1e-9);
+    let rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let (mut batches, mut masks) = (draw("batches"), draw("hashes and masks"));
+    let mut seconds = Vec::new();
+    for step in 1..=s.steps {
+        let batch = tokens(&images.trained.batch(s.batch, &mut batches)?, &device);
+        let started = Instant::now();
+        let nats;
+        (model, nats) = model.step(&batch, &fixed, &mut adam, rate.at(step), &mut masks);
+        seconds.push(started.elapsed().as_secs_f64());
+        let bits = nats / std::f64::consts::LN_2;
+        let values = &mut outcome.values;
+        values.push(Value::new("training_curve", bits).unit("bits/dim").at(step as f64));
+        if !nats.is_finite() {
+            outcome.remarks.push(format!(
+                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+            ));
+            break;
+        }
+        (context.note)(&format!("step {step} of {}", s.steps));
+    }
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    let is_archives = images.trained.variant() == Variant::Archives;
+    add("archives", f64::from(u8::from(is_archives)), "");
+    let middle = median(&mut seconds);
+    add("time_of_step", middle, "s");
+    add("rate", s.model.operations(s.batch) / middle / 1e9, "GFLOP/s");
+    if let Some(bytes) = machine::peak_memory() {
+        add("peak_memory", bytes as f64 / 1e6, "MB");
+    }
+    if s.held_out > 0 {
+        let (mut sum, mut count) = (0.0, 0);
+        let mut hashes = draw("hashes of measurements");
+        for image in images.measured.first(s.held_out)? {
+            sum += model.bits(&tokens(&[image], &device), &fixed, &mut hashes);
+            count += 1;
+        }
+        add("bits", sum / f64::from(count), "bits/dim");
+    }
+    outcome.remarks.extend(images.remarks);
+    Ok(outcome)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Images through the reader of downsampled ImageNet.
+struct Images {
+    trained: DownsampledImages,
+    measured: DownsampledImages,
+    remarks: Vec<String>,
+    /// Of generated images; goes when they are read.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Images {
+    fn open(context: &Context<'_>, s: &protocol::Reformer) -> Result<Self> {
+        let side = s.model.side;
+        let mut remarks = Vec::new();
+        let (path, folder) = match &context.job.group.data {
+            Some(data) => (context.data.folder(&data.set)?, None),
+            None => {
+                let folder = tempfile::tempdir().context("a folder for generated images")?;
+                for (name, set) in [("train_data_batch_1", "train"), ("val_data", "validation")] {
+                    let generated: Vec<Vec<u8>> = (0..GENERATED)
+                        .map(|i| {
+                            let images = Generator::DeadLeaves;
+                            let image = images.image(context.seed, set, i, side, Channels::Rgb);
+                            image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect()
+                        })
+                        .collect();
+                    write_archive(&folder.path().join(format!("{name}.npz")), side, &generated)?;
+                }
+                (folder.path().to_owned(), Some(folder))
+            }
+        };
+        let open = |split| DownsampledImages::open(&path, side, split);
+        let (trained, measured) = (open(Split::Training)?, open(Split::Validation)?);
+        if folder.is_none() {
+            let variant = match trained.variant() {
+                Variant::Archives => "npz archives (box-filtered, Chrabaszcz et al.)",
+                Variant::Pictures => "PNG files (van den Oord et al.)",
+            };
+            remarks.push(format!(
+                "trained on {variant}; numbers on the other variant of downsampled ImageNet do not compare"
+            ));
+        }
+        let skipped = trained.skipped() + measured.skipped();
+        if skipped > 0 {
+            remarks.push(format!("{skipped} files that are no PNG were passed over"));
+        }
+        Ok(Images { trained, measured, remarks, _folder: folder })
+    }
+}
+
+/// Rough seconds on one core. The recomputation of reversible layers is a third on top.
+pub fn cost(s: &protocol::Reformer) -> f64 {
+    let weights = 1e-8 * 12.0 * (s.model.width * s.model.width * s.model.layers) as f64;
+    weights + 4.0 / 3.0 * s.model.operations(s.batch) * s.steps as f64 / RATE
+}
