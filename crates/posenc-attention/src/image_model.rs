@@ -18,7 +18,7 @@ use crate::draw::Draw;
 use crate::encoder::{Encoder, Positions, Prepared};
 use crate::layers::{Attention, Dense, FeedForward, LayerNorm, causal_bias};
 
-pub use train::{Evaluation, History, Measurement, Source, Training, train};
+pub use train::{Evaluation, History, Measured, Measurement, Trainer, Training, train};
 
 /// Sizes of the model.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,7 @@
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
-//! - [`optimizer`] is Adam.
+//! - [`optimizer`] is Adam; [`reached`] what a training can go on from.
 
 pub mod divergence;
 pub mod draw;
@@ -20,6 +20,7 @@ pub mod kernels;
 pub mod layers;
 pub mod optimizer;
 pub mod parameters;
+pub mod reached;
 pub mod reformer;
 pub mod translator;
 

@@ -11,6 +11,7 @@ use crate::draw::{Draw, constant};
 use crate::layers::{Attention, Dense, FeedForward, LayerNorm, NEVER, causal_bias};
 use crate::optimizer::Adam;
 use crate::parameters::numbers;
+use crate::reached::Reached;
 
 /// Token that begins a translation; words follow the special tokens.
 const START: usize = 0;
@@ -208,38 +209,102 @@ impl Translator {
     }
 }
 
-/// Trains on batches of `batches` and gives the losses on `held_out` after every `measure_every` steps, in nats per
-/// token, with the model. `None` for the model where a loss was no number.
-pub fn train(
-    mut model: Translator,
-    rate: &LearningRate,
+/// A sentence and its translation in numbers.
+pub type Pair = (Vec<usize>, Vec<usize>);
+
+/// A training in flight.
+#[derive(Debug)]
+pub struct Trainer<'a> {
+    model: Translator,
+    rate: &'a LearningRate,
     measure_every: usize,
-    batches: &mut dyn FnMut() -> Vec<(Vec<usize>, Vec<usize>)>,
-    held_out: &[(Vec<usize>, Vec<usize>)],
-    device: &Device,
-) -> (Vec<(usize, f64)>, Option<Translator>) {
-    let mut adam = Adam::new(0.9, 0.98, 1e-9);
-    let mut losses = Vec::new();
-    let one = |loss: Tensor<1>| numbers(loss).first().copied().map_or(f64::NAN, f64::from);
-    for step in 1..=rate.steps {
-        let loss = model.cross_entropy(&Batch::new(&batches(), device));
+    held_out: &'a [Pair],
+    device: &'a Device,
+    adam: Adam,
+    losses: Vec<(usize, f64)>,
+    diverged: bool,
+}
+
+impl<'a> Trainer<'a> {
+    /// At the beginning. The loss on `held_out` is taken after every `measure_every` steps and after the last.
+    pub fn new(
+        model: Translator,
+        rate: &'a LearningRate,
+        measure_every: usize,
+        held_out: &'a [Pair],
+        device: &'a Device,
+    ) -> Self {
+        let (adam, losses, diverged) = (Adam::new(0.9, 0.98, 1e-9), Vec::new(), false);
+        Trainer { model, rate, measure_every, held_out, device, adam, losses, diverged }
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> usize {
+        self.adam.steps
+    }
+
+    /// Whether there is a step to do.
+    pub fn goes_on(&self) -> bool {
+        !self.diverged && self.steps() < self.rate.steps
+    }
+
+    /// One step on a batch.
+    pub fn step(&mut self, batch: &[Pair]) {
+        let step = self.steps() + 1;
+        let one = |loss: Tensor<1>| numbers(loss).first().copied().map_or(f64::NAN, f64::from);
+        let loss = self.model.cross_entropy(&Batch::new(batch, self.device));
         if !one(loss.clone()).is_finite() {
-            return (losses, None);
+            self.diverged = true;
+            return;
         }
         let gradients = loss.backward();
-        model = adam.step(model, &gradients, rate.at(step));
-        if step % measure_every == 0 || step == rate.steps {
-            let still = model.clone().no_grad();
-            let chunks = held_out.chunks(32);
+        self.model = self.adam.step(self.model.clone(), &gradients, self.rate.at(step));
+        if step.is_multiple_of(self.measure_every) || step == self.rate.steps {
+            let still = self.model.clone().no_grad();
             // Of tokens, not of sentences or chunks.
-            let tokens = |chunk: &[(Vec<usize>, Vec<usize>)]| {
-                chunk.iter().map(|p| p.1.len() + 1).sum::<usize>() as f64
-            };
-            let sum: f64 = chunks
-                .map(|chunk| tokens(chunk) * one(still.cross_entropy(&Batch::new(chunk, device))))
+            let tokens = |chunk: &[Pair]| chunk.iter().map(|p| p.1.len() + 1).sum::<usize>() as f64;
+            let sum: f64 = (self.held_out.chunks(32))
+                .map(|c| tokens(c) * one(still.cross_entropy(&Batch::new(c, self.device))))
                 .sum();
-            losses.push((step, sum / tokens(held_out).max(1.0)));
+            self.losses.push((step, sum / tokens(self.held_out).max(1.0)));
         }
     }
-    (losses, Some(model))
+
+    /// What can be gone on from: the model, and losses in nats per token.
+    pub fn reached(&self) -> (Reached, &[(usize, f64)]) {
+        (Reached::of(&self.model, &self.adam), &self.losses)
+    }
+
+    /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
+    pub fn resume(&mut self, reached: &Reached, losses: Vec<(usize, f64)>) -> bool {
+        if reached.steps > self.rate.steps {
+            return false;
+        }
+        let Some(model) = reached.restore(&self.model, &mut self.adam) else {
+            return false;
+        };
+        (self.model, self.losses) = (model, losses);
+        true
+    }
+
+    /// Losses in nats per token after the measured steps, and the model; `None` where a loss was no number.
+    pub fn finish(self) -> (Vec<(usize, f64)>, Option<Translator>) {
+        (self.losses, (!self.diverged).then_some(self.model))
+    }
+}
+
+/// Trains on the batches that `batches` gives; see [`Trainer`].
+pub fn train(
+    model: Translator,
+    rate: &LearningRate,
+    measure_every: usize,
+    batches: &mut dyn FnMut() -> Vec<Pair>,
+    held_out: &[Pair],
+    device: &Device,
+) -> (Vec<(usize, f64)>, Option<Translator>) {
+    let mut trainer = Trainer::new(model, rate, measure_every, held_out, device);
+    while trainer.goes_on() {
+        trainer.step(&batches());
+    }
+    trainer.finish()
 }

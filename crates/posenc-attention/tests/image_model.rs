@@ -52,7 +52,7 @@ fn run(seed: u64, steps: usize, divergence: Option<Divergence>) -> History {
         model = model.with_target(1.0, &device);
     }
     let mut masks = stream(seed, "masks");
-    train(model, &SIZES, &training, &mut source, &images(9, 20), &mut masks, &device, &mut |_| {})
+    train(model, &SIZES, &training, &mut source, &images(9, 20), &mut masks, &device)
 }
 
 /// Would catch a mask that lets a pixel see itself or what comes after, in either direction of the shift.

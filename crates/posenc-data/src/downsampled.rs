@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
 use crate::files::files_in;
@@ -45,11 +46,21 @@ pub struct DownsampledImages {
     files: Vec<PathBuf>,
     /// Files of the folder that are no pictures.
     skipped: usize,
-    /// Files that were not yet taken in this round.
-    left: Vec<usize>,
-    /// Of the archive that is being read: images in model order and those not yet taken.
+    place: Place,
+    /// Images of the file that is being read.
     open: Vec<u8>,
-    places: Vec<usize>,
+}
+
+/// How far a round through all images has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Files that were not yet taken.
+    left: Vec<usize>,
+    /// The file that is being read.
+    file: Option<usize>,
+    /// Its images that were not yet taken.
+    images: Vec<usize>,
 }
 
 impl DownsampledImages {
@@ -88,8 +99,8 @@ impl DownsampledImages {
         }
         // batch_10 after batch_9.
         files.sort_by_key(|path| (name(path).map_or(0, |n| n.len()), path.clone()));
-        let (left, open, places) = Default::default();
-        Ok(DownsampledImages { side, variant, files, skipped, left, open, places })
+        let (place, open) = Default::default();
+        Ok(DownsampledImages { side, variant, files, skipped, place, open })
     }
 
     /// How they are stored.
@@ -124,19 +135,47 @@ impl DownsampledImages {
     pub fn batch(&mut self, count: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Vec<u8>>, DataError> {
         let mut images = Vec::with_capacity(count);
         while images.len() < count {
-            if self.places.is_empty() {
-                if self.left.is_empty() {
-                    self.left = (0..self.files.len()).collect();
+            if self.place.images.is_empty() {
+                if self.place.left.is_empty() {
+                    self.place.left = (0..self.files.len()).collect();
                 }
-                let file = self.left.swap_remove(below(rng, self.left.len()));
+                let next = below(rng, self.place.left.len());
+                let file = self.place.left.swap_remove(next);
                 self.open = self.read(&self.files[file])?;
-                self.places = (0..self.open.len() / self.bytes()).collect();
+                self.place.file = Some(file);
+                self.place.images = (0..self.open.len() / self.bytes()).collect();
                 continue;
             }
-            let place = self.places.swap_remove(below(rng, self.places.len()));
-            images.push(self.open[place * self.bytes()..][..self.bytes()].to_vec());
+            let next = below(rng, self.place.images.len());
+            let image = self.place.images.swap_remove(next);
+            images.push(self.open[image * self.bytes()..][..self.bytes()].to_vec());
         }
         Ok(images)
+    }
+
+    /// How far the round has come.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Goes on from a place of the same files; `false`, and as it was, if it is not of these.
+    ///
+    /// # Errors
+    /// As [`DownsampledImages::batch`].
+    pub fn go_on(&mut self, place: Place) -> Result<bool, DataError> {
+        let open = match place.file {
+            Some(file) if file < self.files.len() => self.read(&self.files[file])?,
+            Some(_) => return Ok(false),
+            None => Vec::new(),
+        };
+        let images = open.len() / self.bytes();
+        let fits = place.left.iter().all(|&file| file < self.files.len())
+            && place.images.iter().all(|&image| image < images);
+        if fits {
+            (self.place, self.open) = (place, open);
+        }
+        Ok(fits)
     }
 
     /// The first `count` images in the order of the files, or fewer where there are not so many.

@@ -35,7 +35,7 @@ mod write;
 pub use clip::Clip;
 pub use crops::GrayCrops;
 pub use directory::{DataDirectory, ENVIRONMENT_VARIABLE};
-pub use downsampled::{DownsampledImages, Split, Variant};
+pub use downsampled::{DownsampledImages, Place, Split, Variant};
 pub use error::{DataError, VIDEO_CURE};
 pub use files::{FileIdentity, FileSet, Format};
 pub use frame::{MAX_CLIP_BYTES, MAX_FRAMES};

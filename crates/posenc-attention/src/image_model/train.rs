@@ -7,25 +7,15 @@ use burn::tensor::Device;
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::schedule::LearningRate;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::{Fixed, ImageModel, Sizes, cross_entropy, tokens};
 use crate::optimizer::Adam;
 use crate::parameters::numbers;
+use crate::reached::Reached;
 
 /// Images that are evaluated at once.
 const CHUNK: usize = 16;
-
-/// Where images come from. Each call gives the next batch.
-pub trait Source {
-    /// `count` images of `side`² levels, row by row.
-    fn batch(&mut self, count: usize) -> Vec<Vec<u8>>;
-}
-
-impl<F: FnMut(usize) -> Vec<Vec<u8>>> Source for F {
-    fn batch(&mut self, count: usize) -> Vec<Vec<u8>> {
-        self(count)
-    }
-}
 
 /// How a model is trained.
 #[derive(Debug, Clone)]
@@ -43,7 +33,8 @@ pub struct Training {
 }
 
 /// What held-out images show of a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Evaluation {
     /// Mean of −log₂ p per pixel.
     pub bits: f64,
@@ -55,7 +46,8 @@ pub struct Evaluation {
 }
 
 /// The model after a step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// Steps done.
     pub step: usize,
@@ -76,53 +68,126 @@ pub struct History {
     pub model: ImageModel,
 }
 
-/// Trains `model` on `source` and measures it on `held_out`. `dropout` is the stream of masks; `progress` is told the
-/// steps that are done.
-pub fn train(
-    mut model: ImageModel,
-    sizes: &Sizes,
-    training: &Training,
-    source: &mut dyn Source,
-    held_out: &[Vec<u8>],
-    dropout: &mut ChaCha8Rng,
-    device: &Device,
-    progress: &mut dyn FnMut(usize),
-) -> History {
-    let fixed = model.fix(sizes, device);
-    let mut adam = training.adam.clone();
-    let mut measurements = Vec::new();
-    let mut diverged = None;
-    let (mut sum, mut terms) = (0.0, 0);
-    for step in 1..=training.learning_rate.steps {
-        let images = tokens(&source.batch(training.batch), device);
-        let pass = model.forward(&images, &fixed, Some(dropout));
+/// What was measured of a training in flight.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// In the order of steps.
+    pub measurements: Vec<Measurement>,
+    /// Bits of the batches since the last of them, and how many.
+    pub since: (f64, u32),
+}
+
+/// A training in flight.
+#[derive(Debug)]
+pub struct Trainer<'a> {
+    model: ImageModel,
+    sizes: &'a Sizes,
+    training: &'a Training,
+    held_out: &'a [Vec<u8>],
+    device: &'a Device,
+    fixed: Fixed,
+    adam: Adam,
+    measured: Measured,
+    diverged: Option<usize>,
+}
+
+impl<'a> Trainer<'a> {
+    /// At the beginning. The model is measured on `held_out`.
+    pub fn new(
+        model: ImageModel,
+        sizes: &'a Sizes,
+        training: &'a Training,
+        held_out: &'a [Vec<u8>],
+        device: &'a Device,
+    ) -> Self {
+        let fixed = model.fix(sizes, device);
+        let (adam, measured) = (training.adam.clone(), Measured::default());
+        Trainer { model, sizes, training, held_out, device, fixed, adam, measured, diverged: None }
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> usize {
+        self.adam.steps
+    }
+
+    /// Whether there is a step to do.
+    pub fn goes_on(&self) -> bool {
+        self.diverged.is_none() && self.steps() < self.training.learning_rate.steps
+    }
+
+    /// One step on a batch of images; `dropout` is the stream of masks.
+    pub fn step(&mut self, batch: &[Vec<u8>], dropout: &mut ChaCha8Rng) {
+        let step = self.steps() + 1;
+        let images = tokens(batch, self.device);
+        let pass = self.model.forward(&images, &self.fixed, Some(dropout));
         let loss = cross_entropy(&pass, &images);
         let nats = numbers(loss.clone()).first().copied().map_or(f64::NAN, f64::from);
         if !nats.is_finite() {
-            diverged = Some(step);
-            break;
+            self.diverged = Some(step);
+            return;
         }
-        (sum, terms) = (sum + nats / LN_2, terms + 1);
-        let term =
-            training.divergence.and_then(|d| Some(model.divergence(d.form)?.mul_scalar(d.weight)));
+        let (sum, terms) = &mut self.measured.since;
+        (*sum, *terms) = (*sum + nats / LN_2, *terms + 1);
+        let term = self
+            .training
+            .divergence
+            .and_then(|d| Some(self.model.divergence(d.form)?.mul_scalar(d.weight)));
         let loss = match term {
             Some(term) => loss + term,
             None => loss,
         };
         let gradients = loss.backward();
-        model = adam.step(model, &gradients, training.learning_rate.at(step));
-        if training.measure_at.contains(&step) {
-            let evaluation = evaluate(&model, sizes, &fixed, held_out, device);
-            measurements.push(Measurement {
-                step,
-                evaluation,
-                training_bits: sum / f64::from(terms),
-            });
-            (sum, terms) = (0.0, 0);
+        let rate = self.training.learning_rate.at(step);
+        self.model = self.adam.step(self.model.clone(), &gradients, rate);
+        if self.training.measure_at.contains(&step) {
+            let evaluation =
+                evaluate(&self.model, self.sizes, &self.fixed, self.held_out, self.device);
+            let (sum, terms) = std::mem::take(&mut self.measured.since);
+            let training_bits = sum / f64::from(terms);
+            self.measured.measurements.push(Measurement { step, evaluation, training_bits });
         }
-        progress(step);
     }
-    History { measurements, diverged, model }
+
+    /// What can be gone on from.
+    pub fn reached(&self) -> (Reached, &Measured) {
+        (Reached::of(&self.model, &self.adam), &self.measured)
+    }
+
+    /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
+    pub fn resume(&mut self, reached: &Reached, measured: Measured) -> bool {
+        if reached.steps > self.training.learning_rate.steps {
+            return false;
+        }
+        let Some(model) = reached.restore(&self.model, &mut self.adam) else {
+            return false;
+        };
+        (self.model, self.measured) = (model, measured);
+        true
+    }
+
+    /// What it gave.
+    pub fn finish(self) -> History {
+        let Measured { measurements, .. } = self.measured;
+        History { measurements, diverged: self.diverged, model: self.model }
+    }
+}
+
+/// Trains `model` on the batches that `source` gives and measures it on `held_out`. `dropout` is the stream of masks.
+pub fn train(
+    model: ImageModel,
+    sizes: &Sizes,
+    training: &Training,
+    source: &mut dyn FnMut(usize) -> Vec<Vec<u8>>,
+    held_out: &[Vec<u8>],
+    dropout: &mut ChaCha8Rng,
+    device: &Device,
+) -> History {
+    let mut trainer = Trainer::new(model, sizes, training, held_out, device);
+    while trainer.goes_on() {
+        trainer.step(&source(training.batch), dropout);
+    }
+    trainer.finish()
 }
 
 /// Bits per pixel and attention on images that were not trained on.

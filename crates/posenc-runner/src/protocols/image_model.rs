@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use posenc_attention::image_model::{History, ImageModel, Sizes, Training, train};
+use posenc_attention::image_model::{History, ImageModel, Sizes, Trainer, Training};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_data::GrayCrops;
@@ -21,7 +21,7 @@ use posenc_math::lff::similarity::FourierFeatures;
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, reached};
 use crate::machine;
 
 /// Adam's ε, as in the library that the paper used.
@@ -102,24 +102,39 @@ pub fn run(context: &Context<'_>, s: &protocol::ImageModel) -> Result<Outcome> {
         measure_at: (s.measure_every..=s.steps).step_by(s.measure_every).chain([s.steps]).collect(),
         divergence: s.divergence,
     };
-    let mut batches = draw("batches");
-    let mut source = |count| (0..count).map(|_| images.trained(&mut batches)).collect::<Vec<_>>();
-    let mut progress = |step| {
-        if step % 1000 == 0 {
-            (context.note)(&format!("step {step} of {}", s.steps));
+    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
+    let mut remarks = Vec::new();
+    let mut trainer = Trainer::new(model, &sizes, &training, &held_out, &device);
+    reached::resume(
+        context,
+        s.steps,
+        &mut remarks,
+        |reached, (measured, places): (_, Vec<u64>)| {
+            trainer.resume(reached, measured)
+                && reached::move_to::<2>([&mut batches, &mut masks], &places)
+        },
+    );
+    while trainer.goes_on() {
+        let batch: Vec<_> = (0..s.batch).map(|_| images.trained(&mut batches)).collect();
+        trainer.step(&batch, &mut masks);
+        reached::keep(context, || {
+            let (reached, measured) = trainer.reached();
+            (reached, (measured.clone(), reached::places([&batches, &masks])))
+        });
+        if trainer.steps().is_multiple_of(1000) {
+            (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
         }
-    };
-    let mut masks = draw("dropout");
-    let history =
-        train(model, &sizes, &training, &mut source, &held_out, &mut masks, &device, &mut progress);
-    let seconds = started.elapsed().as_secs_f64();
+    }
+    let history = trainer.finish();
+    let seconds = started.elapsed().as_secs_f64() + context.checkpoint.earlier();
     record(s, &sizes, &history, seconds, &mut values)?;
     if let Some((before, coordinates)) = drawn {
         let after = history.model.encoder().frequencies().map_or(before.clone(), |(rows, _)| rows);
         shape(s, "initial", &before, coordinates, &mut values);
         shape(s, "learned", &after, coordinates, &mut values);
     }
-    let mut outcome = Outcome::from(values);
+    let earlier = context.checkpoint.earlier();
+    let mut outcome = Outcome { values, remarks, earlier, ..Outcome::default() };
     if let Some(step) = history.diverged {
         outcome.remarks.push(format!(
             "the loss was no number at step {step}; training ended there, a lower learning rate may help"

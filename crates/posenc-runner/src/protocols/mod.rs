@@ -14,6 +14,7 @@ mod network_1d;
 mod network_nd;
 mod parameter_count;
 mod rank;
+mod reached;
 mod reformer;
 mod saved;
 mod separable_solution;

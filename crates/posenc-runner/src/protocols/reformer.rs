@@ -6,15 +6,17 @@ use anyhow::{Context as _, Result};
 use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::reached::Reached;
 use posenc_attention::reformer::Reformer;
 use posenc_data::generate::Generator;
-use posenc_data::{Channels, DownsampledImages, Split, Variant, write_archive};
+use posenc_data::{Channels, DownsampledImages, Place, Split, Variant, write_archive};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
+use serde::{Deserialize, Serialize};
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, reached};
 use crate::machine;
 
 /// Images that are generated where there are none.
@@ -55,16 +57,39 @@ pub fn run(context: &Context<'_>, s: &protocol::Reformer) -> Result<Outcome> {
     let rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let (mut batches, mut masks) = (draw("batches"), draw("hashes and masks"));
-    let mut seconds = Vec::new();
-    for step in 1..=s.steps {
+    let (mut curve, mut seconds) = (Vec::new(), Vec::new());
+    let mut failure = None;
+    reached::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
+        let steps = reached.steps;
+        let mut before = adam.clone();
+        let restored = reached.restore(&model, &mut before);
+        let Some(restored) = restored
+            .filter(|_| steps <= s.steps && own.curve.len() == steps && own.places.len() == 2)
+        else {
+            return false;
+        };
+        match images.trained.go_on(own.place) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(error) => {
+                failure = Some(error);
+                return false;
+            }
+        }
+        (model, adam) = (restored, before);
+        (curve, seconds) = (own.curve, own.seconds);
+        reached::move_to([&mut batches, &mut masks], &own.places)
+    });
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    for step in adam.steps + 1..=s.steps {
         let batch = tokens(&images.trained.batch(s.batch, &mut batches)?, &device);
         let started = Instant::now();
         let nats;
         (model, nats) = model.step(&batch, &fixed, &mut adam, rate.at(step), &mut masks);
         seconds.push(started.elapsed().as_secs_f64());
-        let bits = nats / std::f64::consts::LN_2;
-        let values = &mut outcome.values;
-        values.push(Value::new("training_curve", bits).unit("bits/dim").at(step as f64));
+        curve.push(nats / std::f64::consts::LN_2);
         if !nats.is_finite() {
             outcome.remarks.push(format!(
                 "the loss was no number at step {step}; training ended there, a lower learning rate may help"
@@ -72,6 +97,17 @@ pub fn run(context: &Context<'_>, s: &protocol::Reformer) -> Result<Outcome> {
             break;
         }
         (context.note)(&format!("step {step} of {}", s.steps));
+        reached::keep(context, || {
+            let place = images.trained.place().clone();
+            let places = reached::places([&batches, &masks]);
+            let own = Own { place, places, curve: curve.clone(), seconds: seconds.clone() };
+            (Reached::of(&model, &adam), own)
+        });
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    for (step, bits) in curve.iter().enumerate() {
+        let value = Value::new("training_curve", *bits).unit("bits/dim").at((step + 1) as f64);
+        outcome.values.push(value);
     }
     let mut add = |metric: &str, value: f64, unit: &str| {
         outcome.values.push(Value::new(metric, value).unit(unit));
@@ -95,6 +131,16 @@ pub fn run(context: &Context<'_>, s: &protocol::Reformer) -> Result<Outcome> {
     }
     outcome.remarks.extend(images.remarks);
     Ok(outcome)
+}
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    place: Place,
+    places: Vec<u64>,
+    curve: Vec<f64>,
+    seconds: Vec<f64>,
 }
 
 fn median(values: &mut [f64]) -> f64 {

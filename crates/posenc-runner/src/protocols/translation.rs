@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use posenc_attention::translator::{Sizes, Translator, train};
+use posenc_attention::translator::{Sizes, Trainer, Translator};
 use posenc_data::generate::{Lengths, Pair, Translation};
 use posenc_data::{Corpus, ParallelText, Vocabulary};
 use posenc_experiments::record::Value;
@@ -13,7 +13,7 @@ use posenc_math::lff::table::{neighbor_peaks, similarities};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, reached};
 
 /// Source and target of parallel text.
 const LANGUAGES: [&str; 2] = ["en", "de"];
@@ -40,18 +40,6 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
         feed_forward: s.feed_forward,
     };
     let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
-    // How often each position is trained, over all sentences of the run.
-    let mut counts = vec![0usize; s.longest];
-    let mut rng = draw("batches");
-    let mut batches = || {
-        (0..s.batch)
-            .map(|_| {
-                let pair = pairs.trained(s, &mut rng);
-                counts[..pair.source.len()].iter_mut().for_each(|n| *n += 1);
-                (pair.source, pair.target)
-            })
-            .collect::<Vec<_>>()
-    };
     let mut rng = draw("held out");
     let held_out: Vec<_> = (0..s.held_out)
         .map(|_| {
@@ -62,13 +50,41 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     let rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
-    let (losses, model) = train(model, &rate, every, &mut batches, &held_out, &device);
+    // How often each position is trained, over all sentences of the run.
+    let mut counts = vec![0usize; s.longest];
+    let mut rng = draw("batches");
+    let mut trainer = Trainer::new(model, &rate, every, &held_out, &device);
+    reached::resume(context, s.steps, &mut remarks, |reached, own| {
+        let (losses, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
+        let fits =
+            before.len() == counts.len() && places.len() == 1 && trainer.resume(reached, losses);
+        if fits {
+            counts = before;
+        }
+        fits && reached::move_to([&mut rng], &places)
+    });
+    while trainer.goes_on() {
+        let batch: Vec<_> = (0..s.batch)
+            .map(|_| {
+                let pair = pairs.trained(s, &mut rng);
+                counts[..pair.source.len()].iter_mut().for_each(|n| *n += 1);
+                (pair.source, pair.target)
+            })
+            .collect();
+        trainer.step(&batch);
+        reached::keep(context, || {
+            let (reached, losses) = trainer.reached();
+            (reached, (losses.to_vec(), counts.clone(), reached::places([&rng])))
+        });
+    }
+    let (losses, model) = trainer.finish();
+    let earlier = context.checkpoint.earlier();
     let mut values = Vec::new();
     for (step, loss) in &losses {
         values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
     }
     let Some(model) = model else {
-        let mut outcome = Outcome { values, remarks, ..Outcome::default() };
+        let mut outcome = Outcome { values, remarks, earlier, ..Outcome::default() };
         outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
         outcome.remarks.push("the loss was no number; a lower learning rate may help".to_owned());
         return Ok(outcome);
@@ -86,8 +102,8 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
         );
         record(name, &table, s, &mut values);
     }
-    values.push(Value::new("time", started.elapsed().as_secs_f64()).unit("s"));
-    Ok(Outcome { values, remarks, ..Outcome::default() })
+    values.push(Value::new("time", started.elapsed().as_secs_f64() + earlier).unit("s"));
+    Ok(Outcome { values, remarks, earlier, ..Outcome::default() })
 }
 
 /// Where pairs of sentences come from.

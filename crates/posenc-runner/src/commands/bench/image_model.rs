@@ -112,8 +112,7 @@ fn train_one(seed: u64) -> Result<f64> {
     let mut rng = draw("batches");
     let mut source = |count| (0..count).map(|_| law.image(&mut rng)).collect::<Vec<_>>();
     let mut masks = draw("masks");
-    let history =
-        train(model, &SIZES, &training, &mut source, &[], &mut masks, &device, &mut |_| {});
+    let history = train(model, &SIZES, &training, &mut source, &[], &mut masks, &device);
     if let Some(step) = history.diverged {
         bail!("the loss was no number at step {step}");
     }
