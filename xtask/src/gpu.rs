@@ -6,14 +6,25 @@ use std::path::{Path, PathBuf};
 use crate::machine::{entries, file_name, switch};
 use crate::process::target_directory;
 
-/// The environment variable that decides: `on` builds it anywhere, `off` nowhere.
+/// The environment variable that decides: `on` builds it anywhere, `off` nowhere, `attention` with the attention
+/// models on wgpu, too.
 const SWITCH: &str = "POSENC_WGPU";
 /// The feature, as cargo takes it for the whole workspace.
 const FEATURES: [&str; 2] = ["--features", "posenc-runner/wgpu"];
+/// The same with attention models.
+const ATTENTION: [&str; 2] = ["--features", "posenc-runner/attention-wgpu"];
+
+/// Whether the attention models are asked for.
+fn is_attention() -> bool {
+    std::env::var_os(SWITCH).is_some_and(|value| value == "attention")
+}
 
 /// Arguments for cargo: the feature where a GPU is there, where the arguments ask for wgpu, and where it was
 /// built before, so that a build does not go back and forth. Says in one line if a GPU cannot be used.
 pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
+    if is_attention() {
+        return &ATTENTION;
+    }
     match switch(SWITCH) {
         Some(true) => return &FEATURES,
         Some(false) => return &[],
@@ -37,6 +48,9 @@ pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
 
 /// For tests: wherever any driver is, a software one included.
 pub fn features_for_tests() -> &'static [&'static str] {
+    if is_attention() {
+        return &ATTENTION;
+    }
     match switch(SWITCH) {
         Some(true) => &FEATURES,
         None if has_loader() && has_driver() => &FEATURES,

@@ -31,6 +31,13 @@ impl Draw<'_> {
         parameter(numbers.collect(), shape, self.device)
     }
 
+    /// Independent numbers, uniform on [0, 1).
+    pub fn uniform<const D: usize>(&mut self, shape: [usize; D]) -> Param<Tensor<D>> {
+        let numbers =
+            posenc_math::random::uniform_vector(self.rng, shape.iter().product(), 0.0, 1.0);
+        parameter(numbers.into_iter().map(|v| v as f32).collect(), shape, self.device)
+    }
+
     /// A dense layer: weights uniform on ±√(6/(inputs + outputs)) (Glorot), biases normal with standard
     /// deviation 10⁻⁶, as in the library that the paper used.
     pub fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {

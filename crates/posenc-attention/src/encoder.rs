@@ -152,7 +152,11 @@ impl Encoder {
             Features::Embed => {
                 let rows =
                     if encoding.flat { vec![sides.iter().product()] } else { sides.to_vec() };
-                rows.into_iter().map(|rows| draw.normal([rows, f / axes], 1.0)).collect()
+                let table = |rows| match encoding.uniform {
+                    true => draw.uniform([rows, f / axes]),
+                    false => draw.normal([rows, f / axes], 1.0),
+                };
+                rows.into_iter().map(table).collect()
             }
             _ => Vec::new(),
         };
@@ -213,6 +217,11 @@ impl Encoder {
             })
             .collect();
         Prepared { count, numbers, rows, device: device.clone() }
+    }
+
+    /// Whether codes are rows of tables, and coordinates therefore whole numbers from 0.
+    pub fn is_table(&self) -> bool {
+        self.description.encoding.features == Features::Embed
     }
 
     /// Encodings `[N, D]` of prepared positions. With `dropout`, a mask is drawn from it where the modulator

@@ -75,8 +75,20 @@ impl Attention {
         bias: Tensor<4>,
         causal: bool,
     ) -> (Tensor<3>, Tensor<4>) {
-        let query = self.query.forward(of);
-        let (key, value) = (self.key.forward(on.clone()), self.value.forward(on));
+        self.with_codes(of, on.clone(), on, bias, causal)
+    }
+
+    /// The same with keys made of something else than values, both `[B, S, D]`.
+    pub fn with_codes(
+        &self,
+        queries: Tensor<3>,
+        keys: Tensor<3>,
+        values: Tensor<3>,
+        bias: Tensor<4>,
+        causal: bool,
+    ) -> (Tensor<3>, Tensor<4>) {
+        let query = self.query.forward(queries);
+        let (key, value) = (self.key.forward(keys), self.value.forward(values));
         let (y, weights) = kernels::attend(query, key, value, bias, self.heads, causal);
         (self.output.forward(y), weights)
     }

@@ -9,9 +9,11 @@
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
+//! - [`detector`]: a set of boxes from an image, in the manner of DETR.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
 //! - [`optimizer`] is Adam; [`reached`] what a training can go on from.
 
+pub mod detector;
 pub mod divergence;
 pub mod draw;
 pub mod encoder;
@@ -25,6 +27,21 @@ pub mod reformer;
 pub mod translator;
 
 pub use burn::tensor::Device;
+
+/// An adapter by its type and its place among those of its type, as wgpu lists them.
+#[cfg(feature = "wgpu")]
+pub use burn::tensor::DeviceKind;
+
+/// Opens a wgpu adapter for models, with automatic differentiation. What goes wrong on it later panics.
+///
+/// # Errors
+///
+/// What the adapter says that does not open.
+#[cfg(feature = "wgpu")]
+pub fn wgpu(adapter: DeviceKind) -> Result<Device, String> {
+    let opened = Device::wgpu_options().device_kind(adapter).init();
+    opened.map(Device::autodiff).map_err(|error| error.to_string())
+}
 
 /// Where models run: the CPU, with automatic differentiation.
 pub fn cpu() -> Device {

@@ -16,6 +16,11 @@ pub struct Adam {
     pub beta2: f64,
     /// Added to the root of that mean.
     pub epsilon: f64,
+    /// Share of each parameter that a step of rate 1 takes away, apart from the gradient (AdamW; Loshchilov and
+    /// Hutter 2019).
+    pub weight_decay: f64,
+    /// Gradients are shortened to this length, all of a step together.
+    pub longest: Option<f64>,
     /// Steps done.
     pub steps: usize,
     /// Per parameter: mean of gradients and of their squares.
@@ -25,13 +30,19 @@ pub struct Adam {
 impl Adam {
     /// At the beginning.
     pub fn new(beta1: f64, beta2: f64, epsilon: f64) -> Self {
-        Adam { beta1, beta2, epsilon, steps: 0, moments: HashMap::new() }
+        let (weight_decay, longest) = (0.0, None);
+        Adam { beta1, beta2, epsilon, weight_decay, longest, steps: 0, moments: HashMap::new() }
     }
 
     /// One step of rate `rate`. Parameters without a gradient stay.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
         self.begin();
-        self.update(model, gradients, rate)
+        let shortened = self.longest.map(|longest| {
+            let length = length(&model, gradients);
+            // A length that is no number leaves the gradient as it is; the next loss tells.
+            if length > longest { longest / length } else { 1.0 }
+        });
+        model.map(&mut Step { adam: self, gradients, rate, factor: shortened.unwrap_or(1.0) })
     }
 
     /// Begins a step whose gradients come part by part; [`Adam::update`] takes each.
@@ -39,9 +50,9 @@ impl Adam {
         self.steps += 1;
     }
 
-    /// The share of a part of the model in the step that was begun.
+    /// The share of a part of the model in the step that was begun. Nothing is shortened.
     pub fn update<M: Module>(&mut self, part: M, gradients: &Gradients, rate: f64) -> M {
-        part.map(&mut Step { adam: self, gradients, rate })
+        part.map(&mut Step { adam: self, gradients, rate, factor: 1.0 })
     }
 
     /// Means of gradients and of squares in the order of the model's fields, zero where there was no step.
@@ -103,6 +114,24 @@ struct Step<'a> {
     adam: &'a mut Adam,
     gradients: &'a Gradients,
     rate: f64,
+    /// On gradients.
+    factor: f64,
+}
+
+/// Length of all gradients of a model together.
+fn length<M: Module>(model: &M, gradients: &Gradients) -> f64 {
+    struct Squares<'a>(&'a Gradients, f64);
+    impl burn::module::ModuleVisitor for Squares<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if let Some(gradient) = param.val().grad(self.0) {
+                let square = numbers((gradient.clone() * gradient).sum());
+                self.1 += square.first().copied().map_or(0.0, f64::from);
+            }
+        }
+    }
+    let mut all = Squares(gradients, 0.0);
+    model.visit(&mut all);
+    all.1.sqrt()
 }
 
 impl ModuleMapper for Step<'_> {
@@ -113,7 +142,10 @@ impl ModuleMapper for Step<'_> {
         };
         let (shape, device) = (theta.dims(), theta.device());
         let n = shape.iter().product::<usize>();
-        let g = gradient.reshape([n]);
+        let mut g = gradient.reshape([n]);
+        if self.factor != 1.0 {
+            g = g.mul_scalar(self.factor);
+        }
         let adam = &mut *self.adam;
         let moments = adam.moments.remove(&id);
         let [m, v] = moments.unwrap_or_else(|| [g.zeros_like(), g.zeros_like()]);
@@ -124,7 +156,11 @@ impl ModuleMapper for Step<'_> {
         let root = 1.0 / (1.0 - adam.beta2.powi(t)).sqrt();
         let size = v.clone().sqrt().mul_scalar(root).add_scalar(adam.epsilon);
         let change = (m.clone() / size).mul_scalar(rate);
-        let new = theta.inner().reshape([n]) - change;
+        let mut old = theta.inner().reshape([n]);
+        if adam.weight_decay != 0.0 {
+            old = old.mul_scalar(1.0 - self.rate * adam.weight_decay);
+        }
+        let new = old - change;
         adam.moments.insert(id, [m, v]);
         let new = Tensor::from_inner(new.reshape(shape)).to_device(&device).require_grad();
         Param::from_mapped_value(id, new, mapper)

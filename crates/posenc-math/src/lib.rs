@@ -8,6 +8,7 @@
 pub mod blending;
 pub mod closed_form;
 pub mod complexity;
+pub mod detection;
 pub mod distance;
 pub mod embedder;
 pub mod errata;

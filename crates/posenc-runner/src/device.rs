@@ -66,6 +66,8 @@ impl FromStr for Request {
 pub struct Devices {
     /// What trains where the CPU does not; its class, and what it is in words.
     other: Option<(Arc<dyn Engine>, &'static str, String)>,
+    /// Where attention models train then.
+    attention: Option<posenc_attention::Device>,
     /// Its limits in words.
     limits: String,
 }
@@ -73,7 +75,7 @@ pub struct Devices {
 impl Devices {
     /// The CPU alone.
     pub fn cpu() -> Self {
-        Devices { other: None, limits: String::new() }
+        Devices { other: None, attention: None, limits: String::new() }
     }
 
     /// Opens what was asked for.
@@ -102,6 +104,12 @@ impl Devices {
             Some((engine, own, _)) if *own == class => &**engine,
             _ => &*ONE_THREAD,
         }
+    }
+
+    /// Where attention models of a class train.
+    pub fn attention(&self, class: &str) -> posenc_attention::Device {
+        let other = self.attention.as_ref().filter(|_| class != CPU);
+        other.cloned().unwrap_or_else(posenc_attention::cpu)
     }
 
     /// The engine that trains, if it is not the CPU's.
@@ -134,8 +142,25 @@ pub fn may_leave_cpu(protocol: &Protocol) -> bool {
         Protocol::Network1d(_) => true,
         // Where two ways to a gradient are compared, it is the CPU engine's that are.
         Protocol::NetworkNd(settings) => settings.products.is_none(),
+        _ if is_attention(protocol) => cfg!(feature = "attention-wgpu"),
         _ => false,
     }
+}
+
+/// Whether a protocol would leave the CPU in a build with more features.
+pub fn is_left_on_cpu(protocol: &Protocol) -> bool {
+    is_attention(protocol) && !may_leave_cpu(protocol)
+}
+
+/// Whether a protocol trains attention models.
+fn is_attention(protocol: &Protocol) -> bool {
+    matches!(
+        protocol,
+        Protocol::ImageModel(_)
+            | Protocol::Detection(_)
+            | Protocol::Reformer(_)
+            | Protocol::Translation(_)
+    )
 }
 
 #[cfg(feature = "wgpu")]
@@ -145,7 +170,37 @@ fn open(name: Option<&str>) -> Result<Devices> {
     let engine = DeviceEngine::open(choice)?;
     let class = if engine.description().is_software { SOFTWARE } else { GPU };
     let (label, limits) = (engine.device(), limits(engine.description()));
-    Ok(Devices { other: Some((Arc::new(engine), class, label)), limits })
+    let attention = attention(engine.description())?;
+    Ok(Devices { other: Some((Arc::new(engine), class, label)), attention, limits })
+}
+
+/// The same adapter for attention models.
+#[cfg(feature = "attention-wgpu")]
+fn attention(
+    adapter: &posenc_nets::device::AdapterDescription,
+) -> Result<Option<posenc_attention::Device>> {
+    use posenc_attention::DeviceKind;
+    use posenc_nets::device::AdapterType;
+    let (own_type, index) = adapter.place;
+    let kind = match own_type {
+        AdapterType::Discrete => DeviceKind::DiscreteGpu(index),
+        AdapterType::Integrated => DeviceKind::IntegratedGpu(index),
+        AdapterType::Virtual => DeviceKind::VirtualGpu(index),
+        AdapterType::Software => DeviceKind::Cpu,
+        AdapterType::Other => DeviceKind::DefaultDevice,
+    };
+    let opened = posenc_attention::wgpu(kind);
+    let device = opened.map_err(|why| {
+        anyhow::anyhow!("{adapter} does not open for attention models: {why}; use --device cpu")
+    })?;
+    Ok(Some(device))
+}
+
+#[cfg(all(feature = "wgpu", not(feature = "attention-wgpu")))]
+fn attention(
+    _: &posenc_nets::device::AdapterDescription,
+) -> Result<Option<posenc_attention::Device>> {
+    Ok(None)
 }
 
 #[cfg(not(feature = "wgpu"))]

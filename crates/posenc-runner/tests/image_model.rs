@@ -161,15 +161,20 @@ fn translations_have_the_same_bits_and_share_their_draws() {
 fn killed_trainings_go_on_with_the_same_bits() {
     let pixels = format!(
         "{{ {}, encoding: {FOURIER_WITH_MODULATOR} }}",
-        PROTOCOL.replace("steps: 6", "steps: 700").replace("measure_every: 2", "measure_every: 90")
+        PROTOCOL
+            .replace("steps: 6", "steps: 3000")
+            .replace("measure_every: 2", "measure_every: 900")
     );
     let sentences = "{ kind: translation, words: 6, longest: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, \
-                     heads: 2, feed_forward: 16, deviation: 0.02, batch: 8, steps: 500, learning_rate: 0.01, \
+                     heads: 2, feed_forward: 16, deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, \
                      warm_up: 1, bin: 2 }";
-    let colors = "{ kind: reformer, steps: 150, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: \
+    let colors = "{ kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: \
                   { features: sine }, model: { side: 8, layers: 1, width: 16, pixel_width: 12, feed_forward: 8, \
                   hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } } }";
-    for protocol in [pixels.as_str(), sentences, colors] {
+    let shapes = "{ kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, \
+                  decoder_layers: 1, queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, \
+                  encoding: { features: sine } }";
+    for protocol in [pixels.as_str(), sentences, colors, shapes] {
         let text =
             format!("  - id: group\n    protocol: {protocol}\n    variants: [{{ id: one }}]\n");
         let repository = Repository::with_experiment(&experiment(&text));

@@ -14,7 +14,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 
 /// What a backend must be able to do. All tensors of an operation are of one floating-point type.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "wgpu"), Autodiff)]
 pub trait Kernels: Backend {
     /// x W + b for x `[N, A]`, W `[A, B]`, b `[B]`.
     fn affine(
@@ -95,6 +95,10 @@ pub trait Kernels: Backend {
         composed::attend_backward::<Self>(query, key, value, weights, gradient)
     }
 }
+
+/// On wgpu all are composed of burn's own kernels.
+#[cfg(feature = "wgpu")]
+impl Kernels for burn_wgpu::CubeBackend {}
 
 /// x W + b over the last dimension of x.
 pub fn affine<const D: usize>(x: Tensor<D>, weights: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {

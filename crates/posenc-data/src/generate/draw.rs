@@ -18,6 +18,13 @@ pub(super) fn normal(rng: &mut ChaCha8Rng) -> f32 {
     (0..12).map(|_| unit(rng)).sum::<f32>() - 6.0
 }
 
+/// Mean 0 and standard deviation 1 out of one draw: the sum of four bytes, for noise of pixels.
+pub(super) fn noise(rng: &mut ChaCha8Rng) -> f32 {
+    let sum: u32 = rng.next_u32().to_le_bytes().into_iter().map(u32::from).sum();
+    // A byte has mean 255/2 and variance (256² − 1)/12.
+    (sum as f32 - 510.0) * (1.0 / 147.8)
+}
+
 /// e^x to about 10⁻³ for |x| < 2, out of operations that every machine rounds alike.
 pub(super) fn exponential(x: f32) -> f32 {
     // The square of the Padé quotient of half the argument.
@@ -71,6 +78,16 @@ mod tests {
         // P(r > 2·2) = (1/4 - 10⁻⁴) / (1 - 10⁻⁴) = 0.24992; ±5 standard errors.
         let share = radii.iter().filter(|&&r| r > 4.0).count() as f64 / radii.len() as f64;
         assert!((share - 0.24992).abs() < 5.0 * (0.25f64 * 0.75 / 40_000.0).sqrt(), "{share}");
+    }
+
+    #[test]
+    fn noise_has_mean_zero_and_deviation_one() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let draws: Vec<f64> = (0..40_000).map(|_| f64::from(noise(&mut rng))).collect();
+        let mean = draws.iter().sum::<f64>() / 40_000.0;
+        let square = draws.iter().map(|v| v * v).sum::<f64>() / 40_000.0;
+        // Five standard errors.
+        assert!(mean.abs() < 0.025 && (square - 1.0).abs() < 0.03, "{mean} {square}");
     }
 
     #[test]

@@ -8,12 +8,14 @@ mod dead_leaves;
 mod draw;
 mod gray_leaves;
 mod moving_leaves;
+mod objects;
 mod scene;
 mod shape;
 mod texture;
 mod translation;
 
 pub use gray_leaves::GrayLeaves;
+pub use objects::{CLASSES, Object, ObjectImage, ObjectScene};
 use serde::Deserialize;
 pub use translation::{Lengths, Pair, Translation};
 

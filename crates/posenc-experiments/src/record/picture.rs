@@ -47,6 +47,8 @@ pub enum Part {
     Frames,
     /// One line of a video over time.
     Slice,
+    /// Boxes around things, on several images side by side.
+    Boxes,
 }
 
 /// A name that a picture may have.
@@ -72,6 +74,11 @@ impl Name {
 
     /// In words, such as `error, x–t slice`.
     pub fn words(&self) -> String {
+        match (self.role, self.part) {
+            (Role::Truth, Part::Boxes) => return "true boxes".into(),
+            (Role::Reconstruction, Part::Boxes) => return "boxes found".into(),
+            _ => {}
+        }
         let role = match self.role {
             Role::Truth => "ground truth",
             Role::Samples => "training samples",
@@ -83,6 +90,7 @@ impl Name {
             Part::Detail => ", detail",
             Part::Frames => ", frames",
             Part::Slice => ", x–t slice",
+            Part::Boxes => ", boxes",
         };
         format!("{role}{part}")
     }
@@ -106,6 +114,8 @@ pub const NAMES: &[Name] = &[
     Name::new("samples-slice", Role::Samples, Part::Slice),
     Name::new("slice", Role::Reconstruction, Part::Slice),
     Name::new("error-slice", Role::Error, Part::Slice),
+    Name::new("true-boxes", Role::Truth, Part::Boxes),
+    Name::new("boxes", Role::Reconstruction, Part::Boxes),
 ];
 
 /// The name that is written so.

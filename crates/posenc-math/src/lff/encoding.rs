@@ -56,6 +56,9 @@ pub struct Encoding {
     /// Numbers of all features of a group; the width of the model over G where absent. $|F|$ of `fourier`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
+    /// `embed`: whether tables begin uniform on [0, 1), as DETR's, and not normal with deviation 1.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub uniform: bool,
     /// `fourier`: length scale $\gamma$, in the unit of the coordinates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
@@ -109,6 +112,7 @@ impl Encoding {
             Ok(())
         };
         belongs("gamma", self.gamma.is_some(), &[Features::Fourier], "`features: fourier`")?;
+        belongs("uniform", self.uniform, &[Features::Embed], "`features: embed`")?;
         belongs("learned", self.learned, &[Features::Fourier], "`features: fourier`")?;
         belongs("hidden", self.hidden.is_some(), &[Features::Network], "`features: network`")?;
         let sines = [Features::Sine, Features::SummedSine, Features::PairedSine];
@@ -206,6 +210,7 @@ impl Encoding {
             flat: false,
             groups: 1,
             width: None,
+            uniform: false,
             gamma: None,
             learned: false,
             scale: None,

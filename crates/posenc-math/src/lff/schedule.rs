@@ -13,6 +13,8 @@ pub enum Decay {
     Cosine,
     /// None.
     Constant,
+    /// None, and over the last 30 % of the steps linearly down to zero.
+    LinearTail,
 }
 
 /// The learning rate of each step.
@@ -37,6 +39,10 @@ impl LearningRate {
         }
         let factor = match self.decay {
             Decay::Constant => 1.0,
+            Decay::LinearTail => {
+                let steps = self.steps as f64;
+                ((steps + 1.0 - s) / (0.3 * steps).max(1.0)).clamp(0.0, 1.0)
+            }
             Decay::InverseSquareRoot => (w / s).sqrt(),
             Decay::Cosine => {
                 let share = (s - w) / (self.steps as f64 - w).max(1.0);
@@ -55,7 +61,7 @@ mod tests {
     #[test]
     fn rates_rise_to_the_peak_and_fall() {
         let rate = |decay| LearningRate { peak: 0.4, warm_up: 50, decay, steps: 300 };
-        for decay in [Decay::InverseSquareRoot, Decay::Cosine, Decay::Constant] {
+        for decay in [Decay::InverseSquareRoot, Decay::Cosine, Decay::Constant, Decay::LinearTail] {
             assert!((rate(decay).at(25) - 0.2).abs() < 1e-12);
             assert!((rate(decay).at(50) - 0.4).abs() < 1e-12);
         }

@@ -12,11 +12,28 @@ use crate::NetError;
 /// end the process that asks.
 const MEMORY_PERCENT: u8 = 90;
 
+/// Type of an adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdapterType {
+    /// A GPU with memory of its own.
+    Discrete,
+    /// A GPU that shares memory with the CPU.
+    Integrated,
+    /// A GPU of a virtual machine.
+    Virtual,
+    /// A program on the CPU.
+    Software,
+    /// The driver does not say.
+    Other,
+}
+
 /// What computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterDescription {
     /// Name of the adapter, such as "NVIDIA H200".
     pub name: String,
+    /// Its type, and its place among adapters of that type and backend as wgpu lists them.
+    pub place: (AdapterType, usize),
     /// Whether it is a program on the CPU that behaves like a GPU (llvmpipe, lavapipe, WARP).
     pub is_software: bool,
     /// "vulkan", "metal" or "dx12".
@@ -52,7 +69,7 @@ pub enum Choice {
 
 /// All adapters, real GPUs first.
 pub fn adapters() -> Vec<AdapterDescription> {
-    sorted(found()).iter().map(describe).collect()
+    found().into_iter().map(|(_, description)| description).collect()
 }
 
 /// An open device with its queue. What goes wrong on it is kept until somebody asks.
@@ -81,22 +98,19 @@ impl Gpu {
     ///
     /// No such adapter, or one that gives no device: what there is, and what to install.
     pub fn open(choice: Choice) -> Result<Self, NetError> {
-        let adapters = sorted(found());
-        let fits = |adapter: &wgpu::Adapter| match &choice {
-            Choice::Gpu => !describe(adapter).is_software,
+        let adapters = found();
+        let fits = |(_, adapter): &(wgpu::Adapter, AdapterDescription)| match &choice {
+            Choice::Gpu => !adapter.is_software,
             Choice::GpuOrSoftware => true,
-            Choice::Named(part) => {
-                describe(adapter).name.to_lowercase().contains(&part.to_lowercase())
-            }
+            Choice::Named(part) => adapter.name.to_lowercase().contains(&part.to_lowercase()),
         };
-        let names: Vec<String> = adapters.iter().map(|a| describe(a).to_string()).collect();
-        let Some(adapter) = adapters.into_iter().find(fits) else {
+        let names: Vec<String> = adapters.iter().map(|(_, a)| a.to_string()).collect();
+        let Some((adapter, description)) = adapters.into_iter().find(fits) else {
             return Err(NetError::Device {
                 device: "wgpu".to_owned(),
                 why: absent(&choice, &names),
             });
         };
-        let description = describe(&adapter);
         let limits = adapter.limits();
         let request = wgpu::DeviceDescriptor {
             label: Some("posenc"),
@@ -177,7 +191,8 @@ impl Gpu {
     }
 }
 
-fn found() -> Vec<wgpu::Adapter> {
+/// Real GPUs before software; among them the one with the largest buffers, which is the discrete one.
+fn found() -> Vec<(wgpu::Adapter, AdapterDescription)> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
         backends: wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12,
         flags: wgpu::InstanceFlags::empty(),
@@ -187,13 +202,31 @@ fn found() -> Vec<wgpu::Adapter> {
         },
         ..wgpu::InstanceDescriptor::new_without_display_handle()
     });
-    wait(instance.enumerate_adapters(wgpu::Backends::all()))
+    let mut found: Vec<(wgpu::Adapter, AdapterDescription)> = Vec::new();
+    for adapter in wait(instance.enumerate_adapters(wgpu::Backends::all())) {
+        let mut own = describe(&adapter);
+        let is_like = |other: &AdapterDescription| {
+            other.place.0 == own.place.0 && other.backend == own.backend
+        };
+        own.place.1 = found.iter().filter(|(_, other)| is_like(other)).count();
+        found.push((adapter, own));
+    }
+    found.sort_by_key(|(_, own)| (own.is_software, std::cmp::Reverse(own.largest_binding)));
+    found
 }
 
 fn describe(adapter: &wgpu::Adapter) -> AdapterDescription {
     let (info, limits) = (adapter.get_info(), adapter.limits());
+    let own_type = match info.device_type {
+        wgpu::DeviceType::DiscreteGpu => AdapterType::Discrete,
+        wgpu::DeviceType::IntegratedGpu => AdapterType::Integrated,
+        wgpu::DeviceType::VirtualGpu => AdapterType::Virtual,
+        wgpu::DeviceType::Cpu => AdapterType::Software,
+        wgpu::DeviceType::Other => AdapterType::Other,
+    };
     AdapterDescription {
         name: info.name,
+        place: (own_type, 0),
         is_software: info.device_type == wgpu::DeviceType::Cpu,
         backend: info.backend.to_string(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
@@ -201,15 +234,6 @@ fn describe(adapter: &wgpu::Adapter) -> AdapterDescription {
         largest_binding: limits.max_storage_buffer_binding_size,
         workgroups: limits.max_compute_workgroups_per_dimension,
     }
-}
-
-/// Real GPUs before software; among them the one with the largest buffers, which is the discrete one.
-fn sorted(mut adapters: Vec<wgpu::Adapter>) -> Vec<wgpu::Adapter> {
-    adapters.sort_by_key(|adapter| {
-        let description = describe(adapter);
-        (description.is_software, std::cmp::Reverse(description.largest_binding))
-    });
-    adapters
 }
 
 fn absent(choice: &Choice, names: &[String]) -> String {

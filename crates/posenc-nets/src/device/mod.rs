@@ -25,7 +25,7 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::adapter::Gpu;
-pub use self::adapter::{AdapterDescription, Choice, adapters};
+pub use self::adapter::{AdapterDescription, AdapterType, Choice, adapters};
 use self::program::Kernels;
 use self::session::DeviceSession;
 use crate::{Engine, NetError, Session, Task};

@@ -12,7 +12,7 @@ use posenc_experiments::{Catalog, Profile};
 use posenc_report::{Inputs, Records};
 
 use crate::arguments::Reproduce;
-use crate::device::{CPU, Devices};
+use crate::device::{CPU, Devices, is_left_on_cpu};
 use crate::repository::Repository;
 use crate::run::collect::collect;
 use crate::run::data::{self, DataSets};
@@ -71,6 +71,12 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     if work.iter().any(|w| w.units.iter().any(|unit| unit.parts.device != CPU)) {
         eprintln!("device: training on {}", devices.header());
+    }
+    if devices.training() != CPU && work.iter().any(|w| is_left_on_cpu(w.job.protocol())) {
+        eprintln!(
+            "note: attention models train on the CPU in this build; POSENC_WGPU=attention before the command builds \
+             them for wgpu, too"
+        );
     }
     let (seed, fail_fast) = (options.seed, options.fail_fast);
     let failures = work::run(work, &store, &data, &devices, seed, workers, fail_fast);

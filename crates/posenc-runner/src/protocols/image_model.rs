@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
+use posenc_attention::Device;
 use posenc_attention::image_model::{History, ImageModel, Sizes, Trainer, Training};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
@@ -81,7 +82,7 @@ pub fn run(context: &Context<'_>, s: &protocol::ImageModel) -> Result<Outcome> {
     let mut rng = stream(context.seed, &format!("{item} held out"));
     let held_out: Vec<Vec<u8>> = (0..s.held_out).map(|_| images.measured(&mut rng)).collect();
     let sizes = sizes(s);
-    let device = posenc_attention::cpu();
+    let device = context.attention_device();
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
     let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
@@ -127,7 +128,7 @@ pub fn run(context: &Context<'_>, s: &protocol::ImageModel) -> Result<Outcome> {
     }
     let history = trainer.finish();
     let seconds = started.elapsed().as_secs_f64() + context.checkpoint.earlier();
-    record(s, &sizes, &history, seconds, &mut values)?;
+    record(s, &sizes, &history, seconds, &device, &mut values)?;
     if let Some((before, coordinates)) = drawn {
         let after = history.model.encoder().frequencies().map_or(before.clone(), |(rows, _)| rows);
         shape(s, "initial", &before, coordinates, &mut values);
@@ -160,6 +161,7 @@ fn record(
     sizes: &Sizes,
     history: &History,
     seconds: f64,
+    device: &Device,
     values: &mut Vec<Value>,
 ) -> Result<()> {
     for m in &history.measurements {
@@ -182,8 +184,7 @@ fn record(
         add("left_attention", most(&m.evaluation.left), "");
         add("upper_attention", most(&m.evaluation.upper), "");
     }
-    let device = posenc_attention::cpu();
-    let fixed = history.model.fix(sizes, &device);
+    let fixed = history.model.fix(sizes, device);
     let codes = history.model.codes(&fixed);
     let [count, width] = codes.dims();
     let codes = parameters::numbers(codes);

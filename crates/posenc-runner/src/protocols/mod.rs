@@ -3,6 +3,7 @@
 mod blending_weights;
 mod closed_form;
 mod complexity;
+mod detection;
 mod distance_map;
 mod embedding;
 mod errata;
@@ -84,6 +85,12 @@ impl Context<'_> {
         self.devices.engine(class)
     }
 
+    /// Where the attention models of this job train.
+    pub fn attention_device(&self) -> posenc_attention::Device {
+        let class = self.units.first().map_or(CPU, |unit| &unit.parts.device);
+        self.devices.attention(class)
+    }
+
     /// The random stream of a purpose.
     pub fn stream(&self, purpose: &str) -> ChaCha8Rng {
         stream(self.seed, &self.job.stream_label(purpose))
@@ -163,6 +170,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::Similarity(s) => single(similarity::run(context, s), emit),
         Protocol::ImageModel(s) => whole(image_model::run(context, s), emit),
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
+        Protocol::Detection(s) => whole(detection::run(context, s), emit),
         Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
@@ -205,6 +213,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         // Also when the bits of the kernels change.
         Protocol::ImageModel(_) => 1,
         Protocol::PixelEntropies(_) => 1,
+        Protocol::Detection(_) => 1,
         Protocol::Reformer(_) => 1,
         Protocol::Translation(_) => 1,
         Protocol::ParameterCount(_) => 1,
@@ -250,6 +259,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
         Protocol::ImageModel(s) => image_model::cost(s),
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
+        Protocol::Detection(s) => detection::cost(s),
         Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),
         Protocol::Errata(_) => 1.0,

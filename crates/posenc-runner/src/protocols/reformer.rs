@@ -31,7 +31,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Reformer) -> Result<Outcome> {
     let seed = context.job.seed_index;
     // Without the method: all encodings share weights, batches and hashes.
     let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
-    let device = posenc_attention::cpu();
+    let device = context.attention_device();
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Reformer::new(&s.model, &s.encoding, &mut content, &mut code, &device);
     let mut model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;

@@ -30,7 +30,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
     let mut remarks = Vec::new();
     let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
-    let device = posenc_attention::cpu();
+    let device = context.attention_device();
     let sizes = Sizes {
         words: pairs.words(s),
         positions: s.longest,

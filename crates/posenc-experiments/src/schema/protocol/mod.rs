@@ -4,6 +4,7 @@
 //! the runner, and the compiler lists whatever is missing.
 
 mod blending;
+mod detection;
 mod image_model;
 mod network;
 mod network_nd;
@@ -18,6 +19,7 @@ use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
 
 pub use blending::{BlendingWeights, InnerProducts, Weights};
+pub use detection::{CodePlace, Detection, PatchCoordinates};
 pub use image_model::{ImageModel, PixelEntropies};
 use network::range;
 pub use network::{
@@ -70,6 +72,8 @@ pub enum Protocol {
     ImageModel(ImageModel),
     /// What neighbors tell about a pixel, by counting.
     PixelEntropies(PixelEntropies),
+    /// Detectors with position encodings on generated scenes (`lff` Fig. 4).
+    Detection(Detection),
     /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
     Reformer(Reformer),
     /// Learned tables of positions in translation (`lff` Fig. 1).
@@ -139,6 +143,7 @@ protocols! {
     "similarity" => Similarity, false, false;
     "image-model" => ImageModel, false, false;
     "pixel-entropies" => PixelEntropies, false, false;
+    "detection" => Detection, false, false;
     "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
     "parameter-count" => ParameterCount, false, false;
@@ -266,6 +271,7 @@ impl Protocol {
             }
             Protocol::ImageModel(s) => s.check(),
             Protocol::PixelEntropies(s) => s.check(),
+            Protocol::Detection(s) => s.check(),
             Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),
             Protocol::ParameterCount(_) | Protocol::Errata(_) => Ok(()),

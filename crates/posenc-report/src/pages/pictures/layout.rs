@@ -172,7 +172,7 @@ impl<'a> Board<'a> {
             grid.column(part_words(*part), Align::Center);
         }
         let width = |part: Part| match part {
-            Part::Frames => WIDEST_STRIP,
+            Part::Frames | Part::Boxes => WIDEST_STRIP,
             _ => WIDEST,
         };
         let several = self.grid.groups.len() > 1;
@@ -276,5 +276,6 @@ fn part_words(part: Part) -> &'static str {
         Part::Detail => "detail",
         Part::Frames => "frames",
         Part::Slice => "x–t slice",
+        Part::Boxes => "boxes",
     }
 }

@@ -1,0 +1,149 @@
+//! Training a detector, and what it finds.
+
+use burn::module::Module as _;
+use burn::tensor::{Device, activation};
+use posenc_math::detection::boxes::corners;
+use posenc_math::detection::precision::{Detection, Image, Truth};
+use posenc_math::lff::schedule::LearningRate;
+
+use super::{Batch, Detector, Grids, ImageInput, Sizes, Weights, loss};
+use crate::optimizer::Adam;
+use crate::parameters::numbers;
+use crate::reached::Reached;
+
+/// Images that are looked at at once.
+const CHUNK: usize = 32;
+
+/// How a detector is trained.
+#[derive(Debug, Clone)]
+pub struct Training {
+    /// Rate of each step.
+    pub learning_rate: LearningRate,
+    /// The optimizer at its beginning.
+    pub adam: Adam,
+    /// Weights of the loss.
+    pub weights: Weights,
+}
+
+/// A training in flight.
+#[derive(Debug)]
+pub struct Trainer<'a> {
+    /// The model as it is.
+    pub model: Detector,
+    sizes: &'a Sizes,
+    training: &'a Training,
+    grids: Grids,
+    device: &'a Device,
+    adam: Adam,
+    diverged: Option<usize>,
+}
+
+impl<'a> Trainer<'a> {
+    /// At the beginning, for images whose grids of patches are among `grids`.
+    pub fn new(
+        model: Detector,
+        sizes: &'a Sizes,
+        training: &'a Training,
+        grids: &[[usize; 2]],
+        device: &'a Device,
+    ) -> Self {
+        let grids = model.grids(sizes, grids, sizes.cells, device);
+        let adam = training.adam.clone();
+        Trainer { model, sizes, training, grids, device, adam, diverged: None }
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> usize {
+        self.adam.steps
+    }
+
+    /// Whether there is a step to do.
+    pub fn goes_on(&self) -> bool {
+        self.diverged.is_none() && self.steps() < self.training.learning_rate.steps
+    }
+
+    /// The first step whose loss was no number; the training ended there.
+    pub fn diverged(&self) -> Option<usize> {
+        self.diverged
+    }
+
+    /// One step; gives the loss before it. An image of another size than was said ends the training like a loss
+    /// that is no number.
+    pub fn step(&mut self, images: &[ImageInput]) -> f64 {
+        let step = self.steps() + 1;
+        let Some(batch) = Batch::new(images, self.sizes, &self.grids, self.device) else {
+            self.diverged = Some(step);
+            return f64::NAN;
+        };
+        let said = self.model.forward(self.sizes, &batch, &self.grids);
+        let loss = loss(&said, &batch, &self.training.weights);
+        let value = numbers(loss.clone()).first().copied().map_or(f64::NAN, f64::from);
+        if !value.is_finite() {
+            self.diverged = Some(step);
+            return value;
+        }
+        let gradients = loss.backward();
+        let rate = self.training.learning_rate.at(step);
+        self.model = self.adam.step(self.model.clone(), &gradients, rate);
+        value
+    }
+
+    /// What can be gone on from.
+    pub fn reached(&self) -> Reached {
+        Reached::of(&self.model, &self.adam)
+    }
+
+    /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
+    pub fn resume(&mut self, reached: &Reached) -> bool {
+        if reached.steps > self.training.learning_rate.steps {
+            return false;
+        }
+        let restored = reached.restore(&self.model, &mut self.adam);
+        restored.map(|model| self.model = model).is_some()
+    }
+}
+
+/// What a model says of images of one size, in pixels, beside what is there; `None` for an image of another size. Every query
+/// counts, with its likeliest class.
+pub fn detections(
+    model: &Detector,
+    sizes: &Sizes,
+    images: &[ImageInput],
+    device: &Device,
+) -> Option<Vec<Image>> {
+    let size = images.first()?.size;
+    let grid = size.map(|pixels| pixels / sizes.patch);
+    let model = model.clone().no_grad();
+    let grids = model.grids(sizes, &[grid], grid[0].max(grid[1]), device);
+    let mut found = Vec::with_capacity(images.len());
+    let pixels = |place: [f64; 4]| {
+        let [left, top, right, bottom] = corners(place);
+        let [height, width] = size.map(|n| n as f64);
+        [left * width, top * height, right * width, bottom * height]
+    };
+    for chunk in images.chunks(CHUNK) {
+        let batch = Batch::new(chunk, sizes, &grids, device)?;
+        let said = model.forward(sizes, &batch, &grids).pop()?;
+        let scores = numbers(activation::softmax(said.classes, 2));
+        let boxes = numbers(said.boxes);
+        let (classes, queries) = (sizes.classes, sizes.queries);
+        for (i, image) in chunk.iter().enumerate() {
+            let detections = (i * queries..(i + 1) * queries).map(|row| {
+                let scores = &scores[row * (classes + 1)..][..classes];
+                let best = (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+                let category = best.unwrap_or(0);
+                let place = [0, 1, 2, 3].map(|c| f64::from(boxes[4 * row + c]));
+                let score = scores.get(category).copied().map_or(0.0, f64::from);
+                Detection { category, corners: pixels(place), score }
+            });
+            let truths = image.targets.iter().map(|target| {
+                let corners = pixels(target.place);
+                let area = posenc_math::detection::boxes::area(corners);
+                Truth { category: target.class, corners, area, crowd: false }
+            });
+            let (truths, detections) = (truths.collect(), detections.collect());
+            found.push(Image { truths, detections });
+        }
+    }
+    Some(found)
+}

@@ -1,0 +1,257 @@
+//! Scenes of one or two colored shapes before a gray background, to be found by a detector.
+//!
+//! A shape's color tells its class, so that a patch of the image by itself tells what it shows; what is to be
+//! learned is where things are.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::draw;
+
+/// Classes: red rectangles, green ellipses, blue triangles.
+pub const CLASSES: usize = 3;
+
+/// Two shapes overlap by no more (intersection over union of their boxes).
+const MOST_OVERLAP: f32 = 0.15;
+/// Sides of a shape as a share of the scene's.
+const SIDES: [f32; 2] = [0.2, 0.55];
+/// Standard deviation of the noise of a pixel.
+const NOISE: f32 = 0.04;
+/// Of a shape that is cut this share of its area must remain, else it does not count as a thing.
+const LEAST_LEFT: f32 = 0.3;
+
+/// A shape in a scene.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shape {
+    class: usize,
+    /// Left, top, right, bottom as shares of the scene.
+    corners: [f32; 4],
+    color: [f32; 3],
+}
+
+/// A scene, which can be painted at any size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectScene {
+    shapes: Vec<Shape>,
+    gray: f32,
+    /// Change of gray from left to right and from top to bottom.
+    gradient: [f32; 2],
+}
+
+/// A thing in an image.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Object {
+    /// From 0.
+    pub class: usize,
+    /// Left, top, right, bottom as shares of the image's width and height.
+    pub corners: [f64; 4],
+}
+
+/// An image with what is on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectImage {
+    /// Rows of pixels.
+    pub height: usize,
+    /// Columns of pixels.
+    pub width: usize,
+    /// Red, green and blue of every pixel, row by row, about from 0 to 1.
+    pub pixels: Vec<f32>,
+    /// What is on it.
+    pub objects: Vec<Object>,
+}
+
+fn area(c: [f32; 4]) -> f32 {
+    (c[2] - c[0]).max(0.0) * (c[3] - c[1]).max(0.0)
+}
+
+fn intersection(a: [f32; 4], b: [f32; 4]) -> [f32; 4] {
+    [a[0].max(b[0]), a[1].max(b[1]), a[2].min(b[2]), a[3].min(b[3])]
+}
+
+impl ObjectScene {
+    /// Draws a scene.
+    pub fn draw(rng: &mut ChaCha8Rng) -> Self {
+        let gray = draw::between(rng, 0.2, 0.8);
+        let gradient = [0, 1].map(|_| draw::between(rng, -0.2, 0.2));
+        let count = 1 + draw::index(rng, 2);
+        let mut shapes: Vec<Shape> = Vec::with_capacity(count);
+        while shapes.len() < count {
+            let class = draw::index(rng, CLASSES);
+            let [width, height] = [0, 1].map(|_| draw::between(rng, SIDES[0], SIDES[1]));
+            let left = draw::between(rng, 0.0, 1.0 - width);
+            let top = draw::between(rng, 0.0, 1.0 - height);
+            let corners = [left, top, left + width, top + height];
+            let color = [0, 1, 2].map(|channel| {
+                if channel == class {
+                    draw::between(rng, 0.75, 1.0)
+                } else {
+                    draw::between(rng, 0.0, 0.35)
+                }
+            });
+            let is_apart = |other: &Shape| {
+                let shared = area(intersection(corners, other.corners));
+                shared <= MOST_OVERLAP * (area(corners) + area(other.corners) - shared)
+            };
+            if shapes.iter().all(is_apart) {
+                shapes.push(Shape { class, corners, color });
+            }
+        }
+        ObjectScene { shapes, gray, gradient }
+    }
+
+    /// Paints the whole scene with `side` × `side` pixels; noise comes from `rng`.
+    pub fn whole(&self, side: usize, rng: &mut ChaCha8Rng) -> ObjectImage {
+        self.paint([0.0, 0.0, 1.0, 1.0], [side, side], rng)
+    }
+
+    /// Paints a window of the scene (left, top, right, bottom) with so many rows and columns.
+    fn paint(
+        &self,
+        window: [f32; 4],
+        [height, width]: [usize; 2],
+        rng: &mut ChaCha8Rng,
+    ) -> ObjectImage {
+        let [left, top, right, bottom] = window;
+        let mut pixels = Vec::with_capacity(3 * height * width);
+        for row in 0..height {
+            let y = top + (row as f32 + 0.5) / height as f32 * (bottom - top);
+            for column in 0..width {
+                let x = left + (column as f32 + 0.5) / width as f32 * (right - left);
+                let gray = self.gray + self.gradient[0] * (x - 0.5) + self.gradient[1] * (y - 0.5);
+                let shape = self.shapes.iter().rev().find(|shape| shape.covers(x, y));
+                let color = shape.map_or([gray; 3], |shape| shape.color);
+                pixels.extend(color.map(|value| value + NOISE * draw::noise(rng)));
+            }
+        }
+        let objects = self.shapes.iter().filter_map(|shape| {
+            let seen = intersection(shape.corners, window);
+            if area(seen) <= LEAST_LEFT * area(shape.corners) {
+                return None;
+            }
+            let place = |value: f32, low: f32, high: f32| f64::from((value - low) / (high - low));
+            let corners = [
+                place(seen[0], left, right),
+                place(seen[1], top, bottom),
+                place(seen[2], left, right),
+                place(seen[3], top, bottom),
+            ];
+            Some(Object { class: shape.class, corners })
+        });
+        ObjectImage { height, width, objects: objects.collect(), pixels }
+    }
+
+    /// An image to train on: a new scene, with probability ½ a window of it whose sides are at least half the scene's,
+    /// with rows and columns drawn from `sides` each. Windows without a thing are drawn again, with their scene.
+    pub fn training_image(sides: &[usize], rng: &mut ChaCha8Rng) -> ObjectImage {
+        loop {
+            let scene = ObjectScene::draw(rng);
+            let mut window = [0.0, 0.0, 1.0, 1.0];
+            if draw::chance(rng, 0.5) {
+                for axis in 0..2 {
+                    let size = draw::between(rng, 0.5, 1.0);
+                    let low = draw::between(rng, 0.0, 1.0 - size);
+                    (window[axis], window[axis + 2]) = (low, low + size);
+                }
+            }
+            let size = [0, 1].map(|_| sides[draw::index(rng, sides.len())]);
+            let image = scene.paint(window, size, rng);
+            if !image.objects.is_empty() {
+                return image;
+            }
+        }
+    }
+}
+
+impl Shape {
+    /// Whether it covers a point of the scene.
+    fn covers(&self, x: f32, y: f32) -> bool {
+        let [left, top, right, bottom] = self.corners;
+        let (u, v) = ((x - left) / (right - left), (y - top) / (bottom - top));
+        if !(0.0..1.0).contains(&u) || !(0.0..1.0).contains(&v) {
+            return false;
+        }
+        match self.class {
+            0 => true,
+            1 => (2.0 * u - 1.0) * (2.0 * u - 1.0) + (2.0 * v - 1.0) * (2.0 * v - 1.0) <= 1.0,
+            // The tip is at the top.
+            _ => (2.0 * u - 1.0).abs() <= v,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_math::random::stream;
+
+    /// The smallest box around the pixels in which a class's channel stands out.
+    fn painted(image: &ObjectImage, class: usize) -> Option<[f64; 4]> {
+        let mut found: Option<[usize; 4]> = None;
+        for row in 0..image.height {
+            for column in 0..image.width {
+                let pixel = &image.pixels[3 * (row * image.width + column)..][..3];
+                let others = (0..3).filter(|&c| c != class).map(|c| pixel[c]).fold(0.0, f32::max);
+                if pixel[class] > others + 0.25 {
+                    let f = found.get_or_insert([column, row, column + 1, row + 1]);
+                    *f = [f[0].min(column), f[1].min(row), f[2].max(column + 1), f[3].max(row + 1)];
+                }
+            }
+        }
+        let (w, h) = (image.width as f64, image.height as f64);
+        found.map(|[l, t, r, b]| [l as f64 / w, t as f64 / h, r as f64 / w, b as f64 / h])
+    }
+
+    /// Would catch boxes that do not stand around what is painted, whole or cut, wide or high.
+    #[test]
+    fn boxes_are_where_shapes_are() {
+        let mut rng = stream(1, "scenes");
+        let (mut checked, mut cut) = (0, 0);
+        for i in 0..400 {
+            let scene = ObjectScene::draw(&mut rng);
+            // Of several shapes, which may hide each other, pixels do not tell the boxes.
+            if scene.shapes.len() > 1 {
+                continue;
+            }
+            let window = if i % 2 == 0 { [0.0, 0.0, 1.0, 1.0] } else { [0.1, 0.3, 0.8, 0.9] };
+            let image = scene.paint(window, [48, 64], &mut rng);
+            for object in &image.objects {
+                cut += usize::from(is_cut(object));
+                // Where an ellipse or a triangle is cut, the pixels left tell a smaller box.
+                if object.class > 0 && is_cut(object) || object.class == 2 {
+                    continue;
+                }
+                let found = painted(&image, object.class).unwrap();
+                for (side, (own, seen)) in object.corners.iter().zip(found).enumerate() {
+                    let slack = 2.5 / [64.0, 48.0][side % 2];
+                    assert!((own - seen).abs() <= slack, "{object:?} {found:?}");
+                    checked += 1;
+                }
+            }
+        }
+        assert!(checked > 100 && cut > 10, "{checked} {cut}");
+    }
+
+    fn is_cut(object: &Object) -> bool {
+        object.corners.iter().any(|&c| c <= 0.0 || c >= 1.0)
+    }
+
+    /// Would catch scenes that depend on anything but their stream, on the size they are painted in, or that lack a class.
+    #[test]
+    fn scenes_follow_from_their_stream() {
+        let scenes = |label: &str| {
+            let mut rng = stream(2, label);
+            (0..300).map(|_| ObjectScene::draw(&mut rng)).collect::<Vec<_>>()
+        };
+        let all = scenes("a");
+        assert_eq!(all, scenes("a"));
+        assert_ne!(all, scenes("b"));
+        let mut counts = [0; CLASSES];
+        for scene in &all {
+            let [small, large] = [40, 80].map(|side| scene.whole(side, &mut stream(1, "noise")));
+            assert_eq!(small.objects, large.objects);
+            assert_eq!(small.objects.len(), scene.shapes.len());
+            assert_eq!(large.pixels.len(), 3 * 80 * 80);
+            small.objects.iter().for_each(|object| counts[object.class] += 1);
+        }
+        assert!(counts.iter().all(|&n| n > 100), "{counts:?}");
+    }
+}

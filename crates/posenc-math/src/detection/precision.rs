@@ -1,0 +1,269 @@
+//! Average precision as COCO defines it (Lin et al. 2014), with crowds and areas that do not count.
+//!
+//! Per category, area and overlap threshold t: detections of all images go by falling score; each takes the best truth of its
+//! image that no other has taken and that it overlaps by at least t. The precision at recall r is the best at any recall from r on;
+//! average precision is its mean over 101 recalls, then over thresholds 0.50, 0.55, …, 0.95 and categories. Crowds may be
+//! taken by any number of detections, which then count neither for nor against; likewise truths of another area,
+//! and detections of another area that took nothing.
+
+use super::boxes::{Corners, area, intersection};
+
+/// Overlap thresholds.
+const THRESHOLDS: usize = 10;
+/// Recalls.
+const RECALLS: usize = 101;
+/// Limits of areas in square pixels: all, small, medium, large.
+const AREAS: [[f64; 2]; 4] = [[0.0, 1e10], [0.0, 1024.0], [1024.0, 9216.0], [9216.0, 1e10]];
+
+/// A thing that is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Truth {
+    /// Its category, from 0.
+    pub category: usize,
+    /// Its box, in pixels.
+    pub corners: Corners,
+    /// Its area in square pixels, which need not be that of the box.
+    pub area: f64,
+    /// Whether the box holds many things of the category.
+    pub crowd: bool,
+}
+
+/// A thing that is said to be there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detection {
+    /// Its category, from 0.
+    pub category: usize,
+    /// Its box, in pixels.
+    pub corners: Corners,
+    /// How sure it is; larger is surer.
+    pub score: f64,
+}
+
+/// An image.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Image {
+    /// What is there.
+    pub truths: Vec<Truth>,
+    /// What is said to be there.
+    pub detections: Vec<Detection>,
+}
+
+/// Average precisions, from 0 to 1; NaN where there is nothing to find.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AveragePrecision {
+    /// Mean over all thresholds (AP).
+    pub mean: f64,
+    /// At an overlap of 0.5 (AP50).
+    pub at_50: f64,
+    /// At an overlap of 0.75 (AP75).
+    pub at_75: f64,
+    /// AP of things below 32² square pixels.
+    pub small: f64,
+    /// AP of things from 32² to 96² square pixels.
+    pub medium: f64,
+    /// AP of things above 96² square pixels.
+    pub large: f64,
+}
+
+/// What became of a detection.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Found,
+    Wrong,
+    Ignored,
+}
+
+/// Average precision of the `limit` surest detections of each image and category.
+pub fn average_precision(images: &[Image], categories: usize, limit: usize) -> AveragePrecision {
+    let mut sums = [[0.0; THRESHOLDS]; AREAS.len()];
+    let mut counts = [0usize; AREAS.len()];
+    for category in 0..categories {
+        let parts: Vec<Part<'_>> =
+            images.iter().map(|image| Part::new(image, category, limit)).collect();
+        for (which, limits) in AREAS.iter().enumerate() {
+            if let Some(per_threshold) = of_category(&parts, *limits) {
+                counts[which] += 1;
+                for (sum, value) in sums[which].iter_mut().zip(per_threshold) {
+                    *sum += value;
+                }
+            }
+        }
+    }
+    let at = |which: usize, threshold: usize| sums[which][threshold] / counts[which] as f64;
+    let mean = |which: usize| sums[which].iter().sum::<f64>() / (counts[which] * THRESHOLDS) as f64;
+    AveragePrecision {
+        mean: mean(0),
+        at_50: at(0, 0),
+        at_75: at(0, 5),
+        small: mean(1),
+        medium: mean(2),
+        large: mean(3),
+    }
+}
+
+/// What concerns one category of an image.
+struct Part<'a> {
+    truths: Vec<&'a Truth>,
+    /// The surest first.
+    detections: Vec<&'a Detection>,
+    /// Overlap of each detection with each truth; with a crowd the share of the detection that lies in it.
+    overlaps: Vec<Vec<f64>>,
+}
+
+impl<'a> Part<'a> {
+    fn new(image: &'a Image, category: usize, limit: usize) -> Self {
+        let truths: Vec<&Truth> = image.truths.iter().filter(|t| t.category == category).collect();
+        let mut detections: Vec<&Detection> =
+            image.detections.iter().filter(|d| d.category == category).collect();
+        // Stable: of equal scores the first stays first.
+        detections.sort_by(|a, b| b.score.total_cmp(&a.score));
+        detections.truncate(limit);
+        let overlap = |d: &Detection, t: &Truth| {
+            let shared = intersection(d.corners, t.corners);
+            let own = area(d.corners);
+            let whole = if t.crowd { own } else { own + area(t.corners) - shared };
+            if whole > 0.0 { shared / whole } else { 0.0 }
+        };
+        let overlaps =
+            detections.iter().map(|d| truths.iter().map(|t| overlap(d, t)).collect()).collect();
+        Part { truths, detections, overlaps }
+    }
+
+    /// Which truths do not count for an area.
+    fn ignored(&self, [least, most]: [f64; 2]) -> Vec<bool> {
+        self.truths.iter().map(|t| t.crowd || t.area < least || t.area > most).collect()
+    }
+
+    /// What becomes of each detection.
+    fn fates(&self, limits: [f64; 2], threshold: f64) -> Vec<Fate> {
+        let ignored = self.ignored(limits);
+        let mut order: Vec<usize> = (0..self.truths.len()).collect();
+        // Those that count come first.
+        order.sort_by_key(|&t| ignored[t]);
+        let mut taken = vec![false; self.truths.len()];
+        let fate = |(d, detection): (usize, &&Detection)| {
+            let mut best = None;
+            let mut least = threshold.min(1.0 - 1e-10);
+            for &t in &order {
+                if taken[t] && !self.truths[t].crowd {
+                    continue;
+                }
+                // One that counts is not given up for one that does not.
+                if best.is_some_and(|b: usize| !ignored[b]) && ignored[t] {
+                    break;
+                }
+                if self.overlaps[d][t] >= least {
+                    (best, least) = (Some(t), self.overlaps[d][t]);
+                }
+            }
+            match best {
+                Some(t) => {
+                    taken[t] = true;
+                    if ignored[t] { Fate::Ignored } else { Fate::Found }
+                }
+                None => {
+                    let own = area(detection.corners);
+                    let outside = own < limits[0] || own > limits[1];
+                    if outside { Fate::Ignored } else { Fate::Wrong }
+                }
+            }
+        };
+        self.detections.iter().enumerate().map(fate).collect()
+    }
+}
+
+/// Average precision of a category at every threshold; `None` where there is nothing to find.
+fn of_category(parts: &[Part<'_>], limits: [f64; 2]) -> Option<[f64; THRESHOLDS]> {
+    let count = |part: &Part<'_>| part.ignored(limits).iter().filter(|i| !**i).count();
+    let positives: usize = parts.iter().map(count).sum();
+    if positives == 0 {
+        return None;
+    }
+    let scores: Vec<f64> =
+        parts.iter().flat_map(|p| p.detections.iter().map(|d| d.score)).collect();
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let step = (0.95 - 0.5) / (THRESHOLDS - 1) as f64;
+    let mut values = [0.0; THRESHOLDS];
+    for (i, value) in values.iter_mut().enumerate() {
+        let threshold = 0.5 + i as f64 * step;
+        let fates: Vec<Fate> = parts.iter().flat_map(|p| p.fates(limits, threshold)).collect();
+        let (mut found, mut wrong) = (0.0, 0.0);
+        let mut curve: Vec<[f64; 2]> = Vec::with_capacity(order.len());
+        for &d in &order {
+            match fates[d] {
+                Fate::Found => found += 1.0,
+                Fate::Wrong => wrong += 1.0,
+                Fate::Ignored => {}
+            }
+            let precision = if found > 0.0 { found / (found + wrong) } else { 0.0 };
+            curve.push([found / positives as f64, precision]);
+        }
+        for d in (1..curve.len()).rev() {
+            curve[d - 1][1] = curve[d - 1][1].max(curve[d][1]);
+        }
+        let at = |recall: f64| {
+            let first = curve.partition_point(|point| point[0] < recall);
+            curve.get(first).map_or(0.0, |point| point[1])
+        };
+        let recalls = (0..RECALLS).map(|r| r as f64 * 0.01);
+        *value = recalls.map(at).sum::<f64>() / RECALLS as f64;
+    }
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn truth(corners: Corners) -> Truth {
+        Truth { category: 0, corners, area: area(corners), crowd: false }
+    }
+
+    fn detection(corners: Corners, score: f64) -> Detection {
+        Detection { category: 0, corners, score }
+    }
+
+    const SQUARE: Corners = [0.0, 0.0, 50.0, 50.0];
+
+    /// Would catch a second detection of the same thing that counts as found, and one of no thing that does not count.
+    #[test]
+    fn one_thing_is_found_once() {
+        let far = [200.0, 200.0, 250.0, 250.0];
+        let image = |detections| Image { truths: vec![truth(SQUARE)], detections };
+        let ap = |detections| average_precision(&[image(detections)], 1, 100).mean;
+        assert_eq!(ap(vec![detection(SQUARE, 0.9)]), 1.0);
+        assert_eq!(ap(vec![detection(SQUARE, 0.9), detection(SQUARE, 0.8)]), 1.0);
+        assert_eq!(ap(vec![detection(SQUARE, 0.8), detection(far, 0.9)]), 0.5);
+        assert_eq!(ap(vec![detection(far, 0.9)]), 0.0);
+        assert_eq!(ap(Vec::new()), 0.0);
+        // Of the surest one alone.
+        let both = [image(vec![detection(SQUARE, 0.8), detection(far, 0.9)])];
+        assert_eq!(average_precision(&both, 1, 1).mean, 0.0);
+    }
+
+    /// Would catch crowds that are missed as things, or whose detections count as wrong.
+    #[test]
+    fn crowds_count_neither_way() {
+        let mut crowd = truth([100.0, 0.0, 200.0, 100.0]);
+        crowd.crowd = true;
+        let inside = [120.0, 10.0, 160.0, 50.0];
+        let image = Image {
+            truths: vec![truth(SQUARE), crowd.clone()],
+            detections: vec![
+                detection(SQUARE, 0.5),
+                detection(inside, 0.9),
+                detection(inside, 0.8),
+            ],
+        };
+        assert_eq!(average_precision(&[image], 1, 100).mean, 1.0);
+        let alone = Image { truths: vec![crowd], detections: vec![detection(inside, 0.9)] };
+        assert!(average_precision(&[alone], 1, 100).mean.is_nan());
+    }
+
+    #[test]
+    fn nothing_to_find_is_no_number() {
+        let ap = average_precision(&[Image::default()], 3, 100);
+        assert!(ap.mean.is_nan() && ap.at_50.is_nan());
+    }
+}
