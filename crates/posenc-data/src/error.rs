@@ -465,17 +465,6 @@ pub enum DataError {
         reason: String,
     },
 
-    /// A set of files holds another format than was asked for.
-    #[error("data set '{id}' holds {held}, but {asked} is needed here; name another set")]
-    WrongFormat {
-        /// Name of the set.
-        id: String,
-        /// What it holds.
-        held: &'static str,
-        /// What was asked for.
-        asked: &'static str,
-    },
-
     /// The manifest has no such data set.
     #[error("there is no data set '{id}'; the manifest {} has {}", path.display(), list(known, "none"))]
     UnknownDataSet {

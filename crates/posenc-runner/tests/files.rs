@@ -150,6 +150,8 @@ fn text_is_translated_and_left_out_lines_are_counted() {
         let run = Repository::with_experiment(&text(data, lengths)).run(&["list"]);
         assert!(run.code == 2 && run.stderr.contains(needle), "{}", run.stderr);
     }
+    let picked = text("    data: { set: multi30k, pick: [0] }\n", "natural");
+    Repository::with_experiment(&picked).fails(&["reproduce"], &["multi30k", "leave `data.pick`"]);
     let images = Repository::with_experiment(&text("    data: { set: div2k-test }\n", "natural"));
     images.fails(
         &["reproduce"],

@@ -57,6 +57,13 @@ pub fn expand<'a>(
         };
         if let Some(set) = &job.group.data {
             check_format(&job, &set.set, wanted, files.as_deref().map(|f| f.format))?;
+            if files.is_some() && (set.pick.is_some() || set.held_out.is_some()) {
+                bail!(
+                    "{}: `{}` is a set of files, which is read as a whole; leave `data.pick` and `data.held_out` out",
+                    job.path(),
+                    set.set
+                );
+            }
         }
         let epochs = protocols::epochs(job.protocol());
         let device = class(job.protocol());

@@ -4,7 +4,7 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Fault, check_heads, positive, range};
+use super::network::{Fault, check_heads, check_training, positive, range};
 
 /// How a patch's place is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -107,10 +107,7 @@ impl Detection {
         range("decoder_layers", self.decoder_layers, 1, 48)?;
         // No scene has more than two things.
         range("queries", self.queries, 2, 1000)?;
-        range("batch", self.batch, 1, 4096)?;
-        range("steps", self.steps, 1, 10_000_000)?;
-        positive("learning_rate", self.learning_rate, 10.0)?;
-        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
         if let Some(longest) = self.longest_gradient {
             positive("longest_gradient", longest, 1e9)?;

@@ -5,7 +5,7 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Fault, check_heads, positive, range};
+use super::network::{Fault, check_heads, check_training, positive, range};
 
 /// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
 ///
@@ -81,10 +81,7 @@ impl ImageModel {
         range("width", self.width, 1, 4096)?;
         check_heads(self.heads, self.width)?;
         range("feed_forward", self.feed_forward, 1, 65_536)?;
-        range("batch", self.batch, 1, 4096)?;
-        range("steps", self.steps, 1, 10_000_000)?;
-        positive("learning_rate", self.learning_rate, 10.0)?;
-        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         if !(0.0..1.0).contains(&self.beta2) {
             return Err((
                 "beta2",

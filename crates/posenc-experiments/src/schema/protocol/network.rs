@@ -253,6 +253,19 @@ pub(super) fn check_heads(heads: usize, width: usize) -> Result<(), Fault> {
     Err(("heads", format!("{heads} heads do not divide a width of {width}")))
 }
 
+/// How long and at what rate a model is trained.
+pub(super) fn check_training(
+    batch: usize,
+    steps: usize,
+    learning_rate: f64,
+    warm_up: usize,
+) -> Result<(), Fault> {
+    range("batch", batch, 1, 4096)?;
+    range("steps", steps, 1, 10_000_000)?;
+    positive("learning_rate", learning_rate, 10.0)?;
+    range("warm_up", warm_up, 0, 10_000_000)
+}
+
 pub(super) fn range<T: PartialOrd + std::fmt::Display>(
     key: &'static str,
     value: T,

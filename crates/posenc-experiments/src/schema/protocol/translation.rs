@@ -3,7 +3,7 @@
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Fault, check_heads, positive, range};
+use super::network::{Fault, check_heads, check_training, range};
 
 /// How long sentences are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -76,10 +76,7 @@ impl Translation {
         check_heads(self.heads, self.width)?;
         range("feed_forward", self.feed_forward, 1, 65_536)?;
         range("deviation", self.deviation, 0.0, 10.0)?;
-        range("batch", self.batch, 1, 4096)?;
-        range("steps", self.steps, 1, 10_000_000)?;
-        positive("learning_rate", self.learning_rate, 10.0)?;
-        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         range("bin", self.bin, 1, self.longest / 2)
     }
 }
