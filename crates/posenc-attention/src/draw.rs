@@ -23,18 +23,18 @@ impl Draw<'_> {
         shape: [usize; D],
         deviation: f64,
     ) -> Param<Tensor<D>> {
-        let n = shape.iter().product();
-        let numbers = (0..n).map(|_| {
-            let z: f64 = StandardNormal.sample(self.rng);
-            (deviation * z) as f32
-        });
-        parameter(numbers.collect(), shape, self.device)
+        parameter(normal(self.rng, shape.iter().product(), deviation), shape, self.device)
     }
 
-    /// Independent numbers, uniform on [0, 1).
-    pub fn uniform<const D: usize>(&mut self, shape: [usize; D]) -> Param<Tensor<D>> {
-        let numbers =
-            posenc_math::random::uniform_vector(self.rng, shape.iter().product(), 0.0, 1.0);
+    /// Independent numbers, uniform on [low, high).
+    pub fn uniform<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        low: f64,
+        high: f64,
+    ) -> Param<Tensor<D>> {
+        let count = shape.iter().product();
+        let numbers = posenc_math::random::uniform_vector(self.rng, count, low, high);
         parameter(numbers.into_iter().map(|v| v as f32).collect(), shape, self.device)
     }
 
@@ -42,10 +42,7 @@ impl Draw<'_> {
     /// deviation 10⁻⁶, as in the library that the paper used.
     pub fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
         let limit = (6.0 / (inputs + outputs) as f64).sqrt();
-        let numbers =
-            posenc_math::random::uniform_vector(self.rng, inputs * outputs, -limit, limit);
-        let numbers = numbers.into_iter().map(|v| v as f32).collect();
-        let weights = parameter(numbers, [inputs, outputs], self.device);
+        let weights = self.uniform([inputs, outputs], -limit, limit);
         Dense { weights, bias: self.normal([outputs], 1e-6) }
     }
 
@@ -54,6 +51,15 @@ impl Draw<'_> {
         let gain = parameter(vec![1.0; width], [width], self.device);
         LayerNorm { gain, shift: parameter(vec![0.0; width], [width], self.device) }
     }
+}
+
+/// Independent normal numbers with mean 0.
+pub fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f64) -> Vec<f32> {
+    let one = |_| {
+        let z: f64 = StandardNormal.sample(rng);
+        (deviation * z) as f32
+    };
+    (0..count).map(one).collect()
 }
 
 /// A parameter with given numbers, row by row.

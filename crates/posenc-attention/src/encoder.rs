@@ -153,7 +153,7 @@ impl Encoder {
                 let rows =
                     if encoding.flat { vec![sides.iter().product()] } else { sides.to_vec() };
                 let table = |rows| match encoding.uniform {
-                    true => draw.uniform([rows, f / axes]),
+                    true => draw.uniform([rows, f / axes], 0.0, 1.0),
                     false => draw.normal([rows, f / axes], 1.0),
                 };
                 rows.into_iter().map(table).collect()

@@ -174,15 +174,8 @@ impl ImageModel {
         fixed: &Fixed,
         dropout: Option<&mut ChaCha8Rng>,
     ) -> Pass {
-        let [b, t] = images.dims();
-        let device = images.device();
-        // The first pixel follows a level of zero.
-        let before = Tensor::from_data(TensorData::new(vec![0i64; b], [b, 1]), &device);
-        let moved = Tensor::cat(vec![before, images.clone().slice([0..b, 0..t - 1])], 1);
-        let levels = self.levels.val().select(0, moved.reshape([b * t]));
-        let width = levels.dims()[1];
         let codes = self.encoder.encode(&fixed.positions, dropout);
-        let mut x = levels.reshape([b, t, width]) + codes.unsqueeze::<3>();
+        let mut x = embed_moved(&self.levels, images) + codes.unsqueeze::<3>();
         let mut attention = Vec::new();
         for block in &self.blocks {
             let weights;
@@ -194,11 +187,20 @@ impl ImageModel {
     }
 }
 
-/// Mean of −log p of the levels that are there, in nats per pixel.
-pub fn cross_entropy(pass: &Pass, images: &Tensor<2, Int>) -> Tensor<1> {
+/// Rows of a table for `images` `[B, T]` moved on by one, `[B, T, D]`; the first level follows one of zero.
+pub(crate) fn embed_moved(table: &Param<Tensor<2>>, images: &Tensor<2, Int>) -> Tensor<3> {
     let [b, t] = images.dims();
-    let levels = pass.log_probabilities.dims()[2];
-    let rows = pass.log_probabilities.clone().reshape([b * t, levels]);
+    let before = Tensor::from_data(TensorData::new(vec![0i64; b], [b, 1]), &images.device());
+    let moved = Tensor::cat(vec![before, images.clone().slice([0..b, 0..t - 1])], 1);
+    let rows = table.val().select(0, moved.reshape([b * t]));
+    let width = rows.dims()[1];
+    rows.reshape([b, t, width])
+}
+
+/// Mean of −log p of the levels that are there, in nats per level, for log-probabilities `[B, T, levels]`.
+pub fn cross_entropy(log_probabilities: Tensor<3>, images: &Tensor<2, Int>) -> Tensor<1> {
+    let [b, t, levels] = log_probabilities.dims();
+    let rows = log_probabilities.reshape([b * t, levels]);
     rows.gather(1, images.clone().reshape([b * t, 1])).mean().neg()
 }
 

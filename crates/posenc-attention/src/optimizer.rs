@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 
-use crate::parameters::numbers;
+use crate::parameters::{number, numbers};
 
 /// Adam (Kingma and Ba 2015).
 #[derive(Debug, Clone)]
@@ -124,8 +124,7 @@ fn length<M: Module>(model: &M, gradients: &Gradients) -> f64 {
     impl burn::module::ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             if let Some(gradient) = param.val().grad(self.0) {
-                let square = numbers((gradient.clone() * gradient).sum());
-                self.1 += square.first().copied().map_or(0.0, f64::from);
+                self.1 += number((gradient.clone() * gradient).sum());
             }
         }
     }

@@ -8,6 +8,11 @@ pub fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec_as::<f32>().unwrap_or_default()
 }
 
+/// The number of a tensor that has one; NaN for one that has none.
+pub fn number<const D: usize>(tensor: Tensor<D>) -> f64 {
+    numbers(tensor).first().copied().map_or(f64::NAN, f64::from)
+}
+
 struct Collect(Vec<f32>);
 
 impl ModuleVisitor for Collect {

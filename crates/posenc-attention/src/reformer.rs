@@ -17,7 +17,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::draw::Draw;
 use crate::encoder::{Encoder, Positions, Prepared};
+use crate::image_model::{cross_entropy, embed_moved};
 use crate::layers::{Dense, FeedForward, LayerNorm};
+use crate::parameters::number;
 use hashing::{Draws, HashedAttention, Orders};
 
 /// What stands before the layers.
@@ -37,18 +39,12 @@ impl Input {
         fixed: &Fixed,
         dropout: Option<&mut ChaCha8Rng>,
     ) -> Tensor<3> {
-        let [b, t] = images.dims();
-        let device = images.device();
-        let before = Tensor::from_data(TensorData::new(vec![0i64; b], [b, 1]), &device);
-        let moved = Tensor::cat(vec![before, images.clone().slice([0..b, 0..t - 1])], 1);
-        let levels = self.levels.val().select(0, moved.reshape([b * t]));
-        let width = levels.dims()[1];
         let mut codes = self.encoder.encode(&fixed.positions, dropout);
         if let Some(colors) = &self.colors {
             let colors = colors.val().select(0, fixed.colors.clone());
             codes = Tensor::cat(vec![codes.select(0, fixed.pixels.clone()), colors], 1);
         }
-        levels.reshape([b, t, width]) + codes.unsqueeze::<3>()
+        embed_moved(&self.levels, images) + codes.unsqueeze::<3>()
     }
 }
 
@@ -83,11 +79,8 @@ struct Head {
 impl Head {
     /// Mean of −log p of the levels that are there, in nats.
     fn cross_entropy(&self, streams: [Tensor<3>; 2], images: &Tensor<2, Int>) -> Tensor<1> {
-        let [b, t] = images.dims();
         let scores = self.output.forward(self.norm.forward(Tensor::cat(streams.to_vec(), 2)));
-        let levels = scores.dims()[2];
-        let rows = activation::log_softmax(scores.reshape([b * t, levels]), 1);
-        rows.gather(1, images.clone().reshape([b * t, 1])).mean().neg()
+        cross_entropy(activation::log_softmax(scores, 2), images)
     }
 }
 
@@ -175,7 +168,6 @@ impl Reformer {
             first = first + layer.attend(second.clone(), &draws, None).0;
             second = second + layer.transform(first.clone());
         }
-        let nats = crate::parameters::numbers(still.head.cross_entropy([first, second], images));
-        nats.first().copied().map_or(f64::NAN, f64::from) / std::f64::consts::LN_2
+        number(still.head.cross_entropy([first, second], images)) / std::f64::consts::LN_2
     }
 }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::draw::{Draw, constant};
 use crate::layers::{Attention, Dense, FeedForward, LayerNorm, NEVER, causal_bias};
 use crate::optimizer::Adam;
-use crate::parameters::numbers;
+use crate::parameters::{number, numbers};
 use crate::reached::Reached;
 
 /// Token that begins a translation; words follow the special tokens.
@@ -251,9 +251,8 @@ impl<'a> Trainer<'a> {
     /// One step on a batch.
     pub fn step(&mut self, batch: &[Pair]) {
         let step = self.steps() + 1;
-        let one = |loss: Tensor<1>| numbers(loss).first().copied().map_or(f64::NAN, f64::from);
         let loss = self.model.cross_entropy(&Batch::new(batch, self.device));
-        if !one(loss.clone()).is_finite() {
+        if !number(loss.clone()).is_finite() {
             self.diverged = true;
             return;
         }
@@ -264,7 +263,7 @@ impl<'a> Trainer<'a> {
             // Of tokens, not of sentences or chunks.
             let tokens = |chunk: &[Pair]| chunk.iter().map(|p| p.1.len() + 1).sum::<usize>() as f64;
             let sum: f64 = (self.held_out.chunks(32))
-                .map(|c| tokens(c) * one(still.cross_entropy(&Batch::new(c, self.device))))
+                .map(|c| tokens(c) * number(still.cross_entropy(&Batch::new(c, self.device))))
                 .sum();
             self.losses.push((step, sum / tokens(self.held_out).max(1.0)));
         }

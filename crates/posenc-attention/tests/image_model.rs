@@ -88,11 +88,15 @@ fn gradients_are_slopes_of_the_loss() {
     let loss = |model: &ImageModel| {
         let fixed = model.fix(&SIZES, &device);
         f64::from(
-            parameters::numbers(cross_entropy(&model.forward(&batch, &fixed, None), &batch))[0],
+            parameters::numbers(cross_entropy(
+                model.forward(&batch, &fixed, None).log_probabilities,
+                &batch,
+            ))[0],
         )
     };
     let fixed = model.fix(&SIZES, &device);
-    let gradients = cross_entropy(&model.forward(&batch, &fixed, None), &batch).backward();
+    let gradients =
+        cross_entropy(model.forward(&batch, &fixed, None).log_probabilities, &batch).backward();
     let slopes = parameters::gradients(&model, &gradients);
     let values = parameters::values(&model);
     assert_eq!(slopes.len(), values.len());

@@ -8,10 +8,8 @@ use serde::Deserialize;
 use crate::digest;
 use crate::directory::DataDirectory;
 use crate::error::DataError;
-use crate::source::Origin;
+use crate::source::{Origin, compared};
 
-/// Files whose content is compared with a checksum may have so many bytes in all: 1 GiB.
-const MOST_HASHED: u64 = 1 << 30;
 /// Most files of a set without a checksum of its own that are listed: more than all of ImageNet.
 const MOST_FILES: usize = 2_000_000;
 
@@ -95,32 +93,11 @@ impl FileSet {
             let origin = Origin::User;
             return Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }));
         };
-        let files = files_in(&folder)?;
-        let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
-        let sha256 = if bytes > MOST_HASHED {
-            of_names(&folder)?
-        } else {
-            let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
-            digest::of_list(&files)?
-        };
-        let (label, origin) = match (&self.substitutes_for, sha256 == *published) {
-            (None, true) => (id.clone(), Origin::Published),
-            (Some(own), true) => {
-                warnings.push(format!(
-                    "{id}: used instead of {own}; results are labeled substitute:{id} and not compared with \
-                     published values"
-                ));
-                (format!("substitute:{id}"), Origin::Substitute)
-            }
-            (_, false) => {
-                warnings.push(format!(
-                    "{id}: the files in {} have SHA-256 {sha256}, the published ones {published}; results on them \
-                     are labeled other:{id} and not compared with published values",
-                    folder.display()
-                ));
-                (format!("other:{id}"), Origin::Other)
-            }
-        };
+        let files: Vec<PathBuf> = files_in(&folder)?.into_iter().map(|(path, _)| path).collect();
+        let sha256 = digest::of_list(&files)?;
+        let what = format!("the files in {}", folder.display());
+        let own = self.substitutes_for.as_deref();
+        let (label, origin) = compared(id, own, &what, &sha256, published, &mut warnings);
         Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }))
     }
 

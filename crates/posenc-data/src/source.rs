@@ -327,29 +327,13 @@ impl DataSource {
                 warnings.push(no_video(id, &path, stand_in));
                 return Ok(generated(set, seed, warnings));
             }
-            let (label, origin) = match (&set.substitutes_for, sha256 == set.sha256) {
-                (None, true) => (id.clone(), Origin::Published),
-                (Some(own), true) => {
-                    warnings.push(format!(
-                        "{id}: used instead of {own}; results are labeled substitute:{id} and not compared with \
-                         published values"
-                    ));
-                    (format!("substitute:{id}"), Origin::Substitute)
-                }
-                (_, false) => {
-                    let what = match set.kind {
-                        Kind::Images => "the pixels of",
-                        Kind::Clips { .. } => "the clips in",
-                    };
-                    warnings.push(format!(
-                        "{id}: {what} {} have SHA-256 {sha256}, the published ones {}; results on them are \
-                         labeled other:{id} and not compared with published values",
-                        path.display(),
-                        set.sha256
-                    ));
-                    (format!("other:{id}"), Origin::Other)
-                }
+            let what = match set.kind {
+                Kind::Images => "the pixels of",
+                Kind::Clips { .. } => "the clips in",
             };
+            let what = format!("{what} {}", path.display());
+            let own = set.substitutes_for.as_deref();
+            let (label, origin) = compared(id, own, &what, &sha256, &set.sha256, &mut warnings);
             return Ok((Identity { label, origin, sha256, signals: Vec::new(), warnings }, found));
         }
         if let Some(found) = in_folder {
@@ -380,6 +364,35 @@ impl DataSource {
             .iter()
             .map(|path| self.directory.path().join(path))
             .find(|path| path.exists())
+    }
+}
+
+/// Label and origin of what was found under a set's name, by its checksum and the manifest's. `own` is what the set
+/// substitutes for, `what` what was found.
+pub(crate) fn compared(
+    id: &str,
+    own: Option<&str>,
+    what: &str,
+    sha256: &str,
+    published: &str,
+    warnings: &mut Vec<String>,
+) -> (String, Origin) {
+    match (own, sha256 == published) {
+        (None, true) => (id.to_owned(), Origin::Published),
+        (Some(own), true) => {
+            warnings.push(format!(
+                "{id}: used instead of {own}; results are labeled substitute:{id} and not compared with published \
+                 values"
+            ));
+            (format!("substitute:{id}"), Origin::Substitute)
+        }
+        (_, false) => {
+            warnings.push(format!(
+                "{id}: {what} have SHA-256 {sha256}, the published ones {published}; results on them are labeled \
+                 other:{id} and not compared with published values"
+            ));
+            (format!("other:{id}"), Origin::Other)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use posenc_math::lff::schedule::LearningRate;
 
 use super::{Batch, Detector, Grids, ImageInput, Sizes, Weights, loss};
 use crate::optimizer::Adam;
-use crate::parameters::numbers;
+use crate::parameters::{number, numbers};
 use crate::reached::Reached;
 
 /// Images that are looked at at once.
@@ -77,7 +77,7 @@ impl<'a> Trainer<'a> {
         };
         let said = self.model.forward(self.sizes, &batch, &self.grids);
         let loss = loss(&said, &batch, &self.training.weights);
-        let value = numbers(loss.clone()).first().copied().map_or(f64::NAN, f64::from);
+        let value = number(loss.clone());
         if !value.is_finite() {
             self.diverged = Some(step);
             return value;

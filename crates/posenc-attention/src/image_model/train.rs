@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fixed, ImageModel, Sizes, cross_entropy, tokens};
 use crate::optimizer::Adam;
-use crate::parameters::numbers;
+use crate::parameters::{number, numbers};
 use crate::reached::Reached;
 
 /// Images that are evaluated at once.
@@ -121,8 +121,8 @@ impl<'a> Trainer<'a> {
         let step = self.steps() + 1;
         let images = tokens(batch, self.device);
         let pass = self.model.forward(&images, &self.fixed, Some(dropout));
-        let loss = cross_entropy(&pass, &images);
-        let nats = numbers(loss.clone()).first().copied().map_or(f64::NAN, f64::from);
+        let loss = cross_entropy(pass.log_probabilities, &images);
+        let nats = number(loss.clone());
         if !nats.is_finite() {
             self.diverged = Some(step);
             return;
@@ -206,8 +206,7 @@ fn evaluate(
     for images in held_out.chunks(CHUNK) {
         let levels = tokens(images, device);
         let pass = model.forward(&levels, fixed, None);
-        nats += numbers(cross_entropy(&pass, &levels)).first().copied().map_or(f64::NAN, f64::from)
-            * images.len() as f64;
+        nats += number(cross_entropy(pass.log_probabilities, &levels)) * images.len() as f64;
         count += images.len();
         for (layer, weights) in pass.attention.into_iter().enumerate() {
             let rows = weights.dims()[0] * weights.dims()[1];

@@ -10,9 +10,8 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use posenc_math::lff::reformer::Hashing;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution as _, StandardNormal};
 
-use crate::draw::{Draw, constant, dropout_mask, parameter};
+use crate::draw::{Draw, constant, dropout_mask, normal};
 use crate::kernels;
 use crate::layers::NEVER;
 use crate::parameters::numbers;
@@ -36,11 +35,8 @@ impl Draws {
     /// For a pass; of training where `train`.
     pub fn new(hashing: &Hashing, train: bool, rng: &mut ChaCha8Rng, device: &Device) -> Self {
         let columns = hashing.rounds * (hashing.buckets / 2);
-        let numbers = (0..hashing.head_width * columns).map(|_| {
-            let z: f64 = StandardNormal.sample(rng);
-            z as f32
-        });
-        let rotations = constant(numbers.collect(), [hashing.head_width, columns], device);
+        let numbers = normal(rng, hashing.head_width * columns, 1.0);
+        let rotations = constant(numbers, [hashing.head_width, columns], device);
         let shape = [hashing.chunk, 2 * hashing.chunk];
         let mask = (train && hashing.dropout > 0.0)
             .then(|| dropout_mask(rng, hashing.dropout, shape, device));
@@ -70,11 +66,7 @@ impl HashedAttention {
     pub fn new(draw: &mut Draw<'_>, width: usize, hashing: &Hashing) -> Self {
         let inner = hashing.heads * hashing.head_width;
         let limit = (6.0 / (width + hashing.head_width) as f64).sqrt();
-        let mut weights = |shape: [usize; 2]| {
-            let count = shape[0] * shape[1];
-            let numbers = posenc_math::random::uniform_vector(draw.rng, count, -limit, limit);
-            parameter(numbers.into_iter().map(|v| v as f32).collect(), shape, draw.device)
-        };
+        let mut weights = |shape: [usize; 2]| draw.uniform(shape, -limit, limit);
         HashedAttention {
             query: weights([width, inner]),
             value: weights([width, inner]),

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::hashing::Draws;
 use super::{Fixed, Reformer};
 use crate::optimizer::Adam;
-use crate::parameters::numbers;
+use crate::parameters::number;
 
 /// A tensor at which a graph begins.
 fn leaf(values: Tensor<3>, device: &Device) -> Tensor<3> {
@@ -45,7 +45,7 @@ impl Reformer {
         }
         let streams = [first, second].map(|values| leaf(values, &device));
         let loss = self.head.cross_entropy(streams.clone(), images);
-        let nats = numbers(loss.clone()).first().copied().map_or(f64::NAN, f64::from);
+        let nats = number(loss.clone());
         if !nats.is_finite() {
             return (self, nats);
         }
@@ -119,7 +119,7 @@ mod tests {
             second = second + layer.transform(first.clone());
         }
         let loss = model.head.cross_entropy([first, second], images);
-        let nats = f64::from(numbers(loss.clone())[0]);
+        let nats = number(loss.clone());
         (nats, gradients(model, &loss.backward()))
     }
 

@@ -74,11 +74,6 @@ impl Name {
 
     /// In words, such as `error, x–t slice`.
     pub fn words(&self) -> String {
-        match (self.role, self.part) {
-            (Role::Truth, Part::Boxes) => return "true boxes".into(),
-            (Role::Reconstruction, Part::Boxes) => return "boxes found".into(),
-            _ => {}
-        }
         let role = match self.role {
             Role::Truth => "ground truth",
             Role::Samples => "training samples",

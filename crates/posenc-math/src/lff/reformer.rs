@@ -100,7 +100,6 @@ impl Sizes {
             ("hashing.head_width", h.head_width, 1, 1024),
             ("hashing.rounds", h.rounds, 1, 16),
             ("hashing.buckets", h.buckets, 2, 65_536),
-            ("hashing.chunk", h.chunk, 1, self.length() * h.rounds),
         ] {
             if !(least..=most).contains(&value) {
                 return Err((key, format!("{value} is not allowed; allowed: {least} to {most}")));
@@ -111,7 +110,7 @@ impl Sizes {
             return Err(("hashing.buckets", message));
         }
         let slots = self.length() * h.rounds;
-        if !slots.is_multiple_of(h.chunk) {
+        if h.chunk == 0 || !slots.is_multiple_of(h.chunk) {
             let message = format!("{} does not divide the {slots} slots of all rounds", h.chunk);
             return Err(("hashing.chunk", message));
         }

@@ -215,7 +215,8 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::PixelEntropies(_) => 1,
         Protocol::Detection(_) => 1,
         Protocol::Reformer(_) => 1,
-        Protocol::Translation(_) => 1,
+        // 2: the rate; one map instead of one per table and seed.
+        Protocol::Translation(_) => 2,
         Protocol::ParameterCount(_) => 1,
         Protocol::Errata(_) => 1,
     };

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use posenc_attention::translator::{Sizes, Trainer, Translator};
 use posenc_data::generate::{Lengths, Pair, Translation};
 use posenc_data::{Corpus, ParallelText, Vocabulary};
@@ -14,6 +14,7 @@ use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
 use super::{Context, Outcome, reached};
+use crate::machine;
 
 /// Source and target of parallel text.
 const LANGUAGES: [&str; 2] = ["en", "de"];
@@ -63,6 +64,8 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
         }
         fits && reached::move_to([&mut rng], &places)
     });
+    // Operations of this run, without what a killed one did.
+    let mut work = 0.0;
     while trainer.goes_on() {
         let batch: Vec<_> = (0..s.batch)
             .map(|_| {
@@ -71,6 +74,8 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
                 (pair.source, pair.target)
             })
             .collect();
+        let longest = batch.iter().map(|p: &(Vec<_>, Vec<_>)| p.0.len().max(p.1.len() + 1)).max();
+        work += operations(s, longest.unwrap_or(0));
         trainer.step(&batch);
         reached::keep(context, || {
             let (reached, losses) = trainer.reached();
@@ -101,8 +106,18 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
             "the table of positions could not be read back"
         );
         record(name, &table, s, &mut values);
+        // One map is enough to look at, and the largest part of a record.
+        if name == "source" && seed == 0 {
+            map(&table, s, &mut values);
+        }
     }
-    values.push(Value::new("time", started.elapsed().as_secs_f64() + earlier).unit("s"));
+    let seconds = started.elapsed().as_secs_f64() + earlier;
+    values.push(Value::new("time", seconds).unit("s"));
+    let rate = work / started.elapsed().as_secs_f64() / 1e9;
+    values.push(Value::new("rate", rate).unit("GFLOP/s"));
+    if let Some(bytes) = machine::peak_memory() {
+        values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
+    }
     Ok(Outcome { values, remarks, earlier, ..Outcome::default() })
 }
 
@@ -119,14 +134,15 @@ impl Pairs {
         rng: &mut ChaCha8Rng,
         remarks: &mut Vec<String>,
     ) -> Result<Self> {
-        let lengths = match s.lengths {
-            SentenceLengths::LogNormal => Lengths::LogNormal,
-            SentenceLengths::Constant => Lengths::Constant,
-            SentenceLengths::Uniform | SentenceLengths::Natural | SentenceLengths::Filled => {
-                Lengths::Uniform
-            }
-        };
         let Some(data) = &context.job.group.data else {
+            let lengths = match s.lengths {
+                SentenceLengths::LogNormal => Lengths::LogNormal,
+                SentenceLengths::Constant => Lengths::Constant,
+                SentenceLengths::Uniform => Lengths::Uniform,
+                SentenceLengths::Natural | SentenceLengths::Filled => {
+                    bail!("`lengths` belongs to text; name its set under `data`")
+                }
+            };
             return Ok(Pairs::Generated(Translation::new(s.words, lengths, s.longest, rng)));
         };
         let folder = context.data.folder(&data.set)?;
@@ -184,14 +200,17 @@ fn of_text(corpus: &Corpus, s: &protocol::Translation, rng: &mut ChaCha8Rng) -> 
     }
 }
 
-/// The similarities of a table's rows, and how they stand out at the diagonal.
-fn record(name: &str, table: &[f64], s: &protocol::Translation, values: &mut Vec<Value>) {
+/// The similarities of the rows of the source's table.
+fn map(table: &[f64], s: &protocol::Translation, values: &mut Vec<Value>) {
     for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
         let (row, column) = (i / s.longest, i % s.longest);
         let six = (similarity * 1e6).round() / 1e6;
-        values
-            .push(Value::new(format!("{name}_similarity"), six).at(column as f64).and(row as f64));
+        values.push(Value::new("source_similarity", six).at(column as f64).and(row as f64));
     }
+}
+
+/// How much more alike neighboring rows of a table are than others.
+fn record(name: &str, table: &[f64], s: &protocol::Translation, values: &mut Vec<Value>) {
     let peaks = neighbor_peaks(table, s.width);
     let means: Vec<f64> =
         peaks.chunks(s.bin).map(|bin| bin.iter().sum::<f64>() / bin.len() as f64).collect();
@@ -206,11 +225,16 @@ fn record(name: &str, table: &[f64], s: &protocol::Translation, values: &mut Vec
     values.push(Value::new(format!("{name}_decay"), last / first));
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::Translation) -> f64 {
-    let [d, f, n] = [s.width, s.feed_forward, s.longest].map(|v| v as f64);
+/// Operations of a step on sentences that are filled up to `length` words, three times those of a pass forward.
+fn operations(s: &protocol::Translation, length: usize) -> f64 {
+    let [d, f, n] = [s.width, s.feed_forward, length].map(|v| v as f64);
     let dense = 12.0 * d * d + 4.0 * d * f;
     let attention = 6.0 * n * d;
     let token = s.layers as f64 * (dense + attention) + d * s.words as f64;
-    6.0 * s.batch as f64 * n * token * s.steps as f64 / RATE
+    6.0 * s.batch as f64 * n * token
+}
+
+/// Rough seconds on one core.
+pub fn cost(s: &protocol::Translation) -> f64 {
+    operations(s, s.longest) * s.steps as f64 / RATE
 }

@@ -154,7 +154,7 @@ impl Repository {
         found
     }
 
-    /// All rows of all records of `out`, without those that were read off a clock.
+    /// All rows of all records of `out`, without those that were read off a clock or of the process.
     pub fn rows(&self, out: &str) -> Vec<String> {
         let mut rows = Vec::new();
         let mut folders = vec![self.path().join(out).join("record")];
@@ -165,7 +165,10 @@ impl Repository {
                     folders.push(path);
                 } else if path.extension().is_some_and(|e| e == "csv") {
                     let text = std::fs::read_to_string(&path).unwrap();
-                    rows.extend(text.lines().filter(|l| !l.contains(",time")).map(str::to_owned));
+                    let is_measured = |line: &&str| {
+                        [",time", ",rate,", ",peak_memory,"].iter().any(|m| line.contains(m))
+                    };
+                    rows.extend(text.lines().filter(|l| !is_measured(l)).map(str::to_owned));
                 }
             }
         }
