@@ -20,7 +20,7 @@ use crate::layers::{Attention, Dense, LayerNorm};
 
 pub use batch::{Batch, ImageInput, Target};
 pub use loss::{Weights, loss};
-pub use train::{Trainer, Training, detections};
+pub use train::{Trainer, Training, detections, of_said};
 
 /// Numbers of a pixel.
 const COLORS: usize = 3;

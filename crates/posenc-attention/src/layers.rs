@@ -1,9 +1,10 @@
 //! The parts that models are made of.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, activation};
+use rand_chacha::ChaCha8Rng;
 
-use crate::draw::{Draw, constant};
+use crate::draw::{Draw, constant, dropout_mask};
 use crate::kernels;
 
 /// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so that a larger ε would act on them.
@@ -50,6 +51,29 @@ impl LayerNorm {
     }
 }
 
+/// Numbers that are zero by chance in a step of training.
+#[derive(Debug)]
+pub struct Dropout<'a> {
+    share: f64,
+    rng: Option<&'a mut ChaCha8Rng>,
+}
+
+impl<'a> Dropout<'a> {
+    /// A share of numbers, drawn from `rng`; none without it.
+    pub fn new(share: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
+        Dropout { share, rng: rng.filter(|_| share > 0.0) }
+    }
+
+    /// Drops numbers, and makes the others larger.
+    pub fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
+        let Some(rng) = &mut self.rng else {
+            return x;
+        };
+        let mask = dropout_mask(rng, self.share, x.dims(), &x.device());
+        x * mask
+    }
+}
+
 /// Attention with several heads and projections of its own.
 #[derive(Module, Debug)]
 pub struct Attention {
@@ -91,6 +115,52 @@ impl Attention {
         let (key, value) = (self.key.forward(keys), self.value.forward(values));
         let (y, weights) = kernels::attend(query, key, value, bias, self.heads, causal);
         (self.output.forward(y), weights)
+    }
+
+    /// The same, where weights are dropped by chance.
+    pub fn with_dropout(
+        &self,
+        queries: Tensor<3>,
+        keys: Tensor<3>,
+        values: Tensor<3>,
+        bias: Tensor<4>,
+        dropout: &mut Dropout<'_>,
+    ) -> Tensor<3> {
+        if dropout.rng.is_none() {
+            return self.with_codes(queries, keys, values, bias, false).0;
+        }
+        let [b, t, width] = queries.dims();
+        let (heads, size) = (self.heads, width / self.heads);
+        let split = |x: Tensor<3>| {
+            let length = x.dims()[1];
+            x.reshape([b, length, heads, size]).swap_dims(1, 2)
+        };
+        let query = split(self.query.forward(queries));
+        let (key, value) = (split(self.key.forward(keys)), split(self.value.forward(values)));
+        let scores = query.matmul(key.swap_dims(2, 3)).div_scalar((size as f64).sqrt()) + bias;
+        let weights = dropout.apply(activation::softmax(scores, 3));
+        let y = weights.matmul(value).swap_dims(1, 2).reshape([b, t, width]);
+        self.output.forward(y)
+    }
+
+    /// Numbers in and out.
+    pub(crate) fn width(&self) -> usize {
+        self.output.bias.dims()[0]
+    }
+
+    /// Where it is.
+    pub(crate) fn device(&self) -> Device {
+        self.output.bias.device()
+    }
+
+    /// The projection at the end.
+    pub(crate) fn output(&self) -> &Dense {
+        &self.output
+    }
+
+    /// With other projections of the same sizes.
+    pub(crate) fn with(&self, query: Dense, key: Dense, value: Dense, output: Dense) -> Self {
+        Attention { query, key, value, output, heads: self.heads }
     }
 }
 

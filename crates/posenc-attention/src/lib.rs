@@ -9,11 +9,12 @@
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
-//! - [`detector`]: a set of boxes from an image, in the manner of DETR.
+//! - [`detector`]: a set of boxes from an image, in the manner of DETR; [`detr`]: the paper's own, on a residual network.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
 //! - [`optimizer`] is Adam; [`reached`] what a training can go on from.
 
 pub mod detector;
+pub mod detr;
 pub mod divergence;
 pub mod draw;
 pub mod encoder;

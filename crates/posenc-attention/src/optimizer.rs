@@ -36,13 +36,8 @@ impl Adam {
 
     /// One step of rate `rate`. Parameters without a gradient stay.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
-        self.begin();
-        let shortened = self.longest.map(|longest| {
-            let length = length(&model, gradients);
-            // A length that is no number leaves the gradient as it is; the next loss tells.
-            if length > longest { longest / length } else { 1.0 }
-        });
-        model.map(&mut Step { adam: self, gradients, rate, factor: shortened.unwrap_or(1.0) })
+        let factor = self.begin_with(&model, gradients);
+        model.map(&mut Step { adam: self, gradients, rate, factor })
     }
 
     /// Begins a step whose gradients come part by part; [`Adam::update`] takes each.
@@ -50,9 +45,26 @@ impl Adam {
         self.steps += 1;
     }
 
-    /// The share of a part of the model in the step that was begun. Nothing is shortened.
-    pub fn update<M: Module>(&mut self, part: M, gradients: &Gradients, rate: f64) -> M {
-        part.map(&mut Step { adam: self, gradients, rate, factor: 1.0 })
+    /// Begins a step whose parts have rates of their own; gives the factor that shortens its gradients.
+    pub fn begin_with<M: Module>(&mut self, model: &M, gradients: &Gradients) -> f64 {
+        self.begin();
+        let shortened = self.longest.map(|longest| {
+            let length = length(model, gradients);
+            // A length that is no number leaves the gradient as it is; the next loss tells.
+            if length > longest { longest / length } else { 1.0 }
+        });
+        shortened.unwrap_or(1.0)
+    }
+
+    /// The share of a part of the model in the step that was begun, with gradients times `factor`.
+    pub fn update<M: Module>(
+        &mut self,
+        part: M,
+        gradients: &Gradients,
+        rate: f64,
+        factor: f64,
+    ) -> M {
+        part.map(&mut Step { adam: self, gradients, rate, factor })
     }
 
     /// Means of gradients and of squares in the order of the model's fields, zero where there was no step.

@@ -36,7 +36,9 @@ impl ModuleMapper for Replace<'_> {
         let (own, rest) = self.0.split_at(old.shape().num_elements().min(self.0.len()));
         self.0 = rest;
         let data = TensorData::new(own.to_vec(), old.dims());
-        let new = Tensor::from_data(data, &old.device()).require_grad();
+        let new = Tensor::from_data(data, &old.device());
+        // What is frozen stays so.
+        let new = if old.is_require_grad() { new.require_grad() } else { new };
         Param::from_mapped_value(id, new, mapper)
     }
 }
@@ -49,6 +51,20 @@ pub fn replaced<M: Module>(model: M, values: &[f32]) -> Option<M> {
 /// Number of trained numbers of a model.
 pub fn count<M: Module>(model: &M) -> usize {
     model.num_params()
+}
+
+/// Number of those that training changes.
+pub fn count_trained<M: Module>(model: &M) -> usize {
+    struct Count(usize);
+    impl ModuleVisitor for Count {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let value = param.val();
+            self.0 += if value.is_require_grad() { value.shape().num_elements() } else { 0 };
+        }
+    }
+    let mut all = Count(0);
+    model.visit(&mut all);
+    all.0
 }
 
 /// Gradients in the order of [`values`]; zero where there is none.

@@ -465,6 +465,26 @@ pub enum DataError {
         reason: String,
     },
 
+    /// A file of annotations is damaged, or does not fit its photographs.
+    #[error("{}: {entry}{reason}; correct the entry, or fetch the file again", path.display())]
+    WrongAnnotation {
+        /// The file.
+        path: PathBuf,
+        /// The entry and a colon; empty for the file as a whole.
+        entry: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A file of trained weights is damaged, or is that of another model.
+    #[error("{}: {reason}", path.display())]
+    WrongWeights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, what is allowed, what to do.
+        reason: String,
+    },
+
     /// The manifest has no such data set.
     #[error("there is no data set '{id}'; the manifest {} has {}", path.display(), list(known, "none"))]
     UnknownDataSet {

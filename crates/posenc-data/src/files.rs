@@ -21,6 +21,10 @@ pub enum Format {
     DownsampledImages,
     /// Sentences and their translations: [`crate::ParallelText`].
     ParallelText,
+    /// Photographs with boxes: [`crate::AnnotatedImages`].
+    AnnotatedImages,
+    /// A file of trained weights: [`crate::WeightFile`].
+    Weights,
 }
 
 impl Format {
@@ -30,6 +34,8 @@ impl Format {
         match self {
             Format::DownsampledImages => "downsampled images",
             Format::ParallelText => "parallel text",
+            Format::AnnotatedImages => "annotated images",
+            Format::Weights => "weights",
         }
     }
 }
@@ -88,13 +94,16 @@ impl FileSet {
                 "{id}: no checksum of {} is published; results on them are labeled unverified:{id}",
                 folder.display()
             ));
-            let sha256 = of_names(&folder)?;
+            let sha256 = match self.format {
+                // Two trainings leave files of one name and size.
+                Format::Weights => of_content(&folder)?,
+                _ => of_names(&folder)?,
+            };
             let label = format!("unverified:{id}");
             let origin = Origin::User;
             return Ok(Some(FileIdentity { label, origin, sha256, folder, warnings }));
         };
-        let files: Vec<PathBuf> = files_in(&folder)?.into_iter().map(|(path, _)| path).collect();
-        let sha256 = digest::of_list(&files)?;
+        let sha256 = of_content(&folder)?;
         let what = format!("the files in {}", folder.display());
         let own = self.substitutes_for.as_deref();
         let (label, origin) = compared(id, own, &what, &sha256, published, &mut warnings);
@@ -138,6 +147,12 @@ pub(crate) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, DataError> 
     }
     files.sort();
     Ok(files)
+}
+
+/// Checksum over the files directly inside a folder.
+fn of_content(folder: &Path) -> Result<String, DataError> {
+    let files: Vec<PathBuf> = files_in(folder)?.into_iter().map(|(path, _)| path).collect();
+    digest::of_list(&files)
 }
 
 /// Checksum over names and sizes in a folder and its folders.

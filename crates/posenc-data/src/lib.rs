@@ -9,6 +9,8 @@
 //! Nothing here trusts a file: sizes are compared with limits before memory is asked for, and every
 //! message says what was wrong, where, what is allowed, and what to do.
 
+mod annotated;
+mod augment;
 mod clip;
 mod crops;
 mod digest;
@@ -30,8 +32,11 @@ mod reduce;
 mod source;
 mod status;
 mod video;
+mod weights;
 mod write;
 
+pub use annotated::{AnnotatedBox, AnnotatedImage, AnnotatedImages, write_annotated};
+pub use augment::Photograph;
 pub use clip::Clip;
 pub use crops::GrayCrops;
 pub use directory::{DataDirectory, ENVIRONMENT_VARIABLE};
@@ -47,4 +52,5 @@ pub use picture::{MAX_IMAGE_BYTES, MAX_SIDE, Picture, images_in};
 pub use source::{ClipSet, DataSource, Identity, ImageSet, Origin, SignalSet};
 pub use status::{State, Status, check, list};
 pub use video::{ffmpeg_version, video_support};
+pub use weights::WeightFile;
 pub use write::write_archive;

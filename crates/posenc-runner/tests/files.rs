@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::Repository;
-use posenc_data::write_archive;
+use posenc_data::{AnnotatedBox, write_annotated, write_archive};
 
 fn experiment(group: &str) -> String {
     format!(
@@ -17,6 +17,13 @@ fn experiment(group: &str) -> String {
 fn reformer(data: &str, settings: &str) -> String {
     experiment(&format!(
         "  - id: images\n{data}    protocol:\n      kind: reformer\n      steps: 2\n      held_out: 2\n      learning_rate: 0.01\n      warm_up: 0\n      encoding: {{ features: sine }}\n      model: {{ side: 4, layers: 1, width: 16, pixel_width: 12, feed_forward: 8, hashing: {{ heads: 1, head_width: 4, chunk: 8, buckets: 4 }} }}\n{settings}    variants: [{{ id: one }}]\n"
+    ))
+}
+
+/// A detector of the sizes of the stored weights.
+fn detr(data: &str) -> String {
+    experiment(&format!(
+        "  - id: boxes\n{data}    protocol:\n      kind: detr\n      steps: 2\n      batch: 2\n      held_out: 2\n      encoding: {{ features: sine }}\n      model: {{ blocks: [1, 2, 1, 1], channels: 2, width: 16, heads: 2, feed_forward: 24, encoder_layers: 1, decoder_layers: 2, queries: 5, classes: 4 }}\n      resizing: {{ short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 }}\n    variants: [{{ id: one }}]\n"
     ))
 }
 
@@ -157,4 +164,117 @@ fn text_is_translated_and_left_out_lines_are_counted() {
         &["reproduce"],
         &["div2k-test", "images or clips", "`translation` reads parallel text"],
     );
+}
+
+fn photographs(folder: &Path, categories: usize) {
+    let image = |i: usize| {
+        let pixels = (0..30 * 40 * 3).map(|at| ((at * 7 + i * 50) % 251) as u8).collect();
+        let corners = [2.0, 3.0, 20.0 + i as f64, 28.0];
+        let own =
+            AnnotatedBox { category: 1 + i % categories, corners, area: 300.0, is_crowd: i == 3 };
+        (pixels, [30, 40], vec![own])
+    };
+    let names = ["a", "b", "c", "d"];
+    let images: Vec<_> = (0..4).map(image).collect();
+    write_annotated(folder, &names[..categories], &images).unwrap();
+}
+
+/// Catches photographs that are not read from where they lie, weights that are not begun from or change nothing in what identifies
+/// a unit, and records that say neither.
+#[test]
+fn a_detector_trains_on_photographs_from_weights_and_says_which() {
+    let repository =
+        Repository::with_experiment(&detr("    data: { set: coco33, weights: resnet50 }\n"));
+    let folder = repository.path().join("pictures/coco33");
+    std::fs::create_dir_all(&folder).unwrap();
+    photographs(&folder, 3);
+    let arguments = ["reproduce", "--data", "pictures"];
+    repository.ok(&arguments);
+    let drawn = record(&repository, "out");
+    assert!(drawn.contains("no trained weights were found"), "{drawn}");
+    assert!(drawn.contains("1 crowds are not trained on"), "{drawn}");
+    let loss = |out: &str| {
+        let rows = repository.rows(out);
+        let row = rows.iter().find(|r| r.contains(",training_curve,1.0,")).unwrap().clone();
+        row.split(',').nth(9).unwrap().parse::<f64>().unwrap()
+    };
+    let before = loss("out");
+    assert!(before.is_finite() && value(&repository.rows("out"), "images") == 4.0);
+    let again = repository.ok(&arguments);
+    assert!(again.stderr.contains("0 of 1 units"), "{}", again.stderr);
+    // The same files with weights beside them are another unit.
+    let weights = repository.path().join("pictures/weights/resnet50");
+    std::fs::create_dir_all(&weights).unwrap();
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../posenc-attention/tests/data");
+    for (name, needle) in [
+        ("detr.pth", "all weights but the position code's in detr.pth"),
+        ("network.safetensors", "the weights of the convolutional network in network.safetensors"),
+    ] {
+        let _ = std::fs::remove_file(weights.join("detr.pth"));
+        std::fs::copy(stored.join(name), weights.join(name)).unwrap();
+        let run = repository.run(&["reproduce", "--data", "pictures", "--out", name]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let text = record(&repository, name);
+        assert!(text.contains(needle), "{text}");
+        assert_ne!(loss(name), before);
+    }
+    let run = repository.ok(&arguments);
+    assert!(run.stderr.contains("1 of 1 units"), "{}", run.stderr);
+    // Damaged weights, and two files of them.
+    std::fs::write(weights.join("network.safetensors"), "no weights").unwrap();
+    repository.fails(&arguments, &["network.safetensors", "not a readable file of weights"]);
+    std::fs::copy(stored.join("detr.pth"), weights.join("detr.pth")).unwrap();
+    repository.fails(&arguments, &["single file of weights (there are 2)"]);
+}
+
+/// Catches damage that ends the run without a word where it is, and settings that have no meaning.
+#[test]
+fn a_detector_says_what_is_wrong_with_photographs_and_settings() {
+    let data = "    data: { set: coco33 }\n";
+    let repository = Repository::with_experiment(&detr(data));
+    let folder = repository.path().join("pictures/coco33");
+    std::fs::create_dir_all(&folder).unwrap();
+    photographs(&folder, 4);
+    let arguments = ["reproduce", "--data", "pictures"];
+    // The model has the classes 0 to 3.
+    repository.fails(&arguments, &["category 4 is none of the model's", "0 to 3"]);
+    photographs(&folder, 3);
+    std::fs::write(folder.join("images/000000000002.jpg"), "no picture").unwrap();
+    repository.fails(&arguments, &["000000000002.jpg", "not a readable image"]);
+    std::fs::remove_file(folder.join("images/000000000002.jpg")).unwrap();
+    repository.fails(&arguments, &["instances.json", "images[1] (id 2)", "no photograph"]);
+    std::fs::write(folder.join("instances.json"), "{ \"images\": [").unwrap();
+    repository.fails(&arguments, &["instances.json", "EOF"]);
+    for (old, new, needle) in [
+        ("heads: 2", "heads: 3", "3 do not divide a width of 16"),
+        ("window: [24, 36]", "window: [40, 60]", "window: 40 is more than"),
+        ("steps: 2", "steps: 2\n      learning_rate: 0", "learning_rate"),
+        ("features: sine }", "features: embed }", "set `cells`"),
+        ("set: coco33", "set: coco33, weights: coco33", "no set of weights"),
+        ("set: coco33", "set: multi30k", "annotated images"),
+    ] {
+        let text = detr(data).replace(old, new);
+        let repository = Repository::with_experiment(&text);
+        let run = repository.run(&["reproduce", "--dry-run", "--data", "."]);
+        assert_eq!(run.code, 2, "{new}: {}", run.stderr);
+        assert!(run.stderr.contains(needle), "{new}: {}", run.stderr);
+    }
+}
+
+/// Without data the model is trained on generated scenes through the same reader. Catches bits that depend on the number of
+/// threads.
+#[test]
+fn a_detector_trains_on_generated_scenes_with_the_same_bits() {
+    let repository = Repository::with_experiment(&detr(""));
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let rows = |out: &str| {
+        let mut rows = repository.rows(out);
+        rows.retain(|row| row.contains(",training_curve,") || row.contains(",ap"));
+        rows
+    };
+    assert!(rows("one").len() >= 5);
+    assert_eq!(rows("one"), rows("two"));
+    repository.ok(&["reproduce", "--seed", "7", "--out", "other"]);
+    assert_ne!(rows("one"), rows("other"));
 }

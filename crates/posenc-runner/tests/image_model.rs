@@ -174,7 +174,10 @@ fn killed_trainings_go_on_with_the_same_bits() {
     let shapes = "{ kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, \
                   decoder_layers: 1, queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, \
                   encoding: { features: sine } }";
-    for protocol in [pixels.as_str(), sentences, colors, shapes] {
+    let photographs = "{ kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], \
+                       channels: 2, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, \
+                       resizing: { short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 } }";
+    for protocol in [pixels.as_str(), sentences, colors, shapes, photographs] {
         let text =
             format!("  - id: group\n    protocol: {protocol}\n    variants: [{{ id: one }}]\n");
         let repository = Repository::with_experiment(&experiment(&text));

@@ -3,7 +3,7 @@
 use burn::tensor::{Int, Tensor, TensorData, activation};
 use posenc_math::detection::boxes::{corners, generalized_overlap};
 
-use super::{Batch, Said, Target};
+use super::{Said, Target};
 use crate::draw::constant;
 use crate::parameters::numbers;
 
@@ -27,14 +27,15 @@ impl Default for Weights {
     }
 }
 
-/// The query that is to say each thing: the cheapest assignment.
+/// Things and the queries that are to say them: the cheapest assignment. Where there are more things than queries, some are
+/// left out.
 fn assign(
     probabilities: &[f32],
     boxes: &[f32],
     targets: &[Target],
     classes: usize,
     weights: &Weights,
-) -> Vec<usize> {
+) -> Vec<(usize, usize)> {
     let queries = boxes.len() / 4;
     let mut costs = Vec::with_capacity(targets.len() * queries);
     for target in targets {
@@ -48,26 +49,20 @@ fn assign(
             costs.push(if cost.is_finite() { cost } else { 1e9 });
         }
     }
-    let solved = lsap::solve(targets.len(), queries, &costs, false);
-    let Ok((things, said_by)) = solved else {
-        return (0..targets.len().min(queries)).collect();
-    };
-    let mut assigned = vec![0; targets.len()];
-    for (thing, query) in things.into_iter().zip(said_by) {
-        assigned[thing] = query;
+    match lsap::solve(targets.len(), queries, &costs, false) {
+        Ok((things, said_by)) => things.into_iter().zip(said_by).collect(),
+        Err(_) => (0..targets.len().min(queries)).map(|i| (i, i)).collect(),
     }
-    assigned
 }
 
-/// Sum of the losses of what all layers say: class, distance and overlap, the latter two per thing. An image has no more
-/// things than there are queries.
-pub fn loss(said: &[Said], batch: &Batch, weights: &Weights) -> Tensor<1> {
-    let parts = said.iter().map(|said| of_layer(said, batch, weights));
-    let device = batch.patches.device();
-    parts.fold(constant(vec![0.0], [1], &device), |sum, part| sum + part)
+/// Sum of the losses of what all layers say of images with `targets`: class, distance and overlap, the latter two
+/// per thing. Nothing said is no loss.
+pub fn loss(said: &[Said], targets: &[Vec<Target>], weights: &Weights) -> Option<Tensor<1>> {
+    let parts = said.iter().map(|said| of_layer(said, targets, weights));
+    parts.reduce(|sum, part| sum + part)
 }
 
-fn of_layer(said: &Said, batch: &Batch, weights: &Weights) -> Tensor<1> {
+fn of_layer(said: &Said, targets: &[Vec<Target>], weights: &Weights) -> Tensor<1> {
     let [b, q, scores] = said.classes.dims();
     let (classes, device) = (scores - 1, said.classes.device());
     let logarithms = activation::log_softmax(said.classes.clone().reshape([b * q, scores]), 1);
@@ -78,12 +73,13 @@ fn of_layer(said: &Said, batch: &Batch, weights: &Weights) -> Tensor<1> {
     // What each query is to say, and the rows that say a thing.
     let mut wanted = vec![classes as i64; b * q];
     let (mut rows, mut things) = (Vec::new(), Vec::new());
-    for (image, targets) in batch.targets.iter().enumerate() {
+    let total: usize = targets.iter().map(Vec::len).sum();
+    for (image, targets) in targets.iter().enumerate() {
         let own = image * q..(image + 1) * q;
         let p = &probabilities[own.start * scores..own.end * scores];
         let assigned = assign(p, &places[4 * own.start..4 * own.end], targets, classes, weights);
-        for (target, query) in targets.iter().zip(assigned) {
-            let row = own.start + query;
+        for (thing, query) in assigned {
+            let (target, row) = (&targets[thing], own.start + query);
             wanted[row] = target.class as i64;
             rows.push(row as i64);
             things.extend(target.place.map(|v| v as f32));
@@ -92,10 +88,10 @@ fn of_layer(said: &Said, batch: &Batch, weights: &Weights) -> Tensor<1> {
     let weight =
         |&class: &i64| if class as usize == classes { weights.nothing as f32 } else { 1.0 };
     let shares: Vec<f32> = wanted.iter().map(weight).collect();
-    let total: f32 = shares.iter().sum();
+    let whole: f32 = shares.iter().sum();
     let shares = constant(shares, [b * q, 1], &device);
     let wanted: Tensor<2, Int> = Tensor::from_data(TensorData::new(wanted, [b * q, 1]), &device);
-    let class = (logarithms.gather(1, wanted) * shares).sum().neg().div_scalar(total);
+    let class = (logarithms.gather(1, wanted) * shares).sum().neg().div_scalar(whole);
     let class = class.mul_scalar(weights.class);
     if rows.is_empty() {
         return class;
@@ -104,8 +100,8 @@ fn of_layer(said: &Said, batch: &Batch, weights: &Weights) -> Tensor<1> {
     let rows: Tensor<1, Int> = Tensor::from_data(TensorData::new(rows, [count]), &device);
     let own = boxes.select(0, rows);
     let things = constant(things, [count, 4], &device);
-    let distance = (own.clone() - things.clone()).abs().sum().div_scalar(count as f64);
-    let overlap = generalized(own, things).neg().add_scalar(1.0).sum().div_scalar(count as f64);
+    let distance = (own.clone() - things.clone()).abs().sum().div_scalar(total as f64);
+    let overlap = generalized(own, things).neg().add_scalar(1.0).sum().div_scalar(total as f64);
     class + distance.mul_scalar(weights.distance) + overlap.mul_scalar(weights.overlap)
 }
 
@@ -183,9 +179,19 @@ mod tests {
             for assigned in &all {
                 best = best.min(cost(assigned));
             }
-            assert_eq!(found.len(), things);
+            let (order, found): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            assert_eq!(order, (0..things).collect::<Vec<_>>());
             assert!((cost(&found) - best).abs() < 1e-9, "{found:?}");
         }
+    }
+
+    /// Would catch a query that is to say two things.
+    #[test]
+    fn more_things_than_queries_are_left_out() {
+        let boxes = [0.3, 0.3, 0.2, 0.2, 0.6, 0.6, 0.3, 0.3];
+        let found = assign(&[0.25; 8], &boxes, &targets(5), 3, &Weights::default());
+        let queries: Vec<usize> = found.iter().map(|pair| pair.1).collect();
+        assert!(queries.len() == 2 && queries[0] != queries[1], "{found:?}");
     }
 
     /// Would catch a side that is taken for a center: against the same by hand in double precision.

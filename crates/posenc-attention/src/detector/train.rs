@@ -6,7 +6,7 @@ use posenc_math::detection::boxes::corners;
 use posenc_math::detection::precision::{Detection, Image, Truth};
 use posenc_math::lff::schedule::LearningRate;
 
-use super::{Batch, Detector, Grids, ImageInput, Sizes, Weights, loss};
+use super::{Batch, Detector, Grids, ImageInput, Said, Sizes, Weights, loss};
 use crate::optimizer::Adam;
 use crate::parameters::{number, numbers};
 use crate::reached::Reached;
@@ -76,12 +76,12 @@ impl<'a> Trainer<'a> {
             return f64::NAN;
         };
         let said = self.model.forward(self.sizes, &batch, &self.grids);
-        let loss = loss(&said, &batch, &self.training.weights);
-        let value = number(loss.clone());
-        if !value.is_finite() {
+        let loss = loss(&said, &batch.targets, &self.training.weights);
+        let value = loss.clone().map_or(f64::NAN, number);
+        let Some(loss) = loss.filter(|_| value.is_finite()) else {
             self.diverged = Some(step);
             return value;
-        }
+        };
         let gradients = loss.backward();
         let rate = self.training.learning_rate.at(step);
         self.model = self.adam.step(self.model.clone(), &gradients, rate);
@@ -116,34 +116,45 @@ pub fn detections(
     let model = model.clone().no_grad();
     let grids = model.grids(sizes, &[grid], grid[0].max(grid[1]), device);
     let mut found = Vec::with_capacity(images.len());
-    let pixels = |place: [f64; 4]| {
-        let [left, top, right, bottom] = corners(place);
-        let [height, width] = size.map(|n| n as f64);
-        [left * width, top * height, right * width, bottom * height]
-    };
     for chunk in images.chunks(CHUNK) {
         let batch = Batch::new(chunk, sizes, &grids, device)?;
         let said = model.forward(sizes, &batch, &grids).pop()?;
-        let scores = numbers(activation::softmax(said.classes, 2));
-        let boxes = numbers(said.boxes);
-        let (classes, queries) = (sizes.classes, sizes.queries);
-        for (i, image) in chunk.iter().enumerate() {
-            let detections = (i * queries..(i + 1) * queries).map(|row| {
-                let scores = &scores[row * (classes + 1)..][..classes];
-                let best = (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
-                let category = best.unwrap_or(0);
-                let place = [0, 1, 2, 3].map(|c| f64::from(boxes[4 * row + c]));
-                let score = scores.get(category).copied().map_or(0.0, f64::from);
-                Detection { category, corners: pixels(place), score }
-            });
+        let all = of_said(said, &vec![size; chunk.len()]);
+        for (image, detections) in chunk.iter().zip(all) {
             let truths = image.targets.iter().map(|target| {
-                let corners = pixels(target.place);
+                let corners = pixels(target.place, size);
                 let area = posenc_math::detection::boxes::area(corners);
                 Truth { category: target.class, corners, area, crowd: false }
             });
-            let (truths, detections) = (truths.collect(), detections.collect());
-            found.push(Image { truths, detections });
+            found.push(Image { truths: truths.collect(), detections });
         }
     }
     Some(found)
+}
+
+/// Corners in pixels of an image of `[rows, columns]`.
+fn pixels(place: [f64; 4], size: [usize; 2]) -> [f64; 4] {
+    let [left, top, right, bottom] = corners(place);
+    let [height, width] = size.map(|n| n as f64);
+    [left * width, top * height, right * width, bottom * height]
+}
+
+/// What is said of images of `[rows, columns]` pixels each: every query counts, with its likeliest class.
+pub fn of_said(said: Said, sizes: &[[usize; 2]]) -> Vec<Vec<Detection>> {
+    let [_, queries, scores] = said.classes.dims();
+    let classes = scores - 1;
+    let scores = numbers(activation::softmax(said.classes, 2));
+    let boxes = numbers(said.boxes);
+    let of_image = |(i, size): (usize, &[usize; 2])| {
+        let of_query = |row: usize| {
+            let scores = &scores[row * (classes + 1)..][..classes];
+            let best = (0..classes).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+            let category = best.unwrap_or(0);
+            let place = [0, 1, 2, 3].map(|c| f64::from(boxes[4 * row + c]));
+            let score = scores.get(category).copied().map_or(0.0, f64::from);
+            Detection { category, corners: pixels(place, *size), score }
+        };
+        (i * queries..(i + 1) * queries).map(of_query).collect()
+    };
+    sizes.iter().enumerate().map(of_image).collect()
 }

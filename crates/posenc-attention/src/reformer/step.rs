@@ -53,7 +53,7 @@ impl Reformer {
         let gradients = loss.backward();
         let (mut dfirst, mut dsecond) = (streams[0].grad(&gradients), streams[1].grad(&gradients));
         let [mut first, mut second] = streams.map(Tensor::inner);
-        self.head = adam.update(self.head, &gradients, rate);
+        self.head = adam.update(self.head, &gradients, rate, 1.0);
         let mut layers = Vec::new();
         for (layer, (draws, orders)) in self.layers.into_iter().zip(kept).rev() {
             // x₂ = y₂ − F(y₁), x₁ = y₁ − A(x₂).
@@ -67,13 +67,13 @@ impl Reformer {
             first = first - change.clone().inner();
             let attention = pull(change, dfirst.clone(), &device);
             dsecond = added(dsecond, x.grad(&attention));
-            let layer = adam.update(layer, &gradients, rate);
-            layers.push(adam.update(layer, &attention, rate));
+            let layer = adam.update(layer, &gradients, rate, 1.0);
+            layers.push(adam.update(layer, &attention, rate, 1.0));
         }
         layers.reverse();
         self.layers = layers;
         let gradients = pull(x, added(dfirst, dsecond), &device);
-        self.input = adam.update(self.input, &gradients, rate);
+        self.input = adam.update(self.input, &gradients, rate, 1.0);
         (self, nats)
     }
 }

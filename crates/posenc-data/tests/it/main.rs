@@ -1,5 +1,6 @@
 //! Tests on real files, made by the tests in temporary folders.
 
+mod annotated;
 mod clips;
 mod files;
 mod generator;

@@ -147,6 +147,9 @@ pub struct Data {
     /// Another set that a model is measured on. The group then reads both sets as wholes: one unit for all signals.
     #[serde(default)]
     pub held_out: Option<String>,
+    /// Trained weights that a model begins from, where they are there.
+    #[serde(default)]
+    pub weights: Option<String>,
 }
 
 /// One row of a table, one curve of a figure.
@@ -523,6 +526,10 @@ fn check_data(
             "protocol.lengths",
             "allowed with `data`: natural, filled; without: log-normal, constant, uniform",
         ));
+    }
+    let has_weights = data.is_some_and(|data| data.weights.is_some());
+    if has_weights && !matches!(protocol, Protocol::Detr(_)) {
+        return Err(("data.weights", "belongs to `detr`"));
     }
     match (data, reduce) {
         (Some(Data { held_out: Some(_), .. }), None) => {

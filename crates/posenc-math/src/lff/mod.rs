@@ -3,6 +3,7 @@
 //! [`similarity`] evaluates the two codes of Figure 2 on a grid; [`parameters`] rebuilds the
 //! models of Tables 3 to 5 module by module and compares the sums with the printed sizes.
 
+pub mod detr;
 pub mod divergence;
 pub mod encoding;
 pub mod information;

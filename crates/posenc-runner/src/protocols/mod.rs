@@ -4,6 +4,7 @@ mod blending_weights;
 mod closed_form;
 mod complexity;
 mod detection;
+mod detr;
 mod distance_map;
 mod embedding;
 mod errata;
@@ -171,6 +172,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::ImageModel(s) => whole(image_model::run(context, s), emit),
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
         Protocol::Detection(s) => whole(detection::run(context, s), emit),
+        Protocol::Detr(s) => whole(detr::run(context, s), emit),
         Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
         Protocol::ParameterCount(s) => single(parameter_count::run(context, s), emit),
@@ -181,6 +183,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
 /// What a protocol reads of `data` where that is files, not images or clips.
 pub fn reads(protocol: &Protocol) -> Option<Format> {
     match protocol {
+        Protocol::Detr(_) => Some(Format::AnnotatedImages),
         Protocol::Reformer(_) => Some(Format::DownsampledImages),
         Protocol::Translation(_) => Some(Format::ParallelText),
         _ => None,
@@ -214,6 +217,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::ImageModel(_) => 1,
         Protocol::PixelEntropies(_) => 1,
         Protocol::Detection(_) => 1,
+        Protocol::Detr(_) => 1,
         Protocol::Reformer(_) => 1,
         // 2: the rate; one map instead of one per table and seed.
         Protocol::Translation(_) => 2,
@@ -261,6 +265,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::ImageModel(s) => image_model::cost(s),
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
         Protocol::Detection(s) => detection::cost(s),
+        Protocol::Detr(s) => detr::cost(s),
         Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),
         Protocol::Errata(_) => 1.0,

@@ -65,6 +65,10 @@ pub fn expand<'a>(
                 );
             }
         }
+        let weights = match job.group.data.as_ref().and_then(|data| data.weights.as_ref()) {
+            Some(set) => weights_of(&job, set, data)?,
+            None => None,
+        };
         let epochs = protocols::epochs(job.protocol());
         let device = class(job.protocol());
         let unit = |signal: &str, signal_index, sha: &str, label: &str| Unit {
@@ -75,7 +79,13 @@ pub fn expand<'a>(
         };
         let units = match &job.group.data {
             Some(_) if let Some(files) = &files => match &files.found {
-                Ok(found) => vec![unit(ALL_SIGNALS, 0, &found.sha256, &found.label)],
+                Ok(found) => {
+                    let sha256 = match &weights {
+                        Some(weights) => format!("{} {weights}", found.sha256),
+                        None => found.sha256.clone(),
+                    };
+                    vec![unit(ALL_SIGNALS, 0, &sha256, &found.label)]
+                }
                 // Nothing stands in for files.
                 Err(_) => continue,
             },
@@ -108,6 +118,18 @@ pub fn expand<'a>(
         planned.push(PlannedJob { job, units });
     }
     Ok(planned)
+}
+
+/// Checksum of the weights that a model begins from; none where they are not there.
+fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String>> {
+    let files = data.files(set)?;
+    let Some(files) = files.filter(|files| files.format == Format::Weights) else {
+        bail!(
+            "{}: `data.weights: {set}` is no set of weights; data/manifest.yaml lists the sets",
+            job.path()
+        );
+    };
+    Ok(files.found.as_ref().ok().map(|found| found.sha256.clone()))
 }
 
 /// Refuses a set whose format is not the protocol's.

@@ -1,6 +1,6 @@
 //! Settings of `detection`: a small detector on generated scenes.
 
-use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
@@ -134,11 +134,7 @@ impl Detection {
         if self.encoding.flat {
             return Err(("encoding", "flat: patches have rows and columns here".into()));
         }
-        let is_table = self.encoding.features == Features::Embed;
-        if is_table && self.coordinates == PatchCoordinates::Normalized {
-            let message = "normalized is not allowed; tables have a row per cell: set `cells`";
-            return Err(("coordinates", message.into()));
-        }
+        self.coordinates.check(&self.encoding)?;
         let encoding = self.encoding.check(2, self.width);
         encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
     }

@@ -5,6 +5,7 @@
 
 mod blending;
 mod detection;
+mod detr;
 mod image_model;
 mod network;
 mod network_nd;
@@ -20,6 +21,7 @@ use crate::yaml::{Document, FileError, nearest};
 
 pub use blending::{BlendingWeights, InnerProducts, Weights};
 pub use detection::{CodePlace, Detection, PatchCoordinates};
+pub use detr::Detr;
 pub use image_model::{ImageModel, PixelEntropies};
 use network::range;
 pub use network::{
@@ -74,6 +76,8 @@ pub enum Protocol {
     PixelEntropies(PixelEntropies),
     /// Detectors with position encodings on generated scenes (`lff` Fig. 4).
     Detection(Detection),
+    /// DETR at the paper's scale: its size, and steps of training (`lff` Table 4, Appendix C).
+    Detr(Detr),
     /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
     Reformer(Reformer),
     /// Learned tables of positions in translation (`lff` Fig. 1).
@@ -144,6 +148,7 @@ protocols! {
     "image-model" => ImageModel, false, false;
     "pixel-entropies" => PixelEntropies, false, false;
     "detection" => Detection, false, false;
+    "detr" => Detr, false, false;
     "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
     "parameter-count" => ParameterCount, false, false;
@@ -272,6 +277,7 @@ impl Protocol {
             Protocol::ImageModel(s) => s.check(),
             Protocol::PixelEntropies(s) => s.check(),
             Protocol::Detection(s) => s.check(),
+            Protocol::Detr(s) => s.check(),
             Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),
             Protocol::ParameterCount(_) | Protocol::Errata(_) => Ok(()),

@@ -144,11 +144,16 @@ fn sizes(s: &protocol::Detection) -> Sizes {
         decoder_layers: s.decoder_layers,
         queries: s.queries,
         classes: CLASSES,
-        coordinates: match s.coordinates {
-            PatchCoordinates::Normalized => Coordinates::Normalized,
-            PatchCoordinates::Cells => Coordinates::Cells,
-        },
+        coordinates: coordinates(s.coordinates),
         code_at_input: s.code == CodePlace::AttentionAndInput,
+    }
+}
+
+/// How a place is told, as the models name it.
+pub fn coordinates(coordinates: PatchCoordinates) -> Coordinates {
+    match coordinates {
+        PatchCoordinates::Normalized => Coordinates::Normalized,
+        PatchCoordinates::Cells => Coordinates::Cells,
     }
 }
 

@@ -1,0 +1,231 @@
+//! DETR (Carion et al. 2020) on a residual network, as LFF trains it (Section 4.2, Appendix C).
+//!
+//! The last map of the network, projected, is what a transformer sees; position codes are added to queries and keys of every
+//! attention of the encoder and to the keys of every attention of the decoder on it. Norms stand after what is added.
+//! Weights can come from a file: the network's alone, under the names of torchvision, or the whole model's, under
+//! those of DETR's own code. Layer norms have an ε of 10⁻⁶ instead of 10⁻⁵.
+
+mod backbone;
+mod batch;
+mod transformer;
+mod weights;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor, activation};
+use posenc_math::lff::detr::Sizes;
+use posenc_math::lff::encoding::Encoding;
+use rand_chacha::ChaCha8Rng;
+
+use crate::detector::{Coordinates, Said, Weights, loss};
+use crate::draw::{Draw, constant};
+use crate::encoder::Encoder;
+use crate::layers::{Dense, Dropout, LayerNorm};
+use crate::optimizer::Adam;
+use crate::parameters::number;
+use backbone::Backbone;
+use transformer::{DecoderLayer, EncoderLayer};
+
+pub use batch::Batch;
+pub use weights::Read;
+
+/// The model with its position code.
+#[derive(Module, Debug)]
+pub struct Detr {
+    backbone: Backbone,
+    head: Head,
+}
+
+/// Everything after the convolutional network.
+#[derive(Module, Debug)]
+struct Head {
+    projection: Dense,
+    encoder: Encoder,
+    encoder_layers: Vec<EncoderLayer>,
+    /// Codes of the queries `[Q, D]`.
+    queries: Param<Tensor<2>>,
+    decoder_layers: Vec<DecoderLayer>,
+    output_norm: LayerNorm,
+    classes: Dense,
+    boxes: [Dense; 3],
+}
+
+/// What a file of weights holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// The convolutional network, as torchvision names it.
+    Backbone,
+    /// The whole model without its position code, as DETR's code names it.
+    Model,
+}
+
+impl Detr {
+    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
+    /// their encoding share everything else.
+    ///
+    /// # Errors
+    ///
+    /// The key of the encoding that is wrong, and what is allowed.
+    pub fn new(
+        sizes: &Sizes,
+        encoding: &Encoding,
+        content: &mut ChaCha8Rng,
+        code: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Result<Self, (&'static str, String)> {
+        let sides = [sizes.cells; 2];
+        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
+        let mut draw = Draw { rng: content, device };
+        let backbone = Backbone::new(&mut draw, sizes);
+        let (d, f, h) = (sizes.width, sizes.feed_forward, sizes.heads);
+        let projection = draw.dense(sizes.outputs(), d);
+        let encoder_layers =
+            (0..sizes.encoder_layers).map(|_| EncoderLayer::new(&mut draw, d, f, h)).collect();
+        let decoder_layers =
+            (0..sizes.decoder_layers).map(|_| DecoderLayer::new(&mut draw, d, f, h)).collect();
+        let head = Head {
+            projection,
+            encoder,
+            encoder_layers,
+            queries: draw.normal([sizes.queries, d], 1.0),
+            decoder_layers,
+            output_norm: draw.layer_norm(d),
+            classes: draw.dense(d, sizes.classes + 1),
+            boxes: [draw.dense(d, d), draw.dense(d, d), draw.dense(d, 4)],
+        };
+        Ok(Detr { backbone, head })
+    }
+
+    /// With the weights of a file.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`, which is asked for each array by its name and shape.
+    pub fn with_weights<E>(self, holds: Holds, read: &mut Read<'_, E>) -> Result<Self, E> {
+        let Detr { backbone, head } = self;
+        if holds == Holds::Backbone {
+            return Ok(Detr { backbone: backbone.read("", read)?, head });
+        }
+        let backbone = backbone.read("backbone.0.body.", read)?;
+        Ok(Detr { backbone, head: head.read(read)? })
+    }
+
+    /// The same model, which no step can be made of: what it computes is not kept.
+    #[must_use]
+    pub fn without_gradients(&self) -> Self {
+        self.clone().no_grad()
+    }
+
+    /// The position code.
+    pub fn encoder(&self) -> &Encoder {
+        &self.head.encoder
+    }
+
+    /// What every layer of the decoder says of a batch; with `dropout`, as in training.
+    pub fn forward(
+        &self,
+        sizes: &Sizes,
+        batch: &Batch,
+        coordinates: Coordinates,
+        dropout: Option<&mut ChaCha8Rng>,
+    ) -> Vec<Said> {
+        let map = self.backbone.forward(batch.images.clone());
+        let [height, width] = map.size;
+        let (b, n, d) = (map.images, height * width, sizes.width);
+        let head = &self.head;
+        let device = map.rows.device();
+        let (positions, bias) = batch.places(map.size, coordinates, head.encoder.is_table(), sizes);
+        let codes = head.encoder.encode(&head.encoder.prepare(&positions, &device), None);
+        let codes = codes.reshape([b, n, d]);
+        let bias = constant(bias, [b, 1, 1, n], &device);
+        let mut dropout = Dropout::new(sizes.dropout, dropout);
+        let mut x = head.projection.forward(map.rows).reshape([b, n, d]);
+        for layer in &head.encoder_layers {
+            x = layer.forward(x, &codes, &bias, &mut dropout);
+        }
+        let memory = [x.clone() + codes, x];
+        let q = sizes.queries;
+        let queries = head.queries.val().unsqueeze::<3>().expand([b, q, d]);
+        let all = constant(vec![0.0; q], [1, 1, 1, q], &device);
+        let mut x = constant(vec![0.0; b * q * d], [b, q, d], &device);
+        let mut said = Vec::new();
+        for layer in &head.decoder_layers {
+            x = layer.forward(x, &queries, &memory, [&all, &bias], &mut dropout);
+            said.push(head.say(head.output_norm.forward(x.clone())));
+        }
+        said
+    }
+
+    /// One step of training: gives the model after it and the loss before it. Gradients are shortened as `adam` says, all
+    /// together; the convolutional network has a rate of its own. A model whose loss is no number stays.
+    pub fn step(
+        self,
+        sizes: &Sizes,
+        batch: &Batch,
+        coordinates: Coordinates,
+        adam: &mut Adam,
+        rates: Rates,
+        dropout: &mut ChaCha8Rng,
+    ) -> (Self, f64) {
+        let said = self.forward(sizes, batch, coordinates, Some(dropout));
+        let Some(loss) = loss(&said, &batch.targets, &Weights::default()) else {
+            return (self, f64::NAN);
+        };
+        let value = number(loss.clone());
+        if !value.is_finite() {
+            return (self, value);
+        }
+        drop(said);
+        let gradients = loss.backward();
+        let factor = adam.begin_with(&self, &gradients);
+        let backbone = adam.update(self.backbone, &gradients, rates.backbone, factor);
+        let head = adam.update(self.head, &gradients, rates.head, factor);
+        (Detr { backbone, head }, value)
+    }
+}
+
+/// Learning rates of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Of the convolutional network.
+    pub backbone: f64,
+    /// Of everything else.
+    pub head: f64,
+}
+
+impl Head {
+    fn say(&self, y: Tensor<3>) -> Said {
+        let [first, second, last] = &self.boxes;
+        let inner = activation::relu(first.forward(y.clone()));
+        let inner = activation::relu(second.forward(inner));
+        let boxes = activation::sigmoid(last.forward(inner));
+        Said { classes: self.classes.forward(y), boxes }
+    }
+
+    fn read<E>(self, read: &mut Read<'_, E>) -> Result<Self, E> {
+        let projection = weights::dense(&self.projection, "input_proj", &[1, 1], read)?;
+        let mut encoder_layers = Vec::with_capacity(self.encoder_layers.len());
+        for (i, layer) in self.encoder_layers.iter().enumerate() {
+            encoder_layers.push(layer.read(&format!("transformer.encoder.layers.{i}"), read)?);
+        }
+        let mut decoder_layers = Vec::with_capacity(self.decoder_layers.len());
+        for (i, layer) in self.decoder_layers.iter().enumerate() {
+            decoder_layers.push(layer.read(&format!("transformer.decoder.layers.{i}"), read)?);
+        }
+        let output_norm = weights::norm(&self.output_norm, "transformer.decoder.norm", read)?;
+        let queries = weights::table(&self.queries, "query_embed.weight", read)?;
+        let classes = weights::dense(&self.classes, "class_embed", &[], read)?;
+        let mut own =
+            |i: usize| weights::dense(&self.boxes[i], &format!("bbox_embed.layers.{i}"), &[], read);
+        let boxes = [own(0)?, own(1)?, own(2)?];
+        Ok(Head {
+            projection,
+            encoder: self.encoder,
+            encoder_layers,
+            queries,
+            decoder_layers,
+            output_norm,
+            classes,
+            boxes,
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Photographs of different sizes as one batch.
+
+use burn::tensor::Device;
+use posenc_math::lff::detr::{COLORS, Sizes};
+
+use super::backbone::Map;
+use crate::detector::{Coordinates, ImageInput, Target};
+use crate::draw::constant;
+use crate::encoder::Positions;
+use crate::layers::NEVER;
+
+/// Means of red, green and blue over the images that residual networks are trained on.
+const MEANS: [f32; COLORS] = [0.485, 0.456, 0.406];
+
+/// Their standard deviations.
+const DEVIATIONS: [f32; COLORS] = [0.229, 0.224, 0.225];
+
+/// Photographs, filled up to one size with zeros after their colors are brought to mean 0 and deviation 1.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub(super) images: Map,
+    /// What is on each image.
+    pub(super) targets: Vec<Vec<Target>>,
+    /// Rows and columns of pixels of each.
+    sizes: Vec<[usize; 2]>,
+}
+
+impl Batch {
+    /// `None` if there is no image, or one has no pixels or another number of them than its size says.
+    pub fn new(images: &[ImageInput], device: &Device) -> Option<Self> {
+        let largest = |axis: usize| images.iter().map(|image| image.size[axis]).max();
+        let [height, width] = [largest(0)?, largest(1)?];
+        let mut rows = vec![0.0; images.len() * height * width * COLORS];
+        for (image, all) in images.iter().zip(rows.chunks_exact_mut(height * width * COLORS)) {
+            let own = COLORS * image.size[1];
+            if own == 0 || image.pixels.is_empty() || image.pixels.len() != own * image.size[0] {
+                return None;
+            }
+            let lines = all.chunks_exact_mut(COLORS * width).zip(image.pixels.chunks_exact(own));
+            for (line, pixels) in lines {
+                let colors = line.as_chunks_mut::<COLORS>().0.iter_mut();
+                for (out, pixel) in colors.zip(pixels.as_chunks::<COLORS>().0) {
+                    for color in 0..COLORS {
+                        out[color] = (pixel[color] - MEANS[color]) / DEVIATIONS[color];
+                    }
+                }
+            }
+        }
+        let count = images.len() * height * width;
+        let rows = constant(rows, [count, COLORS], device);
+        Some(Batch {
+            images: Map { rows, images: images.len(), size: [height, width] },
+            targets: images.iter().map(|image| image.targets.clone()).collect(),
+            sizes: images.iter().map(|image| image.size).collect(),
+        })
+    }
+
+    /// Rows and columns of pixels of each image.
+    pub fn sizes(&self) -> &[[usize; 2]] {
+        &self.sizes
+    }
+
+    /// Positions of the cells of a map of so many rows and columns, and the bias that hides those of the filling. A cell belongs
+    /// to an image if the pixel at its beginning does.
+    pub(super) fn places(
+        &self,
+        cells: [usize; 2],
+        coordinates: Coordinates,
+        is_table: bool,
+        sizes: &Sizes,
+    ) -> (Positions, Vec<f32>) {
+        let mut all = Vec::with_capacity(2 * self.sizes.len() * cells[0] * cells[1]);
+        let mut bias = Vec::with_capacity(self.sizes.len() * cells[0] * cells[1]);
+        for size in &self.sizes {
+            let own = [0, 1].map(|axis| {
+                let is_inside =
+                    |cell: &usize| cell * self.images.size[axis] / cells[axis] < size[axis];
+                (0..cells[axis]).take_while(is_inside).count()
+            });
+            for cell in 0..cells[0] * cells[1] {
+                let place = [cell / cells[1], cell % cells[1]];
+                let is_hidden = place[0] >= own[0] || place[1] >= own[1];
+                bias.push(if is_hidden { NEVER } else { 0.0 });
+                for axis in [0, 1] {
+                    let at = place[axis].min(own[axis] - 1);
+                    all.push(match coordinates {
+                        // The last row serves maps with more cells than the table has rows.
+                        Coordinates::Cells if is_table => at.min(sizes.cells - 1) as f64,
+                        Coordinates::Cells => (at + 1) as f64,
+                        Coordinates::Normalized => {
+                            std::f64::consts::TAU * (at + 1) as f64 / own[axis] as f64
+                        }
+                    });
+                }
+            }
+        }
+        (Positions { sides: vec![sizes.cells; 2], coordinates: all }, bias)
+    }
+}

@@ -1,0 +1,348 @@
+//! Photographs with boxes in COCO's format (Lin et al. 2014; cocodataset.org/#format-data).
+//!
+//! A folder is laid out in one of two ways:
+//!
+//! - as COCO 2017 is: `annotations/instances_train2017.json` and `annotations/instances_val2017.json`, photographs in
+//!   `train2017/` and `val2017/`;
+//! - or small: one file `instances*.json`, photographs in `images/`, which are both trained and measured on.
+//!
+//! Boxes are cut at the borders of their photograph. Those without area after that are left out and counted, as DETR
+//! does; crowds are not trained on and are regions to ignore when measuring. Anything else that is wrong is an error that
+//! names the file and the entry.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use image::RgbImage;
+use image::codecs::jpeg::JpegEncoder;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::downsampled::Split;
+use crate::error::DataError;
+use crate::files::files_in;
+use crate::generate::below;
+use crate::picture::{MAX_SIDE, Picture};
+
+/// Most bytes of a file of annotations: those of COCO 2017 have 4.5 · 10⁸.
+const MAX_ANNOTATION_BYTES: u64 = 1 << 30;
+
+/// The photographs of a split and what is on them; pixels are read as they are needed.
+#[derive(Debug, Clone)]
+pub struct AnnotatedImages {
+    /// The file of annotations.
+    file: PathBuf,
+    images: Vec<AnnotatedImage>,
+    categories: BTreeMap<usize, String>,
+    empty: usize,
+    cut: usize,
+}
+
+/// A photograph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnnotatedImage {
+    /// Its number in the file.
+    pub id: u64,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Rows and columns of pixels.
+    pub size: [usize; 2],
+    /// What is on it, in the order of the file.
+    pub boxes: Vec<AnnotatedBox>,
+}
+
+/// A thing on a photograph.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AnnotatedBox {
+    /// Number of its category, as the file numbers them.
+    pub category: usize,
+    /// Left, top, right and bottom in pixels.
+    pub corners: [f64; 4],
+    /// Pixels of its outline, not of the box.
+    pub area: f64,
+    /// Whether it stands for several things.
+    pub is_crowd: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+struct WireFile {
+    images: Vec<WireImage>,
+    annotations: Vec<WireAnnotation>,
+    categories: Vec<WireCategory>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct WireImage {
+    id: u64,
+    file_name: String,
+    height: usize,
+    width: usize,
+}
+
+#[derive(Deserialize, Serialize)]
+struct WireAnnotation {
+    id: u64,
+    image_id: u64,
+    category_id: usize,
+    /// Left, top, width, height.
+    bbox: [f64; 4],
+    #[serde(default)]
+    area: Option<f64>,
+    #[serde(default)]
+    iscrowd: u8,
+}
+
+#[derive(Deserialize, Serialize)]
+struct WireCategory {
+    id: usize,
+    name: String,
+}
+
+impl AnnotatedImages {
+    /// Reads the annotations of a split in `folder`, and looks whether all photographs are there.
+    ///
+    /// # Errors
+    /// When the folder holds no annotations, or several files of them, or when they are damaged: the message names file
+    /// and entry. When a photograph is missing.
+    pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
+        let (file, pictures) = locate(folder, split)?;
+        let bytes = std::fs::metadata(&file).map_err(|e| DataError::io(&file, "file", e))?.len();
+        if bytes > MAX_ANNOTATION_BYTES {
+            let what = "the file of annotations".to_owned();
+            let limit = MAX_ANNOTATION_BYTES;
+            return Err(DataError::TooLarge { path: file, what, bytes: bytes.into(), limit });
+        }
+        let text = std::fs::read(&file).map_err(|e| DataError::io(&file, "file", e))?;
+        let mut reader = serde_json::Deserializer::from_slice(&text);
+        let wire: Result<WireFile, _> = serde_path_to_error::deserialize(&mut reader);
+        let wire = wire.map_err(|error| {
+            let entry = match error.path().to_string().as_str() {
+                "." => String::new(),
+                path => format!("{path}: "),
+            };
+            DataError::WrongAnnotation {
+                path: file.clone(),
+                entry,
+                reason: format!("{}; a download that was cut short looks like this", error.inner()),
+            }
+        })?;
+        Self::new(file, &pictures, wire)
+    }
+
+    fn new(file: PathBuf, pictures: &Path, wire: WireFile) -> Result<Self, DataError> {
+        let wrong = |entry: String, reason: String| DataError::WrongAnnotation {
+            path: file.clone(),
+            entry: format!("{entry}: "),
+            reason,
+        };
+        let categories: BTreeMap<usize, String> =
+            wire.categories.into_iter().map(|c| (c.id, c.name)).collect();
+        let mut images = Vec::with_capacity(wire.images.len());
+        let mut places = BTreeMap::new();
+        for (i, image) in wire.images.into_iter().enumerate() {
+            let entry = || format!("images[{i}] (id {})", image.id);
+            let name = Path::new(&image.file_name);
+            let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
+            if !is_inside || image.file_name.is_empty() {
+                let reason = format!("file_name `{}` leads out of the folder", image.file_name);
+                return Err(wrong(entry(), reason));
+            }
+            let path = pictures.join(name);
+            let most = MAX_SIDE as usize;
+            if ![image.height, image.width].iter().all(|side| (1..=most).contains(side)) {
+                let reason = format!(
+                    "{} × {} pixels are not allowed; allowed: 1 to {most} rows and columns",
+                    image.height, image.width
+                );
+                return Err(wrong(entry(), reason));
+            }
+            if places.insert(image.id, i).is_some() {
+                return Err(wrong(entry(), "the id stands twice".to_owned()));
+            }
+            if !path.is_file() {
+                return Err(wrong(entry(), format!("there is no photograph {}", path.display())));
+            }
+            let size = [image.height, image.width];
+            images.push(AnnotatedImage { id: image.id, path, size, boxes: Vec::new() });
+        }
+        let (mut empty, mut cut) = (0, 0);
+        for (i, annotation) in wire.annotations.into_iter().enumerate() {
+            let entry = || format!("annotations[{i}] (id {})", annotation.id);
+            let Some(image) = places.get(&annotation.image_id).and_then(|&at| images.get_mut(at))
+            else {
+                return Err(wrong(entry(), format!("no image has the id {}", annotation.image_id)));
+            };
+            let category = annotation.category_id;
+            if !categories.contains_key(&category) {
+                return Err(wrong(entry(), format!("no category has the id {category}")));
+            }
+            let [left, top, width, height] = annotation.bbox;
+            let [rows, columns] = image.size.map(|n| n as f64);
+            let whole = [left, top, left + width, top + height];
+            let corners = [
+                whole[0].clamp(0.0, columns),
+                whole[1].clamp(0.0, rows),
+                whole[2].clamp(0.0, columns),
+                whole[3].clamp(0.0, rows),
+            ];
+            if corners[2] <= corners[0] || corners[3] <= corners[1] {
+                empty += 1;
+                continue;
+            }
+            // Published boxes stand over by rounding.
+            cut += usize::from(corners.iter().zip(whole).any(|(a, b)| (a - b).abs() > 0.5));
+            let area = annotation.area.unwrap_or(width * height);
+            let is_crowd = annotation.iscrowd != 0;
+            image.boxes.push(AnnotatedBox { category, corners, area, is_crowd });
+        }
+        if images.is_empty() {
+            return Err(wrong("images".to_owned(), "there are none".to_owned()));
+        }
+        Ok(AnnotatedImages { file, images, categories, empty, cut })
+    }
+
+    /// The photographs, in the order of the file.
+    #[must_use]
+    pub fn images(&self) -> &[AnnotatedImage] {
+        &self.images
+    }
+
+    /// A photograph at random of those whose places are `left` of a round; every one comes before the first comes
+    /// again.
+    #[must_use]
+    pub fn next(&self, left: &mut Vec<usize>, rng: &mut ChaCha8Rng) -> &AnnotatedImage {
+        if left.is_empty() {
+            left.extend(0..self.images.len());
+        }
+        let at = left.swap_remove(below(rng, left.len()));
+        &self.images[at]
+    }
+
+    /// Names of the categories by their numbers.
+    #[must_use]
+    pub fn categories(&self) -> &BTreeMap<usize, String> {
+        &self.categories
+    }
+
+    /// What was left out or changed, for a person; nothing where nothing was.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let crowds = self.images.iter().flat_map(|image| &image.boxes).filter(|b| b.is_crowd);
+        let crowds = crowds.count();
+        if crowds + self.empty + self.cut == 0 {
+            return None;
+        }
+        Some(format!(
+            "{}: {} boxes without area were left out, {} were cut at the border, {crowds} crowds are not trained on and \
+             ignored when measuring",
+            self.file.file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
+            self.empty,
+            self.cut
+        ))
+    }
+
+    /// 8-bit red, green and blue of every pixel of a photograph; gray is repeated.
+    ///
+    /// # Errors
+    /// When the file is damaged, or has another size than the annotations say.
+    pub fn pixels(&self, image: &AnnotatedImage) -> Result<Vec<u8>, DataError> {
+        let picture = Picture::read(&image.path)?;
+        let [rows, columns] = image.size;
+        if (picture.height() as usize, picture.width() as usize) != (rows, columns) {
+            return Err(DataError::WrongPicture {
+                path: image.path.clone(),
+                found: format!("{} × {} pixels", picture.height(), picture.width()),
+                required: format!(
+                    "{rows} × {columns} (rows × columns), as {} says of image {},",
+                    self.file.display(),
+                    image.id
+                ),
+            });
+        }
+        Ok(picture.into_rgb_bytes())
+    }
+}
+
+/// The file of annotations of a split, and the folder of its photographs.
+fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> {
+    let name = match split {
+        Split::Training => "train2017",
+        Split::Validation => "val2017",
+    };
+    let file = folder.join(format!("annotations/instances_{name}.json"));
+    if file.is_file() {
+        return Ok((file, folder.join(name)));
+    }
+    let is_annotation = |path: &PathBuf| {
+        let name = path.file_name().map(|n| n.to_string_lossy()).unwrap_or_default();
+        name.starts_with("instances") && name.ends_with(".json")
+    };
+    let mut files: Vec<PathBuf> =
+        files_in(folder)?.into_iter().map(|(path, _)| path).filter(is_annotation).collect();
+    match files.len() {
+        1 => Ok((files.remove(0), folder.join("images"))),
+        0 => Err(DataError::MissingFile {
+            folder: folder.to_owned(),
+            wanted: format!("annotations/instances_{name}.json and no instances*.json"),
+            hint: "COCO's annotations are expected in annotations/ with photographs in train2017/ and val2017/, or \
+                   one file instances*.json with photographs in images/"
+                .to_owned(),
+        }),
+        count => Err(DataError::MissingFile {
+            folder: folder.to_owned(),
+            wanted: format!("single instances*.json (there are {count})"),
+            hint: "leave the one to be read".to_owned(),
+        }),
+    }
+}
+
+/// Writes photographs as JPEG files and their boxes as COCO writes them: `instances.json` and `images/` in `folder`.
+///
+/// # Errors
+/// When a file cannot be written, or pixels are not as many as their size says.
+pub fn write_annotated(
+    folder: &Path,
+    categories: &[&str],
+    images: &[(Vec<u8>, [usize; 2], Vec<AnnotatedBox>)],
+) -> Result<(), DataError> {
+    let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
+    let pictures = folder.join("images");
+    std::fs::create_dir_all(&pictures).map_err(|e| unwritable(&pictures, e))?;
+    let categories = categories.iter().enumerate();
+    let mut wire = WireFile {
+        images: Vec::new(),
+        annotations: Vec::new(),
+        categories: categories
+            .map(|(i, name)| WireCategory { id: i + 1, name: (*name).to_owned() })
+            .collect(),
+    };
+    for (i, (pixels, [height, width], boxes)) in images.iter().enumerate() {
+        let file_name = format!("{:012}.jpg", i + 1);
+        let path = pictures.join(&file_name);
+        let picture = RgbImage::from_raw(*width as u32, *height as u32, pixels.clone());
+        let picture = picture.ok_or_else(|| DataError::UnwritableSignal {
+            name: file_name.clone(),
+            reason: format!("{} bytes are no {height} × {width} pixels", pixels.len()),
+        })?;
+        let mut bytes = Vec::new();
+        let written = picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95));
+        written.map_err(|e| unwritable(&path, std::io::Error::other(e)))?;
+        std::fs::write(&path, bytes).map_err(|e| unwritable(&path, e))?;
+        let id = i as u64 + 1;
+        wire.images.push(WireImage { id, file_name, height: *height, width: *width });
+        for own in boxes {
+            let [left, top, right, bottom] = own.corners;
+            wire.annotations.push(WireAnnotation {
+                id: wire.annotations.len() as u64 + 1,
+                image_id: id,
+                category_id: own.category,
+                bbox: [left, top, right - left, bottom - top],
+                area: Some(own.area),
+                iscrowd: u8::from(own.is_crowd),
+            });
+        }
+    }
+    let path = folder.join("instances.json");
+    let text = serde_json::to_vec(&wire).map_err(std::io::Error::from);
+    text.and_then(|text| std::fs::write(&path, text)).map_err(|e| unwritable(&path, e))
+}

@@ -1,0 +1,221 @@
+//! Photographs as detectors are trained on them: turned over, resized and cut at random, boxes with them, in the way of DETR.
+
+use image::RgbImage;
+use image::imageops::{self, FilterType};
+use posenc_math::lff::detr::Resizing;
+use rand_chacha::ChaCha8Rng;
+
+use crate::annotated::AnnotatedBox;
+use crate::generate::below;
+
+/// A photograph in memory with its boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Photograph {
+    image: RgbImage,
+    /// What is on it.
+    pub boxes: Vec<AnnotatedBox>,
+}
+
+impl Photograph {
+    /// Of red, green and blue of every pixel, row by row; `None` if they are not as many as the size says.
+    #[must_use]
+    pub fn new(pixels: Vec<u8>, size: [usize; 2], boxes: Vec<AnnotatedBox>) -> Option<Self> {
+        let [height, width] = size;
+        let image = RgbImage::from_raw(width as u32, height as u32, pixels)?;
+        (height * width > 0).then_some(Photograph { image, boxes })
+    }
+
+    /// Rows and columns.
+    #[must_use]
+    pub fn size(&self) -> [usize; 2] {
+        [self.image.height() as usize, self.image.width() as usize]
+    }
+
+    /// Red, green and blue of every pixel in [0, 1], row by row.
+    #[must_use]
+    pub fn pixels(&self) -> Vec<f32> {
+        self.image.as_raw().iter().map(|&v| f32::from(v) / 255.0).collect()
+    }
+
+    /// Brought to a shorter side of `side`, or less where the longer would exceed `longest`; a triangle filter, widened
+    /// where it reduces.
+    #[must_use]
+    pub fn resized(self, side: usize, longest: usize) -> Self {
+        let old = self.size();
+        let size = resized_to(old, side, longest);
+        if size == old {
+            return self;
+        }
+        let [height, width] = size.map(|n| n as u32);
+        let image = imageops::resize(&self.image, width, height, FilterType::Triangle);
+        let factors = [1, 0].map(|axis| size[axis] as f64 / old[axis] as f64);
+        let mut boxes = self.boxes;
+        for own in &mut boxes {
+            for (i, corner) in own.corners.iter_mut().enumerate() {
+                *corner *= factors[i % 2];
+            }
+            own.area *= factors[0] * factors[1];
+        }
+        Photograph { image, boxes }
+    }
+
+    /// Left becomes right.
+    #[must_use]
+    fn turned(self) -> Self {
+        let width = f64::from(self.image.width());
+        let mut boxes = self.boxes;
+        for own in &mut boxes {
+            let [left, top, right, bottom] = own.corners;
+            own.corners = [width - right, top, width - left, bottom];
+        }
+        Photograph { image: imageops::flip_horizontal(&self.image), boxes }
+    }
+
+    /// A window; of boxes what is in it.
+    #[must_use]
+    fn cut(self, [top, left]: [usize; 2], [height, width]: [usize; 2]) -> Self {
+        let [x, y, columns, rows] = [left, top, width, height].map(|n| n as u32);
+        let image = imageops::crop_imm(&self.image, x, y, columns, rows).to_image();
+        let inside = |v: f64, from: usize, n: usize| (v - from as f64).clamp(0.0, n as f64);
+        let boxes = self.boxes.into_iter().map(|own| {
+            let [l, t, r, b] = own.corners;
+            let corners = [
+                inside(l, left, width),
+                inside(t, top, height),
+                inside(r, left, width),
+                inside(b, top, height),
+            ];
+            AnnotatedBox { corners, ..own }
+        });
+        let is_there =
+            |own: &AnnotatedBox| own.corners[2] > own.corners[0] && own.corners[3] > own.corners[1];
+        Photograph { image, boxes: boxes.filter(is_there).collect() }
+    }
+
+    /// As DETR trains on it: turned over half of the time; then either resized, or resized, cut to a window and resized
+    /// again, with equal chances. Crowds are left out.
+    #[must_use]
+    pub fn augmented(mut self, resizing: &Resizing, rng: &mut ChaCha8Rng) -> Self {
+        self.boxes.retain(|own| !own.is_crowd);
+        if below(rng, 2) == 0 {
+            self = self.turned();
+        }
+        if below(rng, 2) == 0 {
+            let side = resizing.before_window[below(rng, resizing.before_window.len())];
+            self = self.resized(side, usize::MAX);
+            let [least, most] = resizing.window;
+            let size = self.size();
+            // The shorter side is at least as long as the least window.
+            let window = size.map(|n| {
+                let (least, most) = (least.min(n), most.min(n));
+                least + below(rng, most - least + 1)
+            });
+            let at = [0, 1].map(|axis| below(rng, size[axis] - window[axis] + 1));
+            self = self.cut(at, window);
+        }
+        let side = resizing.short_sides[below(rng, resizing.short_sides.len())];
+        self.resized(side, resizing.longest)
+    }
+}
+
+/// Size with a shorter side of `side`, or less where the longer would exceed `longest`.
+fn resized_to(size: [usize; 2], side: usize, longest: usize) -> [usize; 2] {
+    let (short, long) = (size[0].min(size[1]), size[0].max(size[1]));
+    let mut side = side;
+    if (long as f64 / short as f64) * side as f64 > longest as f64 {
+        side = ((longest as f64 * short as f64 / long as f64).round() as usize).max(1);
+    }
+    size.map(|n| if n == short { side } else { side * n / short })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_math::random::stream;
+
+    fn photograph(size: [usize; 2], corners: &[[f64; 4]]) -> Photograph {
+        let [height, width] = size;
+        // Red tells the column, green the row.
+        let pixel = |i: usize| {
+            let share = |at: usize, n: usize| (255 * at / (n - 1)) as u8;
+            [share(i % width, width), share(i / width, height), 0]
+        };
+        let pixels = (0..height * width).flat_map(pixel).collect();
+        let one = |&corners| AnnotatedBox { category: 1, corners, area: 12.0, is_crowd: false };
+        Photograph::new(pixels, size, corners.iter().map(one).collect()).unwrap()
+    }
+
+    /// Sizes of DETR's own code, computed with it.
+    #[test]
+    fn sides_are_those_of_the_public_code() {
+        for (size, side, longest, expected) in [
+            ([480, 640], 800, 1333, [800, 1066]),
+            ([640, 480], 480, 1333, [640, 480]),
+            ([427, 640], 800, 1333, [800, 1199]),
+            ([375, 500], 608, 1333, [608, 810]),
+            ([300, 900], 800, 1333, [444, 1332]),
+            ([640, 640], 512, 1333, [512, 512]),
+        ] {
+            assert_eq!(resized_to(size, side, longest), expected, "{size:?}");
+        }
+    }
+
+    /// Would catch boxes that do not go with their pixels: a box keeps the colors that its corners had.
+    #[test]
+    fn boxes_go_with_their_pixels() {
+        let corners = [10.0, 20.0, 50.0, 60.0];
+        let mut rng = stream(1, "augment");
+        let resizing = Resizing {
+            short_sides: vec![48, 96],
+            longest: 200,
+            before_window: vec![70],
+            window: [60, 70],
+            measured: 96,
+        };
+        let (mut seen, mut cut) = (0, 0);
+        for _ in 0..50 {
+            let whole = photograph([80, 100], &[corners]);
+            let made = whole.augmented(&resizing, &mut rng);
+            let [height, width] = made.size();
+            let Some(own) = made.boxes.first() else {
+                continue;
+            };
+            let [left, top, right, bottom] = own.corners;
+            assert!(left >= 0.0 && right <= width as f64 + 1e-9 && bottom <= height as f64 + 1e-9);
+            // Where nothing was cut off, colors at corners are the old ones, of whichever side.
+            let at = |x: f64, y: f64| {
+                let pixel =
+                    |v: f64, n: usize| ((v - 0.5).round().max(0.0) as u32).min(n as u32 - 1);
+                made.image.get_pixel(pixel(x, width), pixel(y, height)).0
+            };
+            if right - left < 0.99 * 0.4 * width as f64 {
+                cut += 1;
+            }
+            let (a, b) = (at(left, top), at(right, bottom));
+            let columns = [a[0].min(b[0]), a[0].max(b[0])].map(f64::from);
+            let old = [10.0, 50.0].map(|x| 255.0 * (x - 0.5) / 99.0);
+            if left > 1.0 && right < width as f64 - 1.0 {
+                seen += 1;
+                assert!((columns[0] - old[0]).abs() < 8.0 && (columns[1] - old[1]).abs() < 8.0);
+            }
+        }
+        assert!(seen > 20 && cut < 50, "{seen} {cut}");
+    }
+
+    #[test]
+    fn crowds_are_left_out_and_empty_windows_are_possible() {
+        let mut one = photograph([40, 40], &[[1.0, 1.0, 4.0, 4.0]]);
+        one.boxes.push(AnnotatedBox { is_crowd: true, ..one.boxes[0] });
+        let resizing = Resizing {
+            short_sides: vec![16],
+            longest: 32,
+            before_window: vec![40],
+            window: [8, 10],
+            measured: 16,
+        };
+        let mut rng = stream(2, "augment");
+        let counts: Vec<usize> =
+            (0..40).map(|_| one.clone().augmented(&resizing, &mut rng).boxes.len()).collect();
+        assert!(counts.contains(&0) && counts.contains(&1) && !counts.contains(&2));
+    }
+}

@@ -1,0 +1,143 @@
+//! Files of trained weights: safetensors, or what PyTorch's `torch.save` writes.
+
+use std::path::{Path, PathBuf};
+
+use pytorch_reader::{DType, PytorchReader};
+use safetensors::{Dtype, SafeTensors};
+
+use crate::digest;
+use crate::error::DataError;
+use crate::files::files_in;
+
+/// Most bytes of a file of weights; those of DETR have 1.7 · 10⁸.
+const MAX_BYTES: u64 = 1 << 31;
+
+/// Endings of the files that are looked for.
+const ENDINGS: [&str; 3] = ["safetensors", "pth", "pt"];
+
+/// A file of weights; arrays are read as they are needed.
+pub struct WeightFile {
+    path: PathBuf,
+    content: Content,
+}
+
+enum Content {
+    /// The whole file.
+    SafeTensors(Vec<u8>),
+    /// The reader, and what stands before every name.
+    PyTorch(PytorchReader, &'static str),
+}
+
+impl std::fmt::Debug for WeightFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WeightFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl WeightFile {
+    /// Opens the one file of weights in a folder.
+    ///
+    /// # Errors
+    /// When there is none, or several; and those of [`WeightFile::open`].
+    pub fn in_folder(folder: &Path) -> Result<Self, DataError> {
+        let is_weights = |path: &PathBuf| {
+            path.extension().is_some_and(|e| ENDINGS.iter().any(|own| e.eq_ignore_ascii_case(own)))
+        };
+        let mut files: Vec<PathBuf> =
+            files_in(folder)?.into_iter().map(|(path, _)| path).filter(is_weights).collect();
+        let missing = |wanted: String| DataError::MissingFile {
+            folder: folder.to_owned(),
+            wanted,
+            hint: "one file of weights is expected, .safetensors, .pth or .pt".to_owned(),
+        };
+        match files.len() {
+            1 => Self::open(&files.remove(0)),
+            0 => Err(missing("file of weights".to_owned())),
+            count => Err(missing(format!("single file of weights (there are {count})"))),
+        }
+    }
+
+    /// Opens a file; its content, not its name, tells the format.
+    ///
+    /// # Errors
+    /// When it cannot be read, is larger than 2 GiB, or is damaged.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let path = path.to_owned();
+        let bytes = std::fs::metadata(&path).map_err(|e| DataError::io(&path, "file", e))?.len();
+        if bytes > MAX_BYTES {
+            let (what, limit) = ("the file of weights".to_owned(), MAX_BYTES);
+            return Err(DataError::TooLarge { path, what, bytes: bytes.into(), limit });
+        }
+        let damaged = |reason: String| DataError::WrongWeights {
+            path: path.clone(),
+            reason: format!("not a readable file of weights ({reason}); fetch the file again"),
+        };
+        let text = std::fs::read(&path).map_err(|e| DataError::io(&path, "file", e))?;
+        // A safetensors file begins with the length of its header, which is JSON.
+        if text.get(8) == Some(&b'{') {
+            SafeTensors::deserialize(&text).map_err(|e| damaged(e.to_string()))?;
+            return Ok(WeightFile { path, content: Content::SafeTensors(text) });
+        }
+        drop(text);
+        let reader = PytorchReader::new(&path).map_err(|e| damaged(e.to_string()))?;
+        // Checkpoints keep weights beside other things.
+        let holds = |prefix: &&str| reader.keys().iter().any(|key| key.starts_with(*prefix));
+        let prefix = ["model.", "state_dict."].into_iter().find(holds).unwrap_or("");
+        Ok(WeightFile { path, content: Content::PyTorch(reader, prefix) })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// SHA-256 of the file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn sha256(&self) -> Result<String, DataError> {
+        digest::of_file(&self.path)
+    }
+
+    /// Whether an array of that name is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        match &self.content {
+            Content::SafeTensors(bytes) => {
+                SafeTensors::deserialize(bytes).is_ok_and(|all| all.tensor(name).is_ok())
+            }
+            Content::PyTorch(reader, prefix) => reader.get(&format!("{prefix}{name}")).is_some(),
+        }
+    }
+
+    /// The array of a name, row by row, which must have that shape and 32-bit numbers.
+    ///
+    /// # Errors
+    /// When it is missing, or has another shape or type, or cannot be read; the message names it.
+    pub fn array(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, DataError> {
+        let wrong = |reason: String| DataError::WrongWeights { path: self.path.clone(), reason };
+        let missing = || wrong(format!("no array `{name}`; are these the weights of this model?"));
+        let (found, is_single, bytes) = match &self.content {
+            Content::SafeTensors(bytes) => {
+                let all = SafeTensors::deserialize(bytes).map_err(|e| wrong(e.to_string()))?;
+                let array = all.tensor(name).map_err(|_| missing())?;
+                let is_single = array.dtype() == Dtype::F32;
+                (array.shape().to_vec(), is_single, array.data().to_vec())
+            }
+            Content::PyTorch(reader, prefix) => {
+                let array = reader.get(&format!("{prefix}{name}")).ok_or_else(missing)?;
+                let bytes =
+                    array.read().map_err(|e| wrong(format!("array `{name}` is damaged: {e}")))?;
+                (array.shape().to_vec(), array.dtype() == DType::F32, bytes)
+            }
+        };
+        if found != shape || !is_single {
+            return Err(wrong(format!(
+                "array `{name}` has shape {found:?}{}; required: {shape:?}, 32-bit numbers",
+                if is_single { "" } else { " and another type of numbers" }
+            )));
+        }
+        Ok(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+    }
+}

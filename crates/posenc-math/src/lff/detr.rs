@@ -1,0 +1,240 @@
+//! Sizes of DETR (Carion et al. 2020) on ResNet-50 (He et al. 2016), as LFF trains it (Section 4.2, Appendix C); the defaults
+//! are the paper's.
+
+use serde::{Deserialize, Serialize};
+
+/// Channels of a pixel.
+pub const COLORS: usize = 3;
+
+/// Outputs of a block of the convolutional network over its inner width.
+pub const EXPANSION: usize = 4;
+
+/// Pixels per row, and per column, of a cell of the last map.
+pub const STRIDE: usize = 32;
+
+/// Sizes of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sizes {
+    /// Blocks of each stage of the convolutional network.
+    pub blocks: [usize; 4],
+    /// Channels after its first convolution, and inner width of the first stage; each further stage has twice as many.
+    pub channels: usize,
+    /// Numbers per token of the transformer.
+    pub width: usize,
+    /// Heads of attention, which share the width.
+    pub heads: usize,
+    /// Numbers between the two dense layers of a layer.
+    pub feed_forward: usize,
+    /// Layers of the encoder.
+    pub encoder_layers: usize,
+    /// Layers of the decoder.
+    pub decoder_layers: usize,
+    /// Things that can be said of an image.
+    pub queries: usize,
+    /// Classes of things; categories of COCO are numbered from 1 to 90.
+    pub classes: usize,
+    /// Rows of each table of positions.
+    pub cells: usize,
+    /// Share of numbers that are zero in a step of training, of weights of attention and after each part of a layer.
+    pub dropout: f64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes {
+            blocks: [3, 4, 6, 3],
+            channels: 64,
+            width: 256,
+            heads: 8,
+            feed_forward: 2048,
+            encoder_layers: 6,
+            decoder_layers: 6,
+            queries: 100,
+            classes: 91,
+            cells: 50,
+            dropout: 0.1,
+        }
+    }
+}
+
+impl Sizes {
+    /// Channels of the last map.
+    pub fn outputs(&self) -> usize {
+        EXPANSION * (self.channels << 3)
+    }
+
+    /// Ranges that the types cannot say; the error names the key.
+    ///
+    /// # Errors
+    /// What is wrong, and what is allowed.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let blocks = self.blocks.iter();
+        let blocks = blocks.map(|&count| ("blocks", count, 1, 64));
+        let others = [
+            ("channels", self.channels, 1, 256),
+            ("width", self.width, 2, 4096),
+            ("heads", self.heads, 1, 64),
+            ("feed_forward", self.feed_forward, 1, 65_536),
+            ("encoder_layers", self.encoder_layers, 0, 48),
+            ("decoder_layers", self.decoder_layers, 1, 48),
+            ("queries", self.queries, 1, 1000),
+            ("classes", self.classes, 1, 1000),
+            ("cells", self.cells, 1, 1000),
+        ];
+        for (key, value, least, most) in blocks.chain(others) {
+            if !(least..=most).contains(&value) {
+                return Err((key, format!("{value} is not allowed; allowed: {least} to {most}")));
+            }
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            return Err((
+                "heads",
+                format!("{} do not divide a width of {}", self.heads, self.width),
+            ));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err((
+                "dropout",
+                format!("{} is not allowed; allowed: 0 to below 1", self.dropout),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Multiplications and additions of a step of training on images of `[rows, columns]` pixels each: three times those of
+    /// a pass forward, and once those of the first convolution and stage, which are not trained.
+    pub fn operations(&self, images: &[[usize; 2]]) -> f64 {
+        images.iter().map(|size| self.of_image(*size)).sum()
+    }
+
+    fn of_image(&self, size: [usize; 2]) -> f64 {
+        let cells = |stride: usize| size.map(|n| n.div_ceil(stride) as f64).iter().product::<f64>();
+        let c = self.channels as f64;
+        let mut frozen = cells(2) * 49.0 * COLORS as f64 * c;
+        let mut trained = 0.0;
+        let mut inputs = c;
+        for (stage, &blocks) in self.blocks.iter().enumerate() {
+            let (inner, n) = (c * f64::from(1 << stage), cells(4 << stage));
+            // The first convolution of a stage's first block stands before the stride.
+            let before = if stage == 0 { n } else { cells(2 << stage) };
+            let outputs = EXPANSION as f64 * inner;
+            let first = before * inputs * inner
+                + n * (9.0 * inner * inner + inner * outputs + inputs * outputs);
+            let other = n * (2.0 * inner * outputs + 9.0 * inner * inner);
+            let all = first + (blocks - 1) as f64 * other;
+            if stage == 0 {
+                frozen += all
+            } else {
+                trained += all
+            };
+            inputs = outputs;
+        }
+        let [d, f, q] = [self.width, self.feed_forward, self.queries].map(|n| n as f64);
+        let n = cells(STRIDE);
+        let encoder = n * (4.0 * d * d + 2.0 * d * f + 2.0 * n * d);
+        let own = q * (4.0 * d * d + 2.0 * q * d);
+        let cross = 2.0 * q * d * d + 2.0 * n * d * d + 2.0 * q * n * d;
+        let heads = q * (d * (self.classes + 1) as f64 + 2.0 * d * d + 4.0 * d);
+        let decoder = own + cross + q * 2.0 * d * f + heads;
+        trained += n * inputs * d
+            + self.encoder_layers as f64 * encoder
+            + self.decoder_layers as f64 * decoder;
+        2.0 * frozen + 6.0 * trained
+    }
+}
+
+/// Sizes to which photographs are brought; the defaults are DETR's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resizing {
+    /// Shorter sides in training, of which one is drawn.
+    pub short_sides: Vec<usize>,
+    /// No side becomes longer.
+    pub longest: usize,
+    /// Shorter sides before a window is cut out, which is done half of the time.
+    pub before_window: Vec<usize>,
+    /// Least and most rows, and columns, of the window.
+    pub window: [usize; 2],
+    /// Shorter side of photographs that are measured on.
+    pub measured: usize,
+}
+
+impl Default for Resizing {
+    fn default() -> Self {
+        Resizing {
+            short_sides: (480..=800).step_by(32).collect(),
+            longest: 1333,
+            before_window: vec![400, 500, 600],
+            window: [384, 600],
+            measured: 800,
+        }
+    }
+}
+
+impl Resizing {
+    /// Ranges that the types cannot say; the error names the key.
+    ///
+    /// # Errors
+    /// What is wrong, and what is allowed.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let [least, most] = self.window;
+        for (key, sides) in [
+            ("short_sides", &self.short_sides[..]),
+            ("before_window", &self.before_window),
+            ("window", &self.window),
+            ("measured", &[self.measured]),
+            ("longest", &[self.longest]),
+        ] {
+            if sides.is_empty() || !sides.iter().all(|side| (8..=4096).contains(side)) {
+                return Err((
+                    key,
+                    "allowed are sides of 8 to 4096 pixels, at least one".to_owned(),
+                ));
+            }
+        }
+        if least > most || self.before_window.iter().any(|&side| side < least) {
+            let message = format!("{least} is more than {most}, or than a side of `before_window`");
+            return Err(("window", message));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a stage at the wrong resolution: ResNet-50 needs 4.1e9 multiplications for an image of 224 × 224 pixels.
+    #[test]
+    fn operations_are_those_of_the_literature() {
+        let network = Sizes { encoder_layers: 0, decoder_layers: 0, ..Sizes::default() };
+        let step = network.operations(&[[224, 224]]);
+        // The first convolution and stage are 0.118e9 + 0.667e9 of them.
+        let frozen = 0.785e9;
+        let forward = (step - 2.0 * frozen) / 6.0 + frozen;
+        assert!((forward / 4.1e9 - 1.0).abs() < 0.02, "{forward:e}");
+        let full = Sizes::default().operations(&[[800, 1333]]);
+        assert!((0.4e12..0.7e12).contains(&full), "{full:e}");
+    }
+
+    #[test]
+    fn wrong_sizes_are_named() {
+        assert!(Sizes::default().check().is_ok());
+        for (sizes, key) in [
+            (Sizes { heads: 7, ..Sizes::default() }, "heads"),
+            (Sizes { blocks: [3, 0, 6, 3], ..Sizes::default() }, "blocks"),
+            (Sizes { dropout: 1.0, ..Sizes::default() }, "dropout"),
+        ] {
+            assert_eq!(sizes.check().unwrap_err().0, key);
+        }
+        assert!(Resizing::default().check().is_ok());
+        for (resizing, key) in [
+            (Resizing { short_sides: vec![], ..Resizing::default() }, "short_sides"),
+            (Resizing { before_window: vec![300], ..Resizing::default() }, "window"),
+            (Resizing { measured: 0, ..Resizing::default() }, "measured"),
+        ] {
+            assert_eq!(resizing.check().unwrap_err().0, key);
+        }
+    }
+}
