@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::digest;
 use crate::error::DataError;
@@ -45,6 +45,9 @@ impl Picture {
             .map_err(|source| DataError::io(path, "file", source))?;
         if reader.format().is_none() {
             return Err(not_an_image("its first bytes are those of no known format".to_owned()));
+        }
+        if reader.format() == Some(ImageFormat::Jpeg) && !is_whole_jpeg(path)? {
+            return Err(not_an_image("the file breaks off before its end marker".to_owned()));
         }
         let mut limits = Limits::default();
         limits.max_image_width = Some(MAX_SIDE);
@@ -231,6 +234,14 @@ pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether an end marker follows the last scan: the decoder paints gray what a file that was cut short lacks.
+fn is_whole_jpeg(path: &Path) -> Result<bool, DataError> {
+    let bytes = std::fs::read(path).map_err(|source| DataError::io(path, "file", source))?;
+    let last = |marker: [u8; 2]| bytes.array_windows().rposition(|pair| *pair == marker);
+    // Between the two no other byte follows 0xFF than those of markers. A preview in the header stands before the scan.
+    Ok(last([0xFF, 0xDA]).is_none_or(|scan| last([0xFF, 0xD9]).is_some_and(|end| end > scan)))
 }
 
 fn has_image_extension(path: &Path) -> bool {
