@@ -152,9 +152,10 @@ impl Encoder {
             Features::Embed => {
                 let rows =
                     if encoding.flat { vec![sides.iter().product()] } else { sides.to_vec() };
+                let width = if encoding.summed { f } else { f / axes };
                 let table = |rows| match encoding.uniform {
-                    true => draw.uniform([rows, f / axes], 0.0, 1.0),
-                    false => draw.normal([rows, f / axes], 1.0),
+                    true => draw.uniform([rows, width], 0.0, 1.0),
+                    false => draw.normal([rows, width], 1.0),
                 };
                 rows.into_iter().map(table).collect()
             }
@@ -251,11 +252,16 @@ impl Encoder {
 
     /// Features `[N G, F]`.
     fn features(&self, positions: &Prepared) -> Option<Tensor<2>> {
-        let scale = self.description.encoding.scale.unwrap_or(1.0);
+        let encoding = &self.description.encoding;
+        let scale = encoding.scale.unwrap_or(1.0);
         if !self.tables.is_empty() {
             let rows = self.tables.iter().zip(&positions.rows);
-            let parts = rows.map(|(table, rows)| table.val().select(0, rows.clone())).collect();
-            return Some(Tensor::cat(parts, 1).mul_scalar(scale));
+            let parts = rows.map(|(table, rows)| table.val().select(0, rows.clone()));
+            let codes = match encoding.summed {
+                true => parts.reduce(|sum, part| sum + part)?,
+                false => Tensor::cat(parts.collect(), 1),
+            };
+            return Some(codes.mul_scalar(scale));
         }
         let numbers = positions.numbers.clone()?;
         if let Some(network) = &self.network {

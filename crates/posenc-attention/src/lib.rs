@@ -10,9 +10,11 @@
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
 //! - [`detector`]: a set of boxes from an image, in the manner of DETR; [`detr`]: the paper's own, on a residual network.
+//! - [`captioner`]: what a widget of a screen does, from the boxes of all.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
 //! - [`optimizer`] is Adam; [`reached`] what a training can go on from.
 
+pub mod captioner;
 pub mod detector;
 pub mod detr;
 pub mod divergence;

@@ -476,6 +476,17 @@ pub enum DataError {
         reason: String,
     },
 
+    /// An entry of a file of user interfaces is damaged.
+    #[error("{}: {entry}{reason}; correct the entry, or fetch the file again", path.display())]
+    WrongEntry {
+        /// The file.
+        path: PathBuf,
+        /// Line and place of the entry and a colon; empty for the file as a whole.
+        entry: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// A file of trained weights is damaged, or is that of another model.
     #[error("{}: {reason}", path.display())]
     WrongWeights {

@@ -22,6 +22,7 @@ mod footage;
 mod frame;
 pub mod generate;
 mod image;
+pub mod interfaces;
 mod manifest;
 mod natural;
 pub mod npz;

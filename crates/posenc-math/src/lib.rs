@@ -6,6 +6,7 @@
 //! of dimension `d` are `t_j = j/d`.
 
 pub mod blending;
+pub mod captions;
 pub mod closed_form;
 pub mod complexity;
 pub mod detection;

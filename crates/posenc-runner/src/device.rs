@@ -158,6 +158,7 @@ fn is_attention(protocol: &Protocol) -> bool {
         protocol,
         Protocol::ImageModel(_)
             | Protocol::Detection(_)
+            | Protocol::Captioning(_)
             | Protocol::Detr(_)
             | Protocol::Reformer(_)
             | Protocol::Translation(_)

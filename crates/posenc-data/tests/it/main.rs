@@ -4,6 +4,7 @@ mod annotated;
 mod clips;
 mod files;
 mod generator;
+mod interfaces;
 mod manifest;
 mod npz;
 mod pictures;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Features {
     /// None: every position has the encoding zero.
     None,
-    /// A learned table per coordinate, concatenated. With `flat`, one table over all positions.
+    /// A learned table per coordinate, concatenated, or added where `summed`. With `flat`, one table over all positions.
     Embed,
     /// Sines and cosines per coordinate, concatenated (LFF Eq. 1). With `flat`, of the position's place in
     /// reading order.
@@ -59,6 +59,9 @@ pub struct Encoding {
     /// `embed`: whether tables begin uniform on [0, 1), as DETR's, and not normal with deviation 1.
     #[serde(default, skip_serializing_if = "is_false")]
     pub uniform: bool,
+    /// `embed`: whether tables are as wide as the encoding and their rows added, not concatenated.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub summed: bool,
     /// `fourier`: length scale $\gamma$, in the unit of the coordinates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
@@ -112,6 +115,7 @@ impl Encoding {
             Ok(())
         };
         belongs("gamma", self.gamma.is_some(), &[Features::Fourier], "`features: fourier`")?;
+        belongs("summed", self.summed, &[Features::Embed], "`features: embed`")?;
         belongs("uniform", self.uniform, &[Features::Embed], "`features: embed`")?;
         belongs("learned", self.learned, &[Features::Fourier], "`features: fourier`")?;
         belongs("hidden", self.hidden.is_some(), &[Features::Network], "`features: network`")?;
@@ -147,6 +151,7 @@ impl Encoding {
         let m = axes / groups;
         let multiple = match self.features {
             Features::None | Features::Network => 1,
+            Features::Embed if self.summed => 1,
             Features::Embed => m,
             Features::Fourier | Features::SummedSine => 2,
             Features::Sine => 2 * m,
@@ -211,6 +216,7 @@ impl Encoding {
             groups: 1,
             width: None,
             uniform: false,
+            summed: false,
             gamma: None,
             learned: false,
             scale: None,
@@ -228,7 +234,10 @@ impl Encoding {
         let dense = |inputs: usize, outputs: usize| inputs * outputs + outputs;
         let features = match self.features {
             Features::Embed if self.flat => sides.iter().product::<usize>() * f,
-            Features::Embed => sides.iter().sum::<usize>() * (f / axes.max(1)),
+            Features::Embed => {
+                let width = if self.summed { f } else { f / axes.max(1) };
+                sides.iter().sum::<usize>() * width
+            }
             Features::Fourier if self.learned => f / 2 * m,
             Features::Network => {
                 let hidden = self.hidden.unwrap_or(0);
@@ -291,6 +300,12 @@ mod tests {
             ),
             (Encoding { features: Features::Embed, ..Encoding::none() }, &[50, 50], 256, 12_800),
             (
+                Encoding { features: Features::Embed, summed: true, ..Encoding::none() },
+                &boxes,
+                128,
+                51_200,
+            ),
+            (
                 Encoding { features: Features::Network, hidden: Some(32), ..Encoding::none() },
                 &image,
                 768,
@@ -313,6 +328,7 @@ mod tests {
         assert_eq!(key(&with(fourier(64, 1, true), 0, false)), "modulator");
         let sine = Encoding { features: Features::Sine, ..Encoding::none() };
         assert_eq!(key(&Encoding { learned: true, ..sine.clone() }), "learned");
+        assert_eq!(key(&Encoding { summed: true, ..sine.clone() }), "summed");
         assert_eq!(key(&Encoding { hidden: Some(3), ..sine.clone() }), "hidden");
         assert_eq!(key(&Encoding { features: Features::Network, ..Encoding::none() }), "hidden");
         assert_eq!(key(&Encoding { flat: true, ..Encoding::none() }), "features");

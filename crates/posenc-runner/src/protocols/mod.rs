@@ -1,6 +1,7 @@
 //! One file per protocol: a unit becomes numbers.
 
 mod blending_weights;
+mod captioning;
 mod closed_form;
 mod complexity;
 mod detection;
@@ -172,6 +173,8 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::ImageModel(s) => whole(image_model::run(context, s), emit),
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
         Protocol::Detection(s) => whole(detection::run(context, s), emit),
+        Protocol::Captioning(s) => whole(captioning::run(context, s), emit),
+        Protocol::BoxPositions(s) => single(Ok(captioning::positions(context, s)), emit),
         Protocol::Detr(s) => whole(detr::run(context, s), emit),
         Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
@@ -217,6 +220,8 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::ImageModel(_) => 1,
         Protocol::PixelEntropies(_) => 1,
         Protocol::Detection(_) => 1,
+        Protocol::Captioning(_) => 1,
+        Protocol::BoxPositions(_) => 1,
         Protocol::Detr(_) => 1,
         Protocol::Reformer(_) => 1,
         // 2: the rate; one map instead of one per table and seed.
@@ -265,6 +270,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::ImageModel(s) => image_model::cost(s),
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
         Protocol::Detection(s) => detection::cost(s),
+        Protocol::Captioning(s) => captioning::cost(s),
         Protocol::Detr(s) => detr::cost(s),
         Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),

@@ -4,6 +4,7 @@
 //! the runner, and the compiler lists whatever is missing.
 
 mod blending;
+mod captioning;
 mod detection;
 mod detr;
 mod image_model;
@@ -20,6 +21,7 @@ use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
 
 pub use blending::{BlendingWeights, InnerProducts, Weights};
+pub use captioning::{BoxPositions, BoxScale, Captioning};
 pub use detection::{CodePlace, Detection, PatchCoordinates};
 pub use detr::Detr;
 pub use image_model::{ImageModel, PixelEntropies};
@@ -76,6 +78,10 @@ pub enum Protocol {
     PixelEntropies(PixelEntropies),
     /// Detectors with position encodings on generated scenes (`lff` Fig. 4).
     Detection(Detection),
+    /// Captions of widgets of generated screens (`lff` Tables 1 and 2, Figs. 5, 8, 9).
+    Captioning(Captioning),
+    /// How rare positions of widgets are (`lff` Fig. 5).
+    BoxPositions(BoxPositions),
     /// DETR at the paper's scale: its size, and steps of training (`lff` Table 4, Appendix C).
     Detr(Detr),
     /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
@@ -148,6 +154,8 @@ protocols! {
     "image-model" => ImageModel, false, false;
     "pixel-entropies" => PixelEntropies, false, false;
     "detection" => Detection, false, false;
+    "captioning" => Captioning, false, false;
+    "box-positions" => BoxPositions, false, false;
     "detr" => Detr, false, false;
     "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
@@ -277,6 +285,8 @@ impl Protocol {
             Protocol::ImageModel(s) => s.check(),
             Protocol::PixelEntropies(s) => s.check(),
             Protocol::Detection(s) => s.check(),
+            Protocol::Captioning(s) => s.check(),
+            Protocol::BoxPositions(s) => s.check(),
             Protocol::Detr(s) => s.check(),
             Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),

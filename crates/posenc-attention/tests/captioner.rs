@@ -1,0 +1,174 @@
+//! The captioner: what it may look at, that it learns where boxes are, and that its search finds the best.
+
+use posenc_attention::captioner::{
+    Batch, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
+};
+use posenc_attention::layers::causal_bias;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_math::random::{stream, uniform_vector};
+use rand_chacha::ChaCha8Rng;
+
+fn sizes() -> Sizes {
+    Sizes {
+        node_words: 3,
+        node_kinds: 2,
+        vocabulary: 7,
+        longest: 2,
+        width: 32,
+        heads: 4,
+        feed_forward: 32,
+        encoder_layers: 1,
+        decoder_layers: 1,
+    }
+}
+
+fn fourier(groups: usize) -> Encoding {
+    Encoding {
+        features: Features::Fourier,
+        groups,
+        gamma: Some(10.0),
+        learned: true,
+        modulator: Some(Modulator { hidden: 16, layer_norm: false, dropout: 0.2 }),
+        ..Encoding::none()
+    }
+}
+
+/// Two boxes beside each other, one with a word; the other's widget is "left" (4) or "right" (5) and the word of its
+/// neighbor (5, 6).
+fn screen(rng: &mut ChaCha8Rng) -> ScreenInput {
+    let draws = uniform_vector(rng, 4, 0.0, 1.0);
+    let is_left = draws[0] < 0.5;
+    let word = 1 + usize::from(draws[1] < 0.5);
+    let top = 60.0 * draws[2];
+    let at = |side: f64| [10.0 + 50.0 * side, top, 30.0 + 50.0 * side, top + 20.0 * draws[3] + 5.0];
+    let node = |word, side| Node {
+        word,
+        kind: usize::from(word > 0),
+        is_clickable: word == 0,
+        depth: 2,
+        bounds: at(side),
+    };
+    let side = f64::from(u8::from(!is_left));
+    let nodes = vec![node(word, 1.0 - side), node(0, side)];
+    let caption = vec![if is_left { 4 } else { 5 }, 4 + word];
+    ScreenInput { nodes, widgets: vec![WidgetInput { node: 1, caption }] }
+}
+
+fn model(encoding: &Encoding, seed: u64) -> Captioner {
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    Captioner::new(&sizes(), encoding, &mut content, &mut code, &posenc_attention::cpu()).unwrap()
+}
+
+/// Losses, and the share of captions that are right in both words after training.
+fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
+    let (sizes, device) = (sizes(), posenc_attention::cpu());
+    let mut adam = Adam::new(0.9, 0.99, 1e-9);
+    adam.longest = Some(5.0);
+    let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
+    let training = Training { learning_rate, adam, divergence: None };
+    let mut trainer = Trainer::new(model(encoding, seed), &sizes, &training, &device);
+    let (mut batches, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
+    let mut losses = Vec::new();
+    while trainer.goes_on() {
+        let batch: Vec<ScreenInput> = (0..16).map(|_| screen(&mut batches)).collect();
+        losses.push(trainer.step(&batch, &mut masks));
+    }
+    let mut rng = stream(9, "held out");
+    let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
+    let said = captions(&trainer.model, &sizes, &held_out, 1, 0.6, &device).unwrap();
+    let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
+    (losses, right.count() as f64 / 100.0)
+}
+
+/// Would catch codes that do not reach the decoder, or reach it from another widget; random numbers from elsewhere.
+#[test]
+fn boxes_are_learned_with_positions_and_not_without() {
+    for encoding in [
+        fourier(1),
+        fourier(2),
+        fourier(4),
+        Encoding { features: Features::Embed, summed: true, ..Encoding::none() },
+    ] {
+        let (losses, right) = trained(&encoding, 1, 120);
+        assert!(right > 0.9, "{encoding:?}: {right}");
+        assert_eq!(losses, trained(&encoding, 1, 120).0);
+        assert_ne!(losses, trained(&encoding, 2, 120).0);
+    }
+    let (_, right) = trained(&Encoding::none(), 1, 120);
+    assert!(right < 0.75, "{right}");
+}
+
+/// Would catch filling that is looked at, and widgets that are taken from another screen of a batch.
+#[test]
+fn screens_say_the_same_alone_and_beside_others() {
+    let (sizes, device) = (sizes(), posenc_attention::cpu());
+    let model = model(&fourier(2), 3);
+    let mut rng = stream(3, "screens");
+    let mut screens: Vec<ScreenInput> = (0..3).map(|_| screen(&mut rng)).collect();
+    let more = screens[0].nodes[0].clone();
+    screens[1].nodes.push(more);
+    screens[1].widgets.push(WidgetInput { node: 2, caption: vec![4] });
+    let memory = |screens: &[ScreenInput]| {
+        parameters::numbers(model.memory(&Batch::new(screens, &sizes, &device).unwrap(), None))
+    };
+    let all = memory(&screens);
+    let alone: Vec<f32> = screens.iter().flat_map(|s| memory(std::slice::from_ref(s))).collect();
+    assert_eq!(all.len(), 4 * sizes.width);
+    for (a, b) in all.iter().zip(&alone) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+    let wrong = |change: &dyn Fn(&mut ScreenInput)| {
+        let mut screen = screens[0].clone();
+        change(&mut screen);
+        Batch::new(&[screen], &sizes, &device).is_none()
+    };
+    assert!(!wrong(&|_| {}));
+    assert!(wrong(&|s| s.widgets[0].node = 2));
+    assert!(wrong(&|s| s.widgets[0].caption = vec![4; 3]));
+    assert!(wrong(&|s| s.widgets[0].caption = vec![7]));
+    assert!(wrong(&|s| s.nodes[0].word = 3));
+    assert!(wrong(&|s| s.widgets.clear()));
+}
+
+/// Would catch a search that drops the best, scores another length, or goes on after the end: against all captions.
+#[test]
+fn a_wide_beam_finds_the_best_of_all_captions() {
+    let (sizes, device) = (sizes(), posenc_attention::cpu());
+    let mut rng = stream(5, "screens");
+    let screens: Vec<ScreenInput> = (0..12).map(|_| screen(&mut rng)).collect();
+    let words = [2, 4, 5, 6];
+    let mut all = vec![vec![]];
+    all.extend(words.iter().map(|&a| vec![a]));
+    all.extend(words.iter().flat_map(|&a| words.iter().map(move |&b| vec![a, b])));
+    let mut differs = 0;
+    for seed in 0..3 {
+        let model = model(&fourier(4), seed);
+        let found = captions(&model, &sizes, &screens, 30, 0.6, &device).unwrap();
+        let greedy = captions(&model, &sizes, &screens, 1, 0.6, &device).unwrap();
+        for (screen, (found, greedy)) in screens.iter().zip(found.iter().zip(&greedy)) {
+            let score = |caption: &Vec<usize>| {
+                let mut one = screen.clone();
+                one.widgets[0].caption.clone_from(caption);
+                let batch = Batch::new(&[one], &sizes, &device).unwrap();
+                let memory = model.memory(&batch, None);
+                let said = [&[3], &caption[..]].concat().iter().map(|&w| w as i64).collect();
+                let length = caption.len() + 1;
+                let said = burn::tensor::TensorData::new(said, [1, length]);
+                let said = burn::tensor::Tensor::from_data(said, &device);
+                let next = model.log_probabilities(&memory, &said, &causal_bias(length, &device));
+                let next = parameters::numbers(next);
+                let wanted = caption.iter().copied().chain([1]).enumerate();
+                let sum: f64 = wanted.map(|(i, w)| f64::from(next[i * sizes.vocabulary + w])).sum();
+                sum / ((5.0 + length as f64) / 6.0).powf(0.6)
+            };
+            let best = all.iter().map(score).fold(f64::NEG_INFINITY, f64::max);
+            assert!((score(found) - best).abs() < 1e-5, "{found:?}");
+            assert!(greedy.len() <= 2 && score(greedy) <= best + 1e-5);
+            differs += usize::from(greedy != found);
+        }
+    }
+    assert!(differs > 0, "greedy search was never worse: the test shows nothing");
+}

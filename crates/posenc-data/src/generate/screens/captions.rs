@@ -1,0 +1,370 @@
+//! What is said of widgets: the vocabulary, the paraphrases of each kind of caption, and the tuples that a caption
+//! states.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// Token that fills captions up.
+pub const CAPTION_PAD: usize = 0;
+/// Token that ends a caption.
+pub const CAPTION_END: usize = 1;
+/// Token of a word that is not in the vocabulary.
+pub const CAPTION_UNKNOWN: usize = 2;
+/// Token before a caption.
+pub const CAPTION_START: usize = 3;
+/// Words that texts on a screen have.
+pub const CONTEXT_WORDS: usize = 16;
+/// Most tokens of a generated caption, without the end.
+pub const MOST_CAPTION_TOKENS: usize = 7;
+
+const SPECIAL: [&str; 4] = ["<pad>", "<end>", "<unknown>", "<start>"];
+const CONTEXT: [&str; CONTEXT_WORDS] = [
+    "music", "email", "phone", "address", "city", "name", "weather", "news", "travel", "location",
+    "profile", "calendar", "password", "payment", "birthday", "backup",
+];
+/// No layout has use for the fifth and the sixth; they are words that a model can get wrong.
+const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
+const LAST: [&str; 1] = ["last"];
+const COLUMNS: [&str; 5] = ["leftmost", "left", "middle", "right", "rightmost"];
+/// Row by row.
+const KEYS: [&str; 12] = [
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "star", "zero", "hash",
+];
+const NOUNS: [&str; 37] = [
+    "app",
+    "arrow",
+    "back",
+    "backward",
+    "bar",
+    "choice",
+    "content",
+    "dialog",
+    "entry",
+    "field",
+    "form",
+    "forward",
+    "friends",
+    "image",
+    "input",
+    "item",
+    "key",
+    "list",
+    "loop",
+    "menu",
+    "option",
+    "options",
+    "order",
+    "page",
+    "picture",
+    "playback",
+    "request",
+    "row",
+    "screen",
+    "setting",
+    "someone",
+    "something",
+    "song",
+    "songs",
+    "tab",
+    "track",
+    "window",
+];
+const VERBS: [&str; 45] = [
+    "accept", "agree", "allow", "cancel", "choose", "close", "confirm", "continue", "decide",
+    "delete", "dial", "disable", "dismiss", "enable", "enter", "erase", "fill", "find", "finish",
+    "go", "open", "pause", "pick", "play", "postpone", "press", "reject", "remind", "remove",
+    "repeat", "return", "search", "select", "send", "share", "show", "shuffle", "skip", "start",
+    "submit", "switch", "toggle", "turn", "type", "view",
+];
+const ATTRIBUTES: [&str; 8] =
+    ["earlier", "here", "later", "more", "next", "previous", "random", "up"];
+const RELATIONS: [&str; 6] = ["about", "from", "in", "of", "to", "with"];
+const FILLERS: [&str; 9] = ["a", "and", "me", "off", "on", "or", "the", "this", "your"];
+
+/// What a word adds to the tuples of a caption.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Object,
+    /// Of the next object; what is done with an object counts as one of its attributes.
+    Attribute,
+    /// Between two objects.
+    Relation,
+    Nothing,
+}
+
+struct Vocabulary {
+    words: Vec<&'static str>,
+    classes: Vec<Class>,
+}
+
+static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+    // Context words come first, then the other slot words.
+    let parts: [(&[&'static str], Class); 11] = [
+        (&SPECIAL, Class::Nothing),
+        (&CONTEXT, Class::Object),
+        (&ORDINALS, Class::Attribute),
+        (&LAST, Class::Attribute),
+        (&COLUMNS, Class::Attribute),
+        (&KEYS, Class::Object),
+        (&NOUNS, Class::Object),
+        (&VERBS, Class::Attribute),
+        (&ATTRIBUTES, Class::Attribute),
+        (&RELATIONS, Class::Relation),
+        (&FILLERS, Class::Nothing),
+    ];
+    let mut vocabulary = Vocabulary { words: Vec::new(), classes: Vec::new() };
+    for (words, class) in parts {
+        vocabulary.words.extend(words);
+        vocabulary.classes.extend(words.iter().map(|_| class));
+    }
+    vocabulary
+});
+
+/// Words of captions by token: padding, end, unknown, start, the context words, the other words of slots, then those of
+/// fixed phrases.
+#[must_use]
+pub fn screen_vocabulary() -> &'static [&'static str] {
+    &VOCABULARY.words
+}
+
+/// Token of a context word, 1, …, [`CONTEXT_WORDS`], as nodes have it.
+#[must_use]
+pub fn context_token(word: usize) -> usize {
+    match word {
+        1..=CONTEXT_WORDS => SPECIAL.len() - 1 + word,
+        _ => CAPTION_UNKNOWN,
+    }
+}
+
+const FIRST_ORDINAL: usize = SPECIAL.len() + CONTEXT_WORDS;
+const FIRST_COLUMN: usize = FIRST_ORDINAL + ORDINALS.len() + LAST.len();
+const FIRST_KEY: usize = FIRST_COLUMN + COLUMNS.len();
+
+/// Token of "first" at 0, and so on to "sixth".
+pub(super) fn ordinal(index: usize) -> usize {
+    FIRST_ORDINAL + index.min(ORDINALS.len() - 1)
+}
+
+/// The ordinal of one of `count` things, or "last".
+pub(super) fn ordinal_or_last(index: usize, count: usize) -> usize {
+    if index + 1 == count { FIRST_ORDINAL + ORDINALS.len() } else { ordinal(index) }
+}
+
+/// Token for a column out of 2, 3 or 4.
+pub(super) fn column(index: usize, count: usize) -> usize {
+    let names: &[usize] = match count {
+        2 => &[1, 3],
+        3 => &[1, 2, 3],
+        _ => &[0, 1, 3, 4],
+    };
+    FIRST_COLUMN + names[index.min(names.len() - 1)]
+}
+
+/// Token of a key by its place in the keypad, row by row.
+pub(super) fn key(index: usize) -> usize {
+    FIRST_KEY + index.min(KEYS.len() - 1)
+}
+
+/// A kind of caption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaptionKind {
+    /// For tables.
+    pub name: &'static str,
+    /// Whether the caption has the word of a text elsewhere on the screen.
+    pub copies: bool,
+    /// The paraphrases; `*` stands for a slot.
+    pub(super) phrases: &'static [&'static str],
+}
+
+/// Kinds of captions, in the order of [`KINDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caption {
+    Back,
+    More,
+    Search,
+    Share,
+    Tab,
+    Previous,
+    Play,
+    Next,
+    Shuffle,
+    Repeat,
+    Sheet,
+    Delete,
+    Item,
+    Setting,
+    Field,
+    Submit,
+    Image,
+    Key,
+    Cancel,
+    Accept,
+    Later,
+    Close,
+}
+
+const fn plain(name: &'static str, phrases: &'static [&'static str]) -> CaptionKind {
+    CaptionKind { name, copies: false, phrases }
+}
+
+const fn copying(name: &'static str, phrases: &'static [&'static str]) -> CaptionKind {
+    CaptionKind { name, copies: true, phrases }
+}
+
+/// No word of a slot stands in a fixed phrase: it would count as a right slot where none is meant.
+static KINDS: [CaptionKind; 22] = [
+    plain("back", &["go back", "go up", "return to the earlier screen", "back arrow"]),
+    plain("more", &["more options", "show more options", "open the menu", "view the menu"]),
+    plain("search", &["search", "search the app", "find something", "open the search bar"]),
+    plain("share", &["share this page", "share with friends", "send to someone", "share content"]),
+    plain("tab", &["open the * tab", "go to * tab", "switch to the * tab", "* tab"]),
+    plain(
+        "previous",
+        &["previous track", "play the previous track", "skip backward", "go to previous song"],
+    ),
+    plain("play", &["play", "play the song", "start or pause playback", "start or pause song"]),
+    plain("next", &["next track", "play the next track", "skip forward", "go to next song"]),
+    plain("shuffle", &["shuffle the songs", "toggle shuffle", "play in random order"]),
+    plain("repeat", &["repeat the songs", "toggle repeat", "play in a loop"]),
+    plain("sheet", &["choose the * option", "pick * choice", "select the * choice", "* option"]),
+    copying(
+        "delete",
+        &["delete *", "remove * from the list", "erase the * entry", "delete the * item"],
+    ),
+    plain("item", &["open the * item", "view * item in list", "select the * row", "* item"]),
+    copying(
+        "setting",
+        &["turn on *", "enable or disable *", "toggle * setting", "switch * on or off"],
+    ),
+    copying("field", &["enter your *", "type * here", "* input field", "fill in your *"]),
+    plain("submit", &["submit", "submit the form", "send the form", "finish and continue"]),
+    plain(
+        "image",
+        &[
+            "open * image in * row",
+            "view the * image in * row",
+            "* picture of the * row",
+            "show * picture in * row",
+        ],
+    ),
+    plain("key", &["press *", "press the * key", "dial *", "* key"]),
+    copying("cancel", &["cancel the *", "dismiss the * dialog", "reject the * request"]),
+    copying("accept", &["accept the *", "agree to the *", "allow *", "confirm the * request"]),
+    copying(
+        "later",
+        &[
+            "decide about * later",
+            "postpone the *",
+            "remind me about * later",
+            "postpone the * request",
+        ],
+    ),
+    plain("close", &["close the dialog", "close this window", "close the dialog window"]),
+];
+
+/// The kinds of captions, as [`Widget::kind`](super::Widget::kind) counts them.
+#[must_use]
+pub fn caption_kinds() -> &'static [CaptionKind] {
+    &KINDS
+}
+
+/// All paraphrases of a kind with these tokens in the slots, in the slots' order.
+pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
+    let fill = |phrase: &&str| {
+        let mut slots = slots.iter().copied();
+        let token = |word: &str| match word {
+            "*" => slots.next().unwrap_or(CAPTION_UNKNOWN),
+            word => {
+                let same = |entry: &&str| *entry == word;
+                VOCABULARY.words.iter().position(same).unwrap_or(CAPTION_UNKNOWN)
+            }
+        };
+        phrase.split(' ').map(token).collect()
+    };
+    KINDS[kind as usize].phrases.iter().map(fill).collect()
+}
+
+/// The words of a caption; tokens that are none show as `<unknown>`.
+#[must_use]
+pub fn caption_text(caption: &[usize]) -> String {
+    let word = |&token: &usize| *VOCABULARY.words.get(token).unwrap_or(&SPECIAL[CAPTION_UNKNOWN]);
+    caption.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What a caption states, as (object), (object, attribute) and (object, relation, object), sorted, each once.
+///
+/// Of nouns in a row the last is the head and the others are also its attributes. An attribute or verb is one of the
+/// next head, at the caption's end one of the last; where there is no noun at all the last of them is the object.
+/// A caption outside of the grammar gives what these rules find in it. Special tokens and ids that are no words are
+/// passed over.
+#[must_use]
+pub fn caption_tuples(caption: &[usize]) -> Vec<Vec<String>> {
+    let mut parse = Parse::default();
+    for &token in caption {
+        let (Some(&word), Some(class)) =
+            (VOCABULARY.words.get(token), VOCABULARY.classes.get(token))
+        else {
+            continue;
+        };
+        match class {
+            Class::Object => parse.nouns.push(word),
+            Class::Attribute => {
+                parse.end_of_nouns();
+                parse.attributes.push(word);
+            }
+            Class::Relation => {
+                parse.end_of_nouns();
+                parse.relation = Some(word);
+            }
+            Class::Nothing => parse.end_of_nouns(),
+        }
+    }
+    parse.end_of_nouns();
+    if let Some(object) = parse.head.or_else(|| {
+        let object = parse.attributes.pop()?;
+        parse.state(&[object]);
+        Some(object)
+    }) {
+        for attribute in std::mem::take(&mut parse.attributes) {
+            parse.state(&[object, attribute]);
+        }
+    }
+    parse.tuples.into_iter().collect()
+}
+
+#[derive(Default)]
+struct Parse {
+    tuples: BTreeSet<Vec<String>>,
+    /// Nouns in a row, up to here.
+    nouns: Vec<&'static str>,
+    /// Those that wait for an object.
+    attributes: Vec<&'static str>,
+    relation: Option<&'static str>,
+    /// The last head.
+    head: Option<&'static str>,
+}
+
+impl Parse {
+    fn state(&mut self, tuple: &[&str]) {
+        self.tuples.insert(tuple.iter().map(|&word| word.to_owned()).collect());
+    }
+
+    fn end_of_nouns(&mut self) {
+        let nouns = std::mem::take(&mut self.nouns);
+        let Some((&head, others)) = nouns.split_last() else {
+            return;
+        };
+        self.state(&[head]);
+        for &other in others {
+            self.state(&[other]);
+            self.state(&[head, other]);
+        }
+        for attribute in std::mem::take(&mut self.attributes) {
+            self.state(&[head, attribute]);
+        }
+        if let (Some(before), Some(relation)) = (self.head, self.relation.take()) {
+            self.state(&[before, relation, head]);
+        }
+        self.head = Some(head);
+    }
+}

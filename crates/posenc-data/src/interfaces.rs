@@ -1,0 +1,135 @@
+//! User interfaces: screens as trees or lists of boxes, with words.
+//!
+//! - [`ViewHierarchy`]: a screen of RICO (Deka et al. 2017), a file `combined/<screen>.json`;
+//! - [`WidgetCaptions`]: what people call the widgets of these screens (Li et al. 2020), `widget_captions.csv` and
+//!   `split/{train,dev,test}.txt`;
+//! - [`WordVectors`]: GloVe (Pennington et al. 2014), `glove.6B.300d.txt`, for a [`CaptionVocabulary`];
+//! - [`LabelledScreens`]: boxes of icons and what they mean, RICO Semantics (Sunkara et al. 2022), `val.json`;
+//! - [`ReferringScreens`]: boxes and an expression that refers to one, UIBert (Bai et al. 2021), `dev.jsonl`.
+//!
+//! All boxes are [`Corners`] on 0 … 99. What the public code of widget captioning does (google-research,
+//! `widget_caption`) is followed, and said where not.
+//! Damage is an error that names file and entry; what is left out is counted.
+
+mod captions;
+mod hierarchy;
+mod referring;
+mod semantics;
+mod table;
+mod words;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+pub use captions::{
+    CaptionReport, CaptionSplit, CaptionedWidget, SplitReport, WIDGET_CAPTIONS, WidgetCaptions,
+};
+pub use hierarchy::{ViewHierarchy, ViewNode, WidgetType};
+pub use posenc_math::detection::boxes::Corners;
+pub use referring::{Candidate, ReferringScreen, ReferringScreens, SAME_BOX};
+pub use semantics::{LabelledBox, LabelledScreen, LabelledScreens};
+pub use words::{
+    CaptionVocabulary, END, LABEL_WORDS, PADDING, START, UNKNOWN, WordVectors, resource_words,
+    text_words,
+};
+
+use crate::error::DataError;
+
+/// Coordinate of the right and the lower border of a screen; 0 is that of the left and the upper one. The public code
+/// cuts coordinates to whole numbers from 0 to this, here they stay real.
+pub const BORDER: f64 = 99.0;
+
+/// Longest place that a message names, in characters; of longer ones the middle is left out.
+const LONGEST_PLACE: usize = 160;
+
+/// Left, top, right and bottom as the whole numbers from 0 to 99 that Embed-4D looks up. The numbers are cut off, not
+/// rounded; those outside of the screen are moved to its border.
+#[must_use]
+pub fn bins(corners: Corners) -> [usize; 4] {
+    corners.map(|v| v.clamp(0.0, BORDER) as usize)
+}
+
+/// A box with coordinates on 0 … 1, or what is wrong with it.
+fn from_unit(unit: Corners) -> Result<Corners, String> {
+    let [left, top, right, bottom] = unit;
+    let is_inside = unit.iter().all(|v| (0.0..=1.0).contains(v));
+    if !is_inside || left >= right || top >= bottom {
+        return Err(format!(
+            "left {left}, top {top}, right {right}, bottom {bottom} are no box; allowed: numbers from 0 to 1 with left < \
+             right and top < bottom"
+        ));
+    }
+    Ok(unit.map(|v| v * BORDER))
+}
+
+/// The whole of a file of at most `limit` bytes.
+fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|e| DataError::io(path, "file", e))?;
+    let read = file.take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|e| DataError::io(path, "file", e))?;
+    if bytes.len() as u64 > limit {
+        // A device has no length of its own.
+        let length = std::fs::metadata(path).map_or(0, |data| data.len());
+        let bytes = u128::from(length.max(limit + 1));
+        return Err(DataError::TooLarge { path: path.into(), what: what.into(), bytes, limit });
+    }
+    Ok(bytes)
+}
+
+/// Text in UTF-8 without a byte order mark.
+fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        DataError::DamagedText {
+            path: path.to_owned(),
+            line: Some(1 + before.iter().filter(|byte| **byte == b'\n').count()),
+            reason: "not UTF-8; fetch the file again, or convert it: iconv -t UTF-8".to_owned(),
+        }
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// JSON as `T`; `entry` is where it stands in the file, with what separates it from the place inside.
+fn from_json<T: DeserializeOwned>(path: &Path, entry: &str, bytes: &[u8]) -> Result<T, DataError> {
+    let wrong = |place: String, reason: String| DataError::WrongEntry {
+        path: path.to_owned(),
+        entry: format!("{entry}{}", shortened(&place)),
+        reason,
+    };
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let place = match error.path().to_string().as_str() {
+            "." => String::new(),
+            place => format!("{place}: "),
+        };
+        let inner = error.inner();
+        let hint = match inner.classify() {
+            serde_json::error::Category::Eof => {
+                "; a download that was cut short looks like this".to_owned()
+            }
+            _ if inner.to_string().starts_with("recursion limit") => format!(
+                "; objects and lists may stand in each other {} deep",
+                hierarchy::MOST_LEVELS
+            ),
+            _ => String::new(),
+        };
+        wrong(place, format!("{inner}{hint}"))
+    })?;
+    reader.end().map_err(|error| wrong(String::new(), error.to_string()))?;
+    Ok(value)
+}
+
+fn shortened(place: &str) -> String {
+    let characters: Vec<char> = place.chars().collect();
+    if characters.len() <= LONGEST_PLACE {
+        return place.to_owned();
+    }
+    let half = LONGEST_PLACE / 2;
+    let first: String = characters[..half].iter().collect();
+    let last: String = characters[characters.len() - half..].iter().collect();
+    format!("{first}…{last}")
+}

@@ -1,0 +1,398 @@
+//! What people call the widgets of RICO's screens (Li et al. 2020, "Widget Captioning").
+//!
+//! A row of `widget_captions.csv` names a screen (`screenId`), a node of it (`nodeId`) and captions, with `|` between.
+//! `split/{train,dev,test}.txt` name a screen in each line. Rows of the data set `nr` are about screens that were never
+//! released.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::hierarchy::ViewHierarchy;
+use super::table::{Record, Records};
+use super::words::LABEL_WORDS;
+use super::{as_text, read_whole};
+use crate::error::DataError;
+
+/// The file of captions.
+pub const WIDGET_CAPTIONS: &str = "widget_captions.csv";
+/// Most bytes of the file of captions, or of a split: the published ones have less than 10⁷.
+const MAX_TEXT_BYTES: u64 = 1 << 28;
+/// Most captions of a widget that are kept.
+const MOST_CAPTIONS: usize = 4;
+/// Longest name of a screen.
+const LONGEST_NAME: usize = 64;
+/// The data set whose screens were never released.
+const UNRELEASED: &str = "nr";
+
+/// Which screens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaptionSplit {
+    /// To train on.
+    Training,
+    /// To choose by.
+    Development,
+    /// To measure on.
+    Test,
+}
+
+impl CaptionSplit {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Training, Self::Development, Self::Test];
+
+    /// Name of its file, without `.txt`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            CaptionSplit::Training => "train",
+            CaptionSplit::Development => "dev",
+            CaptionSplit::Test => "test",
+        }
+    }
+}
+
+/// A widget and what people call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptionedWidget {
+    /// Name of the screen, for [`ViewHierarchy::of_screen`].
+    pub screen: String,
+    /// Its place in [`ViewHierarchy::nodes`].
+    pub node: usize,
+    /// One to four captions of one to [`LABEL_WORDS`] words.
+    pub captions: Vec<Vec<String>>,
+}
+
+/// Widgets of all splits, of those screens that are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WidgetCaptions {
+    /// Those of [`CaptionSplit::ALL`], screen by screen as the split names them, then as the rows come.
+    widgets: [Vec<CaptionedWidget>; 3],
+    /// What was read and what was left out.
+    pub report: CaptionReport,
+}
+
+/// What was read and what was left out; its text is for a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaptionReport {
+    /// Rows of the file.
+    pub rows: usize,
+    /// Rows about screens that were never released.
+    pub unreleased: usize,
+    /// Other rows about screens that no split names.
+    pub in_no_split: usize,
+    /// The splits, in the order of [`CaptionSplit::ALL`].
+    pub splits: [SplitReport; 3],
+}
+
+/// What a split gave. All but the first three and `screens_missing` count rows that were left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SplitReport {
+    /// Screens that the split names.
+    pub screens: usize,
+    /// Widgets that are used.
+    pub widgets: usize,
+    /// Captions of those.
+    pub captions: usize,
+    /// Screens with rows and without a file.
+    pub screens_missing: usize,
+    /// Rows about those.
+    pub screen_missing: usize,
+    /// Rows about screens whose file says `null` instead of a tree.
+    pub screen_empty: usize,
+    /// Rows about nodes that the screen does not have.
+    pub node_missing: usize,
+    /// Rows about nodes that cannot be seen.
+    pub invisible: usize,
+    /// Rows whose captions have no words.
+    pub without_words: usize,
+    /// Rows that a later row about the same node replaces.
+    pub replaced: usize,
+}
+
+impl fmt::Display for CaptionReport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{WIDGET_CAPTIONS}: {} rows, of which {} are about screens that were never released and {} about screens in no \
+             split",
+            self.rows, self.unreleased, self.in_no_split
+        )?;
+        for (split, own) in CaptionSplit::ALL.into_iter().zip(&self.splits) {
+            write!(
+                out,
+                "\n{}: {} widgets with {} captions on {} screens; left out were {} rows about {} screens without a file, {} \
+                 about screens without a tree, {} whose node is not there, {} whose node cannot be seen, {} without words, \
+                 {} replaced by a later row",
+                split.name(),
+                own.widgets,
+                own.captions,
+                own.screens,
+                own.screen_missing,
+                own.screens_missing,
+                own.screen_empty,
+                own.node_missing,
+                own.invisible,
+                own.without_words,
+                own.replaced
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A row that counts.
+struct Row {
+    node: String,
+    captions: Vec<Vec<String>>,
+}
+
+/// Where the columns are.
+struct Columns {
+    number: usize,
+    screen: usize,
+    node: usize,
+    captions: usize,
+    data_set: usize,
+}
+
+impl WidgetCaptions {
+    /// Reads the captions in folder `captions`, and looks for their nodes in the screens `screens/combined/*.json`. That
+    /// takes as long as reading these screens once; they are not kept.
+    ///
+    /// # Errors
+    /// When a file of captions or splits is missing, damaged or not UTF-8; when a column is missing or a row has
+    /// another number of fields; when a name of a screen or node is none; when a screen stands in two splits; when a
+    /// screen that is there is damaged; when nothing is left. The message names file and line.
+    pub fn read(captions: &Path, screens: &Path) -> Result<Self, DataError> {
+        let splits = read_splits(captions)?;
+        let folder = screens.join("combined");
+        if !folder.is_dir() {
+            return Err(DataError::MissingFile {
+                folder: screens.to_owned(),
+                wanted: "folder combined".to_owned(),
+                hint: "RICO's view hierarchies are expected in combined/, one file for each screen: 12.json".to_owned(),
+            });
+        }
+        let mut report = CaptionReport::default();
+        let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+        let file = captions.join(WIDGET_CAPTIONS);
+        read_rows(&file, &splits, &mut report, &mut rows)?;
+        let mut widgets = [const { Vec::new() }; 3];
+        for (screen, (split, _)) in in_order(&splits) {
+            let own = &mut report.splits[split as usize];
+            own.screens += 1;
+            let Some(rows) = rows.remove(screen) else { continue };
+            let hierarchy = match ViewHierarchy::of_screen(screens, screen) {
+                Ok(hierarchy) => hierarchy,
+                Err(DataError::NotFound { .. }) => {
+                    own.screens_missing += 1;
+                    own.screen_missing += rows.len();
+                    continue;
+                }
+                Err(other) => return Err(other),
+            };
+            let found = join(screen, &hierarchy, rows, own);
+            own.widgets += found.len();
+            own.captions += found.iter().map(|widget| widget.captions.len()).sum::<usize>();
+            widgets[split as usize].extend(found);
+        }
+        if widgets.iter().all(Vec::is_empty) {
+            return Err(DataError::WrongEntry {
+                path: file,
+                entry: String::new(),
+                reason: format!("no caption has its screen in {}: {report}", folder.display()),
+            });
+        }
+        Ok(WidgetCaptions { widgets, report })
+    }
+
+    /// The widgets of a split, screen by screen.
+    #[must_use]
+    pub fn widgets(&self, split: CaptionSplit) -> &[CaptionedWidget] {
+        &self.widgets[split as usize]
+    }
+
+    /// All words of a split's captions, as they come: what a [`super::CaptionVocabulary`] is made from.
+    pub fn words(&self, split: CaptionSplit) -> impl Iterator<Item = &str> {
+        let captions = self.widgets(split).iter().flat_map(|widget| &widget.captions);
+        captions.flatten().map(String::as_str)
+    }
+}
+
+/// A screen's split and its line there.
+type Splits = BTreeMap<String, (CaptionSplit, usize)>;
+
+/// The screens split by split, as their lines come.
+fn in_order(splits: &Splits) -> Vec<(&String, (CaptionSplit, usize))> {
+    let mut all: Vec<_> = splits.iter().map(|(screen, place)| (screen, *place)).collect();
+    all.sort_by_key(|(_, place)| *place);
+    all
+}
+
+fn split_file(folder: &Path, split: CaptionSplit) -> PathBuf {
+    folder.join("split").join(format!("{}.txt", split.name()))
+}
+
+/// The split of every screen. One that stands twice in the same is taken once.
+fn read_splits(folder: &Path) -> Result<Splits, DataError> {
+    let mut splits = Splits::new();
+    for split in CaptionSplit::ALL {
+        let path = split_file(folder, split);
+        let bytes = read_whole(&path, "the split", MAX_TEXT_BYTES)?;
+        for (i, line) in as_text(&path, &bytes)?.lines().enumerate() {
+            let wrong = |reason: String| DataError::DamagedText {
+                path: path.clone(),
+                line: Some(i + 1),
+                reason,
+            };
+            let screen = line.trim();
+            if screen.is_empty() {
+                continue;
+            }
+            check_screen(screen).map_err(wrong)?;
+            if let Some((other, line)) = splits.get(screen)
+                && *other != split
+            {
+                return Err(wrong(format!(
+                    "screen {screen} stands in {}:{line}, too; a screen belongs to one split: remove it from the others",
+                    split_file(folder, *other).display()
+                )));
+            }
+            splits.entry(screen.to_owned()).or_insert((split, i + 1));
+        }
+    }
+    Ok(splits)
+}
+
+/// Names become names of files: no other letters.
+fn check_screen(name: &str) -> Result<(), String> {
+    let is_letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_letter) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(LONGEST_NAME).collect();
+    Err(format!(
+        "`{shown}` is no name of a screen; allowed: a number such as 12, or up to {LONGEST_NAME} letters, digits, `_`, `-`"
+    ))
+}
+
+/// The rows about screens of the splits, by screen.
+fn read_rows(
+    path: &Path,
+    splits: &Splits,
+    report: &mut CaptionReport,
+    rows: &mut BTreeMap<String, Vec<Row>>,
+) -> Result<(), DataError> {
+    let bytes = read_whole(path, "the file of captions", MAX_TEXT_BYTES)?;
+    let wrong = |(line, reason): (usize, String)| DataError::DamagedText {
+        path: path.to_owned(),
+        line: Some(line),
+        reason,
+    };
+    let mut records = Records::new(as_text(path, &bytes)?);
+    let header = records.next().map_err(wrong)?;
+    let header =
+        header.ok_or_else(|| wrong((1, "the file is empty; fetch it again".to_owned())))?;
+    let columns = Columns::new(&header).map_err(wrong)?;
+    while let Some(record) = records.next().map_err(wrong)? {
+        let damaged = |reason: String| wrong((record.line, reason));
+        if record.fields.len() != columns.number {
+            return Err(damaged(format!(
+                "{} fields, but the header has {}; a download that was cut short looks like this, or a comma outside of \
+                 quotes",
+                record.fields.len(),
+                columns.number
+            )));
+        }
+        report.rows += 1;
+        if record.fields[columns.data_set] == UNRELEASED {
+            report.unreleased += 1;
+            continue;
+        }
+        let (screen, node) = (&record.fields[columns.screen], &record.fields[columns.node]);
+        check_screen(screen).map_err(damaged)?;
+        if node.split('.').any(|place| place.parse::<u32>().is_err()) {
+            return Err(damaged(format!(
+                "`{node}` is no node of screen {screen}; allowed: whole numbers with periods between, such as 0.2.1"
+            )));
+        }
+        if !splits.contains_key(screen) {
+            report.in_no_split += 1;
+            continue;
+        }
+        let captions = captions_of(&record.fields[columns.captions]);
+        rows.entry(screen.clone()).or_default().push(Row { node: node.clone(), captions });
+    }
+    Ok(())
+}
+
+/// As the public code takes captions: words between spaces. The published ones have neither capitals nor signs.
+fn captions_of(field: &str) -> Vec<Vec<String>> {
+    let words = |caption: &str| -> Vec<String> {
+        caption.split_whitespace().take(LABEL_WORDS).map(str::to_lowercase).collect()
+    };
+    let captions = field.split('|').map(words).filter(|words| !words.is_empty());
+    captions.take(MOST_CAPTIONS).collect()
+}
+
+/// The rows of a screen whose nodes are there and can be seen, in the order of the rows.
+fn join(
+    screen: &str,
+    hierarchy: &ViewHierarchy,
+    rows: Vec<Row>,
+    report: &mut SplitReport,
+) -> Vec<CaptionedWidget> {
+    if hierarchy.nodes.is_empty() {
+        report.screen_empty += rows.len();
+        return Vec::new();
+    }
+    let mut found: Vec<CaptionedWidget> = Vec::new();
+    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+    for Row { node, captions } in rows {
+        let Some(node) = hierarchy.find(&node) else {
+            report.node_missing += 1;
+            continue;
+        };
+        if !hierarchy.nodes[node].is_visible {
+            report.invisible += 1;
+            continue;
+        }
+        if captions.is_empty() {
+            report.without_words += 1;
+            continue;
+        }
+        // The last row about a node counts, as in the public code.
+        if let Some(place) = places.get(&node) {
+            report.replaced += 1;
+            found[*place].captions = captions;
+            continue;
+        }
+        places.insert(node, found.len());
+        found.push(CaptionedWidget { screen: screen.to_owned(), node, captions });
+    }
+    found
+}
+
+impl Columns {
+    fn new(header: &Record) -> Result<Self, (usize, String)> {
+        let column = |name: &str| {
+            let found = header.fields.iter().position(|field| field.trim() == name);
+            found.ok_or_else(|| {
+                let present: Vec<&str> =
+                    header.fields.iter().take(10).map(|field| field.trim()).collect();
+                let reason = format!(
+                    "no column `{name}`; the header must name screenId, nodeId, captions and datasetId, and it has `{}`",
+                    present.join(", ")
+                );
+                (header.line, reason)
+            })
+        };
+        Ok(Columns {
+            number: header.fields.len(),
+            screen: column("screenId")?,
+            node: column("nodeId")?,
+            captions: column("captions")?,
+            data_set: column("datasetId")?,
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! View hierarchies of RICO (Deka et al. 2017): a screen as a tree of nodes, read as the public code of widget captioning
+//! (Li et al. 2020) reads them.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::words::{LABEL_WORDS, resource_words, text_words};
+use super::{BORDER, Corners, from_json, read_whole};
+use crate::error::DataError;
+
+/// Columns and rows of the canvas of every screen, whatever the size of its picture.
+const CANVAS: [f64; 2] = [1440.0, 2560.0];
+/// Most bytes of a screen: those of RICO have less than 10⁷.
+const MAX_SCREEN_BYTES: u64 = 1 << 24;
+/// Levels of JSON that are read, two for each level of the tree; the reader's own limit.
+pub(super) const MOST_LEVELS: usize = 127;
+/// Share of the canvas that a side must exceed for pixels to be looked at.
+const SMALLEST_SHARE: f64 = 0.005;
+
+/// What a node is: the 11 classes of the public code, whose numbers are 1 to 11 in this order; 0 is padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WidgetType {
+    /// A picture.
+    ImageView,
+    /// A button.
+    Button,
+    /// A picture that is a button.
+    ImageButton,
+    /// A rectangle; the class from which all others descend.
+    View,
+    /// A button with two states.
+    CompoundButton,
+    /// A box to check.
+    CheckBox,
+    /// One of several choices.
+    RadioButton,
+    /// A round button above all else.
+    FloatingActionButton,
+    /// A button that stays pressed.
+    ToggleButton,
+    /// A switch.
+    Switch,
+    /// None of these.
+    Other,
+}
+
+impl WidgetType {
+    /// All in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::ImageView,
+        Self::Button,
+        Self::ImageButton,
+        Self::View,
+        Self::CompoundButton,
+        Self::CheckBox,
+        Self::RadioButton,
+        Self::FloatingActionButton,
+        Self::ToggleButton,
+        Self::Switch,
+        Self::Other,
+    ];
+
+    /// 1 to 11.
+    #[must_use]
+    pub fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    /// The type whose name a class has after its last period, in whatever case.
+    fn of_class(class: &str) -> Option<Self> {
+        let name = class.rsplit('.').next().unwrap_or(class);
+        Some(match name.to_ascii_lowercase().as_str() {
+            "imageview" => Self::ImageView,
+            "button" => Self::Button,
+            "imagebutton" => Self::ImageButton,
+            "view" => Self::View,
+            "compoundbutton" => Self::CompoundButton,
+            "checkbox" => Self::CheckBox,
+            "radiobutton" => Self::RadioButton,
+            "floatingactionbutton" => Self::FloatingActionButton,
+            "togglebutton" => Self::ToggleButton,
+            "switch" => Self::Switch,
+            "unknown" => Self::Other,
+            _ => return None,
+        })
+    }
+
+    /// That of the class, else of the first ancestor that is one of the types, the nearest first.
+    fn of(class: &str, ancestors: &[String]) -> Self {
+        let names = std::iter::once(class).chain(ancestors.iter().map(String::as_str));
+        names.into_iter().find_map(Self::of_class).unwrap_or(Self::Other)
+    }
+}
+
+/// A node of a screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ViewNode {
+    /// Its box on 0 … 99, cut at the borders of the canvas. As files have it: a side may have length 0, or right lie
+    /// left of left.
+    pub corners: Corners,
+    /// What it is.
+    pub widget: WidgetType,
+    /// Whether a touch does something.
+    pub is_clickable: bool,
+    /// Whether it is visible by itself, and to the user.
+    pub is_visible: bool,
+    /// Whether it has no children, not even absent ones.
+    pub is_leaf: bool,
+    /// Words of its text or else of its description, as [`text_words`] takes them apart, at most [`LABEL_WORDS`].
+    pub text: Vec<String>,
+    /// Words of its name in the program, as [`resource_words`] takes them apart, at most [`LABEL_WORDS`].
+    pub resource: Vec<String>,
+    /// Nodes from the root to this one, with both.
+    pub depth: usize,
+    /// Place in the order in which parents come before their children, from 1; absent children do not count.
+    pub pre_order: usize,
+    /// Place in the order in which children come before their parent, from 1, each from left to right. The public code
+    /// means this, but its loop gives `nodes + 1 − pre_order`.
+    pub post_order: usize,
+    /// The node above; none for the root.
+    pub parent: Option<usize>,
+    /// The nodes below; none where the file has `null`.
+    pub children: Vec<Option<usize>>,
+}
+
+impl ViewNode {
+    /// Whether the public code looks at its pixels: it is visible, and a side is longer than 0.005 of the screen's.
+    #[must_use]
+    pub fn shows_pixels(&self) -> bool {
+        let [left, top, right, bottom] = self.corners;
+        let least = SMALLEST_SHARE * BORDER;
+        self.is_visible && (right - left > least || bottom - top > least)
+    }
+}
+
+/// A screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ViewHierarchy {
+    /// All nodes, also those that cannot be seen: the public code takes all as context. Node `n` has pre-order `n + 1`.
+    /// Empty where the file says `null` instead of a tree.
+    pub nodes: Vec<ViewNode>,
+}
+
+#[derive(Deserialize)]
+struct WireScreen {
+    // As a function, so that only `null` and no absent key is nothing.
+    #[serde(deserialize_with = "Option::deserialize")]
+    activity: Option<WireActivity>,
+}
+
+#[derive(Deserialize)]
+struct WireActivity {
+    #[serde(deserialize_with = "Option::deserialize")]
+    root: Option<WireNode>,
+}
+
+#[derive(Deserialize)]
+struct WireNode {
+    bounds: [f64; 4],
+    class: String,
+    ancestors: Option<Vec<String>>,
+    clickable: bool,
+    visibility: Option<String>,
+    #[serde(rename = "visible-to-user")]
+    visible_to_user: Option<bool>,
+    text: Option<String>,
+    #[serde(rename = "content-desc")]
+    description: Option<WireDescription>,
+    #[serde(rename = "resource-id")]
+    resource: Option<String>,
+    // In boxes: a list of `null` must not take the memory of nodes.
+    children: Option<Vec<Option<Box<WireNode>>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WireDescription {
+    One(String),
+    Many(Vec<Option<String>>),
+}
+
+impl ViewHierarchy {
+    /// Reads a screen.
+    ///
+    /// # Errors
+    /// When the file is missing, has more than 16 MiB, is cut short, or lacks a key that is needed (`activity`, `root`;
+    /// of each node `bounds`, `class`, `clickable`); when a value is of the wrong kind; when objects and lists stand in
+    /// each other more than 127 deep, which is a tree of 63 levels.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = read_whole(path, "the screen", MAX_SCREEN_BYTES)?;
+        let wire: Option<WireScreen> = from_json(path, "", &bytes)?;
+        let root = wire.and_then(|screen| screen.activity).and_then(|activity| activity.root);
+        let mut nodes = Nodes::default();
+        if let Some(root) = root {
+            nodes.add(root, None, 1);
+        }
+        Ok(ViewHierarchy { nodes: nodes.nodes })
+    }
+
+    /// Reads `combined/<screen>.json` in a folder.
+    ///
+    /// # Errors
+    /// As [`ViewHierarchy::read`].
+    pub fn of_screen(folder: &Path, screen: &str) -> Result<Self, DataError> {
+        Self::read(&folder.join("combined").join(format!("{screen}.json")))
+    }
+
+    /// The node with an identifier such as `0.2.1`: the first number stands for the root, each other one for a place
+    /// among the children, absent ones counted. None where there is no such node, or where it is no such identifier.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<usize> {
+        let mut places = id.split('.');
+        places.next()?.parse::<usize>().ok()?;
+        let mut at = 0;
+        for place in places {
+            let children = &self.nodes.get(at)?.children;
+            at = (*children.get(place.parse::<usize>().ok()?)?)?;
+        }
+        (at < self.nodes.len()).then_some(at)
+    }
+
+    /// The nodes that can be seen, by their places in `nodes`.
+    #[must_use]
+    pub fn visible(&self) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|&at| self.nodes[at].is_visible).collect()
+    }
+}
+
+#[derive(Default)]
+struct Nodes {
+    nodes: Vec<ViewNode>,
+    /// Nodes that have got their post-order.
+    closed: usize,
+}
+
+impl Nodes {
+    /// Adds a node and all below it; as deep as the reader of JSON went.
+    fn add(&mut self, node: WireNode, parent: Option<usize>, depth: usize) -> usize {
+        let at = self.nodes.len();
+        let sides = [CANVAS[0], CANVAS[1], CANVAS[0], CANVAS[1]];
+        let corner = |i: usize| node.bounds[i].clamp(0.0, sides[i]) * BORDER / sides[i];
+        let children = node.children.unwrap_or_default();
+        let resource = node.resource.as_deref().map(resource_words).unwrap_or_default();
+        self.nodes.push(ViewNode {
+            corners: [corner(0), corner(1), corner(2), corner(3)],
+            widget: WidgetType::of(&node.class, node.ancestors.as_deref().unwrap_or_default()),
+            is_clickable: node.clickable,
+            is_visible: node.visibility.as_deref() == Some("visible")
+                && node.visible_to_user == Some(true),
+            is_leaf: children.is_empty(),
+            text: label(node.text, node.description),
+            resource: resource.into_iter().take(LABEL_WORDS).collect(),
+            depth,
+            pre_order: at + 1,
+            post_order: 0,
+            parent,
+            children: Vec::new(),
+        });
+        let below = children.into_iter();
+        let below = below.map(|child| child.map(|child| self.add(*child, Some(at), depth + 1)));
+        let below = below.collect();
+        self.closed += 1;
+        self.nodes[at].children = below;
+        self.nodes[at].post_order = self.closed;
+        at
+    }
+}
+
+/// Words of the first of a node's texts that has any.
+fn label(text: Option<String>, description: Option<WireDescription>) -> Vec<String> {
+    let description = match description {
+        None => Vec::new(),
+        Some(WireDescription::One(text)) => vec![Some(text)],
+        Some(WireDescription::Many(texts)) => texts,
+    };
+    let texts = std::iter::once(text).chain(description).flatten();
+    let words = texts.map(|text| text_words(&text)).find(|words| !words.is_empty());
+    words.unwrap_or_default().into_iter().take(LABEL_WORDS).collect()
+}

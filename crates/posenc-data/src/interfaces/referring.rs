@@ -1,0 +1,168 @@
+//! Expressions that refer to a thing on a screen of RICO (Bai et al. 2021, "UIBert"): `dev.jsonl`, a screen in each line.
+
+use std::path::{Path, PathBuf};
+
+use posenc_math::detection::boxes::overlap;
+use serde::Deserialize;
+
+use super::words::{resource_words, text_words};
+use super::{Corners, as_text, from_json, from_unit, read_whole};
+use crate::error::DataError;
+
+/// Most bytes of a file: the development set has 2.4 · 10⁶.
+const MAX_BYTES: u64 = 1 << 28;
+/// Overlap from which two boxes are said to be of the same thing.
+pub const SAME_BOX: f64 = 0.5;
+
+/// Screens with one expression each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferringScreens {
+    file: PathBuf,
+    /// In the order of the file.
+    pub screens: Vec<ReferringScreen>,
+}
+
+/// A screen and an expression that refers to one of its boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferringScreen {
+    /// Name of the screen.
+    pub screen: String,
+    /// The expression as a person wrote it.
+    pub expression: String,
+    /// Its words, as [`text_words`] takes them apart.
+    pub words: Vec<String>,
+    /// Boxes among which people chose, as a detector found them.
+    pub objects: Vec<Corners>,
+    /// The one of them that is meant.
+    pub object: usize,
+    /// The leaves of the screen's view hierarchy.
+    pub candidates: Vec<Candidate>,
+    /// The candidate that overlaps the object most, the first of equal ones; none where none overlaps it.
+    pub referred: Option<usize>,
+    /// Intersection over union of these two; 0 where there is none.
+    pub overlap: f64,
+}
+
+/// A leaf of a view hierarchy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// On 0 … 99, with positive sides.
+    pub corners: Corners,
+    /// Name of its class as the file has it: one of UIBert's (`TEXT_VIEW`), or the app's own.
+    pub class: String,
+    /// Words of its text, or else of its description, as [`text_words`] takes them apart; all of them.
+    pub text: Vec<String>,
+    /// Words of its name in the program, as [`resource_words`] takes them apart; all of them.
+    pub resource: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct WireScreen {
+    image_id: String,
+    ref_exp: String,
+    ref_label: usize,
+    objects_xyxy: Vec<Corners>,
+    nodes: Vec<WireNode>,
+}
+
+#[derive(Deserialize)]
+struct WireNode {
+    xyxy: Corners,
+    class: String,
+    text: String,
+    description: String,
+    id: String,
+}
+
+impl ReferringScreens {
+    /// Reads a file of lines `{ image_id, ref_exp, ref_label, objects_xyxy: [[left, top, right, bottom]], nodes: [{ xyxy,
+    /// class, text, description, id }] }`, coordinates on 0 … 1; `ref_label` is a place in `objects_xyxy`.
+    ///
+    /// # Errors
+    /// When the file is missing, has more than 256 MiB or is not UTF-8; when a line is cut short, lacks a key, has a
+    /// value of the wrong kind, a box that is none, an expression without words or a label without object; when there
+    /// are no screens. The message names line and place.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = read_whole(path, "the file of expressions", MAX_BYTES)?;
+        let mut screens = Vec::new();
+        for (i, line) in as_text(path, &bytes)?.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let entry = format!("line {}: ", i + 1);
+            let wire: WireScreen = from_json(path, &entry, line.as_bytes())?;
+            let screen = ReferringScreen::new(wire).map_err(|(place, reason)| {
+                let entry = format!("{entry}{place}: ");
+                DataError::WrongEntry { path: path.to_owned(), entry, reason }
+            })?;
+            screens.push(screen);
+        }
+        if screens.is_empty() {
+            let (path, entry) = (path.to_owned(), String::new());
+            let reason = "there are no screens".to_owned();
+            return Err(DataError::WrongEntry { path, entry, reason });
+        }
+        Ok(ReferringScreens { file: path.to_owned(), screens })
+    }
+
+    /// How well objects and candidates agree, for a person; nothing where every object is a candidate.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let none = self.screens.iter().filter(|screen| screen.referred.is_none()).count();
+        let poor = self.screens.iter().filter(|screen| screen.overlap < SAME_BOX).count();
+        (poor > 0).then(|| {
+            format!(
+                "{}: of {} screens, {poor} have no node that overlaps the box meant by {SAME_BOX} or more, and {none} none \
+                 that overlaps it at all",
+                self.file.file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
+                self.screens.len()
+            )
+        })
+    }
+}
+
+impl ReferringScreen {
+    /// The place of what is wrong, and what it is.
+    fn new(wire: WireScreen) -> Result<Self, (String, String)> {
+        let objects = wire.objects_xyxy.iter().enumerate();
+        let objects: Result<Vec<Corners>, _> = objects
+            .map(|(i, unit)| from_unit(*unit).map_err(|e| (format!("objects_xyxy[{i}]"), e)))
+            .collect();
+        let objects = objects?;
+        let object = wire.ref_label;
+        let Some(meant) = objects.get(object).copied() else {
+            let reason =
+                format!("{object} is not allowed; objects_xyxy has {} boxes", objects.len());
+            return Err(("ref_label".to_owned(), reason));
+        };
+        let words = text_words(&wire.ref_exp);
+        if words.is_empty() {
+            return Err(("ref_exp".to_owned(), format!("`{}` has no words", wire.ref_exp)));
+        }
+        let mut candidates = Vec::with_capacity(wire.nodes.len());
+        let (mut referred, mut most) = (None, 0.0);
+        for (i, node) in wire.nodes.into_iter().enumerate() {
+            let corners = from_unit(node.xyxy).map_err(|e| (format!("nodes[{i}].xyxy"), e))?;
+            let own = overlap(meant, corners);
+            if own > most {
+                (referred, most) = (Some(i), own);
+            }
+            let mut text = text_words(&node.text);
+            if text.is_empty() {
+                text = text_words(&node.description);
+            }
+            let resource = resource_words(&node.id);
+            candidates.push(Candidate { corners, class: node.class, text, resource });
+        }
+        Ok(ReferringScreen {
+            screen: wire.image_id,
+            expression: wire.ref_exp,
+            words,
+            objects,
+            object,
+            candidates,
+            referred,
+            overlap: most,
+        })
+    }
+}

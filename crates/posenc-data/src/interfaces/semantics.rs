@@ -1,0 +1,101 @@
+//! RICO Semantics (Sunkara et al. 2022): boxes of icons on RICO's screens, with what each shows and what it means.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Corners, from_json, from_unit, read_whole};
+use crate::error::DataError;
+
+/// Most bytes of a file: the validation set has 1.8 · 10⁶.
+const MAX_BYTES: u64 = 1 << 28;
+
+/// Screens with labelled boxes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledScreens {
+    /// In the order of the file; some have no boxes.
+    pub screens: Vec<LabelledScreen>,
+    /// All labels, by alphabet: what is shown and what it means, such as `ICON_X:CLOSE`.
+    pub labels: Vec<String>,
+}
+
+/// A screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledScreen {
+    /// Its name.
+    pub screen: String,
+    /// What is on it, in the order of the file.
+    pub boxes: Vec<LabelledBox>,
+}
+
+/// A box with its label.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LabelledBox {
+    /// On 0 … 99, with positive sides.
+    pub corners: Corners,
+    /// Place among [`LabelledScreens::labels`].
+    pub label: usize,
+}
+
+#[derive(Deserialize)]
+struct WireScreen {
+    screen_id: String,
+    screen_elements: Vec<WireElement>,
+}
+
+#[derive(Deserialize)]
+struct WireElement {
+    xmin: f64,
+    ymin: f64,
+    xmax: f64,
+    ymax: f64,
+    label: String,
+}
+
+impl LabelledScreens {
+    /// Reads a file such as `val.json`: a list of `{ screen_id, screen_elements: [{ xmin, ymin, xmax, ymax, label }] }`,
+    /// coordinates on 0 … 1.
+    ///
+    /// # Errors
+    /// When the file is missing, has more than 256 MiB, is cut short, lacks a key or has a value of the wrong kind; when
+    /// a box is none, a label is empty, a screen stands twice, or there are none.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;
+        let wire: Vec<WireScreen> = from_json(path, "", &bytes)?;
+        let wrong = |entry: String, reason: String| DataError::WrongEntry {
+            path: path.to_owned(),
+            entry: format!("{entry}: "),
+            reason,
+        };
+        if wire.is_empty() {
+            return Err(wrong("the list".to_owned(), "there are no screens".to_owned()));
+        }
+        let all = wire.iter().flat_map(|screen| &screen.screen_elements);
+        let mut numbers: BTreeMap<String, usize> = all.map(|e| (e.label.clone(), 0)).collect();
+        for (n, number) in numbers.values_mut().enumerate() {
+            *number = n;
+        }
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let mut screens = Vec::with_capacity(wire.len());
+        for (i, screen) in wire.into_iter().enumerate() {
+            let name = screen.screen_id;
+            let entry = || format!("[{i}] (screen_id {name})");
+            if let Some(other) = seen.insert(name.clone(), i) {
+                return Err(wrong(entry(), format!("[{other}] is the same screen")));
+            }
+            let mut boxes = Vec::with_capacity(screen.screen_elements.len());
+            for (j, element) in screen.screen_elements.iter().enumerate() {
+                let entry = || format!("{}.screen_elements[{j}]", entry());
+                if element.label.is_empty() {
+                    return Err(wrong(entry(), "the label is empty".to_owned()));
+                }
+                let unit = [element.xmin, element.ymin, element.xmax, element.ymax];
+                let corners = from_unit(unit).map_err(|reason| wrong(entry(), reason))?;
+                boxes.push(LabelledBox { corners, label: numbers[&element.label] });
+            }
+            screens.push(LabelledScreen { screen: name, boxes });
+        }
+        Ok(LabelledScreens { screens, labels: numbers.into_keys().collect() })
+    }
+}

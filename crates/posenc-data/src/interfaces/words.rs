@@ -1,0 +1,336 @@
+//! Words of user interfaces, their numbers, and vectors for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+
+use crate::error::DataError;
+
+/// Most words of a text or caption.
+pub const LABEL_WORDS: usize = 10;
+/// Longest word of a text, in letters; longer ones are left out.
+const LONGEST_WORD: usize = 30;
+
+/// Number of what fills up.
+pub const PADDING: usize = 0;
+/// Number of the end of a caption.
+pub const END: usize = 1;
+/// Number of all words outside of the vocabulary.
+pub const UNKNOWN: usize = 2;
+/// Number of what stands before a caption.
+pub const START: usize = 3;
+/// Numbers that are no words.
+const SPECIAL: usize = 4;
+
+/// Longest line of a file of vectors, in bytes: those of GloVe have less than 4,000.
+const MAX_LINE_BYTES: usize = 1 << 16;
+/// Most bytes of a file of vectors: `glove.6B.300d.txt` has 1.04 · 10⁹.
+const MAX_VECTOR_BYTES: u64 = 1 << 33;
+
+/// Signs that end a word and are none themselves.
+const SIGNS: &str = ";@#$%&?!*[](){}<>\"«»“”‘’„`‒–—―";
+/// Endings that are words of their own.
+const ENDINGS: [&str; 3] = ["'s", "'m", "'d"];
+/// Longer ones, looked for after those.
+const LONG_ENDINGS: [&str; 4] = ["'ll", "'re", "'ve", "n't"];
+/// Two words written as one.
+const JOINED: [(&str, [&str; 2]); 8] = [
+    ("cannot", ["can", "not"]),
+    ("d'ye", ["d", "'ye"]),
+    ("gimme", ["gim", "me"]),
+    ("gonna", ["gon", "na"]),
+    ("gotta", ["got", "ta"]),
+    ("lemme", ["lem", "me"]),
+    ("more'n", ["more", "'n"]),
+    ("wanna", ["wan", "na"]),
+];
+
+/// A text in lower-case words: those without a Latin letter or digit are left out, then all that is not ASCII, then words
+/// of more than 30 letters.
+///
+/// Of ordinary text they are the words of NLTK's tokenizer (the rules of the Penn Treebank), which the public code uses, but
+/// for periods inside: NLTK has learned which abbreviations keep theirs, here those with another period do.
+#[must_use]
+pub fn text_words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let mut pieces = Vec::new();
+    for chunk in text.split_whitespace() {
+        let characters: Vec<char> = chunk.chars().collect();
+        let mut piece = String::new();
+        for (i, &c) in characters.iter().enumerate() {
+            let next = characters.get(i + 1);
+            let before = i.checked_sub(1).map(|i| &characters[i]);
+            let ends = match c {
+                ',' | ':' => !next.is_some_and(char::is_ascii_digit),
+                '.' | '-' | '\'' => next == Some(&c) || before == Some(&c),
+                _ => SIGNS.contains(c),
+            };
+            if ends {
+                take_apart(&std::mem::take(&mut piece), false, &mut pieces);
+            } else {
+                piece.push(c);
+            }
+        }
+        take_apart(&piece, false, &mut pieces);
+    }
+    // The period that ends the text, also before what closes it.
+    let closes = |c: char| c.is_whitespace() || "])}>\"'»”’".contains(c);
+    if let Some(shorter) = pieces.last().and_then(|last| last.strip_suffix('.'))
+        && text.trim_end_matches(closes).ends_with('.')
+    {
+        let shorter = shorter.to_owned();
+        pieces.pop();
+        take_apart(&shorter, true, &mut pieces);
+    }
+    let is_word = |piece: &String| piece.bytes().any(|b| b.is_ascii_alphanumeric());
+    let ascii = |piece: String| piece.chars().filter(char::is_ascii).collect::<String>();
+    let words = pieces.into_iter().filter(is_word).map(ascii);
+    words.filter(|word| word.len() <= LONGEST_WORD).collect()
+}
+
+/// Adds the words of a piece without spaces and signs: a period and endings come off, `is_bare` is for a piece that has
+/// lost its period.
+fn take_apart(piece: &str, is_bare: bool, words: &mut Vec<String>) {
+    let mut rest = piece;
+    if !is_bare
+        && let Some(shorter) = rest.strip_suffix('.')
+        && !shorter.contains('.')
+    {
+        rest = shorter;
+    }
+    let is_ending = ENDINGS.iter().chain(&LONG_ENDINGS).any(|ending| *ending == rest);
+    if !is_ending && !["'t", "'n"].contains(&rest) {
+        rest = rest.strip_prefix('\'').unwrap_or(rest);
+    }
+    let mut endings = Vec::new();
+    let cut = |rest: &str, ending: &str| {
+        let before = rest.strip_suffix(ending)?;
+        (!before.is_empty() && !before.ends_with('\'')).then_some(before.len())
+    };
+    for group in [&["'"], &ENDINGS[..], &LONG_ENDINGS[..]] {
+        if let Some((at, ending)) = group.iter().find_map(|e| Some((cut(rest, e)?, *e))) {
+            rest = &rest[..at];
+            endings.push(ending);
+        }
+    }
+    match JOINED.iter().find(|(joined, _)| *joined == rest) {
+        Some((_, parts)) => words.extend(parts.map(str::to_owned)),
+        None if rest.is_empty() => {}
+        None => words.push(rest.to_owned()),
+    }
+    words.extend(endings.into_iter().rev().map(str::to_owned));
+}
+
+/// The words of an Android resource such as `com.example:id/playButton_big`, in lower case: runs of Latin letters after
+/// the slash that begin at each capital. As in the public code, of several capitals the last belongs to what follows,
+/// and is lost where that is a digit or a sign.
+#[must_use]
+pub fn resource_words(resource: &str) -> Vec<String> {
+    let name = resource.trim();
+    let name = name.split_once('/').map_or(name, |(_, name)| name);
+    let letters = name.as_bytes();
+    let run =
+        |from: usize, is: fn(&u8) -> bool| letters[from..].iter().take_while(|b| is(b)).count();
+    let mut words = Vec::new();
+    let mut at = 0;
+    while at < letters.len() {
+        let capitals = run(at, u8::is_ascii_uppercase);
+        let small = run(at + capitals, u8::is_ascii_lowercase);
+        let (length, step) = match (capitals, small) {
+            (0, 0) => (0, 1),
+            (0 | 1, _) if small > 0 => (capitals + small, capitals + small),
+            _ if small > 0 => (capitals - 1, capitals - 1),
+            _ if at + capitals == letters.len() => (capitals, capitals),
+            _ => (capitals - 1, capitals),
+        };
+        if length > 0 {
+            // Bytes of ASCII, so no letter is cut in two.
+            words.push(String::from_utf8_lossy(&letters[at..at + length]).to_ascii_lowercase());
+        }
+        at += step;
+    }
+    words
+}
+
+/// Words by their numbers: the four special ones, then words by falling frequency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptionVocabulary {
+    numbers: BTreeMap<String, usize>,
+    /// The words from number 4 on.
+    words: Vec<String>,
+}
+
+impl CaptionVocabulary {
+    /// Of the most frequent of `words`, `size` numbers with the special ones; of equally frequent words the first in the
+    /// alphabet.
+    pub fn new<'a>(words: impl IntoIterator<Item = &'a str>, size: usize) -> Self {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for word in words {
+            *counts.entry(word).or_default() += 1;
+        }
+        let mut sorted: Vec<(&str, usize)> = counts.into_iter().collect();
+        // Stable, and by alphabet before.
+        sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let kept = sorted.into_iter().take(size.saturating_sub(SPECIAL));
+        let words: Vec<String> = kept.map(|(word, _)| word.to_owned()).collect();
+        let numbers = words.iter().enumerate().map(|(i, word)| (word.clone(), i + SPECIAL));
+        CaptionVocabulary { numbers: numbers.collect(), words }
+    }
+
+    /// How many numbers there are; at least 4.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.words.len() + SPECIAL
+    }
+
+    /// The number of a word; none outside of the vocabulary.
+    #[must_use]
+    pub fn number(&self, word: &str) -> Option<usize> {
+        self.numbers.get(word).copied()
+    }
+
+    /// The word of a number; none for the special ones.
+    #[must_use]
+    pub fn word(&self, number: usize) -> Option<&str> {
+        self.words.get(number.checked_sub(SPECIAL)?).map(String::as_str)
+    }
+
+    /// The numbers of a text; [`UNKNOWN`] outside of the vocabulary.
+    #[must_use]
+    pub fn text(&self, words: &[String]) -> Vec<usize> {
+        words.iter().map(|word| self.number(word).unwrap_or(UNKNOWN)).collect()
+    }
+
+    /// The numbers of a caption and [`END`]. Words outside of the vocabulary are left out, as the public code does: nobody
+    /// is to learn to say [`UNKNOWN`].
+    #[must_use]
+    pub fn caption(&self, words: &[String]) -> Vec<usize> {
+        let known = words.iter().filter_map(|word| self.number(word));
+        known.chain(std::iter::once(END)).collect()
+    }
+}
+
+/// Vectors of the words of a vocabulary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WordVectors {
+    dimension: usize,
+    size: usize,
+    /// By the numbers of their words.
+    vectors: BTreeMap<usize, Vec<f32>>,
+}
+
+impl WordVectors {
+    /// Reads the vectors of the vocabulary's words from a file as GloVe's are: in each line a word and `dimension`
+    /// numbers, with single spaces between. Of a word that stands twice the first vector counts.
+    ///
+    /// # Errors
+    /// When the file is missing or has more than 8 GiB; when a line has more than 64 KiB or another number of parts, as
+    /// the last of a file that was cut short has; when a vector that is needed has a part that is no finite number; when
+    /// no word of the vocabulary is there. The message names the line.
+    pub fn read(
+        path: &Path,
+        vocabulary: &CaptionVocabulary,
+        dimension: usize,
+    ) -> Result<Self, DataError> {
+        let file = File::open(path).map_err(|e| DataError::io(path, "file", e))?;
+        let mut reader = BufReader::with_capacity(1 << 18, file.take(MAX_VECTOR_BYTES + 1));
+        let numbers: BTreeMap<&[u8], usize> =
+            vocabulary.numbers.iter().map(|(word, n)| (word.as_bytes(), *n)).collect();
+        let mut vectors = BTreeMap::new();
+        let (mut line, mut at, mut total) = (Vec::new(), 0, 0);
+        while vectors.len() < numbers.len() {
+            at += 1;
+            let damaged = |reason: String| DataError::DamagedText {
+                path: path.to_owned(),
+                line: Some(at),
+                reason,
+            };
+            line.clear();
+            let longest = MAX_LINE_BYTES as u64 + 1;
+            let read = (&mut reader).take(longest).read_until(b'\n', &mut line);
+            total += read.map_err(|e| DataError::io(path, "file", e))? as u64;
+            if total > MAX_VECTOR_BYTES {
+                let (bytes, limit) = (u128::from(total), MAX_VECTOR_BYTES);
+                let what = "the file of vectors".to_owned();
+                return Err(DataError::TooLarge { path: path.to_owned(), what, bytes, limit });
+            }
+            if line.is_empty() {
+                break;
+            }
+            if line.len() > MAX_LINE_BYTES {
+                return Err(damaged(format!(
+                    "more than {MAX_LINE_BYTES} bytes in a line; is it text with a word and {dimension} numbers in each \
+                     line?"
+                )));
+            }
+            let found = line.trim_ascii_end().iter().filter(|byte| **byte == b' ').count();
+            if found != dimension {
+                return Err(damaged(format!(
+                    "{found} numbers after the word, {dimension} are expected; a download that was cut short looks like \
+                     this, and so do vectors of another length"
+                )));
+            }
+            let mut parts = line.trim_ascii_end().split(|byte| *byte == b' ');
+            let word = parts.next().unwrap_or_default();
+            let Some(&number) = numbers.get(word) else { continue };
+            let vector: Result<Vec<f32>, String> = parts.map(finite).collect();
+            let vector = vector.map_err(|part| {
+                let word = String::from_utf8_lossy(word);
+                damaged(format!(
+                    "`{part}` of the word `{word}` is no finite number; fetch the file again"
+                ))
+            })?;
+            vectors.entry(number).or_insert(vector);
+        }
+        if vectors.is_empty() && !numbers.is_empty() {
+            let reason = format!(
+                "none of the {} words of the vocabulary is there; is it the file of vectors for English words?",
+                numbers.len()
+            );
+            return Err(DataError::DamagedText { path: path.to_owned(), line: None, reason });
+        }
+        Ok(WordVectors { dimension, size: vocabulary.size(), vectors })
+    }
+
+    /// Numbers of each vector.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// The vector of the word with a number; none where the file has none, or for the special numbers.
+    #[must_use]
+    pub fn vector(&self, number: usize) -> Option<&[f32]> {
+        self.vectors.get(&number).map(Vec::as_slice)
+    }
+
+    /// The numbers of words that the file has no vector for.
+    #[must_use]
+    pub fn absent(&self) -> BTreeSet<usize> {
+        (SPECIAL..self.size).filter(|number| !self.vectors.contains_key(number)).collect()
+    }
+
+    /// All vectors of the vocabulary, `(size, dimension)` row by row. Padding is zero; absent words and the other special
+    /// numbers are uniform on [0, 0.1), as in the public code.
+    pub fn table(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        let mut table = vec![0.0; self.size * self.dimension];
+        for (number, row) in table.chunks_exact_mut(self.dimension.max(1)).enumerate() {
+            match self.vector(number) {
+                Some(vector) => row.copy_from_slice(vector),
+                None if number == PADDING => {}
+                None => row.fill_with(|| (rng.next_u32() >> 8) as f32 * (0.1 / 16_777_216.0)),
+            }
+        }
+        table
+    }
+}
+
+/// A part of a line as a number, or as text for a message.
+fn finite(part: &[u8]) -> Result<f32, String> {
+    let number = str::from_utf8(part).ok().and_then(|part| part.parse::<f32>().ok());
+    number.filter(|n| n.is_finite()).ok_or_else(|| String::from_utf8_lossy(part).into_owned())
+}

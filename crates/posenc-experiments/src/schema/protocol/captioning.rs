@@ -1,0 +1,162 @@
+//! Settings of `captioning`: what widgets of generated screens do.
+
+use posenc_math::lff::divergence::Divergence;
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use super::network::{Fault, check_heads, check_training, positive, range};
+
+/// Coordinates of a box.
+const COORDINATES: usize = 4;
+
+/// The unit of coordinates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoxScale {
+    /// Of 0 to 99, as in the code that the paper built on.
+    #[default]
+    Hundredths,
+    /// Of 0 to 1.
+    Shares,
+}
+
+/// Settings of `captioning`: a transformer over the nodes of a screen says what widgets do.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Captioning {
+    /// The position encoding of left, top, right and bottom; two groups are (left, top) and (right, bottom).
+    pub encoding: Encoding,
+    /// The unit of coordinates.
+    #[serde(default)]
+    pub scale: BoxScale,
+    /// Screens that are trained on.
+    pub screens: usize,
+    /// Screens that are measured on; the same for all seeds.
+    pub held_out: usize,
+    /// Factor on the ranges from which margins, gaps and sizes are drawn.
+    #[serde(default = "jitter")]
+    pub jitter: f64,
+    /// Numbers per token.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Layers of the encoder.
+    pub encoder_layers: usize,
+    /// Layers of the decoder.
+    pub decoder_layers: usize,
+    /// Screens per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// Gradients of a step are shortened to this length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gradient: Option<f64>,
+    /// Beams of the search for captions; 1 takes the likeliest word each time.
+    #[serde(default = "one")]
+    pub beams: usize,
+    /// α of the length penalty of beams.
+    #[serde(default = "length_penalty")]
+    pub length_penalty: f64,
+    /// The term of Eq. 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Divergence>,
+    /// Largest displacement of the map of the similarity before and after training, and the step between its
+    /// displacements; none where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<[usize; 2]>,
+}
+
+fn jitter() -> f64 {
+    1.1
+}
+
+fn beta2() -> f64 {
+    0.99
+}
+
+fn one() -> usize {
+    1
+}
+
+fn length_penalty() -> f64 {
+    0.6
+}
+
+impl Captioning {
+    /// Ranges that the types cannot say; the error names the key.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        range("screens", self.screens, 1, 1_000_000)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("jitter", self.jitter, 0.0, 2.0)?;
+        range("width", self.width, 1, 4096)?;
+        check_heads(self.heads, self.width)?;
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        range("encoder_layers", self.encoder_layers, 0, 48)?;
+        range("decoder_layers", self.decoder_layers, 1, 48)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        if !(0.0..1.0).contains(&self.beta2) {
+            let message = format!("{} is not allowed; allowed: 0 up to below 1", self.beta2);
+            return Err(("beta2", message));
+        }
+        if let Some(longest) = self.longest_gradient {
+            positive("longest_gradient", longest, 1e9)?;
+        }
+        range("beams", self.beams, 1, 64)?;
+        range("length_penalty", self.length_penalty, 0.0, 10.0)?;
+        if self.encoding.flat {
+            return Err(("encoding", "flat: boxes have four coordinates here".into()));
+        }
+        if self.encoding.features == Features::Embed && self.scale == BoxScale::Shares {
+            return Err(("scale", "shares is not allowed; tables have a row per hundredth".into()));
+        }
+        let encoding = self.encoding.check(COORDINATES, self.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        if let Some([largest, step]) = self.similarity {
+            if self.encoding.features != Features::Fourier || self.encoding.groups != 2 {
+                let message = "belongs to `encoding.features: fourier` in 2 groups";
+                return Err(("similarity", message.into()));
+            }
+            range("similarity", largest, 1, 1000)?;
+            range("similarity", step, 1, largest)?;
+        }
+        if let Some(divergence) = &self.divergence {
+            if !self.encoding.learned {
+                return Err(("divergence", "belongs to an encoding with `learned: true`".into()));
+            }
+            positive("divergence.weight", divergence.weight, 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+/// Settings of `box-positions`: how rare the positions of widgets of generated screens are (Fig. 5).
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoxPositions {
+    /// Screens.
+    pub screens: usize,
+    /// As for `captioning`.
+    #[serde(default = "jitter")]
+    pub jitter: f64,
+}
+
+impl BoxPositions {
+    /// Ranges that the types cannot say; the error names the key.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        range("screens", self.screens, 1, 1_000_000)?;
+        range("jitter", self.jitter, 0.0, 2.0)
+    }
+}

@@ -1,0 +1,138 @@
+//! BLEU-1 and BLEU-2 (Papineni et al. 2002): the share of a candidate's n-grams that a reference has, times a penalty
+//! for being shorter than the reference nearest in length.
+
+use super::{Candidate, Scores, ngram_counts};
+
+/// Longest n-grams; BLEU-n is the geometric mean over n-grams of 1 to n words.
+pub const ORDERS: usize = 2;
+
+/// Added to counts of the corpus form, so that nothing is divided by zero. Those of COCO-caption.
+const TINY: f64 = 1e-15;
+const SMALL: f64 = 1e-9;
+/// What the smoothed form takes for a count of zero.
+const EPSILON: f64 = 0.1;
+
+/// BLEU of a corpus, from 0 to 1: at index n − 1 BLEU-n.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bleu {
+    /// Of the counts of all candidates together, which is not the mean of `each`.
+    pub corpus: [f64; ORDERS],
+    /// Of each candidate by itself.
+    pub each: Vec<[f64; ORDERS]>,
+}
+
+/// Counts of one candidate or of many.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    words: usize,
+    closest_words: usize,
+    /// N-grams of the candidate, by order.
+    all: [usize; ORDERS],
+    /// Those that a reference has, each at most as often as the reference that has it most often.
+    correct: [usize; ORDERS],
+}
+
+impl Counts {
+    fn of(candidate: &Candidate) -> Self {
+        let (words, closest_words) = (candidate.words.len(), candidate.closest_length());
+        let mut counts = Counts { words, closest_words, ..Counts::default() };
+        for k in 0..ORDERS {
+            let references: Vec<_> =
+                candidate.references.iter().map(|words| ngram_counts(words, k + 1)).collect();
+            for (ngram, count) in ngram_counts(&candidate.words, k + 1) {
+                let most = references.iter().filter_map(|r| r.get(ngram)).max();
+                counts.all[k] += count;
+                counts.correct[k] += most.map_or(0, |&most| most.min(count));
+            }
+        }
+        counts
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.words += other.words;
+        self.closest_words += other.closest_words;
+        for k in 0..ORDERS {
+            self.all[k] += other.all[k];
+            self.correct[k] += other.correct[k];
+        }
+    }
+
+    fn bleu(&self) -> [f64; ORDERS] {
+        let ratio = (self.words as f64 + TINY) / (self.closest_words as f64 + SMALL);
+        let penalty = if ratio < 1.0 { (1.0 - 1.0 / ratio).exp() } else { 1.0 };
+        let mut product = 1.0;
+        std::array::from_fn(|k| {
+            product *= (self.correct[k] as f64 + TINY) / (self.all[k] as f64 + SMALL);
+            product.powf(1.0 / (k + 1) as f64) * penalty
+        })
+    }
+
+    fn smoothed_bleu(&self) -> [f64; ORDERS] {
+        if self.correct[0] == 0 {
+            return [0.0; ORDERS];
+        }
+        let ratio = self.closest_words as f64 / self.words as f64;
+        let penalty = if ratio > 1.0 { (1.0 - ratio).exp() } else { 1.0 };
+        let mut sum = 0.0;
+        std::array::from_fn(|k| {
+            let correct = if self.correct[k] == 0 { EPSILON } else { self.correct[k] as f64 };
+            sum += (correct / self.all[k].max(1) as f64).ln();
+            (sum / (k + 1) as f64).exp() * penalty
+        })
+    }
+}
+
+/// BLEU as COCO-caption computes it.
+///
+/// A perfect match is short of 1 by about 1e-9, and of one word BLEU-2 is 0.001, since there are no pairs of words. What a
+/// candidate without references says counts as wrong. An empty corpus scores 0.
+#[must_use]
+pub fn bleu(corpus: &[Candidate]) -> Bleu {
+    let mut sum = Counts::default();
+    let mut each = Vec::with_capacity(corpus.len());
+    for candidate in corpus {
+        let counts = Counts::of(candidate);
+        sum.add(&counts);
+        each.push(if candidate.is_comparable() { counts.bleu() } else { [0.0; ORDERS] });
+    }
+    let said = corpus.iter().any(Candidate::is_comparable);
+    Bleu { corpus: if said { sum.bleu() } else { [0.0; ORDERS] }, each }
+}
+
+/// BLEU of each candidate by itself, from 0 to 1, and the mean: at index n − 1 BLEU-n.
+///
+/// Method 1 of Chen and Cherry (2014) as NLTK has it: a count of zero is taken for 0.1, but a candidate of which no
+/// word is right scores 0. Thus BLEU-2 of a single word that is right is √0.1.
+#[must_use]
+pub fn smoothed_bleu(corpus: &[Candidate]) -> [Scores; ORDERS] {
+    let each: Vec<_> = corpus.iter().map(|c| Counts::of(c).smoothed_bleu()).collect();
+    std::array::from_fn(|k| Scores::new(each.iter().map(|values| values[k]).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch counts that are not clipped at the most of one reference, and a length that is not the closest.
+    #[test]
+    fn values_by_hand() {
+        let the = [Candidate::split("the the the the", &["the cat the mat", "the dog"])];
+        let [one, two] = bleu(&the).corpus;
+        assert!((one - 0.5).abs() < 1e-8 && two < 1e-7, "{one} {two}");
+        let [one, two] = smoothed_bleu(&the).map(|s| s.mean);
+        assert!((one - 0.5).abs() < 1e-15 && (two - (0.5 * 0.1 / 3.0f64).sqrt()).abs() < 1e-15);
+        // Three words are as near to two as to four: no penalty. Nearest to two is one of three.
+        let near = |words: &str| bleu(&[Candidate::split(words, &["a b c d", "a b"])]).corpus[0];
+        assert!((near("a b c") - 1.0).abs() < 1e-8);
+        let short = bleu(&[Candidate::split("a b", &["a b c", "a b c d"])]).corpus[0];
+        assert!((short - (-0.5f64).exp()).abs() < 1e-8);
+    }
+
+    /// Would catch a mean over candidates in place of counts over the corpus.
+    #[test]
+    fn counts_are_summed_over_the_corpus() {
+        let corpus = [Candidate::split("a b c", &["a b c"]), Candidate::split("x", &["y"])];
+        assert!((bleu(&corpus).corpus[0] - 0.75).abs() < 1e-8);
+        assert!((smoothed_bleu(&corpus)[0].mean - 0.5).abs() < 1e-15);
+    }
+}

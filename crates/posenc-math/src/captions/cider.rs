@@ -1,0 +1,139 @@
+//! CIDEr-D (Vedantam et al. 2015): the cosine of counts of n-grams, each weighted by how few images have it in a reference.
+
+use std::collections::BTreeMap;
+
+use super::{Candidate, Scores, ngram_counts};
+
+/// Longest n-grams.
+const ORDERS: usize = 4;
+/// Standard deviation of the penalty for another length, in words.
+const SIGMA: f64 = 6.0;
+/// The largest score.
+const SCALE: f64 = 10.0;
+
+/// How many images of a corpus have an n-gram in a reference, by which captions are scored.
+#[derive(Debug, Clone)]
+pub struct Cider<'a> {
+    images: BTreeMap<&'a [String], usize>,
+    /// Logarithm of the number of images.
+    log_images: f64,
+}
+
+/// Weights of a caption's n-grams.
+struct Vector<'a> {
+    weights: [BTreeMap<&'a [String], f64>; ORDERS],
+    norms: [f64; ORDERS],
+    words: usize,
+}
+
+impl<'a> Cider<'a> {
+    /// Counts in the references of a corpus, of which each candidate is of one image. The candidates themselves are not
+    /// looked at.
+    #[must_use]
+    pub fn new(corpus: &'a [Candidate]) -> Self {
+        let mut images: BTreeMap<&[String], usize> = BTreeMap::new();
+        for candidate in corpus {
+            let mut ngrams: Vec<&[String]> = Vec::new();
+            for order in 1..=ORDERS {
+                ngrams.extend(candidate.references.iter().flat_map(|words| words.windows(order)));
+            }
+            ngrams.sort_unstable();
+            ngrams.dedup();
+            for ngram in ngrams {
+                *images.entry(ngram).or_default() += 1;
+            }
+        }
+        Cider { images, log_images: (corpus.len().max(1) as f64).ln() }
+    }
+
+    /// CIDEr-D of a candidate, from 0 to 10, as COCO-caption computes it: the mean over its references, and over n-grams
+    /// of 1 to 4 words.
+    ///
+    /// An order of which a reference has no n-gram counts as 0, so that even a perfect caption of two words scores no
+    /// more than 5. N-grams that all images have weigh nothing; with a single image everything scores 0. The candidate
+    /// need not be of the corpus that was counted: n-grams new to that corpus weigh as if one image had them.
+    #[must_use]
+    pub fn score(&self, candidate: &Candidate) -> f64 {
+        if !candidate.is_comparable() {
+            return 0.0;
+        }
+        let own = self.vector(&candidate.words);
+        let sum: f64 = candidate.references.iter().map(|r| similarity(&own, &self.vector(r))).sum();
+        SCALE * sum / (ORDERS * candidate.references.len()) as f64
+    }
+
+    /// CIDEr-D of all candidates and the mean.
+    #[must_use]
+    pub fn scores(&self, corpus: &[Candidate]) -> Scores {
+        Scores::of(corpus, |candidate| self.score(candidate))
+    }
+
+    fn vector<'b>(&self, words: &'b [String]) -> Vector<'b> {
+        let weights = std::array::from_fn(|k| {
+            let mut weights = BTreeMap::new();
+            for (ngram, count) in ngram_counts(words, k + 1) {
+                let images = self.images.get(ngram).copied().unwrap_or(1);
+                weights.insert(ngram, count as f64 * (self.log_images - (images as f64).ln()));
+            }
+            weights
+        });
+        let norm = |weights: &BTreeMap<_, f64>| weights.values().map(|w| w * w).sum::<f64>().sqrt();
+        let norms = std::array::from_fn(|k| norm(&weights[k]));
+        Vector { weights, norms, words: words.len() }
+    }
+}
+
+/// Sum over orders of cosines, of which the candidate's weights are cut at those of the reference.
+fn similarity(candidate: &Vector<'_>, reference: &Vector<'_>) -> f64 {
+    let mut sum = 0.0;
+    for k in 0..ORDERS {
+        let norms = candidate.norms[k] * reference.norms[k];
+        if norms > 0.0 {
+            let of = |(ngram, &own): (&&[String], &f64)| {
+                reference.weights[k].get(*ngram).map_or(0.0, |&weight| own.min(weight) * weight)
+            };
+            sum += candidate.weights[k].iter().map(of).sum::<f64>() / norms;
+        }
+    }
+    let difference = candidate.words.abs_diff(reference.words) as f64;
+    sum * (-difference * difference / (2.0 * SIGMA * SIGMA)).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a wrong base of counts or of the mean over orders, and weights that are not cut.
+    #[test]
+    fn values_by_hand() {
+        let other = Candidate::split("", &["x y z"]);
+        let score = |candidate: &str, reference: &str| {
+            let corpus = [Candidate::split(candidate, &[reference]), other.clone()];
+            Cider::new(&corpus).score(&corpus[0])
+        };
+        assert!((score("a b c d", "a b c d") - 10.0).abs() < 1e-12);
+        assert!((score("a b", "a b") - 5.0).abs() < 1e-12);
+        // Cosine 1/√2 of single words, none of pairs; two words are one more than one.
+        let short = 10.0 / 4.0 * 0.5f64.sqrt() * (-1.0f64 / 72.0).exp();
+        assert!((score("a", "a b") - short).abs() < 1e-12);
+        // The second "a" is cut: weights 2 and 1 against 1 and 1 give 2/√10, not 3/√10.
+        let cut = 10.0 / 4.0 * (2.0 / 10.0f64.sqrt() + 0.5f64.sqrt()) * (-1.0f64 / 72.0).exp();
+        assert!((score("a b a", "a b") - cut).abs() < 1e-12, "{} {cut}", score("a b a", "a b"));
+        // All images have "x".
+        let corpus = [Candidate::split("x", &["x"]), Candidate::split("x", &["x"])];
+        assert_eq!(Cider::new(&corpus).scores(&corpus).each, [0.0, 0.0]);
+    }
+
+    /// Would catch images that are counted in the subset which is scored.
+    #[test]
+    fn images_are_counted_once_for_all_subsets() {
+        let captions = ["a red button", "a blue button", "the first row", "the last row"];
+        let corpus: Vec<Candidate> =
+            captions.iter().map(|c| Candidate::split("a red row", &[c])).collect();
+        let all = Cider::new(&corpus);
+        let whole = all.scores(&corpus);
+        assert_eq!(all.scores(&corpus[1..3]).each, whole.each[1..3]);
+        assert_eq!(all.scores(&corpus[1..3]), whole.subset(|index| index == 1 || index == 2));
+        assert_ne!(Cider::new(&corpus[1..3]).scores(&corpus[1..3]).each, whole.each[1..3]);
+    }
+}

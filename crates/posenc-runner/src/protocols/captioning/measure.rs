@@ -1,0 +1,237 @@
+//! How good captions are: all, of widgets at positions that were trained on, and of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result};
+use posenc_attention::Device;
+use posenc_attention::captioner::{Captioner, ScreenInput, Sizes, captions};
+use posenc_data::generate::{
+    Screen, Widget, caption_kinds, caption_tuples, quantized, screen_vocabulary,
+};
+use posenc_experiments::record::Value;
+use posenc_math::captions::bleu::bleu;
+use posenc_math::captions::cider::Cider;
+use posenc_math::captions::meteor::meteor;
+use posenc_math::captions::rouge::rouge;
+use posenc_math::captions::tuples::tuple_scores;
+use posenc_math::captions::{Candidate, Scores};
+
+/// Values of a coordinate.
+const BINS: usize = 100;
+
+/// Widgets of a bin below which it counts as rare (Fig. 5).
+const RARE: usize = 10;
+
+/// How captions are searched for.
+#[derive(Debug, Clone, Copy)]
+pub struct Search {
+    pub beams: usize,
+    pub alpha: f64,
+}
+
+/// What the model says of all widgets, screen by screen.
+pub fn say(
+    model: &Captioner,
+    sizes: &Sizes,
+    screens: &[ScreenInput],
+    search: Search,
+    device: &Device,
+) -> Result<Vec<Vec<usize>>> {
+    let said = captions(model, sizes, screens, search.beams, search.alpha, device);
+    said.context("a screen is no input of the model")
+}
+
+fn words(caption: &[usize]) -> Vec<String> {
+    let vocabulary = screen_vocabulary();
+    caption.iter().map(|&word| vocabulary.get(word).copied().unwrap_or("?").to_owned()).collect()
+}
+
+/// All widgets of screens with their positions to the hundredth.
+fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
+    screens.iter().flat_map(|screen| {
+        screen.widgets.iter().map(|widget| {
+            // A generated widget's node is one of its screen's.
+            let bounds = screen.nodes.get(widget.node).map_or([0.0; 4], |node| node.bounds);
+            (widget, quantized(bounds))
+        })
+    })
+}
+
+/// Metrics times 100 of what was said of the widgets of `held_out`.
+pub fn record(
+    trained: &[Screen],
+    held_out: &[Screen],
+    said: &[Vec<usize>],
+    values: &mut Vec<Value>,
+) {
+    let known: BTreeSet<[u8; 4]> = widgets(trained).map(|(_, place)| place).collect();
+    let all: Vec<(&Widget, bool)> =
+        widgets(held_out).map(|(widget, place)| (widget, known.contains(&place))).collect();
+    let corpus: Vec<Candidate> = all
+        .iter()
+        .zip(said)
+        .map(|((widget, _), said)| Candidate {
+            words: words(said),
+            references: widget.references.iter().map(|caption| words(caption)).collect(),
+        })
+        .collect();
+    let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value));
+    let [first, second] = bleu(&corpus).corpus;
+    add("bleu_1", 100.0 * first);
+    add("bleu_2", 100.0 * second);
+    add("rouge", 100.0 * rouge(&corpus).mean);
+    add("meteor", 100.0 * meteor(&corpus).mean);
+    // Frequencies of the whole set: subsets are scored by the same measure.
+    let cider = Cider::new(&corpus).scores(&corpus);
+    add("cider", 100.0 * cider.mean);
+    let pairs: Vec<_> = all
+        .iter()
+        .zip(said)
+        .map(|((widget, _), said)| {
+            let of =
+                |caption: &Vec<usize>| caption_tuples(caption).into_iter().collect::<BTreeSet<_>>();
+            [of(said), widget.references.iter().flat_map(of).collect()]
+        })
+        .collect();
+    add("spice", 100.0 * tuple_scores(&pairs).mean);
+    let is_right = |(pair, said): (&(&Widget, bool), &Vec<usize>)| {
+        f64::from(u8::from(pair.0.right.contains(said)))
+    };
+    let slots = Scores::new(all.iter().zip(said).map(is_right).collect());
+    add("slot_accuracy", 100.0 * slots.mean);
+    let kinds = caption_kinds();
+    let copies = |i: usize| kinds.get(all[i].0.kind).is_some_and(|kind| kind.copies);
+    add("slot_accuracy_copied", 100.0 * slots.subset(copies).mean);
+    for (name, wanted) in [("seen", true), ("unseen", false)] {
+        let is_own = |i: usize| all[i].1 == wanted;
+        add(&format!("cider_{name}"), 100.0 * cider.subset(is_own).mean);
+        add(&format!("slot_accuracy_{name}"), 100.0 * slots.subset(is_own).mean);
+        let count = all.iter().filter(|(_, seen)| *seen == wanted).count();
+        add(&format!("{name}_widgets"), count as f64);
+        add(&format!("cider_{name}_alike"), 100.0 * alike(&cider, &all, wanted));
+        add(&format!("slot_accuracy_{name}_alike"), 100.0 * alike(&slots, &all, wanted));
+    }
+    for (index, kind) in kinds.iter().enumerate() {
+        let own = slots.subset(|i| all[i].0.kind == index);
+        let value = Value::new("slot_accuracy_of_kind", 100.0 * own.mean);
+        values.push(value.signal(kind.name.to_owned()));
+    }
+}
+
+/// Mean over the kinds of captions that occur at seen and at unseen positions, each kind with the same weight.
+fn alike(scores: &Scores, all: &[(&Widget, bool)], wanted: bool) -> f64 {
+    let mut sums: BTreeMap<usize, [(f64, usize); 2]> = BTreeMap::new();
+    for ((widget, seen), score) in all.iter().zip(&scores.each) {
+        let own = &mut sums.entry(widget.kind).or_default()[usize::from(*seen)];
+        *own = (own.0 + score, own.1 + 1);
+    }
+    let both = sums.values().filter(|own| own.iter().all(|(_, count)| *count > 0));
+    let means: Vec<f64> = both
+        .map(|own| {
+            let (sum, count) = own[usize::from(wanted)];
+            sum / count as f64
+        })
+        .collect();
+    means.iter().sum::<f64>() / means.len().max(1) as f64
+}
+
+/// How many widgets have each value of each coordinate, and how many positions occur once.
+pub fn positions(screens: &[Screen]) -> Vec<Value> {
+    let mut counts = [[0usize; BINS]; 4];
+    let mut places: BTreeMap<[u8; 4], usize> = BTreeMap::new();
+    for (_, place) in widgets(screens) {
+        for (axis, value) in place.into_iter().enumerate() {
+            counts[axis][usize::from(value).min(BINS - 1)] += 1;
+        }
+        *places.entry(place).or_default() += 1;
+    }
+    let mut values = Vec::new();
+    for (axis, name) in ["left", "top", "right", "bottom"].into_iter().enumerate() {
+        for (bin, count) in counts[axis].iter().enumerate() {
+            let value = Value::new(format!("{name}_widgets"), *count as f64).unit("count");
+            values.push(value.at(bin as f64));
+        }
+        let rare = counts[axis].iter().filter(|count| **count < RARE).count();
+        values.push(Value::new("rare_bins", rare as f64).unit("%").signal(name.to_owned()));
+    }
+    let all: usize = places.values().sum();
+    let once = places.values().filter(|count| **count == 1).count();
+    values.push(Value::new("widgets", all as f64).unit("count"));
+    values.push(Value::new("distinct_positions", places.len() as f64).unit("count"));
+    let share = 100.0 * once as f64 / places.len().max(1) as f64;
+    values.push(Value::new("once", share).unit("%"));
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_data::generate::ScreenGrammar;
+    use posenc_math::random::stream;
+
+    fn screens(purpose: &str, count: usize) -> Vec<Screen> {
+        let mut rng = stream(1, purpose);
+        let grammar = ScreenGrammar::new(1.1);
+        (0..count).map(|_| grammar.draw(&mut rng)).collect()
+    }
+
+    fn measured(said: &dyn Fn(&Widget) -> Vec<usize>) -> BTreeMap<String, f64> {
+        let (trained, held_out) = (screens("trained", 300), screens("held out", 60));
+        let said: Vec<Vec<usize>> = widgets(&held_out).map(|(widget, _)| said(widget)).collect();
+        let mut values = Vec::new();
+        record(&trained, &held_out, &said, &mut values);
+        let own = values.into_iter().filter(|value| value.signal.is_none());
+        own.map(|value| (value.metric, value.value)).collect()
+    }
+
+    /// Would catch captions that are held against another widget's, subsets that overlap or leave some out, and shares that are not
+    /// times 100.
+    #[test]
+    fn references_are_perfect_and_other_captions_are_not() {
+        let perfect = measured(&|widget| widget.references[0].clone());
+        for (metric, least) in
+            [("bleu_1", 99.99), ("bleu_2", 99.99), ("rouge", 99.99), ("slot_accuracy", 100.0)]
+        {
+            assert!(perfect[metric] >= least, "{metric}: {}", perfect[metric]);
+        }
+        for subset in ["seen", "unseen", "seen_alike", "unseen_alike", "copied"] {
+            assert_eq!(perfect[&format!("slot_accuracy_{subset}")], 100.0, "{subset}");
+        }
+        let count: usize = screens("held out", 60).iter().map(|screen| screen.widgets.len()).sum();
+        assert_eq!(perfect["seen_widgets"] + perfect["unseen_widgets"], count as f64);
+        assert!(perfect["unseen_widgets"] > perfect["seen_widgets"]);
+        // Weighted by counts, the subsets' means are the whole's.
+        let weighted = (perfect["cider_seen"] * perfect["seen_widgets"]
+            + perfect["cider_unseen"] * perfect["unseen_widgets"])
+            / count as f64;
+        assert!((weighted - perfect["cider"]).abs() < 1e-9);
+        let nothing = measured(&|_| Vec::new());
+        let same = measured(&|_| screens("held out", 1)[0].widgets[0].references[0].clone());
+        for metric in ["bleu_1", "rouge", "cider", "meteor", "spice", "slot_accuracy"] {
+            assert_eq!(nothing[metric], 0.0, "{metric}");
+            assert!(same[metric] < 0.7 * perfect[metric], "{metric}: {}", same[metric]);
+        }
+    }
+
+    /// Would catch a coordinate that is counted under another's name, and counts that do not add up.
+    #[test]
+    fn every_widget_has_each_coordinate_once() {
+        let screens = screens("trained", 200);
+        let values = positions(&screens);
+        let sum = |metric: &str| -> f64 {
+            values.iter().filter(|v| v.metric == metric).map(|v| v.value).sum()
+        };
+        let count: usize = screens.iter().map(|screen| screen.widgets.len()).sum();
+        for metric in ["left_widgets", "top_widgets", "right_widgets", "bottom_widgets", "widgets"]
+        {
+            assert_eq!(sum(metric), count as f64, "{metric}");
+        }
+        let middle = |metric: &str| -> f64 {
+            let own = values.iter().filter(|v| v.metric == metric);
+            own.map(|v| v.value * v.x.unwrap_or(0.0)).sum::<f64>() / count as f64
+        };
+        assert!(middle("left_widgets") < middle("right_widgets"));
+        assert!(middle("top_widgets") < middle("bottom_widgets"));
+        assert!(sum("once") > 50.0 && sum("distinct_positions") < count as f64);
+    }
+}
