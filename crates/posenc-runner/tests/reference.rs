@@ -212,7 +212,8 @@ fn the_manifest_names_the_items_that_read_each_set() {
     for (set, used_by) in signals.chain(files) {
         let reads = |e: &&Experiment| {
             let data = e.groups.iter().filter_map(|g| g.data.as_ref());
-            data.flat_map(|d| [Some(&d.set), d.held_out.as_ref()]).flatten().any(|id| id == set)
+            let sets = data.flat_map(|d| [Some(&d.set), d.held_out.as_ref(), d.weights.as_ref()]);
+            sets.flatten().any(|id| id == set)
         };
         let reading: BTreeSet<String> =
             catalog.experiments.iter().filter(reads).map(Experiment::id).collect();

@@ -153,7 +153,8 @@ pub fn measured_cell(
     let own = group.and_then(|g| g.data.as_ref()).map(|d| &d.set);
     let other_data = rows(run, key, column).map(|r| &r.data).find(|d| own.is_some_and(|o| o != *d));
     if let (Some((published, digits)), None) = (published, other_data) {
-        cell.difference = difference(cell.value, published.value, column, digits);
+        let found = difference(cell.value, published.value, column, digits);
+        cell.difference = found.filter(|_| column.difference);
     }
     let is_reduced = |r: &Row| group.is_some_and(|g| g.reduced(r.profile).is_some());
     if mixed.reduced && rows(run, key, column).any(is_reduced) {

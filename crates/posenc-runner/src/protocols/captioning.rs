@@ -81,6 +81,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     reached::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
         let fits = own.losses.len() == reached.steps
+            && own.places.len() == 2
             && own.left.iter().all(|&screen| screen < trained.len())
             && trainer.resume(reached);
         if fits {

@@ -85,16 +85,16 @@ pub fn run(context: &Context<'_>, s: &protocol::Detr) -> Result<Outcome> {
     let count = images.trained.images().len();
     reached::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
         let steps = reached.steps;
-        let mut before = adam.clone();
-        let restored = reached.restore(&model, &mut before);
         let lengths = [found.curve.len(), found.seconds.len(), found.work.len()];
         let fits = steps <= s.steps
             && lengths == [steps; 3]
-            && found.left.iter().all(|&image| image < count)
-            && reached::move_to([&mut batches, &mut masks], &found.places);
-        let Some(restored) = restored.filter(|_| fits) else {
+            && found.places.len() == 2
+            && found.left.iter().all(|&image| image < count);
+        let mut before = adam.clone();
+        let Some(restored) = reached.restore(&model, &mut before).filter(|_| fits) else {
             return false;
         };
+        reached::move_to([&mut batches, &mut masks], &found.places);
         (model, adam, own) = (restored, before, found);
         true
     });

@@ -49,6 +49,9 @@ pub struct Column {
     /// Whether published values stand in a column beside.
     #[serde(default = "yes")]
     pub published: bool,
+    /// Whether the difference from the published value stands below the measured one; not where they are of different things.
+    #[serde(default = "yes")]
+    pub difference: bool,
     /// Metric of the published values where it has another name; values without an abscissa then
     /// belong to any.
     #[serde(default)]
