@@ -10,6 +10,7 @@ mod train;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
+use posenc_math::lff::divergence::Form;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
@@ -169,6 +170,12 @@ impl Captioner {
     #[must_use]
     pub fn with_target(self, gamma: f64, device: &Device) -> Self {
         Captioner { target: Some(Target::new(gamma, device)), ..self }
+    }
+
+    /// The divergence of the trained frequencies; `None` without them or without a target.
+    pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
+        let frequencies = self.encoder.trained_frequencies()?;
+        Some(self.target.as_ref()?.divergence(frequencies, form))
     }
 
     /// The position code.

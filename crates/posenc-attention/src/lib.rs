@@ -12,7 +12,7 @@
 //! - [`detector`]: a set of boxes from an image, in the manner of DETR; [`detr`]: the paper's own, on a residual network.
 //! - [`captioner`]: what a widget of a screen does, from the boxes of all.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
-//! - [`optimizer`] is Adam; [`reached`] what a training can go on from.
+//! - [`optimizer`] is Adam; [`progress`] what trainings share; [`reached`] what one can go on from.
 
 pub mod captioner;
 pub mod detector;
@@ -25,6 +25,7 @@ pub mod kernels;
 pub mod layers;
 pub mod optimizer;
 pub mod parameters;
+pub mod progress;
 pub mod reached;
 pub mod reformer;
 pub mod translator;

@@ -11,6 +11,7 @@ use crate::draw::{Draw, constant};
 use crate::layers::{Attention, Dense, FeedForward, LayerNorm, NEVER, causal_bias};
 use crate::optimizer::Adam;
 use crate::parameters::{number, numbers};
+use crate::progress::Progress;
 use crate::reached::Reached;
 
 /// Token that begins a translation; words follow the special tokens.
@@ -215,51 +216,46 @@ pub type Pair = (Vec<usize>, Vec<usize>);
 /// A training in flight.
 #[derive(Debug)]
 pub struct Trainer<'a> {
-    model: Translator,
-    rate: &'a LearningRate,
+    progress: Progress<Translator>,
+    last: usize,
     measure_every: usize,
     held_out: &'a [Pair],
     device: &'a Device,
-    adam: Adam,
     losses: Vec<(usize, f64)>,
-    diverged: bool,
 }
 
 impl<'a> Trainer<'a> {
     /// At the beginning. The loss on `held_out` is taken after every `measure_every` steps and after the last.
     pub fn new(
         model: Translator,
-        rate: &'a LearningRate,
+        rate: &LearningRate,
         measure_every: usize,
         held_out: &'a [Pair],
         device: &'a Device,
     ) -> Self {
-        let (adam, losses, diverged) = (Adam::new(0.9, 0.98, 1e-9), Vec::new(), false);
-        Trainer { model, rate, measure_every, held_out, device, adam, losses, diverged }
+        let progress = Progress::new(model, Adam::new(0.9, 0.98, 1e-9), *rate);
+        let losses = Vec::new();
+        Trainer { progress, last: rate.steps, measure_every, held_out, device, losses }
     }
 
     /// Steps done.
     pub fn steps(&self) -> usize {
-        self.adam.steps
+        self.progress.steps()
     }
 
     /// Whether there is a step to do.
     pub fn goes_on(&self) -> bool {
-        !self.diverged && self.steps() < self.rate.steps
+        self.progress.goes_on()
     }
 
     /// One step on a batch.
     pub fn step(&mut self, batch: &[Pair]) {
-        let step = self.steps() + 1;
-        let loss = self.model.cross_entropy(&Batch::new(batch, self.device));
-        if !number(loss.clone()).is_finite() {
-            self.diverged = true;
-            return;
-        }
-        let gradients = loss.backward();
-        self.model = self.adam.step(self.model.clone(), &gradients, self.rate.at(step));
-        if step.is_multiple_of(self.measure_every) || step == self.rate.steps {
-            let still = self.model.clone().no_grad();
+        let loss = self.progress.model.cross_entropy(&Batch::new(batch, self.device));
+        self.progress.learn(loss, |_| None);
+        let step = self.steps();
+        let is_due = step.is_multiple_of(self.measure_every) || step == self.last;
+        if is_due && self.progress.diverged().is_none() {
+            let still = self.progress.model.clone().no_grad();
             // Of tokens, not of sentences or chunks.
             let tokens = |chunk: &[Pair]| chunk.iter().map(|p| p.1.len() + 1).sum::<usize>() as f64;
             let sum: f64 = (self.held_out.chunks(32))
@@ -271,24 +267,22 @@ impl<'a> Trainer<'a> {
 
     /// What can be gone on from: the model, and losses in nats per token.
     pub fn reached(&self) -> (Reached, &[(usize, f64)]) {
-        (Reached::of(&self.model, &self.adam), &self.losses)
+        (self.progress.reached(), &self.losses)
     }
 
     /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
     pub fn resume(&mut self, reached: &Reached, losses: Vec<(usize, f64)>) -> bool {
-        if reached.steps > self.rate.steps {
-            return false;
+        let is_own = self.progress.resume(reached);
+        if is_own {
+            self.losses = losses;
         }
-        let Some(model) = reached.restore(&self.model, &mut self.adam) else {
-            return false;
-        };
-        (self.model, self.losses) = (model, losses);
-        true
+        is_own
     }
 
     /// Losses in nats per token after the measured steps, and the model; `None` where a loss was no number.
     pub fn finish(self) -> (Vec<(usize, f64)>, Option<Translator>) {
-        (self.losses, (!self.diverged).then_some(self.model))
+        let is_whole = self.progress.diverged().is_none();
+        (self.losses, is_whole.then_some(self.progress.model))
     }
 }
 

@@ -72,13 +72,13 @@ fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
     let mut trainer = Trainer::new(model(encoding, seed), &sizes, &training, &device);
     let (mut batches, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
     let mut losses = Vec::new();
-    while trainer.goes_on() {
+    while trainer.progress.goes_on() {
         let batch: Vec<ScreenInput> = (0..16).map(|_| screen(&mut batches)).collect();
         losses.push(trainer.step(&batch, &mut masks));
     }
     let mut rng = stream(9, "held out");
     let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
-    let said = captions(&trainer.model, &sizes, &held_out, 1, 0.6, &device).unwrap();
+    let said = captions(&trainer.progress.model, &sizes, &held_out, 1, 0.6, &device).unwrap();
     let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
     (losses, right.count() as f64 / 100.0)
 }

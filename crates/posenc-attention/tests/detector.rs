@@ -93,12 +93,12 @@ fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
         let mut trainer =
             Trainer::new(model(&sizes, &sine(), seed), &sizes, &training, &GRIDS, &device);
         let mut losses = Vec::new();
-        while trainer.goes_on() {
+        while trainer.progress.goes_on() {
             let batch: Vec<ImageInput> =
                 (0..16).map(|_| input(ObjectScene::training_image(&[24, 32], &mut rng))).collect();
             losses.push(trainer.step(&batch));
         }
-        (losses, parameters::values(&trainer.model), trainer.model)
+        (losses, parameters::values(&trainer.progress.model), trainer.progress.model)
     };
     let (losses, values, trained) = run(1);
     let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
@@ -126,7 +126,7 @@ fn images_of_another_size_are_refused() {
     let mut trainer = Trainer::new(model(&sizes, &sine(), 1), &sizes, &training, &GRIDS, &device);
     let mut rng = stream(1, "image");
     let wide = input(ObjectScene::draw(&mut rng).whole(40, &mut rng));
-    assert!(trainer.step(&[wide]).is_nan() && !trainer.goes_on());
+    assert!(trainer.step(&[wide]).is_nan() && !trainer.progress.goes_on());
     let table = Encoding { features: Features::Embed, uniform: true, ..Encoding::none() };
     let normalized = Sizes { coordinates: Coordinates::Normalized, ..sizes.clone() };
     let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));

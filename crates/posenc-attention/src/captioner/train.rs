@@ -8,8 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Batch, Captioner, ScreenInput, Sizes};
 use crate::layers::causal_bias;
 use crate::optimizer::Adam;
-use crate::parameters::number;
-use crate::reached::Reached;
+use crate::progress::Progress;
 
 /// How a captioner is trained.
 #[derive(Debug, Clone)]
@@ -25,14 +24,12 @@ pub struct Training {
 /// A training in flight.
 #[derive(Debug)]
 pub struct Trainer<'a> {
-    /// The model as it is.
-    pub model: Captioner,
+    /// The model, and how far it has come.
+    pub progress: Progress<Captioner>,
     sizes: &'a Sizes,
-    training: &'a Training,
+    divergence: Option<Divergence>,
     device: &'a Device,
-    adam: Adam,
     work: f64,
-    diverged: Option<usize>,
 }
 
 impl<'a> Trainer<'a> {
@@ -40,26 +37,11 @@ impl<'a> Trainer<'a> {
     pub fn new(
         model: Captioner,
         sizes: &'a Sizes,
-        training: &'a Training,
+        training: &Training,
         device: &'a Device,
     ) -> Self {
-        let adam = training.adam.clone();
-        Trainer { model, sizes, training, device, adam, work: 0.0, diverged: None }
-    }
-
-    /// Steps done.
-    pub fn steps(&self) -> usize {
-        self.adam.steps
-    }
-
-    /// Whether there is a step to do.
-    pub fn goes_on(&self) -> bool {
-        self.diverged.is_none() && self.steps() < self.training.learning_rate.steps
-    }
-
-    /// The first step whose loss was no number; the training ended there.
-    pub fn diverged(&self) -> Option<usize> {
-        self.diverged
+        let progress = Progress::new(model, training.adam.clone(), training.learning_rate);
+        Trainer { progress, sizes, divergence: training.divergence, device, work: 0.0 }
     }
 
     /// Multiplications and additions of the steps of this training, without those before it was resumed.
@@ -70,49 +52,18 @@ impl<'a> Trainer<'a> {
     /// One step; gives the loss before it in nats per word. Screens that are no batch end the training like a loss that is no
     /// number. `dropout` is the stream of masks.
     pub fn step(&mut self, screens: &[ScreenInput], dropout: &mut ChaCha8Rng) -> f64 {
-        let step = self.steps() + 1;
         let Some(batch) = Batch::new(screens, self.sizes, self.device) else {
-            self.diverged = Some(step);
+            self.progress.end();
             return f64::NAN;
         };
-        let loss = cross_entropy(&self.model, &batch, Some(dropout));
-        let value = number(loss.clone());
-        if !value.is_finite() {
-            self.diverged = Some(step);
-            return value;
-        }
-        let term =
-            self.training.divergence.and_then(|d| Some(self.penalty(&d)?.mul_scalar(d.weight)));
-        let loss = match term {
-            Some(term) => loss + term,
-            None => loss,
-        };
-        let gradients = loss.backward();
-        let rate = self.training.learning_rate.at(step);
-        self.model = self.adam.step(self.model.clone(), &gradients, rate);
+        let loss = cross_entropy(&self.progress.model, &batch, Some(dropout));
+        let value = self.progress.learn(loss, |model| {
+            let divergence = self.divergence?;
+            Some(model.divergence(divergence.form)?.mul_scalar(divergence.weight))
+        });
         let [screens, nodes, widgets] = batch.counts();
         self.work += self.sizes.operations(screens, nodes, widgets);
         value
-    }
-
-    fn penalty(&self, divergence: &Divergence) -> Option<Tensor<1>> {
-        let frequencies = self.model.encoder.trained_frequencies()?;
-        let target = self.model.target.as_ref()?;
-        Some(target.divergence(frequencies, divergence.form))
-    }
-
-    /// What can be gone on from.
-    pub fn reached(&self) -> Reached {
-        Reached::of(&self.model, &self.adam)
-    }
-
-    /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
-    pub fn resume(&mut self, reached: &Reached) -> bool {
-        if reached.steps > self.training.learning_rate.steps {
-            return false;
-        }
-        let restored = reached.restore(&self.model, &mut self.adam);
-        restored.map(|model| self.model = model).is_some()
     }
 }
 

@@ -8,8 +8,8 @@ use posenc_math::lff::schedule::LearningRate;
 
 use super::{Batch, Detector, Grids, ImageInput, Said, Sizes, Weights, loss};
 use crate::optimizer::Adam;
-use crate::parameters::{number, numbers};
-use crate::reached::Reached;
+use crate::parameters::numbers;
+use crate::progress::Progress;
 
 /// Images that are looked at at once.
 const CHUNK: usize = 32;
@@ -28,14 +28,12 @@ pub struct Training {
 /// A training in flight.
 #[derive(Debug)]
 pub struct Trainer<'a> {
-    /// The model as it is.
-    pub model: Detector,
+    /// The model, and how far it has come.
+    pub progress: Progress<Detector>,
     sizes: &'a Sizes,
-    training: &'a Training,
+    weights: Weights,
     grids: Grids,
     device: &'a Device,
-    adam: Adam,
-    diverged: Option<usize>,
 }
 
 impl<'a> Trainer<'a> {
@@ -43,63 +41,30 @@ impl<'a> Trainer<'a> {
     pub fn new(
         model: Detector,
         sizes: &'a Sizes,
-        training: &'a Training,
+        training: &Training,
         grids: &[[usize; 2]],
         device: &'a Device,
     ) -> Self {
         let grids = model.grids(sizes, grids, sizes.cells, device);
-        let adam = training.adam.clone();
-        Trainer { model, sizes, training, grids, device, adam, diverged: None }
-    }
-
-    /// Steps done.
-    pub fn steps(&self) -> usize {
-        self.adam.steps
-    }
-
-    /// Whether there is a step to do.
-    pub fn goes_on(&self) -> bool {
-        self.diverged.is_none() && self.steps() < self.training.learning_rate.steps
-    }
-
-    /// The first step whose loss was no number; the training ended there.
-    pub fn diverged(&self) -> Option<usize> {
-        self.diverged
+        let progress = Progress::new(model, training.adam.clone(), training.learning_rate);
+        Trainer { progress, sizes, weights: training.weights, grids, device }
     }
 
     /// One step; gives the loss before it. An image of another size than was said ends the training like a loss
     /// that is no number.
     pub fn step(&mut self, images: &[ImageInput]) -> f64 {
-        let step = self.steps() + 1;
-        let Some(batch) = Batch::new(images, self.sizes, &self.grids, self.device) else {
-            self.diverged = Some(step);
-            return f64::NAN;
-        };
-        let said = self.model.forward(self.sizes, &batch, &self.grids);
-        let loss = loss(&said, &batch.targets, &self.training.weights);
-        let value = loss.clone().map_or(f64::NAN, number);
-        let Some(loss) = loss.filter(|_| value.is_finite()) else {
-            self.diverged = Some(step);
-            return value;
-        };
-        let gradients = loss.backward();
-        let rate = self.training.learning_rate.at(step);
-        self.model = self.adam.step(self.model.clone(), &gradients, rate);
-        value
-    }
-
-    /// What can be gone on from.
-    pub fn reached(&self) -> Reached {
-        Reached::of(&self.model, &self.adam)
-    }
-
-    /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
-    pub fn resume(&mut self, reached: &Reached) -> bool {
-        if reached.steps > self.training.learning_rate.steps {
-            return false;
+        let batch = Batch::new(images, self.sizes, &self.grids, self.device);
+        let loss = batch.and_then(|batch| {
+            let said = self.progress.model.forward(self.sizes, &batch, &self.grids);
+            loss(&said, &batch.targets, &self.weights)
+        });
+        match loss {
+            Some(loss) => self.progress.learn(loss, |_| None),
+            None => {
+                self.progress.end();
+                f64::NAN
+            }
         }
-        let restored = reached.restore(&self.model, &mut self.adam);
-        restored.map(|model| self.model = model).is_some()
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Fixed, ImageModel, Sizes, cross_entropy, tokens};
 use crate::optimizer::Adam;
 use crate::parameters::{number, numbers};
+use crate::progress::Progress;
 use crate::reached::Reached;
 
 /// Images that are evaluated at once.
@@ -81,15 +82,13 @@ pub struct Measured {
 /// A training in flight.
 #[derive(Debug)]
 pub struct Trainer<'a> {
-    model: ImageModel,
+    progress: Progress<ImageModel>,
     sizes: &'a Sizes,
     training: &'a Training,
     held_out: &'a [Vec<u8>],
     device: &'a Device,
     fixed: Fixed,
-    adam: Adam,
     measured: Measured,
-    diverged: Option<usize>,
 }
 
 impl<'a> Trainer<'a> {
@@ -102,47 +101,39 @@ impl<'a> Trainer<'a> {
         device: &'a Device,
     ) -> Self {
         let fixed = model.fix(sizes, device);
-        let (adam, measured) = (training.adam.clone(), Measured::default());
-        Trainer { model, sizes, training, held_out, device, fixed, adam, measured, diverged: None }
+        let progress = Progress::new(model, training.adam.clone(), training.learning_rate);
+        let measured = Measured::default();
+        Trainer { progress, sizes, training, held_out, device, fixed, measured }
     }
 
     /// Steps done.
     pub fn steps(&self) -> usize {
-        self.adam.steps
+        self.progress.steps()
     }
 
     /// Whether there is a step to do.
     pub fn goes_on(&self) -> bool {
-        self.diverged.is_none() && self.steps() < self.training.learning_rate.steps
+        self.progress.goes_on()
     }
 
     /// One step on a batch of images; `dropout` is the stream of masks.
     pub fn step(&mut self, batch: &[Vec<u8>], dropout: &mut ChaCha8Rng) {
-        let step = self.steps() + 1;
         let images = tokens(batch, self.device);
-        let pass = self.model.forward(&images, &self.fixed, Some(dropout));
+        let pass = self.progress.model.forward(&images, &self.fixed, Some(dropout));
         let loss = cross_entropy(pass.log_probabilities, &images);
-        let nats = number(loss.clone());
-        if !nats.is_finite() {
-            self.diverged = Some(step);
+        let nats = self.progress.learn(loss, |model| {
+            let divergence = self.training.divergence?;
+            Some(model.divergence(divergence.form)?.mul_scalar(divergence.weight))
+        });
+        if self.progress.diverged().is_some() {
             return;
         }
         let (sum, terms) = &mut self.measured.since;
         (*sum, *terms) = (*sum + nats / LN_2, *terms + 1);
-        let term = self
-            .training
-            .divergence
-            .and_then(|d| Some(self.model.divergence(d.form)?.mul_scalar(d.weight)));
-        let loss = match term {
-            Some(term) => loss + term,
-            None => loss,
-        };
-        let gradients = loss.backward();
-        let rate = self.training.learning_rate.at(step);
-        self.model = self.adam.step(self.model.clone(), &gradients, rate);
+        let step = self.steps();
         if self.training.measure_at.contains(&step) {
-            let evaluation =
-                evaluate(&self.model, self.sizes, &self.fixed, self.held_out, self.device);
+            let model = &self.progress.model;
+            let evaluation = evaluate(model, self.sizes, &self.fixed, self.held_out, self.device);
             let (sum, terms) = std::mem::take(&mut self.measured.since);
             let training_bits = sum / f64::from(terms);
             self.measured.measurements.push(Measurement { step, evaluation, training_bits });
@@ -151,25 +142,23 @@ impl<'a> Trainer<'a> {
 
     /// What can be gone on from.
     pub fn reached(&self) -> (Reached, &Measured) {
-        (Reached::of(&self.model, &self.adam), &self.measured)
+        (self.progress.reached(), &self.measured)
     }
 
     /// Goes on from what was reached; `false`, and at the beginning, if it is not this training's.
     pub fn resume(&mut self, reached: &Reached, measured: Measured) -> bool {
-        if reached.steps > self.training.learning_rate.steps {
-            return false;
+        let is_own = self.progress.resume(reached);
+        if is_own {
+            self.measured = measured;
         }
-        let Some(model) = reached.restore(&self.model, &mut self.adam) else {
-            return false;
-        };
-        (self.model, self.measured) = (model, measured);
-        true
+        is_own
     }
 
     /// What it gave.
     pub fn finish(self) -> History {
         let Measured { measurements, .. } = self.measured;
-        History { measurements, diverged: self.diverged, model: self.model }
+        let diverged = self.progress.diverged();
+        History { measurements, diverged, model: self.progress.model }
     }
 }
 

@@ -83,13 +83,13 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
         let fits = own.losses.len() == reached.steps
             && own.places.len() == 2
             && own.left.iter().all(|&screen| screen < trained.len())
-            && trainer.resume(reached);
+            && trainer.progress.resume(reached);
         if fits {
             (left, losses) = (own.left, own.losses);
         }
         fits && reached::move_to([&mut batches, &mut masks], &own.places)
     });
-    while trainer.goes_on() {
+    while trainer.progress.goes_on() {
         let batch: Vec<ScreenInput> = (0..s.batch)
             .map(|_| {
                 if left.is_empty() {
@@ -102,10 +102,10 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
         losses.push(trainer.step(&batch, &mut masks));
         reached::keep(context, || {
             let places = reached::places([&batches, &masks]);
-            (trainer.reached(), Own { places, left: left.clone(), losses: losses.clone() })
+            (trainer.progress.reached(), Own { places, left: left.clone(), losses: losses.clone() })
         });
-        if trainer.steps().is_multiple_of(500) {
-            (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
+        if trainer.progress.steps().is_multiple_of(500) {
+            (context.note)(&format!("step {} of {}", trainer.progress.steps(), s.steps));
         }
     }
     outcome.earlier = context.checkpoint.earlier();
@@ -118,11 +118,11 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
     let mut add = |metric: &str, value: f64, unit: &str| {
         outcome.values.push(Value::new(metric, value).unit(unit));
     };
-    add("params", parameters::count(&trainer.model) as f64, "count");
+    add("params", parameters::count(&trainer.progress.model) as f64, "count");
     let sides = [BINS as usize + 1; COORDINATES];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
     add("rate", rate, "GFLOP/s");
-    if let Some(step) = trainer.diverged() {
+    if let Some(step) = trainer.progress.diverged() {
         outcome.remarks.push(format!(
             "the loss was no number at step {step}; training ended there, a lower learning rate may help"
         ));
@@ -132,13 +132,18 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
     let inputs: Vec<ScreenInput> =
         held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
     let search = measure::Search { beams: s.beams, alpha: s.length_penalty };
-    let said = measure::say(&trainer.model, &sizes, &inputs, search, &device)?;
+    let said = measure::say(&trainer.progress.model, &sizes, &inputs, search, &device)?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
     if let Some((before, coordinates)) = drawn {
-        let after = trainer.model.encoder().frequencies();
+        let after = trainer.progress.model.encoder().frequencies();
         let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);
-        shape(s, "initial", &before, coordinates, &mut outcome.values);
-        shape(s, "learned", &after, coordinates, &mut outcome.values);
+        for (when, rows) in [("initial", &before), ("learned", &after)] {
+            shape(when, rows, coordinates, &mut outcome.values);
+            // One map is enough to look at, and the largest part of a record.
+            if seed == 0 {
+                map(s, when, rows, coordinates, &mut outcome.values);
+            }
+        }
     }
     let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
     outcome.values.push(Value::new("time", seconds).unit("s"));
@@ -208,14 +213,8 @@ fn input(screen: &Screen, scale: BoxScale, mut rng: Option<&mut ChaCha8Rng>) -> 
     ScreenInput { nodes: nodes.collect(), widgets: widgets.collect() }
 }
 
-/// The similarity that frequencies give: its length and skew, and a map over displacements of the two groups.
-fn shape(
-    s: &protocol::Captioning,
-    when: &str,
-    rows: &[f64],
-    coordinates: usize,
-    values: &mut Vec<Value>,
-) {
+/// Length and skew of the similarity that frequencies give.
+fn shape(when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
     let Some(statistics) = FrequencyStatistics::new(rows, coordinates, &[]) else {
         return;
     };
@@ -227,6 +226,16 @@ fn shape(
     if coordinates == 2 {
         add("correlation", statistics.correlation(0, 1));
     }
+}
+
+/// The similarity over displacements of a corner.
+fn map(
+    s: &protocol::Captioning,
+    when: &str,
+    rows: &[f64],
+    coordinates: usize,
+    values: &mut Vec<Value>,
+) {
     let Some([largest, step]) = s.similarity.map(|pair| pair.map(|n| n as i64)) else {
         return;
     };

@@ -82,26 +82,27 @@ pub fn run(context: &Context<'_>, s: &protocol::Detection) -> Result<Outcome> {
     let mut curve: Vec<Point> = Vec::new();
     let mut outcome = Outcome::default();
     reached::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let fits = own.places.len() == 1 && trainer.resume(reached);
+        let fits = own.places.len() == 1 && trainer.progress.resume(reached);
         if fits {
             curve = own.curve;
         }
         fits && reached::move_to([&mut batches], &own.places)
     });
-    while trainer.goes_on() {
+    while trainer.progress.goes_on() {
         let images: Vec<ImageInput> = (0..s.batch)
             .map(|_| input(ObjectScene::training_image(&s.sides, &mut batches)))
             .collect();
         trainer.step(&images);
-        let step = trainer.steps();
-        if trainer.diverged().is_none() && (step.is_multiple_of(s.measure_every) || step == s.steps)
+        let step = trainer.progress.steps();
+        if trainer.progress.diverged().is_none()
+            && (step.is_multiple_of(s.measure_every) || step == s.steps)
         {
-            let ap = measure(&trainer.model, &sizes, &held_out, &device)?;
+            let ap = measure(&trainer.progress.model, &sizes, &held_out, &device)?;
             curve.push(Point { step, mean: ap.mean, at_50: ap.at_50, at_75: ap.at_75 });
         }
         reached::keep(context, || {
             let places = reached::places([&batches]);
-            (trainer.reached(), Own { places, curve: curve.clone() })
+            (trainer.progress.reached(), Own { places, curve: curve.clone() })
         });
         if step.is_multiple_of(1000) {
             (context.note)(&format!("step {step} of {}", s.steps));
@@ -110,12 +111,12 @@ pub fn run(context: &Context<'_>, s: &protocol::Detection) -> Result<Outcome> {
     outcome.earlier = context.checkpoint.earlier();
     let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
     record(s, &sizes, &trainer, &curve, seconds, &mut outcome);
-    if trainer.diverged().is_some() {
+    if trainer.progress.diverged().is_some() {
         return Ok(outcome);
     }
     let mut unseen = Vec::new();
     for &side in &s.test_sides {
-        let ap = measure(&trainer.model, &sizes, &painted(side), &device)?;
+        let ap = measure(&trainer.progress.model, &sizes, &painted(side), &device)?;
         outcome.values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
         if !s.sides.contains(&side) {
             unseen.push(ap.mean);
@@ -126,7 +127,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Detection) -> Result<Outcome> {
         outcome.values.push(Value::new("ap_unseen_side", mean));
     }
     if seed == 0 {
-        let found = detections(&trainer.model, &sizes, &held_out, &device);
+        let found = detections(&trainer.progress.model, &sizes, &held_out, &device);
         let found = found.context("images of another size")?;
         outcome.pictures = pictures::pictures(&held_out, &found);
     }
@@ -188,13 +189,13 @@ fn record(
         values.push(Value::new("ap_curve", point.mean).at(step));
         values.push(Value::new("ap75_curve", point.at_75).at(step));
     }
-    if let Some(step) = trainer.diverged() {
+    if let Some(step) = trainer.progress.diverged() {
         outcome.remarks.push(format!(
             "the loss was no number at step {step}; training ended there, a lower learning rate may help"
         ));
     }
     let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
-    let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
+    let last = curve.last().filter(|_| trainer.progress.diverged().is_none()).unwrap_or(&nothing);
     let mut add = |metric: &str, value: f64, unit: &str| {
         values.push(Value::new(metric, value).unit(unit));
     };
@@ -205,11 +206,11 @@ fn record(
     add("ap75_less_ap", last.at_75 - last.mean, "");
     add("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, "");
     add("steps_to_level", steps_to(curve, s.level), "steps");
-    add("params", parameters::count(&trainer.model) as f64, "count");
+    add("params", parameters::count(&trainer.progress.model) as f64, "count");
     let sides = [2 * sizes.cells; 2];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
     add("time", seconds, "s");
-    let steps = trainer.steps() as f64;
+    let steps = trainer.progress.steps() as f64;
     add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
     if let Some(bytes) = machine::peak_memory() {
         add("peak_memory", bytes as f64 / 1e6, "MB");
