@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::divergence::Target;
 use crate::draw::Draw;
 use crate::encoder::Encoder;
-use crate::layers::{Attention, Dense, FeedForward, LayerNorm};
+use crate::layers::{Block, Dense, LayerNorm};
 
 pub use batch::{Batch, Node, ScreenInput, WidgetInput};
 pub use decode::captions;
@@ -74,35 +74,6 @@ impl Sizes {
     }
 }
 
-#[derive(Module, Debug)]
-struct Block {
-    attention_norm: LayerNorm,
-    attention: Attention,
-    dense_norm: LayerNorm,
-    dense: FeedForward,
-}
-
-impl Block {
-    fn new(draw: &mut Draw<'_>, sizes: &Sizes) -> Self {
-        let d = sizes.width;
-        Block {
-            attention_norm: draw.layer_norm(d),
-            attention: Attention::new(draw, d, sizes.heads),
-            dense_norm: draw.layer_norm(d),
-            dense: FeedForward::new(draw, d, sizes.feed_forward),
-        }
-    }
-
-    fn attend(&self, x: Tensor<3>, bias: Tensor<4>, causal: bool) -> Tensor<3> {
-        let y = self.attention_norm.forward(x.clone());
-        x + self.attention.forward(y.clone(), y, bias, causal).0
-    }
-
-    fn transform(&self, x: Tensor<3>) -> Tensor<3> {
-        x.clone() + self.dense.forward(self.dense_norm.forward(x))
-    }
-}
-
 /// The model with its position code.
 #[derive(Module, Debug)]
 pub struct Captioner {
@@ -142,7 +113,7 @@ impl Captioner {
         let sides = [BINS; COORDINATES];
         let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
         let mut draw = Draw { rng: content, device };
-        let d = sizes.width;
+        let (d, h, f) = (sizes.width, sizes.heads, sizes.feed_forward);
         Ok(Captioner {
             words: draw.normal([sizes.node_words, d], WORD_DEVIATION),
             kinds: draw.normal([sizes.node_kinds, d], 1.0),
@@ -151,13 +122,13 @@ impl Captioner {
             encoder,
             node: draw.dense(4 * d, d),
             encoder_blocks: (0..sizes.encoder_layers)
-                .map(|_| Block::new(&mut draw, sizes))
+                .map(|_| Block::new(&mut draw, d, h, f))
                 .collect(),
             memory_norm: draw.layer_norm(d),
             caption_words: draw.normal([sizes.vocabulary, d], 1.0),
             caption_places: draw.normal([sizes.longest + 1, d], 1.0),
             decoder_blocks: (0..sizes.decoder_layers)
-                .map(|_| Block::new(&mut draw, sizes))
+                .map(|_| Block::new(&mut draw, d, h, f))
                 .collect(),
             memory: (0..sizes.decoder_layers).map(|_| draw.dense(d, d)).collect(),
             output_norm: draw.layer_norm(d),
@@ -204,7 +175,7 @@ impl Captioner {
         let parts = Tensor::cat(vec![words, kinds, flags, codes], 1);
         let mut x = activation::relu(self.node.forward(parts)).reshape([b, n, width]);
         for block in &self.encoder_blocks {
-            x = block.transform(block.attend(x, batch.bias.clone(), false));
+            x = block.transform(block.attend(x, batch.bias.clone(), false).0);
         }
         let nodes = self.memory_norm.forward(x).reshape([b * n, width]);
         nodes.select(0, batch.widgets.clone())
@@ -223,7 +194,7 @@ impl Captioner {
         let places = self.caption_places.val().slice([0..t, 0..width]).unsqueeze::<3>();
         let mut x = words.reshape([w, t, width]) + places;
         for (block, map) in self.decoder_blocks.iter().zip(&self.memory) {
-            x = block.attend(x, causal.clone(), true);
+            x = block.attend(x, causal.clone(), true).0;
             x = x + map.forward(memory.clone()).reshape([w, 1, width]);
             x = block.transform(x);
         }

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::divergence::Target;
 use crate::draw::Draw;
 use crate::encoder::{Encoder, Positions, Prepared};
-use crate::layers::{Attention, Dense, FeedForward, LayerNorm, causal_bias};
+use crate::layers::{Block, Dense, LayerNorm, causal_bias};
 
 pub use train::{Evaluation, History, Measured, Measurement, Trainer, Training, train};
 
@@ -51,34 +51,6 @@ impl Sizes {
         let attention = 2.0 * t * d;
         let token = self.layers as f64 * (dense + attention) + d * self.levels as f64;
         6.0 * images as f64 * t * token
-    }
-}
-
-/// Attention and two dense layers, each after a layer norm and added to what it read.
-#[derive(Module, Debug)]
-struct Block {
-    attention_norm: LayerNorm,
-    attention: Attention,
-    dense_norm: LayerNorm,
-    dense: FeedForward,
-}
-
-impl Block {
-    fn new(draw: &mut Draw<'_>, sizes: &Sizes) -> Self {
-        Block {
-            attention_norm: draw.layer_norm(sizes.width),
-            attention: Attention::new(draw, sizes.width, sizes.heads),
-            dense_norm: draw.layer_norm(sizes.width),
-            dense: FeedForward::new(draw, sizes.width, sizes.feed_forward),
-        }
-    }
-
-    fn forward(&self, x: Tensor<3>, bias: &Tensor<4>) -> (Tensor<3>, Tensor<4>) {
-        let y = self.attention_norm.forward(x.clone());
-        let (y, weights) = self.attention.forward(y.clone(), y, bias.clone(), true);
-        let x = x + y;
-        let y = self.dense.forward(self.dense_norm.forward(x.clone()));
-        (x + y, weights)
     }
 }
 
@@ -131,7 +103,9 @@ impl ImageModel {
         Ok(ImageModel {
             levels: draw.normal([sizes.levels, sizes.width], 1.0),
             encoder,
-            blocks: (0..sizes.layers).map(|_| Block::new(&mut draw, sizes)).collect(),
+            blocks: (0..sizes.layers)
+                .map(|_| Block::new(&mut draw, sizes.width, sizes.heads, sizes.feed_forward))
+                .collect(),
             output_norm: draw.layer_norm(sizes.width),
             output: draw.dense(sizes.width, sizes.levels),
             target: None,
@@ -179,7 +153,8 @@ impl ImageModel {
         let mut attention = Vec::new();
         for block in &self.blocks {
             let weights;
-            (x, weights) = block.forward(x, &fixed.bias);
+            (x, weights) = block.attend(x, fixed.bias.clone(), true);
+            x = block.transform(x);
             attention.push(weights);
         }
         let scores = self.output.forward(self.output_norm.forward(x));

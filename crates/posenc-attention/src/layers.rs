@@ -164,6 +164,39 @@ impl Attention {
     }
 }
 
+/// Attention and two dense layers, each after a layer norm and added to what it read.
+#[derive(Module, Debug)]
+pub struct Block {
+    attention_norm: LayerNorm,
+    attention: Attention,
+    dense_norm: LayerNorm,
+    dense: FeedForward,
+}
+
+impl Block {
+    /// `width` numbers per token, `heads` heads that share them, `hidden` numbers between the dense layers.
+    pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize, hidden: usize) -> Self {
+        Block {
+            attention_norm: draw.layer_norm(width),
+            attention: Attention::new(draw, width, heads),
+            dense_norm: draw.layer_norm(width),
+            dense: FeedForward::new(draw, width, hidden),
+        }
+    }
+
+    /// The first half: attention of tokens `[B, T, D]` on each other. Also gives the weights `[B, H, T, T]`.
+    pub fn attend(&self, x: Tensor<3>, bias: Tensor<4>, causal: bool) -> (Tensor<3>, Tensor<4>) {
+        let y = self.attention_norm.forward(x.clone());
+        let (y, weights) = self.attention.forward(y.clone(), y, bias, causal);
+        (x + y, weights)
+    }
+
+    /// The second half: the dense layers.
+    pub fn transform(&self, x: Tensor<3>) -> Tensor<3> {
+        x.clone() + self.dense.forward(self.dense_norm.forward(x))
+    }
+}
+
 /// Two dense layers with a GELU between them.
 #[derive(Module, Debug)]
 pub struct FeedForward {

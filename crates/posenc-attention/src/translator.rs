@@ -8,7 +8,7 @@ use posenc_math::lff::schedule::LearningRate;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant};
-use crate::layers::{Attention, Dense, FeedForward, LayerNorm, NEVER, causal_bias};
+use crate::layers::{Attention, Block, Dense, FeedForward, LayerNorm, NEVER, causal_bias};
 use crate::optimizer::Adam;
 use crate::parameters::{number, numbers};
 use crate::progress::Progress;
@@ -39,14 +39,6 @@ pub struct Sizes {
 }
 
 #[derive(Module, Debug)]
-struct EncoderBlock {
-    attention_norm: LayerNorm,
-    attention: Attention,
-    dense_norm: LayerNorm,
-    dense: FeedForward,
-}
-
-#[derive(Module, Debug)]
 struct DecoderBlock {
     own_norm: LayerNorm,
     own: Attention,
@@ -63,7 +55,7 @@ pub struct Translator {
     source_positions: Param<Tensor<2>>,
     target_words: Param<Tensor<2>>,
     target_positions: Param<Tensor<2>>,
-    encoder: Vec<EncoderBlock>,
+    encoder: Vec<Block>,
     encoder_norm: LayerNorm,
     decoder: Vec<DecoderBlock>,
     decoder_norm: LayerNorm,
@@ -150,12 +142,7 @@ impl Translator {
             // The start takes a place, too.
             target_positions: draw.normal([sizes.positions + 1, d], deviation),
             encoder: (0..sizes.layers)
-                .map(|_| EncoderBlock {
-                    attention_norm: draw.layer_norm(d),
-                    attention: Attention::new(&mut draw, d, h),
-                    dense_norm: draw.layer_norm(d),
-                    dense: FeedForward::new(&mut draw, d, sizes.feed_forward),
-                })
+                .map(|_| Block::new(&mut draw, d, h, sizes.feed_forward))
                 .collect(),
             encoder_norm: draw.layer_norm(d),
             decoder: (0..sizes.layers)
@@ -177,9 +164,7 @@ impl Translator {
     pub fn log_probabilities(&self, batch: &Batch) -> Tensor<3> {
         let mut x = embed(&self.source_words, &self.source_positions, &batch.source);
         for block in &self.encoder {
-            let y = block.attention_norm.forward(x.clone());
-            x = x + block.attention.forward(y.clone(), y, batch.source_bias.clone(), false).0;
-            x = x.clone() + block.dense.forward(block.dense_norm.forward(x));
+            x = block.transform(block.attend(x, batch.source_bias.clone(), false).0);
         }
         let memory = self.encoder_norm.forward(x);
         let mut x = embed(&self.target_words, &self.target_positions, &batch.read);

@@ -172,34 +172,35 @@ mod tests {
             window: [60, 70],
             measured: 96,
         };
-        let (mut seen, mut cut) = (0, 0);
+        let mut seen = [0; 2];
         for _ in 0..50 {
-            let whole = photograph([80, 100], &[corners]);
-            let made = whole.augmented(&resizing, &mut rng);
-            let [height, width] = made.size();
+            let made = photograph([80, 100], &[corners]).augmented(&resizing, &mut rng);
+            let size = made.size();
             let Some(own) = made.boxes.first() else {
                 continue;
             };
             let [left, top, right, bottom] = own.corners;
-            assert!(left >= 0.0 && right <= width as f64 + 1e-9 && bottom <= height as f64 + 1e-9);
-            // Where nothing was cut off, colors at corners are the old ones, of whichever side.
+            let limits = [size[1], size[0]].map(|n| n as f64);
+            assert!(left >= 0.0 && top >= 0.0);
+            assert!(right <= limits[0] + 1e-9 && bottom <= limits[1] + 1e-9);
             let at = |x: f64, y: f64| {
-                let pixel =
-                    |v: f64, n: usize| ((v - 0.5).round().max(0.0) as u32).min(n as u32 - 1);
-                made.image.get_pixel(pixel(x, width), pixel(y, height)).0
+                let pixel = |v: f64, n: f64| ((v - 0.5).round().max(0.0) as u32).min(n as u32 - 1);
+                made.image.get_pixel(pixel(x, limits[0]), pixel(y, limits[1])).0
             };
-            if right - left < 0.99 * 0.4 * width as f64 {
-                cut += 1;
-            }
             let (a, b) = (at(left, top), at(right, bottom));
-            let columns = [a[0].min(b[0]), a[0].max(b[0])].map(f64::from);
-            let old = [10.0, 50.0].map(|x| 255.0 * (x - 0.5) / 99.0);
-            if left > 1.0 && right < width as f64 - 1.0 {
-                seen += 1;
-                assert!((columns[0] - old[0]).abs() < 8.0 && (columns[1] - old[1]).abs() < 8.0);
+            // Red tells the old column, green the old row, wherever nothing was cut off; turned over or not.
+            for (axis, old, n) in [(0, [10.0, 50.0], 99.0), (1, [20.0, 60.0], 79.0)] {
+                if own.corners[axis] <= 1.0 || own.corners[axis + 2] >= limits[axis] - 1.0 {
+                    continue;
+                }
+                seen[axis] += 1;
+                let found = [a[axis].min(b[axis]), a[axis].max(b[axis])].map(f64::from);
+                let expected = old.map(|v| 255.0 * (v - 0.5) / n);
+                let differs = |i: usize| (found[i] - expected[i]).abs() > 8.0;
+                assert!(!differs(0) && !differs(1), "axis {axis}: {found:?} {expected:?}");
             }
         }
-        assert!(seen > 20 && cut < 50, "{seen} {cut}");
+        assert!(seen.iter().all(|&count| count > 20), "{seen:?}");
     }
 
     #[test]

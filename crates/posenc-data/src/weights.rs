@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use pytorch_reader::{DType, PytorchReader};
 use safetensors::{Dtype, SafeTensors};
 
-use crate::digest;
 use crate::error::DataError;
 use crate::files::files_in;
 
@@ -90,14 +89,6 @@ impl WeightFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// SHA-256 of the file.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn sha256(&self) -> Result<String, DataError> {
-        digest::of_file(&self.path)
     }
 
     /// Whether an array of that name is there.

@@ -41,6 +41,11 @@ pub fn uniform_vector(rng: &mut ChaCha8Rng, n: usize, low: f64, high: f64) -> Ve
     (0..n).map(|_| low + (high - low) * ((rng.next_u64() >> 11) as f64 * STEP)).collect()
 }
 
+/// One of 0, …, `n` − 1; 0 for none.
+pub fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
+    ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize
+}
+
 /// `count` different indices of `0..n` in increasing order, every subset equally likely.
 ///
 /// A `count` above `n` gives all `n` indices. The first `count` steps of a Fisher-Yates shuffle.

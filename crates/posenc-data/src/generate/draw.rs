@@ -41,7 +41,7 @@ pub(super) fn chance(rng: &mut ChaCha8Rng, probability: f32) -> bool {
 
 /// One of 0, …, n - 1.
 pub(super) fn index(rng: &mut ChaCha8Rng, n: usize) -> usize {
-    ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize
+    posenc_math::random::below(rng, n)
 }
 
 /// A radius r in [low, high) with density ∝ r⁻³, the only power for which the occluding shapes look

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use posenc_attention::captioner::{
-    COORDINATES, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput,
+    BINS, COORDINATES, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput,
 };
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
@@ -22,9 +22,8 @@ use posenc_experiments::schema::protocol::{self, BoxScale};
 use posenc_math::lff::learned::FrequencyStatistics;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::lff::similarity::FourierFeatures;
-use posenc_math::random::stream;
+use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng as _;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Outcome, reached};
@@ -33,8 +32,8 @@ use crate::machine;
 /// Most words of a generated caption.
 const LONGEST: usize = MOST_CAPTION_TOKENS;
 
-/// Values that a coordinate can take.
-const BINS: f64 = 99.0;
+/// Largest coordinate, of the right and the lower border.
+const BORDER: f64 = 99.0;
 
 /// Adam's ε, as in the library that the paper used.
 const EPSILON: f64 = 1e-9;
@@ -119,7 +118,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
         outcome.values.push(Value::new(metric, value).unit(unit));
     };
     add("params", parameters::count(&trainer.progress.model) as f64, "count");
-    let sides = [BINS as usize + 1; COORDINATES];
+    let sides = [BINS; COORDINATES];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
     add("rate", rate, "GFLOP/s");
     if let Some(step) = trainer.progress.diverged() {
@@ -185,16 +184,11 @@ fn sizes(s: &protocol::Captioning) -> Sizes {
     }
 }
 
-/// One of 0, …, n − 1.
-fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
-    ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize
-}
-
 /// A screen as the model reads it; with `rng`, each widget has one of its references.
 fn input(screen: &Screen, scale: BoxScale, mut rng: Option<&mut ChaCha8Rng>) -> ScreenInput {
     let factor = match scale {
         BoxScale::Hundredths => 1.0,
-        BoxScale::Shares => 1.0 / BINS,
+        BoxScale::Shares => 1.0 / BORDER,
     };
     let nodes = screen.nodes.iter().map(|node| Node {
         word: node.word,

@@ -164,8 +164,8 @@ fn with_weights(context: &Context<'_>, model: Detr, remarks: &mut Vec<String>) -
     };
     let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
         remarks.push(
-            "no trained weights were found: the convolutional network is drawn like the rest, and its frozen norms do \
-             nothing"
+            "no trained weights were found: the convolutional network is drawn like the rest, and its frozen norms only \
+             divide what each block adds"
                 .to_owned(),
         );
         return Ok(model);
@@ -177,13 +177,13 @@ fn with_weights(context: &Context<'_>, model: Detr, remarks: &mut Vec<String>) -
     };
     let model = model.with_weights(holds, &mut |name, shape| file.array(name, shape))?;
     remarks.push(format!(
-        "began from {} in {} ({})",
+        "began from {} in {} (files {})",
         match holds {
             Holds::Model => "all weights but the position code's",
             Holds::Backbone => "the weights of the convolutional network",
         },
         file.path().file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
-        file.sha256()?
+        found.sha256
     ));
     Ok(model)
 }

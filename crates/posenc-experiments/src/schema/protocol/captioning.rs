@@ -5,7 +5,9 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Fault, check_heads, check_training, positive, range};
+use super::network::{
+    Fault, check_beta2, check_divergence, check_heads, check_training, positive, range,
+};
 
 /// Coordinates of a box.
 const COORDINATES: usize = 4;
@@ -107,10 +109,7 @@ impl Captioning {
         range("encoder_layers", self.encoder_layers, 0, 48)?;
         range("decoder_layers", self.decoder_layers, 1, 48)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
-        if !(0.0..1.0).contains(&self.beta2) {
-            let message = format!("{} is not allowed; allowed: 0 up to below 1", self.beta2);
-            return Err(("beta2", message));
-        }
+        check_beta2(self.beta2)?;
         if let Some(longest) = self.longest_gradient {
             positive("longest_gradient", longest, 1e9)?;
         }
@@ -132,13 +131,7 @@ impl Captioning {
             range("similarity", largest, 1, 1000)?;
             range("similarity", step, 1, largest)?;
         }
-        if let Some(divergence) = &self.divergence {
-            if !self.encoding.learned {
-                return Err(("divergence", "belongs to an encoding with `learned: true`".into()));
-            }
-            positive("divergence.weight", divergence.weight, 1e6)?;
-        }
-        Ok(())
+        check_divergence(self.divergence.as_ref(), &self.encoding)
     }
 }
 

@@ -5,7 +5,7 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Fault, check_heads, check_training, positive, range};
+use super::network::{Fault, check_beta2, check_divergence, check_heads, check_training, range};
 
 /// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
 ///
@@ -82,12 +82,7 @@ impl ImageModel {
         check_heads(self.heads, self.width)?;
         range("feed_forward", self.feed_forward, 1, 65_536)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
-        if !(0.0..1.0).contains(&self.beta2) {
-            return Err((
-                "beta2",
-                format!("{} is not allowed; allowed: 0 up to below 1", self.beta2),
-            ));
-        }
+        check_beta2(self.beta2)?;
         range("measure_every", self.measure_every, 1, self.steps)?;
         let encoding = self.encoding.check(2, self.width);
         encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
@@ -107,13 +102,7 @@ impl ImageModel {
         if let Some(largest) = self.similarity {
             range("similarity", largest, 1, 64)?;
         }
-        if let Some(divergence) = &self.divergence {
-            if !self.encoding.learned {
-                return Err(("divergence", "belongs to an encoding with `learned: true`".into()));
-            }
-            positive("divergence.weight", divergence.weight, 1e6)?;
-        }
-        Ok(())
+        check_divergence(self.divergence.as_ref(), &self.encoding)
     }
 }
 

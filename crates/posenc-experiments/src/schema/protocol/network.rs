@@ -1,6 +1,8 @@
 //! Settings of `network-1d`: affine models and ReLU networks trained on lines of images.
 
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use posenc_math::lff::divergence::Divergence;
+use posenc_math::lff::encoding::Encoding;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -251,6 +253,28 @@ pub(super) fn check_heads(heads: usize, width: usize) -> Result<(), Fault> {
         return Ok(());
     }
     Err(("heads", format!("{heads} heads do not divide a width of {width}")))
+}
+
+/// The decay of Adam's mean of squares.
+pub(super) fn check_beta2(beta2: f64) -> Result<(), Fault> {
+    if (0.0..1.0).contains(&beta2) {
+        return Ok(());
+    }
+    Err(("beta2", format!("{beta2} is not allowed; allowed: 0 up to below 1")))
+}
+
+/// The term of `lff` Eq. 10 on an encoding.
+pub(super) fn check_divergence(
+    divergence: Option<&Divergence>,
+    encoding: &Encoding,
+) -> Result<(), Fault> {
+    let Some(divergence) = divergence else {
+        return Ok(());
+    };
+    if !encoding.learned {
+        return Err(("divergence", "belongs to an encoding with `learned: true`".into()));
+    }
+    positive("divergence.weight", divergence.weight, 1e6)
 }
 
 /// How long and at what rate a model is trained.
