@@ -19,7 +19,7 @@ use crate::draw::Draw;
 use crate::encoder::Encoder;
 use crate::layers::{Block, Dense, LayerNorm};
 
-pub use batch::{Batch, Node, ScreenInput, WidgetInput};
+pub use batch::{Batch, Captions, Node, ScreenInput, WidgetInput};
 pub use decode::captions;
 pub use train::{Trainer, Training};
 
@@ -60,17 +60,23 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Multiplications and additions of a step of training on a batch of so many nodes and captions, all filled up, three
-    /// times those of a pass forward.
-    pub fn operations(&self, screens: usize, nodes: usize, captions: usize) -> f64 {
-        let [d, f, t] = [self.width, self.feed_forward, self.longest + 1].map(|n| n as f64);
-        let tokens = (screens * nodes) as f64;
-        let block = |length: f64| 4.0 * d * d + 2.0 * d * f + 2.0 * length * d;
-        let encoder = tokens * (4.0 * d * d + self.encoder_layers as f64 * block(nodes as f64));
-        let words = captions as f64 * t;
-        let decoder = words * (self.decoder_layers as f64 * block(t) + d * self.vocabulary as f64);
-        let memory = captions as f64 * self.decoder_layers as f64 * d * d;
-        6.0 * (encoder + decoder + memory)
+    /// Multiplications and additions of a step of training on screens of so many nodes and captions of so many words, their
+    /// ends with them: three times those of a pass forward.
+    pub fn operations(&self, nodes: &[usize], captions: &[usize]) -> f64 {
+        let [d, f] = [self.width, self.feed_forward].map(|n| n as f64);
+        let block = |length: f64| length * (4.0 * d * d + 2.0 * d * f + 2.0 * length * d);
+        let encoder: f64 = nodes
+            .iter()
+            .map(|&n| 4.0 * d * d * n as f64 + self.encoder_layers as f64 * block(n as f64))
+            .sum();
+        let decoder: f64 = captions
+            .iter()
+            .map(|&t| {
+                let layer = block(t as f64) + d * d;
+                self.decoder_layers as f64 * layer + d * (t * self.vocabulary) as f64
+            })
+            .sum();
+        6.0 * (encoder + decoder)
     }
 }
 
@@ -162,42 +168,32 @@ impl Captioner {
 
     /// What is kept of each widget of a batch, `[W, D]`.
     pub fn memory(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
-        let [b, n] = batch.words.dims();
-        let width = self.node.bias.dims()[0];
-        let rows = |table: &Param<Tensor<2>>, at: &Tensor<2, Int>| {
-            table.val().select(0, at.clone().reshape([b * n]))
-        };
+        let rows =
+            |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
         let flags = rows(&self.clickable, &batch.clickable) + rows(&self.depths, &batch.depths);
         let codes =
             self.encoder.encode(&self.encoder.prepare(&batch.positions, &batch.device), dropout);
         let words = rows(&self.words, &batch.words) * batch.has_word.clone();
         let kinds = rows(&self.kinds, &batch.kinds);
         let parts = Tensor::cat(vec![words, kinds, flags, codes], 1);
-        let mut x = activation::relu(self.node.forward(parts)).reshape([b, n, width]);
+        let mut x = activation::relu(self.node.forward(parts));
         for block in &self.encoder_blocks {
-            x = block.transform(block.attend(x, batch.bias.clone(), false).0);
+            x = block.transform(block.attend_segments(x, &batch.nodes, false));
         }
-        let nodes = self.memory_norm.forward(x).reshape([b * n, width]);
-        nodes.select(0, batch.widgets.clone())
+        self.memory_norm.forward(x).select(0, batch.widgets.clone())
     }
 
-    /// Log-probabilities of the word after each of `said` `[W, T]`, `[W, T, vocabulary]`, for what is kept of each widget.
-    pub fn log_probabilities(
-        &self,
-        memory: &Tensor<2>,
-        said: &Tensor<2, Int>,
-        causal: &Tensor<4>,
-    ) -> Tensor<3> {
-        let [w, t] = said.dims();
-        let width = memory.dims()[1];
-        let words = self.caption_words.val().select(0, said.clone().reshape([w * t]));
-        let places = self.caption_places.val().slice([0..t, 0..width]).unsqueeze::<3>();
-        let mut x = words.reshape([w, t, width]) + places;
+    /// Scores of the word after each of those that were read, `[N, vocabulary]`, for what is kept of each widget `[W, D]`.
+    pub fn scores(&self, memory: &Tensor<2>, read: &Captions) -> Tensor<2> {
+        let rows =
+            |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
+        let mut x =
+            rows(&self.caption_words, &read.words) + rows(&self.caption_places, &read.places);
         for (block, map) in self.decoder_blocks.iter().zip(&self.memory) {
-            x = block.attend(x, causal.clone(), true).0;
-            x = x + map.forward(memory.clone()).reshape([w, 1, width]);
+            x = block.attend_segments(x, &read.lengths, true);
+            x = x + map.forward(memory.clone()).select(0, read.captions.clone());
             x = block.transform(x);
         }
-        activation::log_softmax(self.output.forward(self.output_norm.forward(x)), 2)
+        self.output.forward(self.output_norm.forward(x))
     }
 }

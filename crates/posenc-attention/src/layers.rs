@@ -117,7 +117,16 @@ impl Attention {
         (self.output.forward(y), weights)
     }
 
-    /// The same, where weights are dropped by chance.
+    /// Of segments of such lengths, which lie behind each other in `[N, D]`, each on itself; where `causal`, no row sees a
+    /// later one.
+    pub fn of_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
+        let [query, key, value] =
+            [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
+        let y = kernels::attend_segments(query, key, value, lengths, self.heads, causal);
+        self.output.forward(y)
+    }
+
+    /// As [`Attention::with_codes`], where weights are dropped by chance.
     pub fn with_dropout(
         &self,
         queries: Tensor<3>,
@@ -191,8 +200,14 @@ impl Block {
         (x + y, weights)
     }
 
+    /// The first half for segments of such lengths, which lie behind each other in `[N, D]`.
+    pub fn attend_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
+        let y = self.attention_norm.forward(x.clone());
+        x + self.attention.of_segments(y, lengths, causal)
+    }
+
     /// The second half: the dense layers.
-    pub fn transform(&self, x: Tensor<3>) -> Tensor<3> {
+    pub fn transform<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         x.clone() + self.dense.forward(self.dense_norm.forward(x))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 
+use crate::kernels::{self, AdamStep};
 use crate::parameters::{number, numbers};
 
 /// Adam (Kingma and Ba 2015).
@@ -153,26 +154,23 @@ impl ModuleMapper for Step<'_> {
         };
         let (shape, device) = (theta.dims(), theta.device());
         let n = shape.iter().product::<usize>();
-        let mut g = gradient.reshape([n]);
-        if self.factor != 1.0 {
-            g = g.mul_scalar(self.factor);
-        }
+        let gradient = gradient.reshape([n]);
         let adam = &mut *self.adam;
         let moments = adam.moments.remove(&id);
-        let [m, v] = moments.unwrap_or_else(|| [g.zeros_like(), g.zeros_like()]);
-        let m = m.mul_scalar(adam.beta1) + g.clone().mul_scalar(1.0 - adam.beta1);
-        let v = v.mul_scalar(adam.beta2) + (g.clone() * g).mul_scalar(1.0 - adam.beta2);
+        let moments = moments.unwrap_or_else(|| [gradient.zeros_like(), gradient.zeros_like()]);
         let t = adam.steps as i32;
-        let rate = self.rate / (1.0 - adam.beta1.powi(t));
-        let root = 1.0 / (1.0 - adam.beta2.powi(t)).sqrt();
-        let size = v.clone().sqrt().mul_scalar(root).add_scalar(adam.epsilon);
-        let change = (m.clone() / size).mul_scalar(rate);
-        let mut old = theta.inner().reshape([n]);
-        if adam.weight_decay != 0.0 {
-            old = old.mul_scalar(1.0 - self.rate * adam.weight_decay);
-        }
-        let new = old - change;
-        adam.moments.insert(id, [m, v]);
+        let step = AdamStep {
+            factor: self.factor,
+            keep: [adam.beta1, adam.beta2],
+            take: [1.0 - adam.beta1, 1.0 - adam.beta2],
+            root: 1.0 / (1.0 - adam.beta2.powi(t)).sqrt(),
+            epsilon: adam.epsilon,
+            rate: self.rate / (1.0 - adam.beta1.powi(t)),
+            decay: 1.0 - self.rate * adam.weight_decay,
+        };
+        let old = theta.inner().reshape([n]);
+        let (new, moments) = kernels::adam(old, moments, gradient, step);
+        adam.moments.insert(id, moments);
         let new = Tensor::from_inner(new.reshape(shape)).to_device(&device).require_grad();
         Param::from_mapped_value(id, new, mapper)
     }

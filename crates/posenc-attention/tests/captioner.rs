@@ -1,9 +1,9 @@
 //! The captioner: what it may look at, that it learns where boxes are, and that its search finds the best.
 
+use burn::tensor::activation;
 use posenc_attention::captioner::{
-    Batch, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
+    Batch, Captioner, Captions, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
 };
-use posenc_attention::layers::causal_bias;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
@@ -154,11 +154,9 @@ fn a_wide_beam_finds_the_best_of_all_captions() {
                 one.widgets[0].caption.clone_from(caption);
                 let batch = Batch::new(&[one], &sizes, &device).unwrap();
                 let memory = model.memory(&batch, None);
-                let said = [&[3], &caption[..]].concat().iter().map(|&w| w as i64).collect();
                 let length = caption.len() + 1;
-                let said = burn::tensor::TensorData::new(said, [1, length]);
-                let said = burn::tensor::Tensor::from_data(said, &device);
-                let next = model.log_probabilities(&memory, &said, &causal_bias(length, &device));
+                let read = Captions::new(std::iter::once(caption.as_slice()), &device);
+                let next = activation::log_softmax(model.scores(&memory, &read), 1);
                 let next = parameters::numbers(next);
                 let wanted = caption.iter().copied().chain([1]).enumerate();
                 let sum: f64 = wanted.map(|(i, w)| f64::from(next[i * sizes.vocabulary + w])).sum();

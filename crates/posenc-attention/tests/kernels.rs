@@ -159,6 +159,89 @@ fn attention_with_and_without_a_mask() {
     }
 }
 
+/// Would catch segments that see each other, or a later row of their own; empty ones and those longer than a block among them.
+#[test]
+fn attention_of_segments() {
+    for (lengths, heads, d, causal) in
+        [(vec![3, 1, 5], 2, 4, false), (vec![4, 0, 2, 7], 1, 3, true), (vec![60, 2], 2, 8, true)]
+    {
+        let count = lengths.iter().sum();
+        let plain = |q: Tensor<2>, k: Tensor<2>, v: Tensor<2>| {
+            let mut first = 0;
+            let mut parts = Vec::new();
+            for &length in lengths.iter().filter(|&&length| length > 0) {
+                let rows = first..first + length;
+                let part =
+                    |x: &Tensor<2>| x.clone().slice([rows.clone(), 0..heads * d]).unsqueeze::<3>();
+                let above = |i: usize| causal && i % length > i / length;
+                let bias = (0..length * length).map(|i| if above(i) { -1e9 } else { 0.0 });
+                let bias = TensorData::new(bias.collect::<Vec<f64>>(), [1, 1, length, length]);
+                let bias = Tensor::<4>::from_data(bias, (&q.device(), q.dtype()));
+                let y = plain_attention(part(&q), part(&k), part(&v), &bias, heads);
+                parts.push(y.reshape([length, heads * d]));
+                first += length;
+            }
+            Tensor::cat(parts, 0)
+        };
+        compare!(
+            [draw("q", &[count, heads * d]), draw("k", &[count, heads * d]), draw("v", &[count, heads * d])],
+            [q: 2, k: 2, v: 2],
+            |q, k, v| kernels::attend_segments(q, k, v, &lengths, heads, causal),
+            plain
+        );
+    }
+}
+
+/// Would catch a mean over something else than rows, and scores so large that their exponentials are none.
+#[test]
+fn cross_entropies() {
+    let said = [2, 0, 36, 5, 5, 1, 9];
+    let (mut scores, shape) = draw("scores", &[said.len(), 37]);
+    scores.iter_mut().for_each(|v| *v *= 3.0);
+    scores[3] = 200.0;
+    let plain = |scores: Tensor<2>| {
+        let at: Vec<i64> = said.iter().map(|&word| word as i64).collect();
+        let at = TensorData::new(at, [said.len(), 1]);
+        let at = Tensor::<2, burn::tensor::Int>::from_data(at, &scores.device());
+        activation::log_softmax(scores, 1).gather(1, at).mean().neg()
+    };
+    compare!([(scores, shape)], [s: 2], |s| kernels::cross_entropy(s, &said), plain);
+}
+
+/// Would catch a term that only one of the forms has: the formulas of Kingma and Ba, with decay apart from the gradient.
+#[test]
+fn steps_of_adam() {
+    let step = kernels::AdamStep {
+        factor: 0.7,
+        keep: [0.9, 0.99],
+        take: [0.1, 0.01],
+        root: 1.3,
+        epsilon: 1e-3,
+        rate: 0.2,
+        decay: 0.98,
+    };
+    let [theta, g, m, v] = ["theta", "g", "m", "v"].map(|name| draw(name, &[37]).0);
+    let v: Vec<f64> = v.iter().map(|v| v * v).collect();
+    for (dtype, limit) in [(DType::F64, 1e-14), (DType::F32, 1e-6)] {
+        let of = |numbers: &Vec<f64>| {
+            let data = TensorData::new(numbers.clone(), [37]);
+            Tensor::<1>::from_data(data, (&Device::flex(), dtype))
+        };
+        let (new, [mean, squares]) = kernels::adam(of(&theta), [of(&m), of(&v)], of(&g), step);
+        let expected: Vec<[f64; 3]> = (0..37)
+            .map(|i| {
+                let g = 0.7 * g[i];
+                let (m, v) = (0.9 * m[i] + 0.1 * g, 0.99 * v[i] + 0.01 * g * g);
+                [0.98 * theta[i] - 0.2 * m / (1.3 * v.sqrt() + 1e-3), m, v]
+            })
+            .collect();
+        for (part, ours) in [new, mean, squares].map(numbers).into_iter().enumerate() {
+            let expected: Vec<f64> = expected.iter().map(|all| all[part]).collect();
+            assert!(distance(&ours, &expected) < limit, "{dtype:?}, part {part}");
+        }
+    }
+}
+
 /// Would catch weights that belong to another query, and weight on what comes later.
 #[test]
 fn weights_are_those_of_the_softmax() {

@@ -5,7 +5,6 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use super::{COORDINATES, DEPTHS, Sizes};
 use crate::draw::constant;
 use crate::encoder::Positions;
-use crate::layers::NEVER;
 
 /// Word that fills up, that ends a caption and that begins one.
 pub(super) const FILLING: usize = 0;
@@ -45,57 +44,83 @@ pub struct ScreenInput {
     pub widgets: Vec<WidgetInput>,
 }
 
-/// Screens, filled up to the most nodes.
+/// Captions as far as they are read, behind each other.
+#[derive(Debug, Clone)]
+pub struct Captions {
+    /// `[N]`.
+    pub(super) words: Tensor<1, Int>,
+    /// Of each word in its caption, `[N]`.
+    pub(super) places: Tensor<1, Int>,
+    /// Of which caption each word is, `[N]`.
+    pub(super) captions: Tensor<1, Int>,
+    /// Words of each caption.
+    pub(super) lengths: Vec<usize>,
+}
+
+impl Captions {
+    /// Of captions without their start, which is read first.
+    pub fn new<'a>(all: impl Iterator<Item = &'a [usize]>, device: &Device) -> Self {
+        let [mut words, mut places, mut captions] = [const { Vec::new() }; 3];
+        let mut lengths = Vec::new();
+        for (index, caption) in all.enumerate() {
+            words.push(START);
+            words.extend(caption);
+            places.extend(0..=caption.len());
+            captions.extend(vec![index; caption.len() + 1]);
+            lengths.push(caption.len() + 1);
+        }
+        let [words, places, captions] = [words, places, captions].map(|own| numbers(own, device));
+        Captions { words, places, captions, lengths }
+    }
+}
+
+fn numbers(numbers: Vec<usize>, device: &Device) -> Tensor<1, Int> {
+    let count = numbers.len();
+    let numbers: Vec<i64> = numbers.into_iter().map(|number| number as i64).collect();
+    Tensor::from_data(TensorData::new(numbers, [count]), device)
+}
+
+/// Screens, their nodes behind each other.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// `[B, N]`.
-    pub(super) words: Tensor<2, Int>,
-    pub(super) kinds: Tensor<2, Int>,
-    pub(super) clickable: Tensor<2, Int>,
-    pub(super) depths: Tensor<2, Int>,
-    /// One for nodes with a word, else zero, `[B N, 1]`.
+    /// `[N]`.
+    pub(super) words: Tensor<1, Int>,
+    pub(super) kinds: Tensor<1, Int>,
+    pub(super) clickable: Tensor<1, Int>,
+    pub(super) depths: Tensor<1, Int>,
+    /// One for nodes with a word, else zero, `[N, 1]`.
     pub(super) has_word: Tensor<2>,
     pub(super) positions: Positions,
-    /// Zero for nodes, [`NEVER`] for the filling, `[B, 1, 1, N]`.
-    pub(super) bias: Tensor<4>,
+    /// Nodes of each screen.
+    pub(super) nodes: Vec<usize>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
-    /// What the decoder reads, `[W, T]`: the start and the words.
-    pub(super) read: Tensor<2, Int>,
-    /// What it is to say, `[W, T]`: the words and the end.
-    pub(super) said: Tensor<2, Int>,
-    /// One over the number of words that are to be said, where one is, else zero, `[W, T]`.
-    pub(super) share: Tensor<2>,
+    /// What the decoder reads.
+    pub(super) read: Captions,
+    /// What it is to say after each word that it read: the next one, or the end.
+    pub(super) said: Vec<usize>,
     pub(super) device: Device,
-    /// Screens, nodes of each, widgets.
-    counts: [usize; 3],
 }
 
 impl Batch {
     /// `None` if there is no widget, a widget's node is none of its screen's, a caption is longer than allowed, or a word or kind
     /// is unknown.
     pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Option<Self> {
-        let b = screens.len();
-        let n = screens.iter().map(|screen| screen.nodes.len()).max()?;
         let mut columns = [const { Vec::new() }; 4];
-        let mut coordinates = Vec::with_capacity(COORDINATES * b * n);
-        let mut bias = vec![NEVER; b * n];
+        let mut coordinates = Vec::new();
         let mut rows = Vec::new();
         let mut captions = Vec::new();
-        for (i, screen) in screens.iter().enumerate() {
+        for screen in screens {
+            let first = columns[0].len();
             for node in &screen.nodes {
                 if node.word >= sizes.node_words || node.kind >= sizes.node_kinds {
                     return None;
                 }
                 let depth = node.depth.min(DEPTHS - 1);
                 let numbers = [node.word, node.kind, usize::from(node.is_clickable), depth];
-                columns.iter_mut().zip(numbers).for_each(|(column, v)| column.push(v as i64));
+                columns.iter_mut().zip(numbers).for_each(|(column, v)| column.push(v));
                 coordinates.extend(node.bounds);
             }
-            let missing = n - screen.nodes.len();
-            columns.iter_mut().for_each(|column| column.extend(vec![0; missing]));
-            coordinates.extend(vec![0.0; COORDINATES * missing]);
-            bias[i * n..][..screen.nodes.len()].fill(0.0);
             for widget in &screen.widgets {
                 let is_known = widget.caption.iter().all(|&word| word < sizes.vocabulary);
                 if widget.node >= screen.nodes.len()
@@ -104,48 +129,40 @@ impl Batch {
                 {
                     return None;
                 }
-                rows.push((i * n + widget.node) as i64);
-                captions.push(&widget.caption);
+                rows.push(first + widget.node);
+                captions.push(widget.caption.as_slice());
             }
         }
-        let w = captions.len();
-        let t = captions.iter().map(|caption| caption.len()).max()? + 1;
-        let total: usize = captions.iter().map(|caption| caption.len() + 1).sum();
-        let mut read = vec![FILLING as i64; w * t];
-        let mut said = vec![FILLING as i64; w * t];
-        let mut share = vec![0.0; w * t];
-        for (i, caption) in captions.iter().enumerate() {
-            read[i * t] = START as i64;
-            for (j, &word) in caption.iter().enumerate() {
-                read[i * t + j + 1] = word as i64;
-                said[i * t + j] = word as i64;
-            }
-            said[i * t + caption.len()] = END as i64;
-            share[i * t..][..=caption.len()].fill(1.0 / total as f32);
+        if captions.is_empty() {
+            return None;
         }
-        let has_word = columns[0].iter().map(|&word| if word > 0 { 1.0 } else { 0.0 }).collect();
-        let table =
-            |numbers, shape| Tensor::<2, Int>::from_data(TensorData::new(numbers, shape), device);
-        let [words, kinds, clickable, depths] = columns.map(|column| table(column, [b, n]));
+        let next = |caption: &&[usize]| caption.iter().copied().chain([END]).collect::<Vec<_>>();
+        let has_word: Vec<f32> =
+            columns[0].iter().map(|&word| if word > 0 { 1.0 } else { 0.0 }).collect();
+        let count = has_word.len();
+        let [words, kinds, clickable, depths] = columns.map(|column| numbers(column, device));
         Some(Batch {
             words,
             kinds,
             clickable,
             depths,
-            has_word: constant(has_word, [b * n, 1], device),
+            has_word: constant(has_word, [count, 1], device),
             positions: Positions { sides: vec![super::BINS; COORDINATES], coordinates },
-            bias: constant(bias, [b, 1, 1, n], device),
-            widgets: Tensor::from_data(TensorData::new(rows, [w]), device),
-            read: table(read, [w, t]),
-            said: table(said, [w, t]),
-            share: constant(share, [w, t], device),
+            nodes: screens.iter().map(|screen| screen.nodes.len()).collect(),
+            widgets: numbers(rows, device),
+            said: captions.iter().flat_map(next).collect(),
+            read: Captions::new(captions.into_iter(), device),
             device: device.clone(),
-            counts: [b, n, w],
         })
     }
 
-    /// Screens, nodes of each with the filling, and widgets.
-    pub fn counts(&self) -> [usize; 3] {
-        self.counts
+    /// Nodes of each screen.
+    pub fn nodes(&self) -> &[usize] {
+        &self.nodes
+    }
+
+    /// Words of each caption, with its end.
+    pub fn captions(&self) -> &[usize] {
+        &self.read.lengths
     }
 }

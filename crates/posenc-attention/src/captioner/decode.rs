@@ -1,10 +1,9 @@
 //! What a captioner says: greedy and beam search.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 
 use super::batch::{END, FILLING, START};
-use super::{Batch, Captioner, ScreenInput, Sizes};
-use crate::layers::causal_bias;
+use super::{Batch, Captioner, Captions, ScreenInput, Sizes};
 use crate::parameters::numbers;
 
 /// Screens that are looked at at once.
@@ -45,6 +44,11 @@ pub fn captions(
     Some(all)
 }
 
+fn indices(numbers: Vec<i64>, device: &Device) -> Tensor<1, Int> {
+    let count = numbers.len();
+    Tensor::from_data(TensorData::new(numbers, [count]), device)
+}
+
 fn search(
     model: &Captioner,
     sizes: &Sizes,
@@ -65,20 +69,13 @@ fn search(
         if going.is_empty() {
             break;
         }
-        let count = going.len();
-        let mut said = Vec::with_capacity(count * length);
-        let mut rows = Vec::with_capacity(count);
-        for (widget, beam) in &going {
-            said.push(START as i64);
-            said.extend(beam.words.iter().map(|&word| word as i64));
-            rows.push(*widget as i64);
-        }
-        let said: Tensor<2, Int> =
-            Tensor::from_data(TensorData::new(said, [count, length]), device);
-        let rows: Tensor<1, Int> = Tensor::from_data(TensorData::new(rows, [count]), device);
-        let memory = memory.clone().select(0, rows);
-        let next = model.log_probabilities(&memory, &said, &causal_bias(length, device));
-        let next = numbers(next.slice([0..count, length - 1..length, 0..sizes.vocabulary]));
+        let rows = going.iter().map(|(widget, _)| *widget as i64).collect();
+        let rows = indices(rows, device);
+        let read = Captions::new(going.iter().map(|(_, beam)| beam.words.as_slice()), device);
+        // Of the last word that each beam read: all have read as many.
+        let last = (1..=going.len()).map(|beam| (beam * length - 1) as i64).collect();
+        let scores = model.scores(&memory.clone().select(0, rows), &read);
+        let next = numbers(activation::log_softmax(scores.select(0, indices(last, device)), 1));
         let mut grown: Vec<Vec<Beam>> = vec![Vec::new(); widgets];
         for ((widget, beam), scores) in going.iter().zip(next.chunks_exact(sizes.vocabulary)) {
             grown[*widget].extend(continued(beam, scores, beams, length > sizes.longest));

@@ -6,7 +6,7 @@ use posenc_math::lff::schedule::LearningRate;
 use rand_chacha::ChaCha8Rng;
 
 use super::{Batch, Captioner, ScreenInput, Sizes};
-use crate::layers::causal_bias;
+use crate::kernels;
 use crate::optimizer::Adam;
 use crate::progress::Progress;
 
@@ -61,8 +61,7 @@ impl<'a> Trainer<'a> {
             let divergence = self.divergence?;
             Some(model.divergence(divergence.form)?.mul_scalar(divergence.weight))
         });
-        let [screens, nodes, widgets] = batch.counts();
-        self.work += self.sizes.operations(screens, nodes, widgets);
+        self.work += self.sizes.operations(batch.nodes(), batch.captions());
         value
     }
 }
@@ -73,12 +72,6 @@ pub(super) fn cross_entropy(
     batch: &Batch,
     dropout: Option<&mut ChaCha8Rng>,
 ) -> Tensor<1> {
-    let [w, t] = batch.read.dims();
     let memory = model.memory(batch, dropout);
-    let causal = causal_bias(t, &batch.device);
-    let predictions = model.log_probabilities(&memory, &batch.read, &causal);
-    let words = predictions.dims()[2];
-    let rows = predictions.reshape([w * t, words]);
-    let said = rows.gather(1, batch.said.clone().reshape([w * t, 1])).reshape([w, t]);
-    (said * batch.share.clone()).sum().neg()
+    kernels::cross_entropy(model.scores(&memory, &batch.read), &batch.said)
 }

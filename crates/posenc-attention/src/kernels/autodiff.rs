@@ -78,6 +78,35 @@ impl<B: Kernels> Backward<B, 3> for Attend {
     }
 }
 
+#[derive(Debug)]
+struct AttendSegments;
+
+impl<B: Kernels> Backward<B, 3> for AttendSegments {
+    /// Q, K, V, the weights; lengths, heads, whether causal.
+    type State = ([FloatTensor<B>; 4], Vec<usize>, usize, bool);
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let g = grads.consume::<B>(&ops.node);
+        let ([q, k, v, p], lengths, heads, causal) = ops.state;
+        let (dq, dk, dv) = B::attend_segments_backward(q, k, v, p, g, lengths, heads, causal);
+        register!(grads, ops.parents, [dq, dk, dv]);
+    }
+}
+
+#[derive(Debug)]
+struct CrossEntropy;
+
+impl<B: Kernels> Backward<B, 1> for CrossEntropy {
+    /// Scores, and what was said.
+    type State = (FloatTensor<B>, Vec<usize>);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = grads.consume::<B>(&ops.node);
+        let (scores, said) = ops.state;
+        register!(grads, ops.parents, [B::cross_entropy_backward(scores, said, gradient)]);
+    }
+}
+
 impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     fn affine(
         x: FloatTensor<Self>,
@@ -151,6 +180,44 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
             OpsKind::UnTracked(prep) => {
                 let (y, weights) = B::attend(q, k, v, bias, heads, causal);
                 (prep.finish(y), <Self as AutodiffBackend>::from_inner(weights))
+            }
+        }
+    }
+
+    fn attend_segments(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        lengths: Vec<usize>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let nodes = [query.node(), key.node(), value.node()];
+        let [q, k, v] = [query, key, value].map(|t| t.into_primitive());
+        match AttendSegments.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let of = [q.clone(), k.clone(), v.clone()];
+                let (y, weights) = B::attend_segments(q, k, v, lengths.clone(), heads, causal);
+                let shown = <Self as AutodiffBackend>::from_inner(weights.clone());
+                let [q, k, v] = of;
+                (prep.finish(([q, k, v, weights], lengths, heads, causal), y), shown)
+            }
+            OpsKind::UnTracked(prep) => {
+                let (y, weights) = B::attend_segments(q, k, v, lengths, heads, causal);
+                (prep.finish(y), <Self as AutodiffBackend>::from_inner(weights))
+            }
+        }
+    }
+
+    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
+        match CrossEntropy.prepare::<C>([scores.node()]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                let scores = scores.into_primitive();
+                let loss = B::cross_entropy(scores.clone(), said.clone());
+                prep.finish((scores, said), loss)
+            }
+            OpsKind::UnTracked(prep) => {
+                prep.finish(B::cross_entropy(scores.into_primitive(), said))
             }
         }
     }

@@ -3,7 +3,10 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Scalar, TensorMetadata};
-use burn::tensor::Shape;
+use burn::tensor::{Shape, TensorData};
+
+use super::AdamStep;
+use crate::layers::NEVER;
 
 fn scalar(value: f64) -> Scalar {
     value.into()
@@ -162,4 +165,131 @@ pub fn attend_backward<B: Backend>(
     let dq = B::float_matmul(ds.clone(), k);
     let dk = B::float_matmul(B::float_transpose(ds), q);
     (join::<B>(dq), join::<B>(dk), join::<B>(dv))
+}
+
+/// Rows of segments in `[B, T, …]`, where T is the longest: for each slot the row that stands there, or the segment's last
+/// one, and whether it is its own.
+fn slots(lengths: &[usize]) -> (Vec<usize>, Vec<bool>, usize) {
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let last = lengths.iter().sum::<usize>().saturating_sub(1);
+    let (mut rows, mut own) = (Vec::new(), Vec::new());
+    let mut first = 0;
+    for &length in lengths {
+        let row = |i: usize| (first + i.min(length.saturating_sub(1))).min(last);
+        rows.extend((0..longest).map(row));
+        own.extend((0..longest).map(|i| i < length));
+        first += length;
+    }
+    (rows, own, longest)
+}
+
+fn select<B: Backend>(tensor: FloatTensor<B>, rows: &[usize]) -> FloatTensor<B> {
+    let device = tensor.device();
+    let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
+    let count = rows.len();
+    let rows = B::int_from_data(TensorData::new(rows, [count]), &device);
+    B::float_select(tensor, 0, rows)
+}
+
+/// `[N, D]` to `[B, T, D]`.
+fn pad<B: Backend>(tensor: FloatTensor<B>, rows: &[usize], longest: usize) -> FloatTensor<B> {
+    let d = dims::<B>(&tensor)[1];
+    let padded = select::<B>(tensor, rows);
+    reshape::<B>(padded, &[rows.len() / longest.max(1), longest, d])
+}
+
+/// And back.
+fn unpad<B: Backend>(tensor: FloatTensor<B>, own: &[bool]) -> FloatTensor<B> {
+    let d = dims::<B>(&tensor);
+    let rows: Vec<usize> = (0..own.len()).filter(|&slot| own[slot]).collect();
+    select::<B>(reshape::<B>(tensor, &[d[0] * d[1], d[2]]), &rows)
+}
+
+/// Numbers of the type and on the device of another tensor.
+fn like<B: Backend>(numbers: Vec<f64>, shape: &[usize], other: &FloatTensor<B>) -> FloatTensor<B> {
+    let data = TensorData::new(numbers, shape.to_vec()).convert_dtype(other.dtype());
+    B::float_from_data(data, &other.device())
+}
+
+/// Attention of the padded segments, under a bias that hides the padding.
+pub fn attend_segments<B: Backend>(
+    query: FloatTensor<B>,
+    key: FloatTensor<B>,
+    value: FloatTensor<B>,
+    lengths: &[usize],
+    heads: usize,
+    causal: bool,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (rows, own, t) = slots(lengths);
+    let is_hidden = |slot: usize| {
+        let (item, i, j) = (slot / (t * t), slot / t % t, slot % t);
+        j >= lengths[item].max(1) || (causal && j > i)
+    };
+    let bias = (0..lengths.len() * t * t)
+        .map(|slot| if is_hidden(slot) { f64::from(NEVER) } else { 0.0 })
+        .collect();
+    let bias = like::<B>(bias, &[lengths.len(), 1, t, t], &query);
+    let [q, k, v] = [query, key, value].map(|x| pad::<B>(x, &rows, t));
+    let (y, weights) = attend::<B>(q, k, v, bias, heads);
+    (unpad::<B>(y, &own), weights)
+}
+
+/// Of Q, K, V, the weights and the gradient; that of the padding is zero.
+pub fn attend_segments_backward<B: Backend>(
+    [query, key, value, weights, gradient]: [FloatTensor<B>; 5],
+    lengths: &[usize],
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let (rows, own, t) = slots(lengths);
+    let mask = own.iter().map(|&own| f64::from(u8::from(own))).collect();
+    let mask = like::<B>(mask, &[lengths.len(), t, 1], &gradient);
+    let [q, k, v, g] = [query, key, value, gradient].map(|x| pad::<B>(x, &rows, t));
+    let (dq, dk, dv) = attend_backward::<B>(q, k, v, weights, B::float_mul(g, mask));
+    (unpad::<B>(dq, &own), unpad::<B>(dk, &own), unpad::<B>(dv, &own))
+}
+
+/// One where a row's column is said, over the number of rows.
+fn shares<B: Backend>(said: &[usize], scores: &FloatTensor<B>) -> FloatTensor<B> {
+    let shape = dims::<B>(scores);
+    let mut shares = vec![0.0; shape[0] * shape[1]];
+    for (row, &said) in shares.chunks_exact_mut(shape[1].max(1)).zip(said) {
+        row[said] = 1.0 / shape[0] as f64;
+    }
+    like::<B>(shares, &shape, scores)
+}
+
+/// −Σ share log p.
+pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, said: &[usize]) -> FloatTensor<B> {
+    let shares = shares::<B>(said, &scores);
+    B::float_neg(B::float_sum(B::float_mul(B::log_softmax(scores, 1), shares)))
+}
+
+/// (p/N − share) ∂loss.
+pub fn cross_entropy_backward<B: Backend>(
+    scores: FloatTensor<B>,
+    said: &[usize],
+    gradient: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let shares = shares::<B>(said, &scores);
+    let p = B::float_mul_scalar(B::softmax(scores, 1), scalar(1.0 / said.len() as f64));
+    B::float_mul(B::float_sub(p, shares), reshape::<B>(gradient, &[1, 1]))
+}
+
+/// A step of Adam.
+pub fn adam<B: Backend>(
+    theta: FloatTensor<B>,
+    mean: FloatTensor<B>,
+    squares: FloatTensor<B>,
+    gradient: FloatTensor<B>,
+    step: AdamStep,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let times = |x: FloatTensor<B>, factor: f64| B::float_mul_scalar(x, scalar(factor));
+    let g = if step.factor == 1.0 { gradient } else { times(gradient, step.factor) };
+    let mean = B::float_add(times(mean, step.keep[0]), times(g.clone(), step.take[0]));
+    let square = times(B::float_mul(g.clone(), g), step.take[1]);
+    let squares = B::float_add(times(squares, step.keep[1]), square);
+    let root = times(B::float_sqrt(squares.clone()), step.root);
+    let size = B::float_add_scalar(root, scalar(step.epsilon));
+    let change = times(B::float_div(mean.clone(), size), step.rate);
+    let old = if step.decay == 1.0 { theta } else { times(theta, step.decay) };
+    (B::float_sub(old, change), mean, squares)
 }

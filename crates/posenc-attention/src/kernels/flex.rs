@@ -13,14 +13,13 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use posenc_math::vectorized::vectorized;
 
-use super::Kernels;
 use super::composed::{self, CUBE, SLOPE};
 use super::exponential::exp;
+use super::segments::{Rows, items, segments};
+use super::{AdamStep, Kernels};
 
 /// Partial sums of a row; a whole number of vectors on every machine.
 const LANES: usize = 16;
-/// Rows of a causal block: what lies above the diagonal of its last row is not computed.
-const BLOCK: usize = 48;
 
 fn is_single(tensor: &FlexTensor) -> bool {
     tensor.dtype() == DType::F32
@@ -45,17 +44,17 @@ fn tensor(numbers: Vec<f32>, shape: &[usize]) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(numbers, shape.to_vec()))
 }
 
-fn matrix(numbers: &[f32], rows: usize, columns: usize) -> MatRef<'_, f32> {
+pub(super) fn matrix(numbers: &[f32], rows: usize, columns: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice(numbers, rows, columns)
 }
 
-fn matrix_mut(numbers: &mut [f32], rows: usize, columns: usize) -> MatMut<'_, f32> {
+pub(super) fn matrix_mut(numbers: &mut [f32], rows: usize, columns: usize) -> MatMut<'_, f32> {
     MatMut::from_row_major_slice_mut(numbers, rows, columns)
 }
 
 /// Σ f(x, y) over two slices of one length, in [`LANES`] partial sums.
 #[inline(always)]
-fn sum(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
+pub(super) fn sum(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0; LANES];
     let (x, rest_x) = x.as_chunks::<LANES>();
     let (y, rest_y) = y.as_chunks::<LANES>();
@@ -70,7 +69,7 @@ fn sum(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
 
 /// Largest number of a slice, in as many parts.
 #[inline(always)]
-fn largest(x: &[f32]) -> f32 {
+pub(super) fn largest(x: &[f32]) -> f32 {
     let more = |a: f32, b: f32| if b > a { b } else { a };
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let (x, rest) = x.as_chunks::<LANES>();
@@ -105,80 +104,6 @@ fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
     let mean = sum(row, row, |x, _| x) / n;
     let variance = sum(row, row, |x, _| (x - mean) * (x - mean)) / n;
     (mean, 1.0 / (variance + epsilon).sqrt())
-}
-
-/// Rows of heads: `[batch, length, heads · width]`.
-#[derive(Clone, Copy)]
-struct Heads {
-    heads: usize,
-    width: usize,
-    length: usize,
-}
-
-impl Heads {
-    fn new(shape: &[usize], heads: usize) -> Self {
-        Heads { heads, width: shape[2] / heads, length: shape[1] }
-    }
-
-    /// Where rows `rows` of a head stand.
-    fn view<'a>(
-        &self,
-        numbers: &'a [f32],
-        batch: usize,
-        head: usize,
-        rows: usize,
-    ) -> MatRef<'a, f32> {
-        let stride = self.heads * self.width;
-        let start = batch * self.length * stride;
-        let all =
-            MatRef::from_row_major_slice(&numbers[start..start + rows * stride], rows, stride);
-        all.subcols(head * self.width, self.width)
-    }
-
-    fn view_mut<'a>(
-        &self,
-        numbers: &'a mut [f32],
-        batch: usize,
-        head: usize,
-        rows: usize,
-    ) -> MatMut<'a, f32> {
-        let stride = self.heads * self.width;
-        let start = batch * self.length * stride;
-        let all = MatMut::from_row_major_slice_mut(
-            &mut numbers[start..start + rows * stride],
-            rows,
-            stride,
-        );
-        all.subcols_mut(head * self.width, self.width)
-    }
-}
-
-/// Blocks of rows `start..end` with the number of columns that matter to them.
-fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize)> {
-    if !causal {
-        return vec![(0, rows, columns)];
-    }
-    let block = |start: usize| {
-        let end = (start + BLOCK).min(rows);
-        (start, end, end.min(columns))
-    };
-    (0..rows).step_by(BLOCK).map(block).collect()
-}
-
-/// Row of scores to row of weights: softmax(scale · scores + bias).
-#[inline(always)]
-fn soften(row: &mut [f32], bias: &[f32], scale: f32) {
-    for (value, bias) in row.iter_mut().zip(bias) {
-        *value = *value * scale + bias;
-    }
-    let top = largest(row);
-    for value in row.iter_mut() {
-        *value = exp(*value - top);
-    }
-    let scale = 1.0 / sum(row, row, |x, _| x);
-    for value in row.iter_mut() {
-        *value *= scale;
-    }
 }
 
 impl Kernels for Flex {
@@ -352,48 +277,15 @@ impl Kernels for Flex {
             return composed::attend::<Self>(query, key, value, bias, heads);
         }
         let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
-        let (of_query, of_key) = (Heads::new(&shape, heads), Heads::new(&key_shape, heads));
         let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
         let [q, k, v, bias] = [&query, &key, &value, &bias].map(read);
-        let scale = 1.0 / (of_query.width as f32).sqrt();
-        let mut weights = vec![0.0; batch * heads * t * s];
-        let mut out = vec![0.0; q.len()];
         // Rows of bias: those of the item, of row i; either may be shared.
         let bias_row = |item: usize, i: usize| {
             let (item, i) = (item.min(bias_shape[0] - 1), i.min(bias_shape[2] - 1));
-            &bias[(item * bias_shape[2] + i) * s..][..s]
+            Some(&bias[(item * bias_shape[2] + i) * s..][..s])
         };
-        for item in 0..batch {
-            for head in 0..heads {
-                let p = &mut weights[(item * heads + head) * t * s..][..t * s];
-                for (start, end, columns) in blocks(t, s, causal) {
-                    let rows = end - start;
-                    let qs = of_query.view(&q, item, head, end).subrows(start, rows);
-                    let ks = of_key.view(&k, item, head, columns).transpose();
-                    let block = &mut p[start * s..end * s];
-                    let scores = matrix_mut(block, rows, s).subcols_mut(0, columns);
-                    matmul(scores, Accum::Replace, qs, ks, 1.0, Par::Seq);
-                    vectorized(
-                        #[inline(always)]
-                        || {
-                            for (i, row) in block.chunks_exact_mut(s).enumerate() {
-                                // What is above the diagonal has no weight.
-                                let seen =
-                                    if causal { columns.min(start + i + 1) } else { columns };
-                                let (seen, unseen) = row[..columns].split_at_mut(seen);
-                                soften(seen, bias_row(item, start + i), scale);
-                                unseen.fill(0.0);
-                            }
-                        },
-                    );
-                    let vs = of_key.view(&v, item, head, columns);
-                    let target =
-                        of_query.view_mut(&mut out, item, head, end).subrows_mut(start, rows);
-                    let ps = matrix(&p[start * s..end * s], rows, s).subcols(0, columns);
-                    matmul(target, Accum::Replace, ps, vs, 1.0, Par::Seq);
-                }
-            }
-        }
+        let rows = Rows { heads, width: shape[2] / heads, causal };
+        let (out, weights) = rows.attend([&q, &k, &v], &items(batch, t, s, heads), bias_row);
         (tensor(out, &shape), tensor(weights, &[batch, heads, t, s]))
     }
 
@@ -410,52 +302,140 @@ impl Kernels for Flex {
         }
         let (shape, key_shape) = (dims(&query), dims(&key));
         let heads = dims(&weights)[1];
-        let (of_query, of_key) = (Heads::new(&shape, heads), Heads::new(&key_shape, heads));
         let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
         let [q, k, v, p, g] = [&query, &key, &value, &weights, &gradient].map(read);
-        let scale = 1.0 / (of_query.width as f32).sqrt();
-        let mut dq = vec![0.0; q.len()];
-        let (mut dk, mut dv) = (vec![0.0; k.len()], vec![0.0; v.len()]);
-        let mut change = vec![0.0; t.min(if causal { BLOCK } else { t }) * s];
-        for item in 0..batch {
-            for head in 0..heads {
-                let p = &p[(item * heads + head) * t * s..][..t * s];
-                for (start, end, columns) in blocks(t, s, causal) {
-                    let rows = end - start;
-                    let ps = matrix(&p[start * s..end * s], rows, s).subcols(0, columns);
-                    let gs = of_query.view(&g, item, head, end).subrows(start, rows);
-                    let qs = of_query.view(&q, item, head, end).subrows(start, rows);
-                    let vs = of_key.view(&v, item, head, columns);
-                    let ks = of_key.view(&k, item, head, columns);
-                    let target = of_key.view_mut(&mut dv, item, head, columns);
-                    matmul(target, Accum::Add, ps.transpose(), gs, 1.0, Par::Seq);
-                    let change = &mut change[..rows * s];
-                    let dp = matrix_mut(change, rows, s).subcols_mut(0, columns);
-                    matmul(dp, Accum::Replace, gs, vs.transpose(), 1.0, Par::Seq);
-                    vectorized(
-                        #[inline(always)]
-                        || {
-                            for (row, p) in change
-                                .chunks_exact_mut(s)
-                                .zip(p[start * s..end * s].chunks_exact(s))
-                            {
-                                let (row, p) = (&mut row[..columns], &p[..columns]);
-                                let total = sum(row, p, |x, p| x * p);
-                                for (value, p) in row.iter_mut().zip(p) {
-                                    *value = scale * p * (*value - total);
-                                }
-                            }
-                        },
-                    );
-                    let ds = matrix(change, rows, s).subcols(0, columns);
-                    let target =
-                        of_query.view_mut(&mut dq, item, head, end).subrows_mut(start, rows);
-                    matmul(target, Accum::Replace, ds, ks, 1.0, Par::Seq);
-                    let target = of_key.view_mut(&mut dk, item, head, columns);
-                    matmul(target, Accum::Add, ds.transpose(), qs, 1.0, Par::Seq);
-                }
-            }
-        }
+        let rows = Rows { heads, width: shape[2] / heads, causal };
+        let [dq, dk, dv] = rows.backward([&q, &k, &v], &p, &g, &items(batch, t, s, heads));
         (tensor(dq, &shape), tensor(dk, &key_shape), tensor(dv, &key_shape))
+    }
+
+    fn attend_segments(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        lengths: Vec<usize>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        if !is_single(&query) {
+            return composed::attend_segments::<Self>(query, key, value, &lengths, heads, causal);
+        }
+        let shape = dims(&query);
+        let [q, k, v] = [&query, &key, &value].map(read);
+        let rows = Rows { heads, width: shape[1] / heads, causal };
+        let (out, weights) = rows.attend([&q, &k, &v], &segments(&lengths, heads), |_, _| None);
+        let count = weights.len();
+        (tensor(out, &shape), tensor(weights, &[count]))
+    }
+
+    fn attend_segments_backward(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        lengths: Vec<usize>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        if !is_single(&query) {
+            let of = [query, key, value, weights, gradient];
+            return composed::attend_segments_backward::<Self>(of, &lengths);
+        }
+        let shape = dims(&query);
+        let [q, k, v, p, g] = [&query, &key, &value, &weights, &gradient].map(read);
+        let rows = Rows { heads, width: shape[1] / heads, causal };
+        let gradients = rows.backward([&q, &k, &v], &p, &g, &segments(&lengths, heads));
+        let [dq, dk, dv] = gradients.map(|numbers| tensor(numbers, &shape));
+        (dq, dk, dv)
+    }
+
+    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
+        if !is_single(&scores) {
+            return composed::cross_entropy::<Self>(scores, &said);
+        }
+        let columns = dims(&scores)[1].max(1);
+        let scores = read(&scores);
+        let mut row = vec![0.0; columns];
+        let mut total = 0.0;
+        vectorized(
+            #[inline(always)]
+            || {
+                for (scores, &said) in scores.chunks_exact(columns).zip(&said) {
+                    let top = largest(scores);
+                    for (value, score) in row.iter_mut().zip(scores) {
+                        *value = exp(score - top);
+                    }
+                    let sum = sum(&row, &row, |x, _| x);
+                    total += f64::from(sum.ln() + top - scores[said]);
+                }
+            },
+        );
+        tensor(vec![(total / said.len() as f64) as f32], &[1])
+    }
+
+    fn cross_entropy_backward(
+        scores: FloatTensor<Self>,
+        said: Vec<usize>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        if !is_single(&scores) {
+            return composed::cross_entropy_backward::<Self>(scores, &said, gradient);
+        }
+        let shape = dims(&scores);
+        let columns = shape[1].max(1);
+        let share = read(&gradient)[0] / said.len() as f32;
+        let mut change = read(&scores).into_owned();
+        vectorized(
+            #[inline(always)]
+            || {
+                for (row, &said) in change.chunks_exact_mut(columns).zip(&said) {
+                    let top = largest(row);
+                    for value in row.iter_mut() {
+                        *value = exp(*value - top);
+                    }
+                    let scale = share / sum(row, row, |x, _| x);
+                    for value in row.iter_mut() {
+                        *value *= scale;
+                    }
+                    row[said] -= share;
+                }
+            },
+        );
+        tensor(change, &shape)
+    }
+
+    fn adam(
+        theta: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        squares: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        step: AdamStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        if !is_single(&theta) {
+            return composed::adam::<Self>(theta, mean, squares, gradient, step);
+        }
+        let shape = dims(&theta);
+        let [mut theta, mut mean, mut squares] =
+            [theta, mean, squares].map(|tensor| read(&tensor).into_owned());
+        let gradient = read(&gradient);
+        // Rounded one by one, as the composed form is: both give the same bits.
+        let [factor, root, epsilon, rate, decay] =
+            [step.factor, step.root, step.epsilon, step.rate, step.decay].map(|v| v as f32);
+        let ([keep1, keep2], [take1, take2]) =
+            (step.keep.map(|v| v as f32), step.take.map(|v| v as f32));
+        vectorized(
+            #[inline(always)]
+            || {
+                let moments = mean.iter_mut().zip(squares.iter_mut());
+                for ((theta, g), (m, v)) in theta.iter_mut().zip(gradient.iter()).zip(moments) {
+                    let g = g * factor;
+                    *m = *m * keep1 + g * take1;
+                    *v = *v * keep2 + g * g * take2;
+                    *theta = *theta * decay - *m / (v.sqrt() * root + epsilon) * rate;
+                }
+            },
+        );
+        (tensor(theta, &shape), tensor(mean, &shape), tensor(squares, &shape))
     }
 }

@@ -8,6 +8,7 @@ mod autodiff;
 mod composed;
 mod exponential;
 mod flex;
+mod segments;
 
 use burn::Tensor;
 use burn::backend::tensor::FloatTensor;
@@ -94,6 +95,80 @@ pub trait Kernels: Backend {
         let _ = causal;
         composed::attend_backward::<Self>(query, key, value, weights, gradient)
     }
+
+    /// Attention of segments of such `lengths`, which lie behind each other in the rows of Q, K and V `[N, H d]`, each on
+    /// itself; where `causal`, no row sees a later one. Gives the result and weights in a form of the backend's own.
+    fn attend_segments(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        lengths: Vec<usize>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::attend_segments::<Self>(query, key, value, &lengths, heads, causal)
+    }
+
+    /// Gradients with respect to Q, K and V.
+    fn attend_segments_backward(
+        query: FloatTensor<Self>,
+        key: FloatTensor<Self>,
+        value: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        lengths: Vec<usize>,
+        heads: usize,
+        causal: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let _ = (heads, causal);
+        let of = [query, key, value, weights, gradient];
+        composed::attend_segments_backward::<Self>(of, &lengths)
+    }
+
+    /// Mean over rows of −log p of the column that is `said`, p = softmax(scores), in nats: `[N, V]` to `[1]`.
+    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
+        composed::cross_entropy::<Self>(scores, &said)
+    }
+
+    /// Gradient with respect to the scores.
+    fn cross_entropy_backward(
+        scores: FloatTensor<Self>,
+        said: Vec<usize>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        composed::cross_entropy_backward::<Self>(scores, &said, gradient)
+    }
+
+    /// A step of Adam: θ, m, v and g `[N]` to θ, m and v.
+    fn adam(
+        theta: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        squares: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        step: AdamStep,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed::adam::<Self>(theta, mean, squares, gradient, step)
+    }
+}
+
+/// Numbers of a step of Adam, m the mean of gradients g and v that of their squares:
+/// m ← keep₁ m + take₁ g, v ← keep₂ v + take₂ g², θ ← decay θ − rate m/(root √v + ε).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamStep {
+    /// On gradients.
+    pub factor: f64,
+    /// β₁ and β₂.
+    pub keep: [f64; 2],
+    /// 1 − β₁ and 1 − β₂.
+    pub take: [f64; 2],
+    /// 1/√(1 − β₂ᵗ).
+    pub root: f64,
+    /// ε.
+    pub epsilon: f64,
+    /// Over 1 − β₁ᵗ.
+    pub rate: f64,
+    /// On parameters.
+    pub decay: f64,
 }
 
 /// On wgpu all are composed of burn's own kernels.
@@ -154,6 +229,44 @@ pub fn attend(
         causal,
     );
     (Tensor::from_dispatch(out), Tensor::from_dispatch(weights))
+}
+
+/// Attention of segments on themselves; see [`Kernels::attend_segments`]. The lengths must add up to the number of rows.
+pub fn attend_segments(
+    query: Tensor<2>,
+    key: Tensor<2>,
+    value: Tensor<2>,
+    lengths: &[usize],
+    heads: usize,
+    causal: bool,
+) -> Tensor<2> {
+    let (out, _) = Dispatch::attend_segments(
+        query.into_dispatch(),
+        key.into_dispatch(),
+        value.into_dispatch(),
+        lengths.to_vec(),
+        heads,
+        causal,
+    );
+    Tensor::from_dispatch(out)
+}
+
+/// Cross-entropy in nats of one column per row; see [`Kernels::cross_entropy`]. There must be a column of that number.
+pub fn cross_entropy(scores: Tensor<2>, said: &[usize]) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), said.to_vec()))
+}
+
+/// A step of Adam: parameters, their two moments and their gradient to parameters and moments; see [`Kernels::adam`].
+pub fn adam(
+    theta: Tensor<1>,
+    [mean, squares]: [Tensor<1>; 2],
+    gradient: Tensor<1>,
+    step: AdamStep,
+) -> (Tensor<1>, [Tensor<1>; 2]) {
+    let [theta, mean, squares, gradient] =
+        [theta, mean, squares, gradient].map(Tensor::into_dispatch);
+    let (theta, mean, squares) = Dispatch::adam(theta, mean, squares, gradient, step);
+    (Tensor::from_dispatch(theta), [mean, squares].map(Tensor::from_dispatch))
 }
 
 trait Rows {

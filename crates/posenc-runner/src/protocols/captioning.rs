@@ -249,8 +249,8 @@ fn map(
 /// Rough seconds on one core.
 pub fn cost(s: &protocol::Captioning) -> f64 {
     let sizes = sizes(s);
-    // Screens have 17 nodes and 3.5 widgets in the mean, batches are filled up to 23.
-    let step = sizes.operations(s.batch, 23, s.batch * 7 / 2);
-    let said = sizes.operations(s.held_out, 23, s.held_out * 7 / 2) * s.beams as f64;
+    // Screens have 17 nodes and 3.5 widgets in the mean, captions 4 words and an end.
+    let of = |screens: usize| sizes.operations(&vec![17; screens], &vec![5; screens * 7 / 2]);
+    let (step, said) = (of(s.batch), of(s.held_out) * s.beams as f64);
     (step * s.steps as f64 + said) / RATE
 }

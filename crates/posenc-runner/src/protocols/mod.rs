@@ -220,7 +220,8 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::ImageModel(_) => 1,
         Protocol::PixelEntropies(_) => 1,
         Protocol::Detection(_) => 1,
-        Protocol::Captioning(_) => 1,
+        // 2: words and nodes without filling.
+        Protocol::Captioning(_) => 2,
         Protocol::BoxPositions(_) => 1,
         Protocol::Detr(_) => 1,
         Protocol::Reformer(_) => 1,

@@ -1,0 +1,208 @@
+//! Attention on the CPU over rows that lie behind each other: items of one length, or segments of any.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use posenc_math::vectorized::vectorized;
+
+use super::exponential::exp;
+use super::flex::{largest, matrix, matrix_mut, sum};
+
+/// Rows of a causal block: what lies above the diagonal of its last row is not computed.
+const BLOCK: usize = 48;
+
+/// Queries, and the keys that they look at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    /// Row of the first query, and their number.
+    queries: [usize; 2],
+    /// The same of keys and values.
+    keys: [usize; 2],
+    /// Where the weights of its first head begin.
+    weights: usize,
+}
+
+/// `[B, T, …]` on `[B, S, …]`.
+pub(super) fn items(batch: usize, t: usize, s: usize, heads: usize) -> Vec<Item> {
+    let item = |i| Item { queries: [i * t, t], keys: [i * s, s], weights: i * heads * t * s };
+    (0..batch).map(item).collect()
+}
+
+/// Segments of such lengths, each on itself.
+pub(super) fn segments(lengths: &[usize], heads: usize) -> Vec<Item> {
+    let (mut row, mut weights) = (0, 0);
+    let next = |&length: &usize| {
+        let item = Item { queries: [row, length], keys: [row, length], weights };
+        (row, weights) = (row + length, weights + heads * length * length);
+        item
+    };
+    lengths.iter().map(next).collect()
+}
+
+/// Blocks of rows `start..end` with the number of columns that matter to them.
+fn blocks(rows: usize, columns: usize, causal: bool) -> Vec<(usize, usize, usize)> {
+    if !causal {
+        return vec![(0, rows, columns)];
+    }
+    let block = |start: usize| {
+        let end = (start + BLOCK).min(rows);
+        (start, end, end.min(columns))
+    };
+    (0..rows).step_by(BLOCK).map(block).collect()
+}
+
+/// Row of scores to row of weights: softmax(scale · scores + bias).
+#[inline(always)]
+fn soften(row: &mut [f32], bias: Option<&[f32]>, scale: f32) {
+    match bias {
+        None => row.iter_mut().for_each(|value| *value *= scale),
+        Some(bias) => {
+            for (value, bias) in row.iter_mut().zip(bias) {
+                *value = *value * scale + bias;
+            }
+        }
+    }
+    let top = largest(row);
+    for value in row.iter_mut() {
+        *value = exp(*value - top);
+    }
+    let scale = 1.0 / sum(row, row, |x, _| x);
+    for value in row.iter_mut() {
+        *value *= scale;
+    }
+}
+
+/// Rows of `heads` heads of one width, side by side.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    pub heads: usize,
+    pub width: usize,
+    pub causal: bool,
+}
+
+impl Rows {
+    /// A head of rows `first` and on.
+    fn view<'a>(
+        &self,
+        numbers: &'a [f32],
+        first: usize,
+        rows: usize,
+        head: usize,
+    ) -> MatRef<'a, f32> {
+        let stride = self.heads * self.width;
+        let all = matrix(&numbers[first * stride..][..rows * stride], rows, stride);
+        all.subcols(head * self.width, self.width)
+    }
+
+    fn view_mut<'a>(
+        &self,
+        numbers: &'a mut [f32],
+        first: usize,
+        rows: usize,
+        head: usize,
+    ) -> MatMut<'a, f32> {
+        let stride = self.heads * self.width;
+        let all = matrix_mut(&mut numbers[first * stride..][..rows * stride], rows, stride);
+        all.subcols_mut(head * self.width, self.width)
+    }
+
+    /// What attention gives, and its weights. `bias` is what is added to the scores of an item's query.
+    pub fn attend<'a>(
+        &self,
+        [q, k, v]: [&[f32]; 3],
+        items: &[Item],
+        bias: impl Fn(usize, usize) -> Option<&'a [f32]>,
+    ) -> (Vec<f32>, Vec<f32>) {
+        let scale = 1.0 / (self.width as f32).sqrt();
+        let size = |item: &Item| self.heads * item.queries[1] * item.keys[1];
+        let mut weights = vec![0.0; items.iter().map(size).sum()];
+        let mut out = vec![0.0; q.len()];
+        for (index, item) in items.iter().enumerate() {
+            let ([query, t], [key, s]) = (item.queries, item.keys);
+            for head in 0..self.heads {
+                let p = &mut weights[item.weights + head * t * s..][..t * s];
+                for (start, end, columns) in blocks(t, s, self.causal) {
+                    let rows = end - start;
+                    let qs = self.view(q, query + start, rows, head);
+                    let ks = self.view(k, key, columns, head).transpose();
+                    let block = &mut p[start * s..end * s];
+                    let scores = matrix_mut(block, rows, s).subcols_mut(0, columns);
+                    matmul(scores, Accum::Replace, qs, ks, 1.0, Par::Seq);
+                    vectorized(
+                        #[inline(always)]
+                        || {
+                            for (i, row) in block.chunks_exact_mut(s).enumerate() {
+                                // What is above the diagonal has no weight.
+                                let seen = match self.causal {
+                                    true => columns.min(start + i + 1),
+                                    false => columns,
+                                };
+                                let (seen, unseen) = row[..columns].split_at_mut(seen);
+                                soften(seen, bias(index, start + i), scale);
+                                unseen.fill(0.0);
+                            }
+                        },
+                    );
+                    let vs = self.view(v, key, columns, head);
+                    let target = self.view_mut(&mut out, query + start, rows, head);
+                    let ps = matrix(&p[start * s..end * s], rows, s).subcols(0, columns);
+                    matmul(target, Accum::Replace, ps, vs, 1.0, Par::Seq);
+                }
+            }
+        }
+        (out, weights)
+    }
+
+    /// Gradients with respect to queries, keys and values, for weights `p` and the gradient `g` of the result.
+    pub fn backward(
+        &self,
+        [q, k, v]: [&[f32]; 3],
+        p: &[f32],
+        g: &[f32],
+        items: &[Item],
+    ) -> [Vec<f32>; 3] {
+        let scale = 1.0 / (self.width as f32).sqrt();
+        let [mut dq, mut dk, mut dv] = [q, k, v].map(|numbers| vec![0.0; numbers.len()]);
+        let mut change = Vec::new();
+        for item in items {
+            let ([query, t], [key, s]) = (item.queries, item.keys);
+            for head in 0..self.heads {
+                let p = &p[item.weights + head * t * s..][..t * s];
+                for (start, end, columns) in blocks(t, s, self.causal) {
+                    let rows = end - start;
+                    let ps = matrix(&p[start * s..end * s], rows, s).subcols(0, columns);
+                    let gs = self.view(g, query + start, rows, head);
+                    let qs = self.view(q, query + start, rows, head);
+                    let vs = self.view(v, key, columns, head);
+                    let ks = self.view(k, key, columns, head);
+                    let target = self.view_mut(&mut dv, key, columns, head);
+                    matmul(target, Accum::Add, ps.transpose(), gs, 1.0, Par::Seq);
+                    if change.len() < rows * s {
+                        change.resize(rows * s, 0.0);
+                    }
+                    let change = &mut change[..rows * s];
+                    let dp = matrix_mut(change, rows, s).subcols_mut(0, columns);
+                    matmul(dp, Accum::Replace, gs, vs.transpose(), 1.0, Par::Seq);
+                    vectorized(
+                        #[inline(always)]
+                        || {
+                            let weights = p[start * s..end * s].chunks_exact(s);
+                            for (row, p) in change.chunks_exact_mut(s).zip(weights) {
+                                let (row, p) = (&mut row[..columns], &p[..columns]);
+                                let total = sum(row, p, |x, p| x * p);
+                                for (value, p) in row.iter_mut().zip(p) {
+                                    *value = scale * p * (*value - total);
+                                }
+                            }
+                        },
+                    );
+                    let ds = matrix(change, rows, s).subcols(0, columns);
+                    let target = self.view_mut(&mut dq, query + start, rows, head);
+                    matmul(target, Accum::Replace, ds, ks, 1.0, Par::Seq);
+                    let target = self.view_mut(&mut dk, key, columns, head);
+                    matmul(target, Accum::Add, ds.transpose(), qs, 1.0, Par::Seq);
+                }
+            }
+        }
+        [dq, dk, dv]
+    }
+}
