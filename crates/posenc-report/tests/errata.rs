@@ -46,25 +46,42 @@ fn row(method: &str, signal: &str, metric: &str, value: f64) -> Row {
     }
 }
 
+/// Would catch errata that are shown beside an item without their numbers, or beside another.
 #[test]
-fn numbers_join_their_texts() {
+fn an_item_shows_the_errata_that_it_names() {
+    let own: Vec<_> =
+        posenc_math::errata::all().into_iter().filter(|e| e.paper == "trading").collect();
+    let (first, second) = (own[0].id, own[1].id);
+    let rows = vec![
+        row(first, "$D(0)$", "printed", 0.25),
+        row(first, "$D(0)$", "measured", 0.5),
+        row(second, "q", "measured", 7.0),
+    ];
+    let (page, _) = pages(rows, &format!("errata: [{first}]\n"));
+    let from = page.find("**Errors in what is printed**").expect("a heading");
+    assert!(page[from..].contains("  | $D(0)$ | 0.25 | 0.5 | – |"), "{page}");
+    assert!(page[from..].contains(&format!("(errata.md#{first})")), "{page}");
+    assert!(!page.contains(second), "{page}");
+    let (page, _) = pages(Vec::new(), "");
+    assert!(!page.contains("**Errors in what is printed**"), "{page}");
+    let wrong = catalog("errata: [no-such]\n").1.expect_err("a name that is none");
+    assert!(wrong.contains("90-errata.yaml:") && wrong.contains("no-such"), "{wrong}");
+}
+
+fn catalog(more: &str) -> (tempfile::TempDir, Result<Catalog, String>) {
     let root = tempfile::tempdir().expect("a directory");
     let folder = root.path().join("experiments/trading");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("paper.yaml"), PAPER).expect("written");
-    fs::write(folder.join("90-errata.yaml"), ERRATA).expect("written");
-    let catalog = Catalog::read(root.path()).expect("a catalog");
-    let all = posenc_math::errata::all();
-    let own: Vec<_> = all.iter().filter(|e| e.paper == "trading").collect();
-    let (first, second, third) = (own[0].id, own[1].id, own[2].id);
-    let rows = vec![
-        row(first, "$D(0)$", "printed", 0.25),
-        row(first, "$D(0)$", "measured", 0.333_333_3),
-        row(first, "$D(0)$", "corrected", 1.0 / 3.0),
-        row(first, "-", "holds", 1.0),
-        row(second, "q", "measured", f64::NAN),
-        row(second, "-", "holds", 0.0),
-    ];
+    fs::write(folder.join("90-errata.yaml"), format!("{ERRATA}{more}")).expect("written");
+    let catalog = Catalog::read(root.path()).map_err(|e| format!("{e:#?}{e}"));
+    (root, catalog)
+}
+
+/// The paper's page and that of errata.
+fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
+    let (_root, catalog) = catalog(more);
+    let catalog = catalog.expect("a catalog");
     let mut records = Records::default();
     let record = Record { table: Table { rows }, ..Record::default() };
     records.items.insert(("trading".into(), "errata".into()), record);
@@ -76,8 +93,24 @@ fn numbers_join_their_texts() {
         record: None,
     };
     let report = render(&inputs).expect("a report");
-    let bytes = report.files[Path::new("errata.md")].clone();
-    let text = String::from_utf8(bytes).expect("text");
+    let page = |name: &str| String::from_utf8(report.files[Path::new(name)].clone()).expect("text");
+    (page("trading.md"), page("errata.md"))
+}
+
+#[test]
+fn numbers_join_their_texts() {
+    let all = posenc_math::errata::all();
+    let own: Vec<_> = all.iter().filter(|e| e.paper == "trading").collect();
+    let (first, second, third) = (own[0].id, own[1].id, own[2].id);
+    let rows = vec![
+        row(first, "$D(0)$", "printed", 0.25),
+        row(first, "$D(0)$", "measured", 0.333_333_3),
+        row(first, "$D(0)$", "corrected", 1.0 / 3.0),
+        row(first, "-", "holds", 1.0),
+        row(second, "q", "measured", f64::NAN),
+        row(second, "-", "holds", 0.0),
+    ];
+    let (page, text) = pages(rows, "");
     let section = |id: &str| {
         let from = text.find(&format!("<a id=\"{id}\">")).expect("the section");
         let to = text[from + 5..].find("<a id=").map_or(text.len(), |n| from + 5 + n);
@@ -94,6 +127,5 @@ fn numbers_join_their_texts() {
     );
     assert!(section(third).contains("– check not run"));
     assert!(text.contains(&format!("1 of {}", own.len())), "{text}");
-    let page = String::from_utf8(report.files[Path::new("trading.md")].clone()).expect("text");
     assert!(page.contains("(errata.md#trading)"), "{page}");
 }

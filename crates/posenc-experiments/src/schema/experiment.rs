@@ -97,6 +97,8 @@ pub struct Experiment {
     pub pictures: Vec<PictureGrid>,
     /// Workloads of `bench` whose times are shown beside the item.
     pub benchmarks: Vec<Speed>,
+    /// Errata of the paper that are shown beside the item, by their id.
+    pub errata: Vec<String>,
     /// What we make of it (Markdown).
     pub analysis: String,
     /// Where we depart from the paper, or choose what it leaves open.
@@ -231,6 +233,8 @@ struct WireExperiment {
     #[serde(default)]
     benchmarks: Vec<Speed>,
     #[serde(default)]
+    errata: Vec<String>,
+    #[serde(default)]
     analysis: String,
     #[serde(default)]
     deviations: Vec<String>,
@@ -360,6 +364,16 @@ impl Experiment {
                 return Err(document.error(&format!("{here}.times"), "allowed: 1 to 10000000"));
             }
         }
+        for (i, id) in wire.errata.iter().enumerate() {
+            let is_own = |e: &&posenc_math::errata::Erratum| e.paper == wire.paper && e.id == id;
+            if !posenc_math::errata::all().iter().any(is_own) {
+                let message = format!(
+                    "no erratum `{id}` of `{}`; report/errata.md has their names",
+                    wire.paper
+                );
+                return Err(document.error(&format!("errata[{i}]"), message));
+            }
+        }
         super::display::check(document, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
         Ok(Experiment {
             file: document.file().to_owned(),
@@ -374,6 +388,7 @@ impl Experiment {
             tables: wire.tables,
             pictures: wire.pictures,
             benchmarks: wire.benchmarks,
+            errata: wire.errata,
             analysis: wire.analysis,
             deviations: wire.deviations,
         })

@@ -43,20 +43,25 @@ pub(super) fn describe(select: &Select) -> String {
     let mut text = format!("{}/{}", select.group, select.method.as_deref().unwrap_or("*"));
     text.push(' ');
     text.push_str(&select.metric);
+    if let Some(minus) = &select.minus {
+        text.push_str(&format!(" − {minus}"));
+    }
     text
 }
 
 pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
     let points: Vec<Point> = match select.from {
         Source::Measured => rows(select, context)
-            .map(|r| Point {
-                method: r.method.clone(),
-                signal: r.signal.clone(),
-                seed: r.seed,
-                x: r.x,
-                value: r.value,
+            .map(|r| {
+                Ok(Point {
+                    method: r.method.clone(),
+                    signal: r.signal.clone(),
+                    seed: r.seed,
+                    x: r.x,
+                    value: r.value - taken_away(select, context, r)?,
+                })
             })
-            .collect(),
+            .collect::<Result<_, _>>()?,
         Source::Published => context
             .published
             .select(&context.experiment.paper, &context.experiment.item, select)
@@ -92,6 +97,17 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
             Ok(Point { method: p.method, signal: String::new(), seed: 0, x: p.x, value })
         })
         .collect()
+}
+
+/// The value of the metric that is taken away from a row's; 0 where there is none.
+fn taken_away(select: &Select, context: Context<'_>, row: &Row) -> Result<f64, Judgement> {
+    let Some(metric) = &select.minus else { return Ok(0.0) };
+    let other = Select { metric: metric.clone(), minus: None, ..select.clone() };
+    let own = rows(&other, context).find(|r| {
+        r.method == row.method && r.signal == row.signal && r.seed == row.seed && r.x == row.x
+    });
+    let missing = || not_run(format!("no values for {}", describe(&other)));
+    own.map(|r| r.value).ok_or_else(missing)
 }
 
 /// All values of a method at an abscissa, whatever signal and seed.

@@ -70,6 +70,25 @@ fn verdict(check: &str, record: &Table) -> Judgement {
 
 const CURVE: &[(&str, f64, f64)] = &[("A", 1.0, 10.5), ("A", 2.0, 30.5), ("A", 3.0, 21.5)];
 
+/// Catches a metric that is taken away from another unit's, or not at all, and one that is not there.
+#[test]
+fn metrics_are_taken_away_unit_by_unit() {
+    let mut record = record(Profile::Paper, 1.0, &[("A", 1.0, 10.0), ("B", 1.0, 12.0)]);
+    let check = "{ kind: ordering, first: highest, of: [{ group: run, method: A, metric: psnr, minus: floor }, \
+                 { group: run, method: B, metric: psnr, minus: floor }] }";
+    let none = verdict(check, &record);
+    assert_eq!(none.verdict, Verdict::NotRun);
+    assert!(none.reason.contains("no values for run/A floor"), "{}", none.reason);
+    // Above its floor, A lies 4 in either seed and B 1; as they are, B is higher.
+    for row in record.rows.clone() {
+        let above = if row.method == "A" { 4.0 } else { 1.0 } + 0.01 * row.seed as f64;
+        record.rows.push(Row { metric: "floor".into(), value: row.value - above, ..row });
+    }
+    assert_eq!(verdict(check, &record).verdict, Verdict::Reproduced);
+    let plain = check.replace(", minus: floor", "");
+    assert_ne!(verdict(&plain, &record).verdict, Verdict::Reproduced);
+}
+
 /// Catches an agreement that looks at single values instead of means, at too few places, or at
 /// signals' names, which papers and records choose differently.
 #[test]

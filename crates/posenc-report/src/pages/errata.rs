@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use posenc_experiments::record::Row;
+use posenc_experiments::schema::experiment::Experiment;
 use posenc_math::errata::{self, Erratum, Severity};
 
 use super::MARKER;
@@ -158,6 +159,33 @@ fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> Str
         text.push_str(&format!("Judged with the claims {}.\n\n", seen.join(", ")));
     }
     text
+}
+
+/// The errata that an item names, with their numbers.
+pub fn beside(views: &Views<'_>, experiment: &Experiment) -> String {
+    let all = errata::all();
+    let named = experiment.errata.iter().filter_map(|id| all.iter().find(|e| e.id == id));
+    let mut text = String::new();
+    for erratum in named {
+        text.push_str(&format!(
+            "- *{}* **Printed.** {} **Correct.** {} ([{}](errata.md#{}))\n",
+            cell(erratum.place),
+            erratum.printed.trim().replace('\n', "\n  "),
+            erratum.correct.trim().replace('\n', "\n  "),
+            plain(erratum.id),
+            slug(erratum.id)
+        ));
+        if let Some(view) = views.get(&experiment.paper, ITEM) {
+            let numbers = quantities(view, erratum);
+            let inside = numbers.trim_end().replace('\n', "\n  ");
+            text.push_str(&format!("\n  {inside}\n\n"));
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("**Errors in what is printed**\n\n{}\n\n", text.trim_end())
+    }
 }
 
 /// Numbers of a quantity by metric.

@@ -8,11 +8,11 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
-use super::{claims, parameters, pictures, speed};
+use super::{claims, errata, parameters, pictures, speed};
 use crate::markdown::{anchor, bare, cell, code, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
-use crate::view::View;
+use crate::view::{View, Views};
 use crate::{Inputs, tables};
 
 /// Files of the report, by path below its directory.
@@ -21,6 +21,7 @@ pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 /// The section; pictures go to `files`.
 pub fn render(
     inputs: &Inputs<'_>,
+    views: &Views<'_>,
     item: &Item,
     view: Option<&View<'_>>,
     files: &mut Files,
@@ -44,6 +45,7 @@ pub fn render(
         text.push_str(&tables::render(view, table));
     }
     text.push_str(&speed::render(inputs, view));
+    text.push_str(&errata::beside(views, experiment));
     let claims = claims::render(view);
     if !claims.is_empty() {
         text.push_str(&format!("**Claims**\n\n{claims}"));

@@ -59,7 +59,7 @@ pub fn render(
     ));
     for item in &paper.items {
         let view = views.get(&paper.key, &item.item);
-        text.push_str(&item::render(inputs, item, view, files)?);
+        text.push_str(&item::render(inputs, views, item, view, files)?);
     }
     Ok(text.trim_end().to_owned() + "\n")
 }

@@ -228,7 +228,8 @@ pub fn epochs(protocol: &Protocol) -> String {
         // 2: the rate; one map instead of one per table and seed.
         Protocol::Translation(_) => 2,
         Protocol::ParameterCount(_) => 1,
-        Protocol::Errata(_) => 1,
+        // 2: names of quantities.
+        Protocol::Errata(_) => 2,
     };
     format!("embedders {EMBEDDERS}, {} {own}", protocol.name())
 }

@@ -22,6 +22,9 @@ pub struct Select {
     pub signal: Option<String>,
     /// Metric.
     pub metric: String,
+    /// A metric that is taken away from each measured value: that of the same unit, signal and abscissa.
+    #[serde(default)]
+    pub minus: Option<String>,
     /// Abscissa: a number, or `{from, to}` (both included); all where absent.
     #[serde(default)]
     pub x: Option<Abscissa>,
@@ -93,7 +96,13 @@ impl Select {
         groups: &[Group],
     ) -> Result<(), FileError> {
         if self.from == Source::Published {
-            return Ok(());
+            return match self.minus {
+                None => Ok(()),
+                Some(_) => Err(document.error(
+                    &format!("{path}.minus"),
+                    "belongs to measured values; published ones have no units that could be paired",
+                )),
+            };
         }
         let Some(group) = groups.iter().find(|g| g.id == self.group) else {
             let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();

@@ -123,10 +123,9 @@ fn table2_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
         let printed = table1(inputs, group, method, "cider")?;
         gaps.push((mean - printed).abs());
         quantities.push(
-            Quantity::new(format!("CIDEr of {method}: Table 1, and from Table 2"))
+            Quantity::new(format!("CIDEr (× 100) of {method}: Table 1, and from Table 2"))
                 .printed(printed)
-                .measured(mean)
-                .unit("×100"),
+                .measured(mean),
         );
     }
     // Rounding accounts for 0.05 in either table.
@@ -141,8 +140,8 @@ fn claim_groupings(inputs: &Inputs<'_>) -> Result<Finding, String> {
         let two = table1(inputs, "learned", "Learnable-Fourier+MLP-2/2", metric)?;
         let one = table1(inputs, "learned", "Learnable-Fourier+MLP-1/4", metric)?;
         lost |= two < one;
-        let name = format!("{name}, 2/2 minus 1/4");
-        quantities.push(Quantity::new(name).measured(two - one).unit("×100"));
+        let name = format!("{name} (× 100), 2/2 minus 1/4");
+        quantities.push(Quantity::new(name).measured(two - one));
     }
     Ok(Finding { quantities, holds: lost })
 }
@@ -170,16 +169,16 @@ fn claim_consistent(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let joint = table1(inputs, "learned", "Learnable-Fourier+MLP-1/4", "spice")?;
     let embedded = table1(inputs, "baseline", "Embed-4D", "spice")?;
     let quoted = table1(inputs, "baseline", "SOTA", "spice")?;
-    let spice = |name: &str, value: f64| Quantity::new(name).measured(value).unit("×100");
+    let spice = |name: &str, value: f64| Quantity::new(name).measured(value);
     let quantities = vec![
-        spice("SPICE of Learnable-Fourier+MLP-1/4", joint),
-        spice("SPICE of Embed-4D", embedded),
-        spice("SPICE of the quoted original", quoted),
+        spice("SPICE (× 100) of Learnable-Fourier+MLP-1/4", joint),
+        spice("SPICE (× 100) of Embed-4D", embedded),
+        spice("SPICE (× 100) of the quoted original", quoted),
         Quantity::new("comparisons of learned with fixed, won").measured(won),
         Quantity::new("tied").measured(tied),
         Quantity::new("lost").measured(lost),
-        spice("best SPICE, learned", best_learned),
-        spice("best SPICE, fixed", best_fixed),
+        spice("best SPICE (× 100), learned", best_learned),
+        spice("best SPICE (× 100), fixed", best_fixed),
     ];
     let holds = joint < embedded.min(quoted) && lost > 0.0 && best_fixed > best_learned;
     Ok(Finding { quantities, holds })
