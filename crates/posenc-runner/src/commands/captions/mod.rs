@@ -105,8 +105,9 @@ fn export(collected: &Collected, directory: &Path, item: &str) -> Result<ExitCod
     std::fs::create_dir_all(&back).with_context(|| format!("{} cannot be made", back.display()))?;
     let (to, back) = (to.display(), back.display());
     println!(
-        "{} units in {to}; SPICE's own scorer is a Java program that you must have:",
-        collected.captions.len()
+        "{} units in {to}; SPICE's own scorer is a program that you must have, for {}:",
+        collected.captions.len(),
+        spice::JAVA
     );
     println!(
         "  for f in {to}/*.json; do java -Xmx8G -jar spice-1.0.jar \"$f\" -out \"{back}/$(basename \"$f\")\" -subset -silent; done"

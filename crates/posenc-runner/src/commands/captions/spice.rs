@@ -14,6 +14,9 @@ use posenc_experiments::yaml::FileError;
 use serde::Serialize;
 use serde_json::Value;
 
+/// What runs the scorer: it writes its output with the JavaScript that later ones lack, and leaves an empty file there.
+pub const JAVA: &str = "Java 8 to 14";
+
 /// Scores that lie between 0 and 1.
 const SHARES: [&str; 3] = ["pr", "re", "f"];
 /// Counts of tuples and images.
@@ -55,7 +58,8 @@ pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
     let text = std::fs::read_to_string(file)
         .map_err(|e| problem(None, String::new(), format!("cannot be read: {e}")))?;
     let entries: Vec<Value> = serde_json::from_str(&text).map_err(|e| {
-        let message = format!("not the output of SPICE's scorer: {e}; score the captions again");
+        let message =
+            format!("not the output of SPICE's scorer: {e}; score the captions again, with {JAVA}");
         problem(Some(e.line()), String::new(), message)
     })?;
     let mut scores: Vec<Option<f64>> = vec![None; widgets];
@@ -128,16 +132,17 @@ mod tests {
     use super::*;
     use posenc_experiments::record::captions::Described;
 
-    /// Output of the scorer for three captions, in the form that COCO-caption's `spice.py` reads (made by hand: a list of
-    /// `image_id` and `scores`; of each category of `-subset` precision, recall, F1 and counts; `null` where a
-    /// quotient has no denominator).
+    /// Output of the scorer for three captions, made by hand in the form that its classes `SpiceStats` and `Evaluation` write and
+    /// COCO-caption's `spice.py` reads: a list of `image_id` and `scores`; of all tuples and, with `-subset`, of each
+    /// category precision, recall, F1 and counts; `null` for a category without tuples in the references.
     const OUTPUT: &str = r#"[
- {"scores":{"Relation":{"pr":0.0,"re":0.0,"f":0.0,"fn":1.0,"numImages":1.0,"fp":0.0,"tp":0.0},
-            "All":{"pr":1.0,"re":0.5,"f":0.6666666666666666,"fn":2.0,"numImages":1.0,"fp":0.0,"tp":2.0},
-            "Color":{"pr":null,"re":null,"f":null,"fn":0.0,"numImages":1.0,"fp":0.0,"tp":0.0}},
-  "image_id":1},
- {"scores":{"All":{"pr":0.25,"re":0.25,"f":0.25,"fn":3.0,"numImages":1.0,"fp":3.0,"tp":1.0}},"image_id":0},
- {"scores":{"All":{"pr":0.0,"re":0.0,"f":0.0,"fn":3.0,"numImages":1.0,"fp":1.0,"tp":0.0}},"image_id":2}
+  {"scores": {"Relation": {"pr": 0, "re": 0, "f": 0, "fn": 1, "numImages": 1, "fp": 0, "tp": 0},
+              "All": {"pr": 1, "re": 0.5, "f": 0.6666666666666666, "fn": 2, "numImages": 1, "fp": 0, "tp": 2},
+              "Color": {"pr": null, "re": null, "f": null, "fn": 0, "numImages": 1, "fp": 0, "tp": 0}},
+   "image_id": 1},
+  {"scores": {"All": {"pr": 0.25, "re": 0.25, "f": 0.25, "fn": 3, "numImages": 1, "fp": 3, "tp": 1}},
+   "image_id": 0},
+  {"scores": {"All": {"pr": 0, "re": 0, "f": 0, "fn": 3, "numImages": 1, "fp": 1, "tp": 0}}, "image_id": 2}
 ]"#;
 
     fn file(text: &str) -> tempfile::NamedTempFile {
@@ -152,7 +157,7 @@ mod tests {
         let scores = read(file(OUTPUT).path(), 3).unwrap();
         assert_eq!(scores, [0.25, 0.6666666666666666, 0.0]);
         assert!((corpus(&scores) - 100.0 * (0.25 + 0.6666666666666666) / 3.0).abs() < 1e-12);
-        let without = OUTPUT.replace("\"f\":0.25", "\"f\":null");
+        let without = OUTPUT.replace("\"f\": 0.25", "\"f\": null");
         let scores = read(file(&without).path(), 3).unwrap();
         assert!(scores[0].is_nan() && scores[1] > 0.6);
         assert!(corpus(&scores).is_nan(), "numpy's mean of a NaN is none");
@@ -162,20 +167,20 @@ mod tests {
     #[test]
     fn damaged_output_is_refused() {
         for (from, to, needles) in [
-            ("\"image_id\":2", "\"image_id\":0", ["[2].image_id", "0 stands twice"]),
-            ("\"image_id\":2", "\"image_id\":3", ["[2].image_id", "3 is no widget"]),
-            ("\"image_id\":2", "\"image_id\":\"2\"", ["[2].image_id", "\"2\""]),
-            (",\"image_id\":0", "", ["[1].image_id", "missing"]),
-            ("\"f\":0.25", "\"f\":1.25", ["[1].scores.All.f", "0 to 1"]),
-            ("\"f\":0.25", "\"f\":-0.25", ["[1].scores.All.f", "-0.25"]),
-            ("\"f\":0.25", "\"f\":\"0.25\"", ["[1].scores.All.f", "not a number"]),
-            ("\"f\":0.25,", "", ["[1].scores.All.f", "missing"]),
-            ("\"pr\":0.25", "\"pr\":2", ["[1].scores.All.pr", "0 to 1"]),
-            ("\"tp\":1.0", "\"tp\":-1.0", ["[1].scores.All.tp", "0 and above"]),
-            ("{\"All\":{\"pr\":0.25", "{\"Al\":{\"pr\":0.25", ["[1].scores.All", "missing"]),
-            ("{\"All\":{\"pr\":0.25,", "{\"All\":7,\"a\":{", ["[1].scores.All", "missing"]),
-            ("\"image_id\":2}\n]", "\"image_id\":2}", ["line", "score the captions again"]),
-            ("\"f\":0.25", "\"f\":NaN", ["not the output", "score the captions again"]),
+            ("\"image_id\": 2", "\"image_id\": 0", ["[2].image_id", "0 stands twice"]),
+            ("\"image_id\": 2", "\"image_id\": 3", ["[2].image_id", "3 is no widget"]),
+            ("\"image_id\": 2", "\"image_id\": \"2\"", ["[2].image_id", "\"2\""]),
+            (",\n   \"image_id\": 0", "", ["[1].image_id", "missing"]),
+            ("\"f\": 0.25", "\"f\": 1.25", ["[1].scores.All.f", "0 to 1"]),
+            ("\"f\": 0.25", "\"f\": -0.25", ["[1].scores.All.f", "-0.25"]),
+            ("\"f\": 0.25", "\"f\": \"0.25\"", ["[1].scores.All.f", "not a number"]),
+            ("\"f\": 0.25, ", "", ["[1].scores.All.f", "missing"]),
+            ("\"pr\": 0.25", "\"pr\": 2", ["[1].scores.All.pr", "0 to 1"]),
+            ("\"tp\": 1}", "\"tp\": -1}", ["[1].scores.All.tp", "0 and above"]),
+            ("{\"All\": {\"pr\": 0.25", "{\"Al\": {\"pr\": 0.25", ["[1].scores.All", "missing"]),
+            ("{\"All\": {\"pr\": 0.25,", "{\"All\": 7, \"a\": {", ["[1].scores.All", "missing"]),
+            ("\"image_id\": 2}\n]", "\"image_id\": 2}", ["line", "score the captions again"]),
+            ("\"f\": 0.25", "\"f\": NaN", ["not the output", "score the captions again"]),
         ] {
             assert!(OUTPUT.contains(from), "{from}");
             let file = file(&OUTPUT.replacen(from, to, 1));
@@ -189,7 +194,7 @@ mod tests {
         assert!(message.contains("2 of 5 widgets have no scores, the first is 3"), "{message}");
         assert!(read(file(OUTPUT).path(), 2).unwrap_err().to_string().contains("no widget"));
         assert!(read(Path::new("nowhere.json"), 1).unwrap_err().to_string().contains("nowhere"));
-        assert!(read(file("{}").path(), 0).is_err());
+        assert!(read(file("").path(), 1).unwrap_err().to_string().contains("Java 8 to 14"));
     }
 
     /// Catches input that the scorer does not read: `spice.py` writes a list of `image_id`, `test` and `refs`.
