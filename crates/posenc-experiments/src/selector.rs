@@ -13,13 +13,19 @@ impl Selectors {
     pub fn parse(texts: &[String]) -> Result<Self, String> {
         let mut globs = Vec::new();
         for text in texts {
-            let depth = text.split('/').count();
-            if text.is_empty() || depth > 4 {
-                return Err(format!(
-                    "selector `{text}`: allowed are one to four parts, paper/item/group/method, such as trading/table1/closed-form"
-                ));
+            if text.is_empty() {
+                return Err(
+                    "selector ``: allowed are one to four parts, paper/item/group/method, such as trading/table1/closed-form"
+                        .to_owned(),
+                );
             }
-            let glob = GlobBuilder::new(text)
+            // What follows the third slash is the method, whose name may have slashes of its own.
+            let mut parts: Vec<String> = text.splitn(4, '/').map(str::to_owned).collect();
+            let depth = parts.len();
+            if let Some(method) = parts.get_mut(3) {
+                *method = method_in_path(method);
+            }
+            let glob = GlobBuilder::new(&parts.join("/"))
                 .literal_separator(true)
                 .build()
                 .map_err(|e| format!("selector `{text}`: {}", e.kind()))?;
@@ -35,8 +41,7 @@ impl Selectors {
 
     /// Whether a method is selected: a selector of n parts is held against the first n.
     pub fn matches(&self, paper: &str, item: &str, group: &str, method: &str) -> bool {
-        // A slash inside a method's name is no separator.
-        let method = method.replace('/', "_");
+        let method = method_in_path(method);
         let parts = [paper, item, group, &method];
         self.globs.is_empty()
             || self.globs.iter().any(|(_, depth, glob)| glob.is_match(parts[..*depth].join("/")))
@@ -55,6 +60,11 @@ impl Selectors {
             .map(|(text, _, _)| text.as_str())
             .collect()
     }
+}
+
+/// A slash inside a method's name is no separator.
+fn method_in_path(method: &str) -> String {
+    method.replace('/', "_")
 }
 
 #[cfg(test)]
@@ -80,9 +90,23 @@ mod tests {
         }
     }
 
+    /// Catches ids with a slash that only a wildcard selects, and wildcards that no longer do.
     #[test]
-    fn too_many_parts_and_bad_globs_are_refused() {
-        for bad in ["", "a/b/c/d/e", "trading/[", "a{b"] {
+    fn a_method_with_a_slash_is_selected_by_its_id() {
+        let method = ["lff", "table1", "learned", "Learnable-Fourier+MLP-4/1"];
+        let path = "lff/table1/learned/";
+        for end in ["Learnable-Fourier+MLP-4/1", "*-4/1", "*/?", "Learnable-Fourier+MLP-4?1", "*"] {
+            assert!(selects(&format!("{path}{end}"), method), "{end}");
+        }
+        for end in ["Learnable-Fourier+MLP-2/2", "Learnable-Fourier+MLP-4", "*/1/1", "4/1"] {
+            assert!(!selects(&format!("{path}{end}"), method), "{end}");
+        }
+        assert!(!selects("lff/table1/learned/Gau/1", ["lff", "table1", "learned", "Gau"]));
+    }
+
+    #[test]
+    fn nothing_and_bad_globs_are_refused() {
+        for bad in ["", "trading/[", "a{b"] {
             assert!(Selectors::parse(&[bad.to_owned()]).is_err(), "{bad}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
 //! and gives the same bytes for the same inputs. A report is a summary (`README.md`), a page per
-//! paper, a page of errata, a drawing per plot and run under `figures/`, and the recorded pictures
+//! paper, a page of errata, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
 //! under `pictures/`, unless it lies beside the record that has them.
 
 #![warn(missing_docs)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Benchmarks, Gallery, Provenance, Row, Table};
+use posenc_experiments::record::{Benchmarks, CaptionRecord, Gallery, Provenance, Row, Table};
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
@@ -19,6 +19,8 @@ pub struct Record {
     pub provenance: Provenance,
     /// Its pictures.
     pub pictures: Gallery,
+    /// What its methods said of screens.
+    pub captions: CaptionRecord,
 }
 
 /// The records of a run, by paper and item.
@@ -31,12 +33,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads `<directory>/<paper>/<item>.csv`, `<item>.provenance.json` and the pictures in
+    /// Reads `<directory>/<paper>/<item>.csv`, `<item>.provenance.json` and the pictures and captions in
     /// `<item>/` of every experiment, and `benchmarks.json`; items without a file are not run yet.
     ///
     /// # Errors
     ///
-    /// A damaged file, by name, line and column; a picture that is missing or damaged.
+    /// A damaged file, by name, line and column; a picture that is missing or damaged, captions that are.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
         let benchmarks = Benchmarks::read(directory)?;
         let mut records = Records { benchmarks, ..Records::default() };
@@ -51,6 +53,7 @@ impl Records {
                 table: Table::read(&file, &experiment.paper, &experiment.item)?,
                 provenance: Provenance::read(&provenance)?,
                 pictures: Gallery::read(directory, &experiment.paper, &experiment.item)?,
+                captions: CaptionRecord::read(directory, &experiment.paper, &experiment.item)?,
             };
             records.items.insert((experiment.paper.clone(), experiment.item.clone()), record);
         }
@@ -93,6 +96,8 @@ pub struct Run {
     pub provenance: Provenance,
     /// Its pictures.
     pub pictures: Gallery,
+    /// What its methods said of screens.
+    pub captions: CaptionRecord,
 }
 
 impl Run {
@@ -103,6 +108,7 @@ impl Run {
             table: Table { rows: largest(experiment, &record.table.rows) },
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
+            captions: record.captions.clone(),
         }
     }
 }

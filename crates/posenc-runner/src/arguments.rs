@@ -34,6 +34,8 @@ pub enum Verb {
     Data(DataVerb),
     /// Measure speed against peers and against this machine's own limit.
     Bench(Bench),
+    /// Hand captions of this machine to SPICE's own scorer (Java), or read its scores.
+    Captions(Captions),
     /// Say what this machine offers, what is switched off and how to get it.
     Doctor(Doctor),
 }
@@ -214,6 +216,25 @@ pub struct Bench {
     /// Measured runs per workload; medians are shown.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeats: u16,
+}
+
+/// `captions`.
+#[derive(Args)]
+pub struct Captions {
+    /// Item whose units describe widgets, such as lff/table1.
+    pub item: String,
+    /// Write what the scorer reads, a file per unit, into DIR/in, and say how to start it.
+    #[arg(long, value_name = "DIR", required_unless_present = "scores")]
+    pub export: Option<PathBuf>,
+    /// Read what the scorer wrote into DIR/out, and print its scores per method.
+    #[arg(long, value_name = "DIR", conflicts_with = "export")]
+    pub scores: Option<PathBuf>,
+    /// Where the records of this machine are; out/ where absent.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seed of the run.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
 }
 
 /// `doctor`.

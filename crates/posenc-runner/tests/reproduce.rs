@@ -214,7 +214,7 @@ fn an_unwritable_output_directory_is_named() {
 fn wrong_options_are_named_with_what_is_allowed() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.fails(&["reproduce", "trading"], &["selector `trading` selects nothing", "list"]);
-    repository.fails(&["reproduce", "a/b/c/d/e"], &["one to four parts"]);
+    repository.fails(&["reproduce", "a/b/c/d/e"], &["`a/b/c/d/e` selects nothing"]);
     repository.fails(&["reproduce", "--profile", "fast"], &["smoke, quick, long, paper"]);
     repository.fails(&["reproduce", "--data", "nowhere"], &["nowhere"]);
     repository.fails(&["reproduce", "--images", "div2k-test"], &["SET=DIR"]);

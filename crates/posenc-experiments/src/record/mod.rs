@@ -1,6 +1,7 @@
 //! Records: raw ones, a file per unit, the tables and the pictures that reports are made from.
 
 pub mod benchmark;
+pub mod captions;
 pub mod csv;
 pub mod gallery;
 pub mod picture;
@@ -9,8 +10,9 @@ pub mod table;
 pub mod unit;
 
 pub use benchmark::{Benchmark, Benchmarks};
+pub use captions::{CaptionRecord, CaptionedMethod, UnitCaptions};
 pub use gallery::{Gallery, GalleryPicture};
 pub use picture::Picture;
 pub use provenance::Provenance;
 pub use table::{Row, Table};
-pub use unit::{KeyParts, StoredPicture, UnitRecord, Value};
+pub use unit::{KeyParts, StoredCaptions, StoredPicture, UnitRecord, Value};

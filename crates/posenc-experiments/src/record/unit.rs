@@ -172,6 +172,23 @@ impl StoredPicture {
     }
 }
 
+/// The captions of a unit, as its record lists them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredCaptions {
+    /// Name of their file, in the folder of the record.
+    pub file: String,
+    /// blake3 of the file, in hexadecimal.
+    pub blake3: String,
+}
+
+impl StoredCaptions {
+    /// Why the captions in `folder` cannot be used; `None` if they are whole.
+    pub fn damage(&self, folder: &Path) -> Option<String> {
+        damage(&folder.join(&self.file), &self.blake3)
+    }
+}
+
 /// Why a file is not the one whose blake3 is given; `None` if it is.
 pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
     match std::fs::read(file) {
@@ -243,6 +260,9 @@ pub struct UnitRecord {
     /// The pictures, which lie in files beside the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<StoredPicture>,
+    /// The captions, which lie in a file beside the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captions: Option<StoredCaptions>,
     /// Versions of compiler and packages.
     pub versions: BTreeMap<String, String>,
 }
@@ -265,6 +285,11 @@ impl UnitRecord {
     /// apart whose signals would be the same in a file name.
     pub fn picture_file_name(parts: &KeyParts, index: usize, name: &str) -> String {
         format!("{}-{index:03}-{}.png", UnitRecord::file_stem(parts), safe(name))
+    }
+
+    /// File name of a unit's captions, beside its record.
+    pub fn captions_file_name(parts: &KeyParts) -> String {
+        format!("{}-captions.json", UnitRecord::file_stem(parts))
     }
 
     fn file_stem(parts: &KeyParts) -> String {
@@ -350,6 +375,7 @@ mod tests {
                 file: "a.png".into(),
                 blake3: "0".into(),
             }],
+            captions: Some(StoredCaptions { file: "b.json".into(), blake3: "1".into() }),
             versions: BTreeMap::new(),
         }
     }
@@ -366,12 +392,13 @@ mod tests {
         let mut body = serde_json::to_value(record()).unwrap();
         body.as_object_mut().unwrap().remove("peak_memory");
         body.as_object_mut().unwrap().remove("pictures");
+        body.as_object_mut().unwrap().remove("captions");
         body["values"][0].as_object_mut().unwrap().remove("seed");
         let envelope = Envelope { checksum: checksum(&body), body };
         std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
         let old = UnitRecord::read(&file).unwrap();
         assert_eq!((old.peak_memory, old.values[0].seed), (None, None));
-        assert_eq!(old.pictures, []);
+        assert_eq!((old.pictures, old.captions), (Vec::new(), None));
         assert_eq!(old.values[0].value, f64::INFINITY);
     }
 }

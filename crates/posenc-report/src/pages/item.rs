@@ -8,7 +8,7 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
-use super::{claims, errata, parameters, pictures, speed};
+use super::{claims, errata, parameters, pictures, screens, speed};
 use crate::markdown::{anchor, bare, cell, code, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
@@ -41,6 +41,7 @@ pub fn render(
     for grid in &experiment.pictures {
         text.push_str(&pictures::render(inputs, view, grid, files)?);
     }
+    text.push_str(&screens::render(view, files)?);
     for table in &experiment.tables {
         text.push_str(&tables::render(view, table));
     }

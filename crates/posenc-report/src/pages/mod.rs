@@ -7,6 +7,7 @@ pub mod paper;
 pub mod parameters;
 pub mod pictures;
 pub mod readme;
+pub mod screens;
 pub mod speed;
 
 use posenc_experiments::verdict::Verdict;

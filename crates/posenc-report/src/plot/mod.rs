@@ -10,6 +10,7 @@ mod heatmap;
 mod legend;
 mod lines;
 mod scale;
+pub mod screen;
 #[cfg(test)]
 mod tests;
 

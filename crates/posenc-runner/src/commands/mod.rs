@@ -1,6 +1,7 @@
 //! One file per verb.
 
 mod bench;
+mod captions;
 mod data;
 mod doctor;
 mod fit;
@@ -25,6 +26,7 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Fit(options) => fit::fit(&options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
+        Verb::Captions(options) => captions::captions(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
-use posenc_experiments::record::Gallery;
+use posenc_experiments::record::{CaptionRecord, Gallery};
 use posenc_experiments::schema::{Protocol, Variant};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
@@ -19,7 +19,7 @@ use crate::run::data::{self, DataSets};
 use crate::run::lock::Lock;
 use crate::run::plan::{Reason, expand, pending};
 use crate::run::progress::duration;
-use crate::run::promote::{Promotion, files, promote, promote_pictures};
+use crate::run::promote::{Promotion, files, promote, promote_captions, promote_pictures};
 use crate::run::store::Store;
 use crate::run::work::{self, Work};
 use crate::{machine, protocols};
@@ -216,13 +216,18 @@ fn write_results(
                 let _ = std::fs::remove_file(stale);
             }
             Gallery::write(&local_directory, &experiment.paper, &experiment.item, Vec::new())?;
+            let nothing = CaptionRecord::default();
+            nothing.write(&local_directory, &experiment.paper, &experiment.item)?;
             continue;
         };
         local.table.write(&csv, &experiment.paper, &experiment.item)?;
         local.provenance.write(&provenance)?;
         let pictures = local.pictures.clone();
         Gallery::write(&local_directory, &experiment.paper, &experiment.item, pictures)?;
+        let captions = CaptionRecord { methods: local.captioned()? };
+        captions.write(&local_directory, &experiment.paper, &experiment.item)?;
         if options.record {
+            promoted |= promote_captions(experiment, &captions.methods, &repository.record())?;
             promoted |= promote_pictures(experiment, &local, &repository.record())?;
             for (method, promotion) in promote(experiment, &local, &repository.record())? {
                 match promotion {

@@ -4,6 +4,7 @@
 //! weights of the content, screens in their order, the references that are drawn of them, and, where they draw them, frequencies
 //! and masks. The screens themselves are the same for all repetitions.
 
+mod kept;
 mod measure;
 
 use std::time::Instant;
@@ -133,6 +134,8 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
     let search = measure::Search { beams: s.beams, alpha: s.length_penalty };
     let said = measure::say(&trainer.progress.model, &sizes, &inputs, search, &device)?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
+    let shown = if seed == 0 { s.shown } else { 0 };
+    outcome.captions = Some(kept::captions(&held_out, &said, shown)?);
     if let Some((before, coordinates)) = drawn {
         let after = trainer.progress.model.encoder().frequencies();
         let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);

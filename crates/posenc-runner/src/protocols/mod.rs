@@ -28,7 +28,7 @@ use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
 use posenc_data::Format;
 use posenc_experiments::plan::Job;
-use posenc_experiments::record::{Picture, Value};
+use posenc_experiments::record::{Picture, UnitCaptions, Value};
 use posenc_experiments::schema::Protocol;
 use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
@@ -65,6 +65,8 @@ pub struct Outcome {
     pub values: Vec<Value>,
     /// What the report shows beside the numbers.
     pub pictures: Vec<Picture>,
+    /// What it said of widgets.
+    pub captions: Option<UnitCaptions>,
     /// What a reader should know.
     pub remarks: Vec<String>,
     /// Seconds that killed runs spent on it before.

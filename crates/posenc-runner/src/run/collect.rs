@@ -1,11 +1,14 @@
-//! From raw records to the table and the pictures of an item.
+//! From raw records to the table, the pictures and the captions of an item.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::record::gallery::Content;
-use posenc_experiments::record::{GalleryPicture, Provenance, Row, Table};
+use posenc_experiments::record::{
+    CaptionedMethod, GalleryPicture, Provenance, Row, Table, UnitCaptions,
+};
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Group, Profile};
@@ -23,10 +26,59 @@ pub struct Collected {
     pub table: Table,
     /// The pictures, not written yet.
     pub pictures: Vec<(GalleryPicture, Content)>,
+    /// Where the captions of each unit lie that has some.
+    pub captions: Vec<KeptCaptions>,
     /// Where they come from.
     pub provenance: Provenance,
     /// Groups and variants of which units are missing: the run was interrupted or one failed.
     pub incomplete: Vec<(String, String)>,
+}
+
+/// The captions of a unit.
+#[derive(Debug, Clone)]
+pub struct KeptCaptions {
+    /// Group key.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Repetition, from 0.
+    pub seed: u64,
+    /// Largest profile whose protocol this is.
+    pub profile: Profile,
+    /// Device that measured it.
+    pub device: String,
+    /// Data it was measured on; `-` for none.
+    pub data: String,
+    /// Their file.
+    pub file: PathBuf,
+}
+
+impl Collected {
+    /// What each method said of the first screens, where a unit kept them.
+    ///
+    /// # Errors
+    ///
+    /// A damaged file, by name and entry.
+    pub fn captioned(&self) -> Result<Vec<CaptionedMethod>> {
+        let mut methods = Vec::new();
+        // Only first repetitions keep screens.
+        for kept in self.captions.iter().filter(|kept| kept.seed == 0) {
+            let captions = UnitCaptions::read(&kept.file)?.of_layouts();
+            if captions.layouts.is_empty() {
+                continue;
+            }
+            methods.push(CaptionedMethod {
+                group: kept.group.clone(),
+                method: kept.method.clone(),
+                seed: kept.seed,
+                profile: kept.profile,
+                device: kept.device.clone(),
+                data: kept.data.clone(),
+                captions,
+            });
+        }
+        Ok(methods)
+    }
 }
 
 /// Gathers what the store has for an experiment. For each variant the largest profile whose
@@ -73,6 +125,7 @@ pub fn collect(
     }
     let mut table = Table::default();
     let mut pictures = Vec::new();
+    let mut captions = Vec::new();
     let mut spent = Spent::default();
     let mut incomplete = Vec::new();
     for ((group, variant), results) in best {
@@ -82,6 +135,7 @@ pub fn collect(
         }
         table.rows.extend(results.rows);
         pictures.extend(results.pictures);
+        captions.extend(results.captions);
         let s = results.spent;
         spent.units += s.units;
         spent.seconds += s.seconds;
@@ -101,7 +155,7 @@ pub fn collect(
         seconds: (spent.seconds * 100.0).round() / 100.0,
         peak_memory: spent.peak_memory,
     };
-    Ok(Some(Collected { table, pictures, provenance, incomplete }))
+    Ok(Some(Collected { table, pictures, captions, provenance, incomplete }))
 }
 
 /// Sums and maxima over units, for provenance.
@@ -119,6 +173,7 @@ struct Results {
     complete: bool,
     rows: Vec<Row>,
     pictures: Vec<(GalleryPicture, Content)>,
+    captions: Vec<KeptCaptions>,
     spent: Spent,
 }
 
@@ -126,6 +181,7 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
     let mut complete = true;
     let mut rows = Vec::new();
     let mut pictures = Vec::new();
+    let mut captions = Vec::new();
     let mut spent = Spent::default();
     for PlannedJob { job, units } in planned {
         let experiment = job.experiment;
@@ -151,6 +207,15 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                         .with_context(|| format!("a picture of {}", job.path()))?;
                 pictures.push(picture);
             }
+            captions.extend(record.captions.as_ref().map(|stored| KeptCaptions {
+                group: job.group.id.clone(),
+                method: job.variant.id.clone(),
+                seed: job.seed_index,
+                profile: job.recorded_profile,
+                device: record.device.clone(),
+                data: record.data.clone(),
+                file: folder.join(&stored.file),
+            }));
             for value in record.values {
                 rows.push(Row {
                     group: job.group.id.clone(),
@@ -169,5 +234,5 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
             }
         }
     }
-    Ok(Results { complete, rows, pictures, spent })
+    Ok(Results { complete, rows, pictures, captions, spent })
 }

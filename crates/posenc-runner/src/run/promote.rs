@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use posenc_experiments::record::gallery::{Content, is_publishable};
-use posenc_experiments::record::{Gallery, GalleryPicture, Provenance, Row, Table};
+use posenc_experiments::record::{
+    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Provenance, Row, Table,
+};
 use posenc_experiments::{Experiment, Group, Profile};
 
 use super::collect::Collected;
@@ -168,6 +170,43 @@ pub fn promote_pictures(
         }
     }
     Ok(Gallery::write(directory, paper, item, merged)?)
+}
+
+/// Merges what methods said of the first screens into the reference, method by method; true if the reference changed.
+///
+/// As with pictures, only generated screens are taken.
+pub fn promote_captions(
+    experiment: &Experiment,
+    local: &[CaptionedMethod],
+    directory: &Path,
+) -> Result<bool> {
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let old = match CaptionRecord::read(directory, paper, item) {
+        // What is written next replaces a damaged file.
+        Err(_) if !local.is_empty() => CaptionRecord::default(),
+        read => read?,
+    };
+    let mut merged = CaptionRecord::default();
+    for group in &experiment.groups {
+        for variant in &group.variants {
+            let of_method = |m: &&CaptionedMethod| {
+                m.group == group.id
+                    && m.method == variant.id
+                    && is_publishable(&m.data)
+                    && is_recordable(&m.device)
+            };
+            let mine = local.iter().find(of_method);
+            let theirs = old.methods.iter().find(of_method);
+            let worth = |m: &CaptionedMethod| (group.reduced(m.profile).is_none(), m.profile);
+            // Equal worth is a newer run of the same protocol.
+            let taken = match (mine, theirs) {
+                (Some(mine), Some(theirs)) if worth(mine) < worth(theirs) => Some(theirs),
+                (mine, theirs) => mine.or(theirs),
+            };
+            merged.methods.extend(taken.cloned());
+        }
+    }
+    Ok(merged.write(directory, paper, item)?)
 }
 
 /// Places of the pictures that may stand in the reference and that the definition shows.

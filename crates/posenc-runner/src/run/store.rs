@@ -1,10 +1,12 @@
-//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures of a unit beside it.
+//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures and captions of a unit beside it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::table::write_atomically;
-use posenc_experiments::record::{KeyParts, Picture, StoredPicture, UnitRecord};
+use posenc_experiments::record::{
+    KeyParts, Picture, StoredCaptions, StoredPicture, UnitCaptions, UnitRecord,
+};
 
 /// The raw records of a directory.
 #[derive(Debug, Clone)]
@@ -47,7 +49,7 @@ impl Store {
         self.folder(paper, item).join(UnitRecord::file_name(parts))
     }
 
-    /// Whether a usable record of exactly this key exists, with all its pictures. The files are
+    /// Whether a usable record of exactly this key exists, with all its pictures and captions. The files are
     /// read to find out: a damaged record must be run again, not skipped.
     pub fn find(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
         let file = self.file(paper, item, parts);
@@ -57,7 +59,9 @@ impl Store {
         match UnitRecord::read(&file) {
             Ok(record) if record.parts == *parts => {
                 let folder = self.folder(paper, item);
-                match record.pictures.iter().find_map(|picture| picture.damage(&folder)) {
+                let of_pictures = record.pictures.iter().find_map(|p| p.damage(&folder));
+                let of_captions = || record.captions.as_ref().and_then(|c| c.damage(&folder));
+                match of_pictures.or_else(of_captions) {
                     Some(why) => Found::Damaged(why),
                     None => Found::Record(Box::new(record)),
                 }
@@ -101,18 +105,19 @@ impl Store {
         nearest.map_or(Found::Nothing, Found::Stale)
     }
 
-    /// Writes a record whole or not at all: its pictures first, each whole, then what lists them.
+    /// Writes a record whole or not at all: its pictures and captions first, each whole, then what lists them.
     ///
     /// # Errors
     ///
-    /// A picture whose pixels do not fit its size or whose name the report does not know, a file
-    /// that cannot be written.
+    /// A picture whose pixels do not fit its size or whose name the report does not know, captions of screens
+    /// that cannot be, a file that cannot be written.
     pub fn write(
         &self,
         paper: &str,
         item: &str,
         mut record: UnitRecord,
         pictures: &[Picture],
+        captions: Option<&UnitCaptions>,
     ) -> Result<()> {
         let folder = self.folder(paper, item);
         let file = self.file(paper, item, &record.parts);
@@ -133,6 +138,15 @@ impl Store {
                 file: name,
                 blake3: blake3::hash(&bytes).to_hex().to_string(),
             });
+        }
+        record.captions = None;
+        if let Some(captions) = captions {
+            let bytes = captions.bytes().map_err(anyhow::Error::msg).context("captions")?;
+            let name = UnitRecord::captions_file_name(&record.parts);
+            write_atomically(&folder.join(&name), &bytes)
+                .with_context(|| format!("{} cannot be written", folder.join(&name).display()))?;
+            let blake3 = blake3::hash(&bytes).to_hex().to_string();
+            record.captions = Some(StoredCaptions { file: name, blake3 });
         }
         let before = UnitRecord::read(&file).map(|old| old.pictures).unwrap_or_default();
         record.write(&file)?;

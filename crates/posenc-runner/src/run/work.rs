@@ -133,9 +133,11 @@ fn run_job(
             remarks: outcome.remarks,
             values: outcome.values,
             pictures: Vec::new(),
+            captions: None,
             versions: machine::versions(),
         };
-        store.write(&experiment.paper, &experiment.item, record, &outcome.pictures)?;
+        let (pictures, captions) = (&outcome.pictures, outcome.captions.as_ref());
+        store.write(&experiment.paper, &experiment.item, record, pictures, captions)?;
         // What it takes to write pictures is no part of the next unit.
         last = Instant::now();
         written[index] = true;

@@ -12,6 +12,9 @@ use super::network::{
 /// Coordinates of a box.
 const COORDINATES: usize = 4;
 
+/// Most screens that a report shows.
+const MOST_SHOWN: usize = 16;
+
 /// The unit of coordinates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +82,14 @@ pub struct Captioning {
     /// displacements; none where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<[usize; 2]>,
+    /// The first seed keeps so many of the held-out screens, the first, for the report to show with what was said of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub shown: usize,
+}
+
+/// Whether a number of screens is none, as where the key is absent.
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 fn jitter() -> f64 {
@@ -115,6 +126,7 @@ impl Captioning {
         }
         range("beams", self.beams, 1, 64)?;
         range("length_penalty", self.length_penalty, 0.0, 10.0)?;
+        range("shown", self.shown, 0, MOST_SHOWN)?;
         if self.encoding.flat {
             return Err(("encoding", "flat: boxes have four coordinates here".into()));
         }
@@ -151,5 +163,22 @@ impl BoxPositions {
     pub(super) fn check(&self) -> Result<(), Fault> {
         range("screens", self.screens, 1, 1_000_000)?;
         range("jitter", self.jitter, 0.0, 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a setting that changes the keys of units which do not use it: they would run again.
+    #[test]
+    fn screens_that_are_not_shown_are_no_part_of_a_specification() {
+        let text = "{ encoding: { features: sine }, screens: 4, held_out: 2, width: 8, heads: 2, feed_forward: 8, \
+                    encoder_layers: 1, decoder_layers: 1, batch: 1, steps: 1, learning_rate: 0.1, warm_up: 1 }";
+        let mut settings: Captioning = serde_yaml::from_str(text).unwrap();
+        let without = serde_json::to_string(&settings).unwrap();
+        assert!(settings.shown == 0 && !without.contains("shown"), "{without}");
+        settings.shown = 4;
+        assert_eq!(serde_json::to_string(&settings).unwrap().replace(",\"shown\":4", ""), without);
     }
 }

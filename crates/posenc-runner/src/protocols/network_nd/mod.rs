@@ -91,7 +91,7 @@ impl<'a> Training<'a> {
             ));
         }
         let earlier = self.checkpoint.earlier();
-        Ok(Outcome { values, pictures: shown, remarks, earlier })
+        Ok(Outcome { values, pictures: shown, remarks, earlier, ..Outcome::default() })
     }
 
     fn resumption(&self) -> Resumption<'_> {

@@ -1,4 +1,5 @@
-use posenc_experiments::record::Picture;
+use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
+use posenc_experiments::record::{Picture, UnitCaptions};
 use posenc_experiments::yaml::Document;
 
 use super::*;
@@ -63,6 +64,7 @@ fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
     Collected {
         table: Table::default(),
         pictures,
+        captions: Vec::new(),
         provenance: Provenance::default(),
         incomplete: Vec::new(),
     }
@@ -189,4 +191,57 @@ fn real_signals_are_worth_more_than_generated_ones() {
     assert!(real > of("embedded:moving-dead-leaves", Profile::Paper));
     assert!(real > of("substitute:other", Profile::Paper));
     assert!(real < of("video-clips", Profile::Smoke));
+}
+
+/// What a method said of a screen with one widget.
+fn captioned(method: &str, data: &str, profile: Profile, said: &str) -> CaptionedMethod {
+    let node = LayoutNode { kind: BoxKind::Icon, bounds: [1.0, 2.0, 3.0, 4.0], word: None };
+    let references = vec!["go up".to_owned()];
+    CaptionedMethod {
+        group: "images".into(),
+        method: method.into(),
+        seed: 0,
+        profile,
+        device: "cpu".into(),
+        data: data.into(),
+        captions: UnitCaptions {
+            layouts: vec![Layout { nodes: vec![node], widgets: vec![0] }],
+            widgets: vec![Described { references, said: said.into(), is_right: true }],
+        },
+    }
+}
+
+/// Catches captions of a smaller profile, of others' screens or of a method that is gone, in the reference, and a damaged file that
+/// stays.
+#[test]
+fn captions_reach_the_reference_method_by_method() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let promote = |local: &[CaptionedMethod]| promote_captions(&experiment(), local, root);
+    let said = || -> Vec<String> {
+        let record = CaptionRecord::read(root, "p", "i").unwrap();
+        let one = |m: &CaptionedMethod| format!("{} {}", m.method, m.captions.widgets[0].said);
+        record.methods.iter().map(one).collect()
+    };
+    assert!(!promote(&[]).unwrap());
+    let local = [
+        captioned("Tri", "-", Profile::Quick, "b"),
+        captioned("Gau", "-", Profile::Smoke, "a"),
+        captioned("gone", "-", Profile::Quick, "c"),
+    ];
+    assert!(promote(&local).unwrap());
+    assert_eq!(said(), ["Gau a", "Tri b"]);
+    assert!(promote(&[captioned("Gau", "-", Profile::Quick, "d")]).unwrap());
+    assert_eq!(said(), ["Gau d", "Tri b"]);
+    for worse in [
+        captioned("Tri", "-", Profile::Smoke, "e"),
+        captioned("Tri", "user:mine", Profile::Paper, "f"),
+    ] {
+        assert!(!promote(&[worse]).unwrap());
+    }
+    assert_eq!(said(), ["Gau d", "Tri b"]);
+    std::fs::write(CaptionRecord::file_of(root, "p", "i"), "{").unwrap();
+    assert!(promote(&[]).unwrap_err().to_string().contains("captions.json"));
+    assert!(promote(&local).unwrap());
+    assert_eq!(said(), ["Gau a", "Tri b"]);
 }

@@ -1,4 +1,5 @@
 use posenc_experiments::record::Value;
+use posenc_experiments::record::captions::Described;
 
 use super::*;
 
@@ -23,6 +24,7 @@ fn record() -> UnitRecord {
         remarks: Vec::new(),
         values: vec![Value::new("test_psnr", 20.0)],
         pictures: Vec::new(),
+        captions: None,
         versions: Default::default(),
     }
 }
@@ -56,7 +58,7 @@ fn pictures_are_kept_beside_their_record() {
         picture("truth", "a/b", 2),
         picture("reconstruction", &"ü/".repeat(400), 3),
     ];
-    store.write("p", "i", record(), &pictures).unwrap();
+    store.write("p", "i", record(), &pictures, None).unwrap();
     let read = found(&store);
     assert_eq!(read.values, record().values);
     assert_eq!(read.pictures.len(), 3);
@@ -68,7 +70,7 @@ fn pictures_are_kept_beside_their_record() {
         assert_eq!(again, *picture);
     }
     // A forced run with fewer pictures leaves none behind.
-    store.write("p", "i", record(), &pictures[1..2]).unwrap();
+    store.write("p", "i", record(), &pictures[1..2], None).unwrap();
     let pngs = std::fs::read_dir(store.folder("p", "i"))
         .unwrap()
         .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "png"));
@@ -81,7 +83,7 @@ fn a_damaged_or_missing_picture_makes_the_record_damaged() {
     let out = tempfile::tempdir().unwrap();
     let store = Store::new(out.path());
     let pictures = [picture("truth", "a", 1), picture("reconstruction", "a", 2)];
-    store.write("p", "i", record(), &pictures).unwrap();
+    store.write("p", "i", record(), &pictures, None).unwrap();
     let file = store.folder("p", "i").join(&found(&store).pictures[1].file);
     let whole = std::fs::read(&file).unwrap();
     let mut changed = whole.clone();
@@ -94,7 +96,7 @@ fn a_damaged_or_missing_picture_makes_the_record_damaged() {
     std::fs::remove_file(&file).unwrap();
     let why = damage(&store);
     assert!(why.contains("-001-reconstruction.png: is missing"), "{why}");
-    store.write("p", "i", record(), &pictures).unwrap();
+    store.write("p", "i", record(), &pictures, None).unwrap();
     assert_eq!(found(&store).pictures.len(), 2);
 }
 
@@ -104,9 +106,37 @@ fn a_wrong_picture_is_refused_by_name() {
     let out = tempfile::tempdir().unwrap();
     let store = Store::new(out.path());
     let wrong = Picture { width: 4, ..picture("error", "a", 1) };
-    let error = store.write("p", "i", record(), &[picture("truth", "a", 1), wrong]).unwrap_err();
+    let error =
+        store.write("p", "i", record(), &[picture("truth", "a", 1), wrong], None).unwrap_err();
     let text = format!("{error:#}");
     assert!(text.contains("picture `error` of a: 6 values, 8 belong to its size"), "{text}");
     assert!(matches!(store.find("p", "i", &parts()), Found::Nothing));
-    assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)]).is_err());
+    assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)], None).is_err());
+}
+
+/// Catches captions that are lost, damaged ones that are not run again, and captions of no screen that are kept.
+#[test]
+fn captions_are_kept_beside_their_record() {
+    let out = tempfile::tempdir().unwrap();
+    let store = Store::new(out.path());
+    let said = |said: &str| UnitCaptions {
+        layouts: Vec::new(),
+        widgets: vec![Described {
+            references: vec!["go up".into()],
+            said: said.into(),
+            is_right: said == "go up",
+        }],
+    };
+    store.write("p", "i", record(), &[], Some(&said("go back"))).unwrap();
+    let stored = found(&store).captions.expect("captions");
+    let file = store.folder("p", "i").join(&stored.file);
+    assert_eq!(UnitCaptions::read(&file).unwrap(), said("go back"));
+    std::fs::write(&file, said("go up").bytes().unwrap()).unwrap();
+    assert!(damage(&store).contains("-captions.json: damaged"));
+    std::fs::remove_file(&file).unwrap();
+    assert!(damage(&store).contains("-captions.json: is missing"));
+    let mut wrong = said("go up");
+    wrong.widgets[0].is_right = false;
+    let error = store.write("p", "i", record(), &[], Some(&wrong)).unwrap_err();
+    assert!(format!("{error:#}").contains("said[0]"), "{error:#}");
 }

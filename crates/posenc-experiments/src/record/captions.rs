@@ -1,0 +1,509 @@
+//! Captions of widgets of screens: what a unit said of all that it was measured on, and `captions.json` in
+//! `report/record/<paper>/<item>/`, the first screens with what each method said of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::table::write_atomically;
+use crate::schema::Profile;
+use crate::yaml::FileError;
+
+/// Coordinates of boxes are 0 to this.
+pub const BORDER: f64 = 99.0;
+
+/// Name of the file in an item's record.
+pub const FILE: &str = "captions.json";
+
+/// What a box of a screen is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoxKind {
+    /// A text.
+    Text,
+    /// An icon.
+    Icon,
+    /// A button.
+    Button,
+    /// A field to type in.
+    Field,
+    /// An image.
+    Image,
+    /// A check box.
+    Check,
+    /// A switch.
+    Switch,
+    /// A box around others.
+    Container,
+}
+
+impl BoxKind {
+    /// All kinds, as screens count them.
+    pub const ALL: [BoxKind; 8] = [
+        BoxKind::Text,
+        BoxKind::Icon,
+        BoxKind::Button,
+        BoxKind::Field,
+        BoxKind::Image,
+        BoxKind::Check,
+        BoxKind::Switch,
+        BoxKind::Container,
+    ];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            BoxKind::Text => "text",
+            BoxKind::Icon => "icon",
+            BoxKind::Button => "button",
+            BoxKind::Field => "field",
+            BoxKind::Image => "image",
+            BoxKind::Check => "check box",
+            BoxKind::Switch => "switch",
+            BoxKind::Container => "box around others",
+        }
+    }
+}
+
+/// A box of a screen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayoutNode {
+    /// What it is.
+    pub kind: BoxKind,
+    /// Left, top, right, bottom; 0 to [`BORDER`] in both directions.
+    pub bounds: [f64; 4],
+    /// What is written in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
+}
+
+/// A screen as boxes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// The boxes.
+    pub nodes: Vec<LayoutNode>,
+    /// Boxes that have captions: indices of `nodes`.
+    pub widgets: Vec<usize>,
+}
+
+/// What was said of a widget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    /// Captions that it is held against.
+    pub references: Vec<String>,
+    /// What the method said.
+    pub said: String,
+    /// Whether that is right, which it can be without being a reference.
+    pub is_right: bool,
+}
+
+/// What a unit said of all widgets, screen by screen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UnitCaptions {
+    /// The first screens; their widgets are the first of `widgets`.
+    pub layouts: Vec<Layout>,
+    /// All widgets.
+    pub widgets: Vec<Described>,
+}
+
+/// A unit's file: captions are few, and stand once.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnitFile {
+    phrases: Vec<String>,
+    /// Of each widget: index of a phrase.
+    said: Vec<usize>,
+    /// Widgets of which something wrong was said.
+    wrong: Vec<usize>,
+    /// Of each widget: indices of phrases.
+    references: Vec<Vec<usize>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    layouts: Vec<Layout>,
+}
+
+/// The place of a fault in a file, and what it is.
+type Fault = (String, String);
+
+fn error(file: &Path, line: Option<usize>, (key, message): Fault) -> FileError {
+    FileError { file: file.to_owned(), line, key, message }
+}
+
+impl UnitCaptions {
+    /// The widgets of the layouts alone.
+    #[must_use]
+    pub fn of_layouts(mut self) -> Self {
+        self.widgets.truncate(self.layouts.iter().map(|layout| layout.widgets.len()).sum());
+        self
+    }
+
+    /// The bytes of a unit's file.
+    ///
+    /// # Errors
+    ///
+    /// What [`UnitCaptions::read`] would refuse, in words.
+    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+        self.check().map_err(|(key, message)| format!("{key}: {message}"))?;
+        let all: BTreeSet<&str> = self
+            .widgets
+            .iter()
+            .flat_map(|w| w.references.iter().chain([&w.said]).map(String::as_str))
+            .collect();
+        let places: BTreeMap<&str, usize> = all.iter().copied().zip(0..).collect();
+        let place = |phrase: &String| places.get(phrase.as_str()).copied().unwrap_or_default();
+        let file = UnitFile {
+            phrases: all.iter().map(|&phrase| phrase.to_owned()).collect(),
+            said: self.widgets.iter().map(|w| place(&w.said)).collect(),
+            wrong: (0..).zip(&self.widgets).filter(|(_, w)| !w.is_right).map(|(i, _)| i).collect(),
+            references: self
+                .widgets
+                .iter()
+                .map(|w| w.references.iter().map(place).collect())
+                .collect(),
+            layouts: self.layouts.clone(),
+        };
+        serde_json::to_vec(&file).map_err(|e| e.to_string())
+    }
+
+    /// Reads a unit's file.
+    ///
+    /// # Errors
+    ///
+    /// A file that is damaged or says what cannot be, by name and entry.
+    pub fn read(file: &Path) -> Result<Self, FileError> {
+        let text = text_of(file)?;
+        let wire: UnitFile = parsed(file, &text)?;
+        wire.captions().map_err(|fault| error(file, None, fault))
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        for (i, layout) in self.layouts.iter().enumerate() {
+            layout.check().map_err(|(key, message)| (format!("layouts[{i}].{key}"), message))?;
+        }
+        let (shown, all) =
+            (self.layouts.iter().map(|l| l.widgets.len()).sum::<usize>(), self.widgets.len());
+        if shown > all {
+            return Err(("layouts".into(), format!("{shown} widgets; {all} have captions")));
+        }
+        for (i, widget) in self.widgets.iter().enumerate() {
+            if widget.references.is_empty() {
+                return Err((format!("references[{i}]"), "empty".into()));
+            }
+            if !widget.is_right && widget.references.contains(&widget.said) {
+                let message = format!("`{}` is marked as wrong and is a reference", widget.said);
+                return Err((format!("said[{i}]"), message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl UnitFile {
+    fn captions(self) -> Result<UnitCaptions, Fault> {
+        let (said, references) = (self.said.len(), self.references.len());
+        if said != references {
+            let message = format!("{references} widgets; `said` has {said}");
+            return Err(("references".into(), message));
+        }
+        let count = self.phrases.len();
+        let phrase = |index: usize, key: &dyn Fn() -> String| {
+            let found = self.phrases.get(index).cloned();
+            found.ok_or_else(|| (key(), format!("{index}; there are {count} phrases, from 0")))
+        };
+        let mut widgets = Vec::with_capacity(said);
+        for (i, (said, references)) in self.said.iter().zip(&self.references).enumerate() {
+            let references = references
+                .iter()
+                .enumerate()
+                .map(|(j, index)| phrase(*index, &|| format!("references[{i}][{j}]")))
+                .collect::<Result<_, _>>()?;
+            let said = phrase(*said, &|| format!("said[{i}]"))?;
+            widgets.push(Described { references, said, is_right: true });
+        }
+        for (i, wrong) in self.wrong.iter().enumerate() {
+            let Some(widget) = widgets.get_mut(*wrong) else {
+                return Err((format!("wrong[{i}]"), format!("{wrong}; there are {said} widgets")));
+            };
+            widget.is_right = false;
+        }
+        let captions = UnitCaptions { layouts: self.layouts, widgets };
+        captions.check()?;
+        Ok(captions)
+    }
+}
+
+impl Layout {
+    fn check(&self) -> Result<(), Fault> {
+        for (i, node) in self.nodes.iter().enumerate() {
+            let [left, top, right, bottom] = node.bounds;
+            let inside = node.bounds.iter().all(|v| (0.0..=BORDER).contains(v));
+            if !(inside && left <= right && top <= bottom) {
+                let message = format!(
+                    "{:?}; allowed: left ≤ right and top ≤ bottom, all from 0 to {BORDER}",
+                    node.bounds
+                );
+                return Err((format!("nodes[{i}].bounds"), message));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for (i, widget) in self.widgets.iter().enumerate() {
+            let key = format!("widgets[{i}]");
+            if *widget >= self.nodes.len() {
+                let count = self.nodes.len();
+                return Err((key, format!("{widget}; the screen has {count} nodes, from 0")));
+            }
+            if !seen.insert(widget) {
+                return Err((key, format!("node {widget} stands twice")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a method said of the first screens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaptionedMethod {
+    /// Group key.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Repetition, from 0.
+    pub seed: u64,
+    /// Largest profile whose protocol this is.
+    pub profile: Profile,
+    /// Device that measured it.
+    pub device: String,
+    /// Data it was measured on; `-` for none.
+    pub data: String,
+    /// The screens, and what was said of their widgets.
+    pub captions: UnitCaptions,
+}
+
+impl CaptionedMethod {
+    /// Whether both are of the same screens and held against the same captions.
+    pub fn shares_screens_with(&self, other: &Self) -> bool {
+        let (one, other) = (&self.captions, &other.captions);
+        one.layouts == other.layouts
+            && one.widgets.len() == other.widgets.len()
+            && one.widgets.iter().zip(&other.widgets).all(|(a, b)| a.references == b.references)
+    }
+}
+
+/// What the methods of an item said of the first screens, in the order of the experiment file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CaptionRecord {
+    /// The methods.
+    pub methods: Vec<CaptionedMethod>,
+}
+
+/// The file of an item: screens stand once.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ItemFile {
+    paper: String,
+    item: String,
+    sets: Vec<Screens>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Screens {
+    layouts: Vec<Layout>,
+    references: Vec<Vec<String>>,
+    methods: Vec<Said>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    group: String,
+    method: String,
+    seed: u64,
+    profile: Profile,
+    device: String,
+    data: String,
+    /// Of each widget: what was said, and whether it is right.
+    said: Vec<(String, bool)>,
+}
+
+impl CaptionRecord {
+    /// Where the file of an item lies below a directory of records.
+    pub fn file_of(directory: &Path, paper: &str, item: &str) -> PathBuf {
+        directory.join(paper).join(item).join(FILE)
+    }
+
+    /// The methods in lots that share their screens.
+    pub fn lots(&self) -> Vec<Vec<&CaptionedMethod>> {
+        let mut lots: Vec<Vec<&CaptionedMethod>> = Vec::new();
+        for method in &self.methods {
+            let fits = |lot: &&mut Vec<&CaptionedMethod>| {
+                lot.first().is_some_and(|first| first.shares_screens_with(method))
+            };
+            match lots.iter_mut().find(fits) {
+                Some(lot) => lot.push(method),
+                None => lots.push(vec![method]),
+            }
+        }
+        lots
+    }
+
+    /// Reads the file of an item; an item without one has no captions.
+    ///
+    /// # Errors
+    ///
+    /// A file that is damaged, of another item, or says what cannot be, by name and entry.
+    pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
+        let file = CaptionRecord::file_of(directory, paper, item);
+        if !file.exists() {
+            return Ok(CaptionRecord::default());
+        }
+        let text = text_of(&file)?;
+        let wire: ItemFile = parsed(&file, &text)?;
+        if (wire.paper.as_str(), wire.item.as_str()) != (paper, item) {
+            let message = format!("`{}/{}` in the record of {paper}/{item}", wire.paper, wire.item);
+            return Err(error(&file, None, (String::new(), message)));
+        }
+        let mut methods = Vec::new();
+        for (i, set) in wire.sets.into_iter().enumerate() {
+            let of_set = set.methods().map_err(|(key, message)| {
+                let remedy = "restore the file (git checkout) or make it anew (reproduce)";
+                error(&file, None, (format!("sets[{i}].{key}"), format!("{message}; {remedy}")))
+            })?;
+            methods.extend(of_set);
+        }
+        Ok(CaptionRecord { methods })
+    }
+
+    /// Writes the file of an item, or removes it where there is nothing to write. True if anything changed.
+    ///
+    /// # Errors
+    ///
+    /// Captions that [`CaptionRecord::read`] would refuse, a file that cannot be written or removed.
+    pub fn write(&self, directory: &Path, paper: &str, item: &str) -> Result<bool, FileError> {
+        let file = CaptionRecord::file_of(directory, paper, item);
+        let problem = |message: String| error(&file, None, (String::new(), message));
+        if self.methods.is_empty() {
+            if !file.exists() {
+                return Ok(false);
+            }
+            std::fs::remove_file(&file).map_err(|e| problem(format!("cannot be removed: {e}")))?;
+            // Only if nothing else lies there.
+            let _ = file.parent().map(std::fs::remove_dir);
+            return Ok(true);
+        }
+        for method in &self.methods {
+            method.captions.check().map_err(|(key, message)| {
+                problem(format!("{}/{}: {key}: {message}", method.group, method.method))
+            })?;
+        }
+        let text =
+            self.text(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
+        if std::fs::read(&file).ok().as_deref() == Some(text.as_bytes()) {
+            return Ok(false);
+        }
+        write_atomically(&file, text.as_bytes())
+            .map_err(|e| problem(format!("cannot be written: {e}")))?;
+        Ok(true)
+    }
+
+    /// The file: a line per screen, widget and method, so that a change is seen where it is.
+    fn text(&self, paper: &str, item: &str) -> serde_json::Result<String> {
+        fn lines<T: Serialize>(items: impl Iterator<Item = T>) -> serde_json::Result<String> {
+            let lines = items.map(|item| serde_json::to_string(&item));
+            Ok(lines.collect::<serde_json::Result<Vec<_>>>()?.join(",\n"))
+        }
+        let mut sets = Vec::new();
+        for lot in self.lots() {
+            let first = lot.first().map(|method| &method.captions);
+            let widgets = || first.iter().flat_map(|captions| &captions.widgets);
+            let said = |method: &&CaptionedMethod| Said {
+                group: method.group.clone(),
+                method: method.method.clone(),
+                seed: method.seed,
+                profile: method.profile,
+                device: method.device.clone(),
+                data: method.data.clone(),
+                said: (method.captions.widgets.iter())
+                    .map(|widget| (widget.said.clone(), widget.is_right))
+                    .collect(),
+            };
+            sets.push(format!(
+                "{{\"layouts\":[\n{}\n],\"references\":[\n{}\n],\"methods\":[\n{}\n]}}",
+                lines(first.iter().flat_map(|captions| &captions.layouts))?,
+                lines(widgets().map(|widget| &widget.references))?,
+                lines(lot.iter().map(said))?
+            ));
+        }
+        Ok(format!(
+            "{{\"paper\":{},\"item\":{},\"sets\":[\n{}\n]}}\n",
+            serde_json::to_string(paper)?,
+            serde_json::to_string(item)?,
+            sets.join(",\n")
+        ))
+    }
+}
+
+impl Screens {
+    fn methods(self) -> Result<Vec<CaptionedMethod>, Fault> {
+        let expected: usize = self.layouts.iter().map(|layout| layout.widgets.len()).sum();
+        if self.references.len() != expected {
+            let message =
+                format!("of {} widgets; the screens have {expected}", self.references.len());
+            return Err(("references".into(), message));
+        }
+        let mut methods = Vec::with_capacity(self.methods.len());
+        for (i, method) in self.methods.into_iter().enumerate() {
+            if method.said.len() != expected {
+                let message =
+                    format!("of {} widgets; the screens have {expected}", method.said.len());
+                return Err((format!("methods[{i}].said"), message));
+            }
+            let widgets = self.references.iter().zip(method.said).map(|(references, said)| {
+                Described { references: references.clone(), said: said.0, is_right: said.1 }
+            });
+            let captions =
+                UnitCaptions { layouts: self.layouts.clone(), widgets: widgets.collect() };
+            // Faults of screens are those of the set, faults of captions those of the method.
+            captions.check().map_err(|(key, message)| match key.starts_with("said") {
+                true => (format!("methods[{i}].{key}"), message),
+                false => (key, message),
+            })?;
+            methods.push(CaptionedMethod {
+                group: method.group,
+                method: method.method,
+                seed: method.seed,
+                profile: method.profile,
+                device: method.device,
+                data: method.data,
+                captions,
+            });
+        }
+        Ok(methods)
+    }
+}
+
+fn text_of(file: &Path) -> Result<String, FileError> {
+    let problem = |e: std::io::Error| (String::new(), format!("cannot be read: {e}"));
+    std::fs::read_to_string(file).map_err(|e| error(file, None, problem(e)))
+}
+
+fn parsed<'de, T: Deserialize<'de>>(file: &Path, text: &'de str) -> Result<T, FileError> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|e| {
+        let key = match e.path().to_string() {
+            root if root == "." => String::new(),
+            path => path,
+        };
+        let inner = e.into_inner();
+        error(file, Some(inner.line()), (key, format!("damaged: {inner}")))
+    })?;
+    reader
+        .end()
+        .map_err(|e| error(file, Some(e.line()), (String::new(), format!("damaged: {e}"))))?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! Screens of an item, drawn as boxes, and what each method said of their labelled widgets.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::CaptionedMethod;
+use posenc_experiments::record::captions::{Described, Layout};
+use posenc_experiments::schema::Experiment;
+
+use super::item::Files;
+use crate::markdown::{Align, Grid, attribute, code, details, plain};
+use crate::plot::screen;
+use crate::records::{Run, Side};
+use crate::view::View;
+
+/// Drawings side by side.
+const COLUMNS: usize = 4;
+/// Width that drawings are shown with.
+const SHOWN_WIDTH: usize = 200;
+
+/// The screens of each run that kept some; their drawings go to `files`.
+pub fn render(view: &View<'_>, files: &mut Files) -> Result<String> {
+    let mut text = String::new();
+    for run in view.runs() {
+        let who = if view.sides.len() > 1 { run.side.name() } else { "" };
+        let mut before = 0;
+        for lot in run.captions.lots() {
+            let Some(first) = lot.first() else { continue };
+            let screens = Screens { experiment: view.experiment, run, lot: &lot, before };
+            before += first.captions.layouts.len();
+            text.push_str(&screens.title(who));
+            text.push_str(&screens.drawings(&first.captions.layouts, files)?);
+            text.push_str(&screens.tables(&first.captions.layouts));
+            text.push_str(&screens.notes(first.captions.layouts.len()));
+        }
+    }
+    Ok(text)
+}
+
+/// Screens that methods share.
+struct Screens<'a> {
+    experiment: &'a Experiment,
+    run: &'a Run,
+    lot: &'a [&'a CaptionedMethod],
+    /// Screens of the run that were shown before.
+    before: usize,
+}
+
+impl Screens<'_> {
+    /// Title, whose run it is, and what it was reduced by.
+    fn title(&self, who: &str) -> String {
+        let of = |method: &&CaptionedMethod| {
+            let group = self.experiment.group(&method.group)?;
+            group.reduced(method.profile).map(|what| format!("Reduced run: {what}"))
+        };
+        let mut parts: Vec<String> =
+            self.lot.iter().filter_map(of).collect::<BTreeSet<_>>().into_iter().collect();
+        if !who.is_empty() {
+            parts.insert(0, who.to_owned());
+        }
+        let mut text = "**What each method says of the numbered widgets of a screen**".to_owned();
+        if !parts.is_empty() {
+            text.push_str(&format!("<br>*{}*", plain(&parts.join(" – "))));
+        }
+        text + "\n\n"
+    }
+
+    /// Number of a screen on the page.
+    fn number(&self, index: usize) -> usize {
+        self.before + index + 1
+    }
+
+    fn drawings(&self, layouts: &[Layout], files: &mut Files) -> Result<String> {
+        let Experiment { paper, item, .. } = self.experiment;
+        let mut text = String::new();
+        for (row, layouts) in layouts.chunks(COLUMNS).enumerate() {
+            let mut grid = Grid::default();
+            let mut cells = Vec::new();
+            for (column, layout) in layouts.iter().enumerate() {
+                let number = self.number(row * COLUMNS + column);
+                let end = if self.run.side == Side::Local { "-local" } else { "" };
+                // No plot has a point in its name.
+                let path = format!("figures/{paper}/{item}.screen-{number}{end}.svg");
+                let alt = alt(layout, number);
+                let drawn = screen::svg(layout, &alt);
+                let drawn = drawn.with_context(|| format!("screen {number} of {paper}/{item}"))?;
+                cells.push(format!(
+                    "<img src=\"{}\" width=\"{SHOWN_WIDTH}\" alt=\"{}\">",
+                    attribute(&path),
+                    attribute(&alt)
+                ));
+                grid.column(format!("screen {number}"), Align::Center);
+                files.insert(PathBuf::from(path), drawn.into_bytes());
+            }
+            grid.row(cells);
+            text.push_str(&grid.render());
+        }
+        Ok(text)
+    }
+
+    /// A table per screen: a column per widget, a row per method. The first is open.
+    fn tables(&self, layouts: &[Layout]) -> String {
+        let mut tables = Vec::new();
+        let mut from = 0;
+        for (i, layout) in layouts.iter().enumerate() {
+            let to = from + layout.widgets.len();
+            tables.push(format!("Screen {}\n\n{}", self.number(i), self.table(from, to)));
+            from = to;
+        }
+        let folded = tables.split_off(tables.len().min(1));
+        let mut text = tables.concat();
+        if !folded.is_empty() {
+            let numbers: Vec<_> = (1..layouts.len()).map(|i| self.number(i).to_string()).collect();
+            let s = if numbers.len() == 1 { "" } else { "s" };
+            let summary = format!("Screen{s} {}", numbers.join(", "));
+            text.push_str(&details(&summary, &folded.concat()));
+        }
+        text
+    }
+
+    /// What was said of the widgets `from..to`, which are those of one screen.
+    fn table(&self, from: usize, to: usize) -> String {
+        let of = |method: &CaptionedMethod| -> Vec<Described> {
+            method.captions.widgets.get(from..to).unwrap_or_default().to_vec()
+        };
+        let mut grid = Grid::default();
+        grid.column("", Align::Left);
+        (1..=to - from).for_each(|number| {
+            grid.column(number.to_string(), Align::Left);
+        });
+        let mut references = vec!["**a reference**".to_owned()];
+        if let Some(first) = self.lot.first() {
+            let reference = |widget: &Described| widget.references.first().map(|r| plain(r));
+            let bold = |text: String| format!("**{text}**");
+            references.extend(of(first).iter().map(|w| reference(w).map(bold).unwrap_or_default()));
+        }
+        grid.row(references);
+        let mut right = vec![0; to - from];
+        for method in self.lot {
+            let widgets = of(method);
+            let mut cells = vec![self.label(method)];
+            for (widget, count) in widgets.iter().zip(&mut right) {
+                *count += usize::from(widget.is_right);
+                cells.push(said(widget));
+            }
+            grid.row(cells);
+        }
+        if self.lot.len() > 1 {
+            let mut cells = vec!["*right*".to_owned()];
+            cells.extend(right.iter().map(|n| format!("*{n} of {}*", self.lot.len())));
+            grid.row(cells);
+        }
+        grid.render()
+    }
+
+    /// A method, with its group where another group has one of this name.
+    fn label(&self, method: &CaptionedMethod) -> String {
+        let twice = self.lot.iter().filter(|m| m.method == method.method).count() > 1;
+        match twice {
+            true => format!("{} ({})", plain(&method.method), code(&method.group)),
+            false => plain(&method.method),
+        }
+    }
+
+    fn notes(&self, shown: usize) -> String {
+        let which = match shown {
+            1 => "the first generated screen that was not trained on".to_owned(),
+            _ => format!("the first {shown} generated screens that were not trained on"),
+        };
+        let mut notes = vec![
+            format!("{which}, in their order, not chosen"),
+            "columns: the numbered widgets; the model sees boxes, kinds and the words written in them".to_owned(),
+            "✓ right, ❌ wrong: a widget has several right captions, of which one is shown as reference".to_owned(),
+        ];
+        let first = self.lot.iter().map(|method| method.seed).collect::<BTreeSet<_>>();
+        if first == BTreeSet::from([0]) {
+            notes.push("one training each, of the first seed".to_owned());
+        }
+        format!("<sub>{}</sub>\n\n", notes.join(" · "))
+    }
+}
+
+/// What a method said, and whether that is right.
+fn said(widget: &Described) -> String {
+    let mark = if widget.is_right { "✓" } else { "❌" };
+    match widget.said.is_empty() {
+        true => format!("{mark} *nothing*"),
+        false => format!("{mark} {}", plain(&widget.said)),
+    }
+}
+
+/// What a drawing shows, for who does not see it.
+fn alt(layout: &Layout, number: usize) -> String {
+    let widgets = layout.widgets.iter().filter_map(|i| layout.nodes.get(*i));
+    let kinds: Vec<String> = (1..)
+        .zip(widgets)
+        .map(|(i, node): (usize, _)| format!("{i}: {}", node.kind.words()))
+        .collect();
+    let nodes = layout.nodes.len();
+    format!("Screen {number} with {nodes} boxes; numbered are {}", kinds.join(", "))
+}

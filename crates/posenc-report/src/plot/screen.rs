@@ -1,0 +1,291 @@
+//! A screen as a drawing: boxes by kind with thin lines, words in them, labelled ones outlined and numbered.
+
+use anyhow::Result;
+use posenc_experiments::record::captions::{BORDER, BoxKind, Layout};
+
+use super::Frame;
+use super::canvas::{self, Anchor, Canvas, FRAME, GRID, INK, PAPER, Stroke, text_width};
+use crate::colors::Rgb;
+
+/// Width of a drawing in pixels: four stand beside each other on a page.
+pub const WIDTH: f64 = 250.0;
+/// Between the card's edge and the screen.
+const MARGIN: f64 = 13.0;
+/// Height of a screen over its width, as of the generated ones.
+const ASPECT: f64 = 16.0 / 9.0;
+/// Size of words, in pixels, and the least to which a narrow box shrinks them.
+const WORD: f64 = 12.5;
+const LEAST_WORD: f64 = 10.5;
+/// Radius of the disc under a number.
+const BADGE: f64 = 8.5;
+/// The outline and the number of a labelled box.
+const LABELLED: Rgb = Rgb(9, 105, 218);
+/// What can be tapped is filled.
+const SURFACE: Rgb = Rgb(238, 241, 244);
+
+/// What a number costs that is not in its box, in square pixels that it could cover instead.
+const OUTSIDE: f64 = 60.0;
+/// What each later place costs more.
+const LATER: f64 = 0.5;
+
+/// A place where nothing may be covered, and how much it matters.
+type Obstacle = (Frame, f64);
+
+/// The drawing as an SVG document; `alt` says what it shows to who cannot see it.
+pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
+    let inner = WIDTH - 2.0 * MARGIN;
+    let page =
+        Frame { left: MARGIN, top: MARGIN, right: WIDTH - MARGIN, bottom: MARGIN + inner * ASPECT };
+    let boxes: Vec<Frame> = layout.nodes.iter().map(|node| frame(&page, node.bounds)).collect();
+    canvas::draw(WIDTH, page.bottom + MARGIN, alt, |canvas| {
+        outline(canvas, page, GRID, 1.0)?;
+        // What is around others lies below them.
+        let mut order: Vec<usize> = (0..boxes.len()).collect();
+        let area = |i: &usize| boxes.get(*i).map_or(0.0, |b| b.width() * b.height());
+        order.sort_by(|a, b| area(b).total_cmp(&area(a)));
+        for i in order {
+            let (Some(node), Some(place)) = (layout.nodes.get(i), boxes.get(i)) else { continue };
+            glyph(canvas, node.kind, *place)?;
+            if !layout.widgets.contains(&i) {
+                let ink = if node.kind == BoxKind::Text { GRID } else { FRAME };
+                outline(canvas, *place, ink, 0.9)?;
+            }
+        }
+        // Boxes of neighbors may be drawn over a word's box, not over the word.
+        let mut words: Vec<Obstacle> = Vec::new();
+        for (node, place) in layout.nodes.iter().zip(&boxes) {
+            if let Some(word) = &node.word {
+                words.push((write(canvas, word, *place)?, 1.0));
+            }
+        }
+        let labelled: Vec<Frame> =
+            layout.widgets.iter().filter_map(|i| boxes.get(*i)).copied().collect();
+        for place in &labelled {
+            outline(canvas, *place, LABELLED, 2.4)?;
+        }
+        words.extend(boxes.iter().filter(|f| is_small(f)).map(|f| (*f, 0.3)));
+        number(canvas, page, &labelled, words)
+    })
+}
+
+/// Height of the drawing of any screen, in pixels.
+#[cfg(test)]
+fn height() -> f64 {
+    (WIDTH - 2.0 * MARGIN) * ASPECT + 2.0 * MARGIN
+}
+
+/// A box on the page.
+fn frame(page: &Frame, [left, top, right, bottom]: [f64; 4]) -> Frame {
+    let (x, y) = (
+        |v: f64| page.left + v / BORDER * page.width(),
+        |v: f64| page.top + v / BORDER * page.height(),
+    );
+    Frame { left: x(left), top: y(top), right: x(right), bottom: y(bottom) }
+}
+
+fn outline(canvas: &Canvas<'_>, f: Frame, ink: Rgb, width: f64) -> Result<()> {
+    let corners = [
+        (f.left, f.top),
+        (f.right, f.top),
+        (f.right, f.bottom),
+        (f.left, f.bottom),
+        (f.left, f.top),
+    ];
+    canvas.line(&corners, ink, 1.0, Stroke::Solid(width))
+}
+
+/// What tells a kind from the others.
+fn glyph(canvas: &Canvas<'_>, kind: BoxKind, f: Frame) -> Result<()> {
+    let thin = |points: &[(f64, f64)]| canvas.line(points, FRAME, 1.0, Stroke::Solid(0.9));
+    let fill = |ink| canvas.rectangle((f.left, f.top), (f.right, f.bottom), ink);
+    let middle = (0.5 * (f.left + f.right), 0.5 * (f.top + f.bottom));
+    let least = f.width().min(f.height());
+    match kind {
+        BoxKind::Text | BoxKind::Container => Ok(()),
+        BoxKind::Button => fill(SURFACE),
+        BoxKind::Icon => {
+            fill(SURFACE)?;
+            canvas.disc(middle, 0.28 * least, FRAME, 1.0)
+        }
+        BoxKind::Image => {
+            fill(SURFACE)?;
+            thin(&[(f.left, f.top), (f.right, f.bottom)])?;
+            thin(&[(f.left, f.bottom), (f.right, f.top)])
+        }
+        BoxKind::Field => {
+            // A cursor.
+            fill(PAPER)?;
+            let (x, reach) = (f.left + 5.0f64.min(0.5 * f.width()), 0.3 * f.height());
+            thin(&[(x, middle.1 - reach), (x, middle.1 + reach)])
+        }
+        BoxKind::Check => {
+            fill(PAPER)?;
+            let at = |x: f64, y: f64| (f.left + x * f.width(), f.top + y * f.height());
+            thin(&[at(0.2, 0.55), at(0.42, 0.78), at(0.82, 0.25)])
+        }
+        BoxKind::Switch => {
+            fill(SURFACE)?;
+            canvas.disc((f.right - 0.5 * least, middle.1), 0.36 * least, FRAME, 1.0)
+        }
+    }
+}
+
+/// Writes a word in its box, smaller where the box is narrow; the place that it takes.
+fn write(canvas: &Canvas<'_>, word: &str, f: Frame) -> Result<Frame> {
+    let room = f.width() - 2.0;
+    let size = (WORD * room / text_width(word, WORD).max(1.0)).clamp(LEAST_WORD, WORD);
+    let (left, middle) = (f.left + 3.0, 0.5 * (f.top + f.bottom));
+    canvas.text(word, (left, middle + 0.36 * size), size, Anchor::Start, INK, false)?;
+    let right = left + text_width(word, size);
+    Ok(Frame { left, right, top: middle - 0.5 * size, bottom: middle + 0.5 * size })
+}
+
+/// Numbers the labelled boxes from 1, each where it covers least.
+fn number(
+    canvas: &Canvas<'_>,
+    page: Frame,
+    labelled: &[Frame],
+    mut taken: Vec<Obstacle>,
+) -> Result<()> {
+    taken.extend(labelled.iter().filter(|f| is_small(f)).map(|f| (*f, 0.6)));
+    for (number, f) in (1..).zip(labelled) {
+        let (x, y) = (0.5 * (f.left + f.right), 0.5 * (f.top + f.bottom));
+        let out = BADGE + 2.0;
+        // Places and what they cost by themselves: a number inside belongs to no other box, and the first of equals is taken.
+        let mut places: Vec<((f64, f64), f64)> = Vec::new();
+        if !is_small(f) {
+            let along = |share: f64| (f.left + share * f.width(), y);
+            places.extend([0.5, 0.7, 0.3, 0.85, 0.15].map(along).map(|place| (place, 0.0)));
+        }
+        let around = [
+            (f.left - out, y),
+            (f.right + out, y),
+            (x, f.bottom + out),
+            (x, f.top - out),
+            (f.right, f.top),
+            (f.left, f.top),
+            (f.right, f.bottom),
+            (f.left, f.bottom),
+        ];
+        places.extend(around.map(|place| (place, OUTSIDE)));
+        for (rank, (_, cost)) in (0..).zip(&mut places) {
+            *cost += LATER * f64::from(rank);
+        }
+        let cost = |(place, own): &((f64, f64), f64)| -> f64 {
+            let square = disc(*place);
+            let outside = square.width() * square.height() - overlap(&square, &page);
+            let covered = taken.iter().map(|(f, weight)| weight * overlap(&square, f));
+            own + 10.0 * outside + covered.sum::<f64>()
+        };
+        let best = places.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let (x, y) = best.map_or((x, y), |(place, _)| place);
+        taken.push((disc((x, y)), 5.0));
+        canvas.disc((x, y), BADGE + 1.2, PAPER, 1.0)?;
+        canvas.disc((x, y), BADGE, LABELLED, 1.0)?;
+        let text = number.to_string();
+        canvas.text(&text, (x, y + 4.4), 12.0, Anchor::Middle, PAPER, true)?;
+    }
+    Ok(())
+}
+
+/// Whether a number inside would hide what the box is.
+fn is_small(f: &Frame) -> bool {
+    f.width() < 3.2 * BADGE || f.height() < 1.6 * BADGE
+}
+
+/// The square around a number's disc.
+fn disc((x, y): (f64, f64)) -> Frame {
+    let r = BADGE + 1.0;
+    Frame { left: x - r, top: y - r, right: x + r, bottom: y + r }
+}
+
+fn overlap(a: &Frame, b: &Frame) -> f64 {
+    let length = |low: f64, high: f64| (high - low).max(0.0);
+    length(a.left.max(b.left), a.right.min(b.right))
+        * length(a.top.max(b.top), a.bottom.min(b.bottom))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_experiments::record::captions::LayoutNode;
+
+    fn layout() -> Layout {
+        let node = |kind, bounds, word: Option<&str>| LayoutNode {
+            kind,
+            bounds,
+            word: word.map(str::to_owned),
+        };
+        let mut nodes = vec![
+            node(BoxKind::Text, [20.0, 3.0, 50.0, 7.0], Some("<a> & \"b\"")),
+            node(BoxKind::Text, [20.0, 13.0, 22.0, 17.0], Some("birthday")),
+        ];
+        for (i, kind) in (0..).zip(BoxKind::ALL) {
+            let top = 20.0 + 8.0 * f64::from(i);
+            nodes.push(node(kind, [2.0 + f64::from(i), top, 90.0, top + 6.0], None));
+        }
+        nodes.push(node(BoxKind::Icon, [0.0, 0.0, 99.0, 0.0], None));
+        Layout { nodes, widgets: vec![3, 4, 9, 10] }
+    }
+
+    /// Catches boxes that are left out, drawn twice or in another place, numbers that are missing, and words that break the file.
+    #[test]
+    fn every_box_and_number_is_drawn_once() {
+        let layout = layout();
+        let svg = svg(&layout, "a \"screen\" <of> boxes").unwrap();
+        let tenths = |v: f64, extent: f64| ((MARGIN + v / BORDER * extent) * 10.0).round() as i64;
+        let (width, height) = (WIDTH - 2.0 * MARGIN, super::height() - 2.0 * MARGIN);
+        for node in &layout.nodes {
+            let [left, top, right, bottom] = node.bounds;
+            let (left, right) = (tenths(left, width), tenths(right, width));
+            let (top, bottom) = (tenths(top, height), tenths(bottom, height));
+            // A box without height has its corners in pairs.
+            let mut corners =
+                vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+            corners.dedup();
+            let points: Vec<String> = corners.iter().map(|(x, y)| format!("{x},{y}")).collect();
+            let drawn = svg.matches(&format!("points=\"{}\"", points.join(" "))).count();
+            assert_eq!(drawn, 1, "{node:?}");
+        }
+        for number in 1..=4 {
+            assert_eq!(svg.matches(&format!(">{number}</text>")).count(), 1, "{number}");
+        }
+        assert!(!svg.contains(">5</text>"));
+        assert_eq!(svg.matches("fill=\"#0969DA\"").count(), 4, "discs");
+        assert_eq!(svg.matches("stroke=\"#0969DA\"").count(), 4, "outlines");
+        assert_eq!(svg.matches("&lt;a&gt; &amp; &quot;b&quot;</text>").count(), 1, "{svg}");
+        assert!(svg.contains("<title>a &quot;screen&quot; &lt;of&gt; boxes</title>"));
+        assert!(!svg.contains("<a>"));
+        assert_eq!(svg, super::svg(&layout, "a \"screen\" <of> boxes").unwrap());
+    }
+
+    /// Catches numbers that lie on each other, on words, or outside of the screen.
+    #[test]
+    fn numbers_cover_nothing() {
+        let page = Frame { left: 0.0, top: 0.0, right: 200.0, bottom: 200.0 };
+        let icon = |x: f64, y: f64| Frame { left: x, top: y, right: x + 14.0, bottom: y + 14.0 };
+        let labelled = [icon(0.0, 20.0), icon(18.0, 20.0), icon(186.0, 20.0), icon(186.0, 40.0)];
+        let word = Frame { left: 130.0, top: 18.0, right: 176.0, bottom: 34.0 };
+        let svg = canvas::draw(200.0, 200.0, "", |canvas| {
+            number(canvas, page, &labelled, vec![(word, 1.0)])
+        });
+        let text = svg.unwrap();
+        let discs: Vec<Frame> = text
+            .lines()
+            .filter(|line| line.starts_with("<circle") && line.contains("#0969DA"))
+            .map(|line| {
+                let value = |name: &str| -> f64 {
+                    let (_, rest) = line.split_once(&format!("{name}=\"")).expect("the attribute");
+                    rest.split_once('"').unwrap().0.parse::<f64>().unwrap() / 10.0
+                };
+                disc((value("cx"), value("cy")))
+            })
+            .collect();
+        assert_eq!(discs.len(), 4);
+        for (i, one) in discs.iter().enumerate() {
+            assert_eq!(overlap(one, &page), one.width() * one.height(), "{one:?}");
+            assert_eq!(overlap(one, &word), 0.0, "{one:?}");
+            assert!(discs[i + 1..].iter().all(|other| overlap(one, other) == 0.0), "{discs:?}");
+        }
+    }
+}
