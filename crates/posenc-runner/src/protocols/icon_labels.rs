@@ -128,6 +128,12 @@ fn inputs(
     s: &protocol::IconLabels,
     remarks: &mut Vec<String>,
 ) -> Result<(Vec<LabelledScreen>, usize)> {
+    let filled: Vec<_> = all.screens.iter().filter(|screen| !screen.boxes.is_empty()).collect();
+    ensure!(
+        filled.len() >= 2,
+        "{LABELLED_SCREENS}: {} screens have boxes; two are needed at least, to train on and to measure on",
+        filled.len()
+    );
     let mut counts = vec![0usize; all.labels.len()];
     for own in all.screens.iter().flat_map(|screen| &screen.boxes) {
         counts[own.label] += 1;
@@ -140,12 +146,6 @@ fn inputs(
         counts.iter().max().unwrap_or(&0)
     );
     let number = |label: usize| kept.binary_search(&label).unwrap_or(kept.len());
-    let filled: Vec<_> = all.screens.iter().filter(|screen| !screen.boxes.is_empty()).collect();
-    ensure!(
-        filled.len() >= 2,
-        "{LABELLED_SCREENS}: {} screens have boxes; two are needed at least, to train on and to measure on",
-        filled.len()
-    );
     let one = |screen: &&posenc_data::interfaces::LabelledScreen| {
         let own = || screen.boxes.iter().take(s.most_boxes);
         LabelledScreen {

@@ -309,3 +309,108 @@ pub fn cost(s: &protocol::ReferredBox) -> f64 {
     let step = sizes(s).operations(s.batch, s.longest + s.most_boxes);
     (s.folds * s.steps) as f64 * step / RATE
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_data::interfaces::Candidate as Node;
+    use posenc_experiments::schema::protocol::BoxScale;
+    use posenc_math::lff::encoding::Encoding;
+    use posenc_math::lff::schedule::Decay;
+
+    fn settings() -> protocol::ReferredBox {
+        protocol::ReferredBox {
+            encoding: Encoding::none(),
+            scale: BoxScale::Hundredths,
+            most_boxes: 8,
+            longest: 4,
+            classes: 1,
+            folds: 2,
+            width: 4,
+            heads: 1,
+            feed_forward: 4,
+            layers: 1,
+            dropout: 0.0,
+            batch: 1,
+            steps: 1,
+            learning_rate: 0.01,
+            warm_up: 0,
+            decay: Decay::Constant,
+            beta2: 0.999,
+            weight_decay: 0.0,
+        }
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Two boxes with a node each, a node around both, and a box apart.
+    fn screen(expression: &str, class: &str) -> Read {
+        let node = |corners, class: &str, text, resource| Node {
+            corners,
+            class: class.to_owned(),
+            text: words(text),
+            resource: words(resource),
+        };
+        Read {
+            screen: expression.to_owned(),
+            expression: expression.to_owned(),
+            words: words(expression),
+            objects: vec![
+                [0.0, 0.0, 10.0, 10.0],
+                [20.0, 0.0, 30.0, 10.0],
+                [60.0, 60.0, 70.0, 70.0],
+            ],
+            object: 1,
+            candidates: vec![
+                node([0.0, 0.0, 30.0, 10.0], "LIST", "", ""),
+                node([0.0, 0.0, 9.0, 10.0], class, "the search the", "search icon"),
+                node([20.0, 0.0, 30.0, 10.0], "RARE", "the", "menu"),
+            ],
+            referred: Some(2),
+            overlap: 1.0,
+        }
+    }
+
+    /// Would catch a node that lies around many boxes in place of a box's own, words that are counted twice or in another node, and
+    /// classes that take another's number.
+    #[test]
+    fn boxes_are_told_by_their_nodes() {
+        let screen = screen("the search the icon far away", "TEXT");
+        let nodes = nodes(&screen);
+        assert_eq!(nodes, [Some(1), Some(2), None]);
+        let words = vocabulary(["the", "the", "icon"].into_iter(), 2, 100);
+        let classes = vocabulary(["TEXT", "TEXT", "RARE"].into_iter(), 1, 1);
+        let read = input(&screen, &nodes, &words, &classes, &settings());
+        let the = words.number("the").unwrap();
+        assert_eq!(read.words, [the, UNKNOWN, the, UNKNOWN]);
+        let told: Vec<_> = read.candidates.iter().map(|c| (c.class, c.found)).collect();
+        let text = classes.number("TEXT").unwrap();
+        assert_eq!(told, [(text, [2.0, 2.0]), (UNKNOWN, [1.0, 0.0]), (PADDING, [0.0, 0.0])]);
+        assert_eq!((read.referred, read.candidates[1].bounds), (1, screen.objects[1]));
+    }
+
+    /// Would catch words and classes that are learned from the fold that is measured.
+    #[test]
+    fn words_and_classes_are_those_of_training() {
+        let own = [("left left", "A"), ("right right", "B"), ("right right", "B")];
+        let all: Vec<Read> = own.iter().map(|(words, class)| screen(words, class)).collect();
+        let screens: Vec<&Read> = all.iter().collect();
+        let nodes: Vec<_> = all.iter().map(nodes).collect();
+        let device = posenc_attention::cpu();
+        let known = |fold: usize| {
+            let mut s = settings();
+            s.classes = 3;
+            let draw = |purpose: &str| stream(1, purpose);
+            let fold = begin(&s, fold, &screens, &nodes, &[0, 1, 1], &draw, &device).unwrap();
+            let is_known = |screen: &ReferringScreen| {
+                (screen.words[0] != UNKNOWN, screen.candidates[0].class != UNKNOWN)
+            };
+            (fold.trained.clone(), fold.screens.iter().map(is_known).collect::<Vec<_>>())
+        };
+        let (yes, no) = ((true, true), (false, false));
+        assert_eq!(known(0), (vec![1, 2], vec![no, yes, yes]));
+        assert_eq!(known(1), (vec![0], vec![yes, no, no]));
+    }
+}
