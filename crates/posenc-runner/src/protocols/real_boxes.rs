@@ -12,8 +12,11 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::machine;
 
-/// Steps over which the loss of a curve, and of the end, is a mean.
-const MEAN_OVER: usize = 50;
+/// Steps over which a point of the curve of the loss is a mean.
+const POINT: usize = 25;
+
+/// Steps over which the loss at the end is.
+const LAST: usize = 50;
 
 /// Operations per second of a step on one core.
 pub const RATE: f64 = 15e9;
@@ -80,7 +83,7 @@ pub fn batch(
     (0..size).map(one).collect()
 }
 
-/// The loss over steps, mean of 50 each and of all runs, and the mean of the last 50 steps.
+/// The loss over steps, mean of 25 each and of all runs, and the mean of the last 50 steps.
 pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
     let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
     let mean = |from: usize, to: usize| {
@@ -88,11 +91,11 @@ pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
         let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));
         sum / count as f64
     };
-    for from in (0..steps).step_by(MEAN_OVER) {
-        let to = (from + MEAN_OVER).min(steps);
+    for from in (0..steps).step_by(POINT) {
+        let to = (from + POINT).min(steps);
         values.push(Value::new("training_curve", mean(from, to)).unit(unit).at(to as f64));
     }
-    let last = mean(steps.saturating_sub(MEAN_OVER), steps);
+    let last = mean(steps.saturating_sub(LAST), steps);
     values.push(Value::new("training_loss", last).unit(unit));
 }
 
@@ -165,8 +168,12 @@ mod tests {
         record_losses(&runs, "nats", &mut values);
         let found: Vec<_> = values.iter().map(|v| (v.metric.as_str(), v.x, v.value)).collect();
         let curve = "training_curve";
-        let wanted =
-            [(curve, Some(50.0), 25.0), (curve, Some(60.0), 55.0), ("training_loss", None, 35.0)];
+        let wanted = [
+            (curve, Some(25.0), 12.5),
+            (curve, Some(50.0), 37.5),
+            (curve, Some(60.0), 55.0),
+            ("training_loss", None, 35.0),
+        ];
         assert_eq!(found, wanted);
     }
 }
