@@ -206,6 +206,15 @@ impl Block {
         x + self.attention.of_segments(y, lengths, causal)
     }
 
+    /// Both halves; of what each adds, numbers are dropped by chance. `bias` is `[B, 1, 1, T]`.
+    pub fn forward(&self, x: Tensor<3>, bias: Tensor<4>, dropout: &mut Dropout<'_>) -> Tensor<3> {
+        let y = self.attention_norm.forward(x.clone());
+        let (y, _) = self.attention.forward(y.clone(), y, bias, false);
+        let x = x + dropout.apply(y);
+        let y = self.dense.forward(self.dense_norm.forward(x.clone()));
+        x + dropout.apply(y)
+    }
+
     /// The second half: the dense layers.
     pub fn transform<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         x.clone() + self.dense.forward(self.dense_norm.forward(x))

@@ -11,9 +11,11 @@
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
 //! - [`detector`]: a set of boxes from an image, in the manner of DETR; [`detr`]: the paper's own, on a residual network.
 //! - [`captioner`]: what a widget of a screen does, from the boxes of all.
+//! - [`boxes`]: what boxes of a screen are, and which of them an expression refers to.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
 //! - [`optimizer`] is Adam; [`progress`] what trainings share; [`reached`] what one can go on from.
 
+pub mod boxes;
 pub mod captioner;
 pub mod detector;
 pub mod detr;

@@ -25,6 +25,10 @@ pub enum Format {
     AnnotatedImages,
     /// A file of trained weights: [`crate::WeightFile`].
     Weights,
+    /// Screens with labelled boxes: [`crate::interfaces::LabelledScreens`].
+    LabelledScreens,
+    /// Screens with expressions that refer to a box: [`crate::interfaces::ReferringScreens`].
+    ReferringScreens,
 }
 
 impl Format {
@@ -36,6 +40,8 @@ impl Format {
             Format::ParallelText => "parallel text",
             Format::AnnotatedImages => "annotated images",
             Format::Weights => "weights",
+            Format::LabelledScreens => "labelled screens",
+            Format::ReferringScreens => "referring screens",
         }
     }
 }

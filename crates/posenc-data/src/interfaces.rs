@@ -29,8 +29,10 @@ pub use captions::{
 };
 pub use hierarchy::{ViewHierarchy, ViewNode, WidgetType};
 pub use posenc_math::detection::boxes::Corners;
-pub use referring::{Candidate, ReferringScreen, ReferringScreens, SAME_BOX};
-pub use semantics::{LabelledBox, LabelledScreen, LabelledScreens};
+pub use referring::{
+    Candidate, REFERRING_SCREENS, ReferringScreen, ReferringScreens, SAME_BOX, SPATIAL_WORDS,
+};
+pub use semantics::{LABELLED_SCREENS, LabelledBox, LabelledScreen, LabelledScreens};
 pub use words::{
     CaptionVocabulary, END, LABEL_WORDS, PADDING, START, UNKNOWN, WordVectors, resource_words,
     text_words,

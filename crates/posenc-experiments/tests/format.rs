@@ -93,6 +93,9 @@ fn format_documents_every_key() {
         "{ kind: separable-solution, zz: 1 }",
         "{ kind: blending-weights, zz: 1 }",
         "{ kind: similarity, zz: 1 }",
+        "{ kind: icon-labels, zz: 1 }",
+        "{ kind: referred-box, zz: 1 }",
+        "{ kind: box-positions, zz: 1 }",
         "{ kind: parameter-count, zz: 1 }",
     ];
     let mut probes: Vec<String> =

@@ -7,6 +7,7 @@
 
 pub mod blending;
 pub mod captions;
+pub mod classification;
 pub mod closed_form;
 pub mod complexity;
 pub mod detection;

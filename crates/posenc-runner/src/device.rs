@@ -159,6 +159,8 @@ fn is_attention(protocol: &Protocol) -> bool {
         Protocol::ImageModel(_)
             | Protocol::Detection(_)
             | Protocol::Captioning(_)
+            | Protocol::IconLabels(_)
+            | Protocol::ReferredBox(_)
             | Protocol::Detr(_)
             | Protocol::Reformer(_)
             | Protocol::Translation(_)

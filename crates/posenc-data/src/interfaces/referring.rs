@@ -14,6 +14,71 @@ const MAX_BYTES: u64 = 1 << 28;
 /// Overlap from which two boxes are said to be of the same thing.
 pub const SAME_BOX: f64 = 0.5;
 
+/// The file in its folder.
+pub const REFERRING_SCREENS: &str = "dev.jsonl";
+/// Words that say where something is or which in a row it is. Some can mean something else (`next`, `second`, `right`); what
+/// they mean is not looked at.
+pub const SPATIAL_WORDS: [&str; 58] = [
+    "above",
+    "adjacent",
+    "after",
+    "before",
+    "behind",
+    "below",
+    "beneath",
+    "beside",
+    "between",
+    "bottom",
+    "bottommost",
+    "center",
+    "centre",
+    "column",
+    "corner",
+    "down",
+    "eighth",
+    "end",
+    "fifth",
+    "first",
+    "fourth",
+    "inside",
+    "last",
+    "left",
+    "leftmost",
+    "line",
+    "lower",
+    "middle",
+    "near",
+    "nearby",
+    "next",
+    "ninth",
+    "outside",
+    "over",
+    "right",
+    "rightmost",
+    "row",
+    "second",
+    "seventh",
+    "side",
+    "sixth",
+    "tenth",
+    "third",
+    "top",
+    "topmost",
+    "under",
+    "underneath",
+    "up",
+    "upper",
+    "1st",
+    "2nd",
+    "3rd",
+    "4th",
+    "5th",
+    "6th",
+    "7th",
+    "8th",
+    "9th",
+];
+
 /// Screens with one expression each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferringScreens {
@@ -122,6 +187,13 @@ impl ReferringScreens {
 }
 
 impl ReferringScreen {
+    /// Whether one of the words is of [`SPATIAL_WORDS`], or made of such words: `top-left`.
+    #[must_use]
+    pub fn is_spatial(&self) -> bool {
+        let mut parts = self.words.iter().flat_map(|word| word.split(['-', '/']));
+        parts.any(|part| SPATIAL_WORDS.contains(&part))
+    }
+
     /// The place of what is wrong, and what it is.
     fn new(wire: WireScreen) -> Result<Self, (String, String)> {
         let objects = wire.objects_xyxy.iter().enumerate();

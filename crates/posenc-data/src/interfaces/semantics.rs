@@ -11,6 +11,9 @@ use crate::error::DataError;
 /// Most bytes of a file: the validation set has 1.8 · 10⁶.
 const MAX_BYTES: u64 = 1 << 28;
 
+/// The file in its folder.
+pub const LABELLED_SCREENS: &str = "val.json";
+
 /// Screens with labelled boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledScreens {

@@ -394,6 +394,12 @@ fn referred_boxes_are_found_and_damage_is_named() {
         ("a".into(), "TEXT_VIEW")
     );
     assert_eq!((second.referred, second.overlap), (None, 0.0));
+    assert!(first.is_spatial());
+    let mut without = first.clone();
+    for (words, is_spatial) in [("click the bright one", false), ("the 2nd tab", true)] {
+        without.words = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(without.is_spatial(), is_spatial, "{words}");
+    }
     let remark = all.remark().unwrap();
     assert_says(&remark, &["dev.jsonl: of 2 screens, 1 have no node", "and 1 none that"]);
     assert_eq!(read(good.to_string()).unwrap().remark(), None);

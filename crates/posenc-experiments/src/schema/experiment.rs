@@ -524,7 +524,7 @@ impl WireGroup {
 }
 
 /// Models of pixels read two sets as wholes, or none; nothing else reads a second one. Lengths of sentences are those of
-/// text where there is text.
+/// text where there is text. Nothing stands in for labelled boxes, but generated screens are counted without them.
 fn check_data(
     data: Option<&Data>,
     protocol: &Protocol,
@@ -541,6 +541,14 @@ fn check_data(
             "protocol.lengths",
             "allowed with `data`: natural, filled; without: log-normal, constant, uniform",
         ));
+    }
+    if matches!(protocol, Protocol::IconLabels(_) | Protocol::ReferredBox(_)) && data.is_none() {
+        return Err(("protocol", "needs `data: { set: … }`; see file_sets in data/manifest.yaml"));
+    }
+    if let Protocol::BoxPositions(s) = protocol
+        && s.screens.is_some() == data.is_some()
+    {
+        return Err(("protocol.screens", "allowed without `data`, and needed there"));
     }
     let has_weights = data.is_some_and(|data| data.weights.is_some());
     if has_weights && !matches!(protocol, Protocol::Detr(_)) {

@@ -16,8 +16,10 @@ use posenc_attention::captioner::{
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_data::generate::{
-    CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, screen_vocabulary,
+    CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, quantized,
+    screen_vocabulary,
 };
+use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, BoxScale};
 use posenc_math::lff::learned::FrequencyStatistics;
@@ -155,12 +157,18 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// `box-positions`: how rare the positions of widgets are (Fig. 5).
-pub fn positions(context: &Context<'_>, s: &protocol::BoxPositions) -> Vec<Value> {
+/// `box-positions`: how rare the positions of widgets, or of labelled boxes, are (Fig. 5).
+pub fn positions(context: &Context<'_>, s: &protocol::BoxPositions) -> Result<Vec<Value>> {
+    if let Some(data) = &context.job.group.data {
+        let all = LabelledScreens::read(&context.data.folder(&data.set)?.join(LABELLED_SCREENS))?;
+        let boxes = all.screens.iter().flat_map(|screen| &screen.boxes);
+        return Ok(measure::positions(boxes.map(|own| quantized(own.corners))));
+    }
     let grammar = ScreenGrammar::new(s.jitter);
     let mut rng = stream(context.seed, &format!("{} screens", context.job.experiment.id()));
-    let screens: Vec<Screen> = (0..s.screens).map(|_| grammar.draw(&mut rng)).collect();
-    measure::positions(&screens)
+    let count = s.screens.unwrap_or_default();
+    let screens: Vec<Screen> = (0..count).map(|_| grammar.draw(&mut rng)).collect();
+    Ok(measure::positions(measure::widgets(&screens).map(|(_, place)| place)))
 }
 
 /// Screens that are trained on, and screens that are measured on.

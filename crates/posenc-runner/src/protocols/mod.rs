@@ -10,6 +10,7 @@ mod distance_map;
 mod embedding;
 mod errata;
 mod feature_curve;
+mod icon_labels;
 mod image_model;
 mod kronecker_rank;
 mod memorization;
@@ -18,6 +19,8 @@ mod network_nd;
 mod parameter_count;
 mod rank;
 mod reached;
+mod real_boxes;
+mod referred_box;
 mod reformer;
 mod saved;
 mod separable_solution;
@@ -176,7 +179,9 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
         Protocol::Detection(s) => whole(detection::run(context, s), emit),
         Protocol::Captioning(s) => whole(captioning::run(context, s), emit),
-        Protocol::BoxPositions(s) => single(Ok(captioning::positions(context, s)), emit),
+        Protocol::BoxPositions(s) => single(captioning::positions(context, s), emit),
+        Protocol::IconLabels(s) => whole(icon_labels::run(context, s), emit),
+        Protocol::ReferredBox(s) => whole(referred_box::run(context, s), emit),
         Protocol::Detr(s) => whole(detr::run(context, s), emit),
         Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
@@ -189,6 +194,9 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
 pub fn reads(protocol: &Protocol) -> Option<Format> {
     match protocol {
         Protocol::Detr(_) => Some(Format::AnnotatedImages),
+        Protocol::IconLabels(_) => Some(Format::LabelledScreens),
+        Protocol::BoxPositions(s) if s.screens.is_none() => Some(Format::LabelledScreens),
+        Protocol::ReferredBox(_) => Some(Format::ReferringScreens),
         Protocol::Reformer(_) => Some(Format::DownsampledImages),
         Protocol::Translation(_) => Some(Format::ParallelText),
         _ => None,
@@ -225,6 +233,8 @@ pub fn epochs(protocol: &Protocol) -> String {
         // 2: words and nodes without filling.
         Protocol::Captioning(_) => 2,
         Protocol::BoxPositions(_) => 1,
+        Protocol::IconLabels(_) => 1,
+        Protocol::ReferredBox(_) => 1,
         Protocol::Detr(_) => 1,
         Protocol::Reformer(_) => 1,
         // 2: the rate; one map instead of one per table and seed.
@@ -275,6 +285,8 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
         Protocol::Detection(s) => detection::cost(s),
         Protocol::Captioning(s) => captioning::cost(s),
+        Protocol::IconLabels(s) => icon_labels::cost(s),
+        Protocol::ReferredBox(s) => referred_box::cost(s),
         Protocol::Detr(s) => detr::cost(s),
         Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),

@@ -52,6 +52,13 @@ impl Repository {
         for paper in ["rethinking", "trading", "lff"] {
             std::fs::remove_dir_all(repository.path().join("experiments").join(paper)).unwrap();
         }
+        let own = repository.path().join("experiments/extensions");
+        for entry in std::fs::read_dir(own).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.ends_with("paper.yaml") {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
         repository.write("experiments/extensions/01-mexican-hat.yaml", text);
         repository
     }

@@ -147,12 +147,14 @@ impl Captioning {
     }
 }
 
-/// Settings of `box-positions`: how rare the positions of widgets of generated screens are (Fig. 5).
+/// Settings of `box-positions`: how rare the positions of widgets of generated screens are, or with `data` those of the boxes of
+/// real ones (Fig. 5).
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoxPositions {
-    /// Screens.
-    pub screens: usize,
+    /// Screens that are generated; none with `data`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screens: Option<usize>,
     /// As for `captioning`.
     #[serde(default = "jitter")]
     pub jitter: f64,
@@ -161,7 +163,7 @@ pub struct BoxPositions {
 impl BoxPositions {
     /// Ranges that the types cannot say; the error names the key.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        range("screens", self.screens, 1, 1_000_000)?;
+        range("screens", self.screens.unwrap_or(1), 1, 1_000_000)?;
         range("jitter", self.jitter, 0.0, 2.0)
     }
 }

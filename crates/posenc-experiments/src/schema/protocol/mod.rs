@@ -4,6 +4,7 @@
 //! the runner, and the compiler lists whatever is missing.
 
 mod blending;
+mod boxes;
 mod captioning;
 mod detection;
 mod detr;
@@ -21,6 +22,7 @@ use super::Numbers;
 use crate::yaml::{Document, FileError, nearest};
 
 pub use blending::{BlendingWeights, InnerProducts, Weights};
+pub use boxes::{IconLabels, ReferredBox};
 pub use captioning::{BoxPositions, BoxScale, Captioning};
 pub use detection::{CodePlace, Detection, PatchCoordinates};
 pub use detr::Detr;
@@ -82,6 +84,10 @@ pub enum Protocol {
     Captioning(Captioning),
     /// How rare positions of widgets are (`lff` Fig. 5).
     BoxPositions(BoxPositions),
+    /// Labels of boxes of real screens (extension of `lff`).
+    IconLabels(IconLabels),
+    /// Boxes of real screens that expressions refer to (extension of `lff`).
+    ReferredBox(ReferredBox),
     /// DETR at the paper's scale: its size, and steps of training (`lff` Table 4, Appendix C).
     Detr(Detr),
     /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
@@ -156,6 +162,8 @@ protocols! {
     "detection" => Detection, false, false;
     "captioning" => Captioning, false, false;
     "box-positions" => BoxPositions, false, false;
+    "icon-labels" => IconLabels, false, false;
+    "referred-box" => ReferredBox, false, false;
     "detr" => Detr, false, false;
     "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
@@ -287,6 +295,8 @@ impl Protocol {
             Protocol::Detection(s) => s.check(),
             Protocol::Captioning(s) => s.check(),
             Protocol::BoxPositions(s) => s.check(),
+            Protocol::IconLabels(s) => s.check(),
+            Protocol::ReferredBox(s) => s.check(),
             Protocol::Detr(s) => s.check(),
             Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),

@@ -47,7 +47,7 @@ fn words(caption: &[usize]) -> Vec<String> {
 }
 
 /// All widgets of screens with their positions to the hundredth.
-fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
+pub fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
     screens.iter().flat_map(|screen| {
         screen.widgets.iter().map(|widget| {
             // A generated widget's node is one of its screen's.
@@ -136,10 +136,10 @@ fn alike(scores: &Scores, all: &[(&Widget, bool)], wanted: bool) -> f64 {
 }
 
 /// How many widgets have each value of each coordinate, and how many positions occur once.
-pub fn positions(screens: &[Screen]) -> Vec<Value> {
+pub fn positions(all: impl Iterator<Item = [u8; 4]>) -> Vec<Value> {
     let mut counts = [[0usize; BINS]; 4];
     let mut places: BTreeMap<[u8; 4], usize> = BTreeMap::new();
-    for (_, place) in widgets(screens) {
+    for place in all {
         for (axis, value) in place.into_iter().enumerate() {
             counts[axis][usize::from(value).min(BINS - 1)] += 1;
         }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn every_widget_has_each_coordinate_once() {
         let screens = screens("trained", 200);
-        let values = positions(&screens);
+        let values = positions(widgets(&screens).map(|(_, place)| place));
         let sum = |metric: &str| -> f64 {
             values.iter().filter(|v| v.metric == metric).map(|v| v.value).sum()
         };

@@ -1,0 +1,206 @@
+//! Which box of a screen an expression refers to.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor, activation};
+use posenc_math::lff::encoding::Encoding;
+use rand_chacha::ChaCha8Rng;
+
+use super::{
+    BINS, Bounds, CHUNK, COORDINATES, Layout, Masks, ScreenModel, Sizes, Stack, attention_bias,
+    bias, cross_entropy, integers, largest,
+};
+use crate::draw::{Draw, constant};
+use crate::encoder::Encoder;
+use crate::layers::Dense;
+use crate::parameters::numbers;
+
+/// Numbers of a candidate that count words of the expression in it.
+pub const COUNTS: usize = 2;
+
+/// A box that may be meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Its class.
+    pub class: usize,
+    /// Words of the expression that are found in its text, and in its name.
+    pub found: [f64; COUNTS],
+    /// Where it is.
+    pub bounds: Bounds,
+}
+
+/// A screen and an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferringScreen {
+    /// Words of the expression, in their order.
+    pub words: Vec<usize>,
+    /// Boxes that may be meant, in any order.
+    pub candidates: Vec<Candidate>,
+    /// The place of the one that is.
+    pub referred: usize,
+}
+
+/// Sizes of a [`Referrer`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferrerSizes {
+    /// Sizes of the layers.
+    pub layers: Sizes,
+    /// Words of expressions.
+    pub vocabulary: usize,
+    /// Most words of an expression.
+    pub longest: usize,
+    /// Classes of candidates.
+    pub classes: usize,
+}
+
+/// A transformer over the words of an expression and the candidates. A word is told by itself and its place in the expression.
+#[derive(Module, Debug)]
+pub struct Referrer {
+    words: Param<Tensor<2>>,
+    places: Param<Tensor<2>>,
+    classes: Param<Tensor<2>>,
+    encoder: Encoder,
+    /// Of class, counts and code side by side.
+    candidate: Dense,
+    stack: Stack,
+    score: Dense,
+    #[module(skip)]
+    sizes: ReferrerSizes,
+}
+
+/// Screens of a batch.
+struct Batch<'a> {
+    screens: &'a [&'a ReferringScreen],
+    layout: Layout,
+    /// Words of each expression, and the most of them.
+    lengths: Vec<usize>,
+    longest: usize,
+}
+
+impl Referrer {
+    /// Draws a model: its content from one stream, its encoding from another.
+    ///
+    /// # Errors
+    ///
+    /// The key of the encoding that is wrong, and what is allowed.
+    pub fn new(
+        sizes: &ReferrerSizes,
+        encoding: &Encoding,
+        content: &mut ChaCha8Rng,
+        code: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Result<Self, (&'static str, String)> {
+        let d = sizes.layers.width;
+        let sides = [BINS; COORDINATES];
+        let encoder = Encoder::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
+        let mut draw = Draw { rng: content, device };
+        Ok(Referrer {
+            words: draw.normal([sizes.vocabulary, d], 1.0),
+            places: draw.normal([sizes.longest, d], 1.0),
+            classes: draw.normal([sizes.classes, d], 1.0),
+            encoder,
+            candidate: draw.dense(2 * d + COUNTS, d),
+            stack: Stack::new(&mut draw, &sizes.layers),
+            score: draw.dense(d, 1),
+            sizes: sizes.clone(),
+        })
+    }
+
+    /// `None` if there is no screen, one has no words or candidates or more words than allowed, a word or class is unknown, or what
+    /// is meant is no candidate.
+    fn batch<'a>(&self, screens: &'a [&'a ReferringScreen]) -> Option<Batch<'a>> {
+        let sizes = &self.sizes;
+        for screen in screens {
+            let is_wrong = screen.words.is_empty()
+                || screen.words.len() > sizes.longest
+                || screen.referred >= screen.candidates.len()
+                || screen.words.iter().any(|&word| word >= sizes.vocabulary)
+                || screen.candidates.iter().any(|candidate| candidate.class >= sizes.classes);
+            if is_wrong {
+                return None;
+            }
+        }
+        let bounds: Vec<Vec<Bounds>> =
+            screens.iter().map(|s| s.candidates.iter().map(|c| c.bounds).collect()).collect();
+        let layout = Layout::new(bounds.iter().map(Vec::as_slice))?;
+        let lengths: Vec<usize> = screens.iter().map(|screen| screen.words.len()).collect();
+        let longest = lengths.iter().copied().max()?;
+        Some(Batch { screens, layout, lengths, longest })
+    }
+
+    /// Log-probabilities that each candidate is meant, `[B, N]`.
+    fn log_probabilities(
+        &self,
+        batch: &Batch<'_>,
+        masks: Option<Masks<'_>>,
+        device: &Device,
+    ) -> Tensor<2> {
+        let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
+        let Batch { screens, layout, lengths, longest: t } = batch;
+        let (b, t, n) = (screens.len(), *t, layout.longest);
+        let d = self.sizes.layers.width;
+        let mut words = vec![0; b * t];
+        for (row, screen) in words.chunks_exact_mut(t).zip(*screens) {
+            row.iter_mut().zip(&screen.words).for_each(|(slot, &word)| *slot = word as i64);
+        }
+        let words = self.words.val().select(0, integers(words, device)).reshape([b, t, d]);
+        let words = words + self.places.val().slice([0..t, 0..d]).unsqueeze::<3>();
+        let all = || screens.iter().flat_map(|screen| &screen.candidates);
+        let classes = integers(all().map(|candidate| candidate.class as i64).collect(), device);
+        let count = classes.dims()[0];
+        let found = all().flat_map(|candidate| candidate.found.map(|v| v as f32)).collect();
+        let parts = vec![
+            self.classes.val().select(0, classes),
+            constant(found, [count, COUNTS], device),
+            layout.codes(&self.encoder, of_code, device),
+        ];
+        let candidates = layout.filled(self.candidate.forward(Tensor::cat(parts, 1)), device);
+        let own = layout.bias();
+        let said = bias(lengths, t);
+        let rows = said.chunks_exact(t).zip(own.chunks_exact(n));
+        let both = rows.flat_map(|(words, boxes)| words.iter().chain(boxes).copied()).collect();
+        let x = Tensor::cat(vec![words, candidates], 1);
+        let x = self.stack.forward(x, &attention_bias(both, b, device), of_layers);
+        let scores = self.score.forward(x.slice([0..b, t..t + n, 0..d])).reshape([b, n]);
+        activation::log_softmax(scores + constant(own, [b, n], device), 1)
+    }
+
+    /// Log-probabilities that each candidate of a screen is meant; `None` if it is none of this model's.
+    pub fn of_screen(&self, screen: &ReferringScreen, device: &Device) -> Option<Vec<f32>> {
+        let batch = [screen];
+        Some(numbers(self.log_probabilities(&self.batch(&batch)?, None, device)))
+    }
+
+    /// The likeliest candidate of each screen; `None` if one is none of this model's.
+    pub fn choices(&self, screens: &[&ReferringScreen], device: &Device) -> Option<Vec<usize>> {
+        let model = self.clone().no_grad();
+        let mut all = Vec::new();
+        for chunk in screens.chunks(CHUNK) {
+            let batch = model.batch(chunk)?;
+            let rows = numbers(model.log_probabilities(&batch, None, device));
+            all.extend(rows.chunks_exact(batch.layout.longest).map(largest));
+        }
+        Some(all)
+    }
+}
+
+impl ScreenModel for Referrer {
+    type Screen = ReferringScreen;
+
+    /// Mean over screens.
+    fn loss(
+        &self,
+        screens: &[&ReferringScreen],
+        masks: Option<Masks<'_>>,
+        device: &Device,
+    ) -> Option<(Tensor<1>, f64)> {
+        let batch = self.batch(screens)?;
+        let truth = screens.iter().map(|screen| screen.referred as i64).collect();
+        let boxes: usize = batch.layout.counts.iter().sum();
+        let d = self.sizes.layers.width as f64;
+        let work =
+            self.sizes.layers.operations(screens.len(), batch.longest + batch.layout.longest)
+                + 6.0 * boxes as f64 * d * (2.0 * d + COUNTS as f64 + 1.0);
+        let logarithms = self.log_probabilities(&batch, masks, device);
+        Some((cross_entropy(logarithms, truth, device), work))
+    }
+}

@@ -1,0 +1,280 @@
+//! Models of boxes: what they may look at, what they cannot tell without positions, and that they learn from them.
+
+use posenc_attention::boxes::{
+    Bounds, Candidate, LabelledScreen, Labeller, Masks, Referrer, ReferrerSizes, ReferringScreen,
+    ScreenModel, Sizes, Trainer,
+};
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::schedule::{Decay, LearningRate};
+use posenc_math::random::{stream, uniform_vector};
+use rand_chacha::ChaCha8Rng;
+
+fn sizes(dropout: f64) -> Sizes {
+    Sizes { width: 32, heads: 4, feed_forward: 32, layers: 1, dropout }
+}
+
+fn referrer_sizes() -> ReferrerSizes {
+    ReferrerSizes { layers: sizes(0.1), vocabulary: 6, longest: 3, classes: 2 }
+}
+
+fn fourier(groups: usize) -> Encoding {
+    Encoding {
+        features: Features::Fourier,
+        groups,
+        gamma: Some(10.0),
+        learned: true,
+        scale: Some(3.0),
+        modulator: Some(Modulator { hidden: 16, layer_norm: false, dropout: 0.2 }),
+        ..Encoding::none()
+    }
+}
+
+fn encodings() -> [Encoding; 4] {
+    let embed = Encoding { features: Features::Embed, summed: true, ..Encoding::none() };
+    [fourier(1), fourier(2), fourier(4), embed]
+}
+
+fn labeller(encoding: &Encoding, seed: u64) -> Labeller {
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    let device = posenc_attention::cpu();
+    Labeller::new(&sizes(0.1), 3, encoding, &mut content, &mut code, &device).unwrap()
+}
+
+fn referrer(encoding: &Encoding, seed: u64) -> Referrer {
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    let device = posenc_attention::cpu();
+    Referrer::new(&referrer_sizes(), encoding, &mut content, &mut code, &device).unwrap()
+}
+
+fn drawn_box(rng: &mut ChaCha8Rng) -> Bounds {
+    let draws = uniform_vector(rng, 4, 0.0, 1.0);
+    let (left, top) = (80.0 * draws[0], 80.0 * draws[1]);
+    [left, top, left + 1.0 + 18.0 * draws[2], top + 1.0 + 18.0 * draws[3]]
+}
+
+/// Label 0 in the left half; in the right half 1 for the uppermost box of the screen, else 2.
+fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
+    let boxes: Vec<Bounds> = (0..count).map(|_| drawn_box(rng)).collect();
+    let uppermost = boxes.iter().map(|b| b[1]).fold(f64::INFINITY, f64::min);
+    let label = |b: &Bounds| match b[0] < 40.0 {
+        true => 0,
+        false if b[1] == uppermost => 1,
+        false => 2,
+    };
+    let labels = boxes.iter().map(label).collect();
+    LabelledScreen { boxes, labels }
+}
+
+/// Words 4 and 5 ask for the leftmost and the rightmost of the candidates.
+fn referring(rng: &mut ChaCha8Rng, count: usize) -> ReferringScreen {
+    let candidate =
+        |rng: &mut ChaCha8Rng| Candidate { class: 1, found: [0.0, 1.0], bounds: drawn_box(rng) };
+    let candidates: Vec<Candidate> = (0..count).map(|_| candidate(rng)).collect();
+    let is_right = uniform_vector(rng, 1, 0.0, 1.0)[0] < 0.5;
+    let key =
+        |i: &usize| if is_right { -candidates[*i].bounds[0] } else { candidates[*i].bounds[0] };
+    let referred = (0..count).min_by(|a, b| key(a).total_cmp(&key(b))).unwrap();
+    ReferringScreen { words: vec![3, 4 + usize::from(is_right)], candidates, referred }
+}
+
+fn trained<M: ScreenModel>(model: M, screens: &[M::Screen], steps: usize) -> (Vec<f64>, M) {
+    let device = posenc_attention::cpu();
+    let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.999, 1e-8), learning_rate, &device);
+    let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
+    let mut losses = Vec::new();
+    for batch in screens.chunks(32).cycle().take(steps) {
+        let batch: Vec<&M::Screen> = batch.iter().collect();
+        losses.push(trainer.step(&batch, Masks { layers: &mut layers, code: &mut code }));
+    }
+    assert!(trainer.work() > 0.0 && !trainer.progress.goes_on());
+    (losses, trainer.progress.model)
+}
+
+fn close(a: &[f32], b: &[f32]) {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+}
+
+/// Would catch codes that do not reach the model, boxes that do not see the others, random numbers from elsewhere, and labels of
+/// another screen of the batch.
+#[test]
+fn labels_are_learned_with_positions_and_not_without() {
+    let mut rng = stream(1, "screens");
+    let screens: Vec<LabelledScreen> = (0..1024).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
+    let held_out: Vec<LabelledScreen> = (0..100).map(|i| labelled(&mut rng, 1 + i % 5)).collect();
+    let truth: Vec<usize> = held_out.iter().flat_map(|s| s.labels.clone()).collect();
+    let right = |model: &Labeller| {
+        let all: Vec<&LabelledScreen> = held_out.iter().collect();
+        let said = model.labels(&all, &posenc_attention::cpu()).unwrap();
+        assert_eq!(said.len(), truth.len());
+        said.iter().zip(&truth).filter(|(a, b)| a == b).count() as f64 / truth.len() as f64
+    };
+    for encoding in encodings() {
+        let (losses, model) = trained(labeller(&encoding, 1), &screens, 250);
+        assert!(right(&model) > 0.8, "{encoding:?}: {}", right(&model));
+        assert_eq!(losses, trained(labeller(&encoding, 1), &screens, 250).0);
+    }
+    let (_, model) = trained(labeller(&Encoding::none(), 1), &screens, 250);
+    assert!(right(&model) < 0.6, "{}", right(&model));
+}
+
+/// Would catch words that do not reach the boxes, and candidates that do not see each other.
+#[test]
+fn boxes_are_found_with_positions_and_not_without() {
+    let mut rng = stream(2, "screens");
+    let screens: Vec<ReferringScreen> = (0..1024).map(|i| referring(&mut rng, 2 + i % 3)).collect();
+    let held_out: Vec<ReferringScreen> = (0..100).map(|i| referring(&mut rng, 2 + i % 3)).collect();
+    let right = |model: &Referrer| {
+        let all: Vec<&ReferringScreen> = held_out.iter().collect();
+        let said = model.choices(&all, &posenc_attention::cpu()).unwrap();
+        held_out.iter().zip(&said).filter(|(s, said)| s.referred == **said).count()
+    };
+    // Tables do not get that far on so few screens.
+    for encoding in [fourier(1), fourier(2), fourier(4)] {
+        let (losses, model) = trained(referrer(&encoding, 1), &screens, 250);
+        assert!(right(&model) > 75, "{encoding:?}: {}", right(&model));
+        assert!(losses.iter().all(|loss| loss.is_finite()));
+    }
+    let (_, model) = trained(referrer(&Encoding::none(), 1), &screens, 250);
+    assert!(right(&model) < 55, "{}", right(&model));
+}
+
+/// Would catch filling that is looked at or counted in the loss: screens beside larger ones say, and teach, what they do alone.
+#[test]
+fn filling_changes_nothing() {
+    let device = posenc_attention::cpu();
+    let mut rng = stream(3, "screens");
+    let screens: Vec<LabelledScreen> = [2, 5, 1].map(|n| labelled(&mut rng, n)).to_vec();
+    let model = labeller(&fourier(2), 1);
+    let loss = |screens: &[&LabelledScreen]| {
+        let (loss, _) = model.loss(screens, None, &device).unwrap();
+        (parameters::number(loss.clone()), parameters::gradients(&model, &loss.backward()))
+    };
+    let all: Vec<&LabelledScreen> = screens.iter().collect();
+    let (together, gradients) = loss(&all);
+    assert!(gradients.iter().all(|g| g.is_finite()) && gradients.iter().any(|g| *g != 0.0));
+    // Means over boxes: each screen counts as often as it has boxes.
+    let mut sum = (0.0, vec![0.0; gradients.len()]);
+    for screen in &all {
+        let share = screen.boxes.len() as f64 / 8.0;
+        let (own, own_gradients) = loss(&[screen]);
+        sum.0 += share * own;
+        let both = sum.1.iter_mut().zip(own_gradients);
+        both.for_each(|(sum, own)| *sum += share as f32 * own);
+    }
+    assert!((together - sum.0).abs() < 1e-6, "{together} {}", sum.0);
+    close(&gradients, &sum.1);
+
+    let mut screens: Vec<ReferringScreen> = [2, 4, 3].map(|n| referring(&mut rng, n)).to_vec();
+    screens[2].words = vec![1, 2, 3];
+    let model = referrer(&fourier(2), 1);
+    let loss = |screens: &[&ReferringScreen]| {
+        let (loss, _) = model.loss(screens, None, &device).unwrap();
+        (parameters::number(loss.clone()), parameters::gradients(&model, &loss.backward()))
+    };
+    let all: Vec<&ReferringScreen> = screens.iter().collect();
+    let (together, gradients) = loss(&all);
+    let mut sum = (0.0, vec![0.0; gradients.len()]);
+    for screen in &all {
+        let (own, own_gradients) = loss(&[screen]);
+        sum.0 += own / 3.0;
+        sum.1.iter_mut().zip(own_gradients).for_each(|(sum, own)| *sum += own / 3.0);
+    }
+    assert!((together - sum.0).abs() < 1e-6, "{together} {}", sum.0);
+    close(&gradients, &sum.1);
+}
+
+/// Would catch a model that is told the order of boxes, one that sees no other boxes, and one that tells boxes apart without
+/// positions.
+#[test]
+fn order_says_nothing_and_without_positions_all_boxes_are_alike() {
+    let device = posenc_attention::cpu();
+    let mut rng = stream(4, "screens");
+    let boxes = labelled(&mut rng, 4).boxes;
+    let turned: Vec<Bounds> = [2, 0, 3, 1].map(|i| boxes[i]).to_vec();
+    for encoding in encodings() {
+        let model = labeller(&encoding, 2);
+        let rows = model.of_screen(&boxes, &device).unwrap();
+        let moved = model.of_screen(&turned, &device).unwrap();
+        let wanted: Vec<f32> =
+            [2, 0, 3, 1].iter().flat_map(|&i| rows[3 * i..][..3].to_vec()).collect();
+        close(&moved, &wanted);
+        let alone = model.of_screen(&boxes[..1], &device).unwrap();
+        assert!(rows[..3].iter().zip(&alone).any(|(a, b)| (a - b).abs() > 1e-4));
+        assert!(rows[..3].iter().zip(&rows[3..]).any(|(a, b)| (a - b).abs() > 1e-4));
+    }
+    let model = labeller(&Encoding::none(), 2);
+    let rows = model.of_screen(&boxes, &device).unwrap();
+    rows.chunks_exact(3).for_each(|row| close(row, &rows[..3]));
+
+    let screen = referring(&mut rng, 3);
+    let mut turned = screen.clone();
+    turned.candidates.rotate_left(1);
+    let model = referrer(&fourier(4), 2);
+    let mut rows = model.of_screen(&screen, &device).unwrap();
+    rows.rotate_left(1);
+    close(&model.of_screen(&turned, &device).unwrap(), &rows);
+    // Words in another order are another expression.
+    turned.words.reverse();
+    let other = model.of_screen(&turned, &device).unwrap();
+    assert!(rows.iter().zip(&other).any(|(a, b)| (a - b).abs() > 1e-4));
+    // Of candidates that differ in nothing but positions each is as likely without them.
+    let rows = referrer(&Encoding::none(), 2).of_screen(&screen, &device).unwrap();
+    close(&rows, &[(1.0f32 / 3.0).ln(); 3]);
+}
+
+/// Would catch a code with a modulator that moves the masks of the layers, and dropout that is not drawn.
+#[test]
+fn codes_draw_masks_of_their_own() {
+    let device = posenc_attention::cpu();
+    let screen = labelled(&mut stream(5, "screens"), 3);
+    let places = [fourier(2), Encoding::none()].map(|encoding| {
+        let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
+        let masks = Masks { layers: &mut layers, code: &mut code };
+        let model = labeller(&encoding, 1);
+        let (loss, _) = model.loss(&[&screen], Some(masks), &device).unwrap();
+        let (plain, _) = model.loss(&[&screen], None, &device).unwrap();
+        assert_ne!(parameters::number(loss), parameters::number(plain));
+        [layers.get_word_pos(), code.get_word_pos()]
+    });
+    assert!(places[0][0] > 0 && places[0][0] == places[1][0]);
+    assert!(places[0][1] > 0 && places[1][1] == 0);
+}
+
+/// Would catch screens that are read beyond their ends instead of being refused.
+#[test]
+fn what_is_no_batch_is_refused() {
+    let device = posenc_attention::cpu();
+    let mut rng = stream(6, "screens");
+    let model = labeller(&fourier(2), 1);
+    let good = labelled(&mut rng, 2);
+    let refused = |change: &dyn Fn(&mut LabelledScreen)| {
+        let mut screen = good.clone();
+        change(&mut screen);
+        model.loss(&[&good, &screen], None, &device).is_none()
+    };
+    assert!(!refused(&|_| {}));
+    assert!(refused(&|s| s.labels[0] = 3));
+    assert!(refused(&|s| s.labels.truncate(1)));
+    assert!(refused(&|s| (s.boxes, s.labels) = (vec![], vec![])));
+    assert!(model.loss(&[], None, &device).is_none());
+    let model = referrer(&fourier(2), 1);
+    let good = referring(&mut rng, 2);
+    let refused = |change: &dyn Fn(&mut ReferringScreen)| {
+        let mut screen = good.clone();
+        change(&mut screen);
+        model.loss(&[&good, &screen], None, &device).is_none()
+    };
+    assert!(!refused(&|_| {}));
+    assert!(refused(&|s| s.words = vec![6]));
+    assert!(refused(&|s| s.words = vec![1; 4]));
+    assert!(refused(&|s| s.words.clear()));
+    assert!(refused(&|s| s.candidates[0].class = 2));
+    assert!(refused(&|s| s.referred = 2));
+    assert!(refused(&|s| s.candidates.clear()));
+}
