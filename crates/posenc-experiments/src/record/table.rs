@@ -55,6 +55,11 @@ impl Row {
     }
 }
 
+/// Whether a metric was read off a clock or off the process: it differs from run to run, all others do not.
+pub fn is_of_machine(metric: &str) -> bool {
+    metric.starts_with("time") || matches!(metric, "rate" | "peak_memory")
+}
+
 /// All rows of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
