@@ -44,7 +44,7 @@ impl Source {
             return Source::at_revision(repository, name);
         }
         let places = [given.to_owned(), given.join("record")];
-        for directory in places {
+        for directory in places.into_iter().filter(|place| place.is_dir()) {
             let source = Source {
                 name: name.to_owned(),
                 is_of_other_definitions: false,
