@@ -25,6 +25,10 @@ pub enum Format {
     AnnotatedImages,
     /// A file of trained weights: [`crate::WeightFile`].
     Weights,
+    /// Screens with captions of widgets: [`crate::interfaces::WidgetScreens`].
+    WidgetCaptions,
+    /// Vectors of words: [`crate::interfaces::WordVectors`].
+    WordVectors,
 }
 
 impl Format {
@@ -36,6 +40,8 @@ impl Format {
             Format::ParallelText => "parallel text",
             Format::AnnotatedImages => "annotated images",
             Format::Weights => "weights",
+            Format::WidgetCaptions => "widget captions",
+            Format::WordVectors => "word vectors",
         }
     }
 }
@@ -96,7 +102,7 @@ impl FileSet {
             ));
             let sha256 = match self.format {
                 // Two trainings leave files of one name and size.
-                Format::Weights => of_content(&folder)?,
+                Format::Weights | Format::WordVectors => of_content(&folder)?,
                 _ => of_names(&folder)?,
             };
             let label = format!("unverified:{id}");

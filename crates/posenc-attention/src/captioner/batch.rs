@@ -3,14 +3,10 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{COORDINATES, DEPTHS, Sizes};
+use crate::caption::Captions;
 use crate::draw::constant;
 use crate::encoder::Positions;
 use crate::layers::NEVER;
-
-/// Word that fills up, that ends a caption and that begins one.
-pub(super) const FILLING: usize = 0;
-pub(super) const END: usize = 1;
-pub(super) const START: usize = 3;
 
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,12 +56,7 @@ pub struct Batch {
     pub(super) bias: Tensor<4>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
-    /// What the decoder reads, `[W, T]`: the start and the words.
-    pub(super) read: Tensor<2, Int>,
-    /// What it is to say, `[W, T]`: the words and the end.
-    pub(super) said: Tensor<2, Int>,
-    /// One over the number of words that are to be said, where one is, else zero, `[W, T]`.
-    pub(super) share: Tensor<2>,
+    pub(super) captions: Captions,
     pub(super) device: Device,
     /// Screens, nodes of each, widgets.
     counts: [usize; 3],
@@ -105,24 +96,10 @@ impl Batch {
                     return None;
                 }
                 rows.push((i * n + widget.node) as i64);
-                captions.push(&widget.caption);
+                captions.push(&widget.caption[..]);
             }
         }
         let w = captions.len();
-        let t = captions.iter().map(|caption| caption.len()).max()? + 1;
-        let total: usize = captions.iter().map(|caption| caption.len() + 1).sum();
-        let mut read = vec![FILLING as i64; w * t];
-        let mut said = vec![FILLING as i64; w * t];
-        let mut share = vec![0.0; w * t];
-        for (i, caption) in captions.iter().enumerate() {
-            read[i * t] = START as i64;
-            for (j, &word) in caption.iter().enumerate() {
-                read[i * t + j + 1] = word as i64;
-                said[i * t + j] = word as i64;
-            }
-            said[i * t + caption.len()] = END as i64;
-            share[i * t..][..=caption.len()].fill(1.0 / total as f32);
-        }
         let has_word = columns[0].iter().map(|&word| if word > 0 { 1.0 } else { 0.0 }).collect();
         let table =
             |numbers, shape| Tensor::<2, Int>::from_data(TensorData::new(numbers, shape), device);
@@ -136,9 +113,7 @@ impl Batch {
             positions: Positions { sides: vec![super::BINS; COORDINATES], coordinates },
             bias: constant(bias, [b, 1, 1, n], device),
             widgets: Tensor::from_data(TensorData::new(rows, [w]), device),
-            read: table(read, [w, t]),
-            said: table(said, [w, t]),
-            share: constant(share, [w, t], device),
+            captions: Captions::new(&captions, device)?,
             device: device.clone(),
             counts: [b, n, w],
         })

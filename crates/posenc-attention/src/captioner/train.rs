@@ -1,6 +1,6 @@
 //! Training a captioner.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::schedule::LearningRate;
 use rand_chacha::ChaCha8Rng;
@@ -56,7 +56,11 @@ impl<'a> Trainer<'a> {
             self.progress.end();
             return f64::NAN;
         };
-        let loss = cross_entropy(&self.progress.model, &batch, Some(dropout));
+        let (model, captions) = (&self.progress.model, &batch.captions);
+        let memory = model.memory(&batch, Some(dropout));
+        let causal = causal_bias(captions.read.dims()[1], self.device);
+        let said = model.log_probabilities(&memory, &captions.read, &causal);
+        let loss = captions.cross_entropy(said);
         let value = self.progress.learn(loss, |model| {
             let divergence = self.divergence?;
             Some(model.divergence(divergence.form)?.mul_scalar(divergence.weight))
@@ -65,20 +69,4 @@ impl<'a> Trainer<'a> {
         self.work += self.sizes.operations(screens, nodes, widgets);
         value
     }
-}
-
-/// Mean of −log p of the words that are to be said, in nats.
-pub(super) fn cross_entropy(
-    model: &Captioner,
-    batch: &Batch,
-    dropout: Option<&mut ChaCha8Rng>,
-) -> Tensor<1> {
-    let [w, t] = batch.read.dims();
-    let memory = model.memory(batch, dropout);
-    let causal = causal_bias(t, &batch.device);
-    let predictions = model.log_probabilities(&memory, &batch.read, &causal);
-    let words = predictions.dims()[2];
-    let rows = predictions.reshape([w * t, words]);
-    let said = rows.gather(1, batch.said.clone().reshape([w * t, 1])).reshape([w, t]);
-    (said * batch.share.clone()).sum().neg()
 }
