@@ -67,19 +67,22 @@ impl WidgetScreens {
             WidgetScreens { folder, captions, starts, vocabulary, trained: Vec::new() };
         screens.check_screenshots()?;
         let mut words: Vec<String> = Vec::new();
+        let mut trained = Vec::new();
         for screen in 0..screens.count(CaptionSplit::Training) {
             let widgets = screens.widgets(CaptionSplit::Training, screen);
             let Some(first) = widgets.first() else { continue };
             let hierarchy = ViewHierarchy::of_screen(&screens.folder, &first.screen)?;
             let nodes = hierarchy.nodes;
-            screens.trained.extend(widgets.iter().filter_map(|w| Some(nodes.get(w.node)?.corners)));
+            trained.extend(widgets.iter().filter_map(|w| Some(nodes.get(w.node)?.corners)));
             words.extend(
                 nodes.into_iter().flat_map(|node| node.text.into_iter().chain(node.resource)),
             );
         }
+        screens.trained = trained;
         let said = screens.captions.words(CaptionSplit::Training);
         let all = words.iter().map(String::as_str).chain(said);
-        screens.vocabulary = CaptionVocabulary::new(all, size);
+        let vocabulary = CaptionVocabulary::new(all, size);
+        screens.vocabulary = vocabulary;
         Ok(screens)
     }
 
@@ -213,4 +216,40 @@ fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Vec<u8> {
         sum as u8
     });
     gray.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::Rgb;
+
+    /// Catches boxes that lose or gain a pixel, axes that are mixed up, channels with wrong shares, and boxes without pixels
+    /// that end in a panic or in another's pixels.
+    #[test]
+    fn boxes_are_cut_out_at_whole_pixels() {
+        // Twelve columns, sixteen rows: one pixel for 120 × 160 of the canvas.
+        let mut screenshot = RgbImage::from_pixel(12, 16, Rgb([255, 255, 255]));
+        for y in 4..8 {
+            for x in 3..9 {
+                screenshot.put_pixel(x, y, Rgb([0, 200, 0]));
+            }
+        }
+        let on_canvas = |bounds: [f64; 4]| {
+            let sides = [1440.0, 2560.0, 1440.0, 2560.0];
+            [0, 1, 2, 3].map(|i| bounds[i] * BORDER / sides[i])
+        };
+        let green = (200.0f32 * 0.5870) as u8;
+        let inside = cut_out(&screenshot, on_canvas([360.0, 640.0, 1080.0, 1280.0]), 4);
+        assert_eq!(inside, vec![green; 16]);
+        // One row and one column more of the white around it.
+        let more = cut_out(&screenshot, on_canvas([240.0, 640.0, 1080.0, 1440.0]), 8);
+        assert!(more[0] > 200 && more[7] <= green + 20 && more[63] > 200);
+        let whole = cut_out(&screenshot, [0.0, 0.0, BORDER, BORDER], 4);
+        assert!(whole.contains(&254) && whole.iter().any(|&v| v < 200));
+        for nothing in [[360.0, 640.0, 360.0, 1280.0], [1080.0, 640.0, 360.0, 1280.0]] {
+            assert_eq!(cut_out(&screenshot, on_canvas(nothing), 4), vec![0; 16]);
+        }
+        let beyond = cut_out(&screenshot, [BORDER, BORDER, BORDER, BORDER], 4);
+        assert_eq!(beyond, vec![0; 16]);
+    }
 }

@@ -23,6 +23,7 @@ mod saved;
 mod separable_solution;
 mod similarity;
 mod translation;
+mod widget_captioning;
 
 use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
@@ -175,6 +176,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::Detection(s) => whole(detection::run(context, s), emit),
         Protocol::Captioning(s) => whole(captioning::run(context, s), emit),
         Protocol::BoxPositions(s) => single(Ok(captioning::positions(context, s)), emit),
+        Protocol::WidgetCaptioning(s) => whole(widget_captioning::run(context, s), emit),
         Protocol::Detr(s) => whole(detr::run(context, s), emit),
         Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
@@ -189,7 +191,16 @@ pub fn reads(protocol: &Protocol) -> Option<Format> {
         Protocol::Detr(_) => Some(Format::AnnotatedImages),
         Protocol::Reformer(_) => Some(Format::DownsampledImages),
         Protocol::Translation(_) => Some(Format::ParallelText),
+        Protocol::WidgetCaptioning(_) => Some(Format::WidgetCaptions),
         _ => None,
+    }
+}
+
+/// What a protocol reads of `data.weights`.
+pub fn begins_from(protocol: &Protocol) -> Format {
+    match protocol {
+        Protocol::WidgetCaptioning(_) => Format::WordVectors,
+        _ => Format::Weights,
     }
 }
 
@@ -222,6 +233,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::Detection(_) => 1,
         Protocol::Captioning(_) => 1,
         Protocol::BoxPositions(_) => 1,
+        Protocol::WidgetCaptioning(_) => 1,
         Protocol::Detr(_) => 1,
         Protocol::Reformer(_) => 1,
         // 2: the rate; one map instead of one per table and seed.
@@ -271,6 +283,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
         Protocol::Detection(s) => detection::cost(s),
         Protocol::Captioning(s) => captioning::cost(s),
+        Protocol::WidgetCaptioning(s) => widget_captioning::cost(s, job.group.data.is_some()),
         Protocol::Detr(s) => detr::cost(s),
         Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),

@@ -12,6 +12,7 @@ mod network;
 mod network_nd;
 mod reformer;
 mod translation;
+mod widget_captioning;
 
 use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,7 @@ pub use network_nd::{
 };
 pub use reformer::Reformer;
 pub use translation::{SentenceLengths, Translation};
+pub use widget_captioning::WidgetCaptioning;
 
 /// Settings of one protocol, as typed values.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +84,8 @@ pub enum Protocol {
     Captioning(Captioning),
     /// How rare positions of widgets are (`lff` Fig. 5).
     BoxPositions(BoxPositions),
+    /// The widget captioner at the paper's scale: its size, steps of training, captions (`lff` Tables 1, 2, 5).
+    WidgetCaptioning(WidgetCaptioning),
     /// DETR at the paper's scale: its size, and steps of training (`lff` Table 4, Appendix C).
     Detr(Detr),
     /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
@@ -156,6 +160,7 @@ protocols! {
     "detection" => Detection, false, false;
     "captioning" => Captioning, false, false;
     "box-positions" => BoxPositions, false, false;
+    "widget-captioning" => WidgetCaptioning, false, false;
     "detr" => Detr, false, false;
     "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
@@ -287,6 +292,7 @@ impl Protocol {
             Protocol::Detection(s) => s.check(),
             Protocol::Captioning(s) => s.check(),
             Protocol::BoxPositions(s) => s.check(),
+            Protocol::WidgetCaptioning(s) => s.check(),
             Protocol::Detr(s) => s.check(),
             Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),
@@ -622,6 +628,8 @@ pub enum Model {
     Detr,
     /// Table 5.
     WidgetCaptioning,
+    /// Table 5 on the public code instead of a fitted base.
+    PublicWidgetCaptioning,
 }
 
 /// Settings of `errata`.
