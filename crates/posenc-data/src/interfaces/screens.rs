@@ -118,7 +118,7 @@ impl WidgetScreens {
 
     fn screenshot(&self, screen: &str) -> Option<PathBuf> {
         let path = |ending: &&str| self.folder.join("combined").join(format!("{screen}.{ending}"));
-        ENDINGS.iter().map(|ending| path(&ending)).find(|path| path.is_file())
+        ENDINGS.iter().map(path).find(|path| path.is_file())
     }
 
     /// Screens of a split that have captioned widgets.

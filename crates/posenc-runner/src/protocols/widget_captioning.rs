@@ -41,7 +41,7 @@ const EPSILON: f64 = 1e-9;
 const POINTS: usize = 1000;
 
 /// Operations per second of a step on one core.
-const RATE: f64 = 12e9;
+const RATE: f64 = 20e9;
 
 /// Seconds to read a screen with its screenshot.
 const READING: f64 = 0.04;
