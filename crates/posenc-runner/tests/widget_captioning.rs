@@ -91,6 +91,24 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     assert_eq!(learned(&repository, "killed"), learned(&repository, "whole"));
 }
 
+/// Catches widgets of other splits among those of Figure 5, and boxes of all nodes instead of those with captions.
+#[test]
+fn positions_are_those_of_widgets_that_are_trained_on() {
+    let data = "    data: { set: rico-widget-captioning }\n";
+    let protocol = "kind: box-positions, captioned: true";
+    let repository = Repository::with_experiment(&experiment(data, protocol));
+    let folder = screens(&repository);
+    let trained = std::fs::read_to_string(folder.join("split/train.txt")).unwrap();
+    let table = std::fs::read_to_string(folder.join("widget_captions.csv")).unwrap();
+    let is_trained =
+        |row: &&str| trained.lines().any(|screen| row.split(',').next() == Some(screen));
+    let widgets = table.lines().skip(1).filter(is_trained).count();
+    assert!(widgets > 12 && table.lines().count() > widgets + 8);
+    repository.ok(&["reproduce"]);
+    assert_eq!(value(&repository.rows("out"), "widgets"), widgets as f64);
+    assert!(record(&repository, "out").contains("train: "));
+}
+
 /// Catches screens that are not read from where they lie, vectors that change nothing, rows that are left out without a word, and
 /// records that do not say what they were measured on.
 #[test]

@@ -180,7 +180,7 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
         Protocol::Detection(s) => whole(detection::run(context, s), emit),
         Protocol::Captioning(s) => whole(captioning::run(context, s), emit),
-        Protocol::BoxPositions(s) => single(captioning::positions(context, s), emit),
+        Protocol::BoxPositions(s) => whole(captioning::positions(context, s), emit),
         Protocol::IconLabels(s) => whole(icon_labels::run(context, s), emit),
         Protocol::ReferredBox(s) => whole(referred_box::run(context, s), emit),
         Protocol::WidgetCaptioning(s) => whole(widget_captioning::run(context, s), emit),
@@ -197,6 +197,7 @@ pub fn reads(protocol: &Protocol) -> Option<Format> {
     match protocol {
         Protocol::Detr(_) => Some(Format::AnnotatedImages),
         Protocol::IconLabels(_) => Some(Format::LabelledScreens),
+        Protocol::BoxPositions(s) if s.captioned => Some(Format::WidgetCaptions),
         Protocol::BoxPositions(s) if s.screens.is_none() => Some(Format::LabelledScreens),
         Protocol::ReferredBox(_) => Some(Format::ReferringScreens),
         Protocol::Reformer(_) => Some(Format::DownsampledImages),
