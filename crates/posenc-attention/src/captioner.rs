@@ -19,7 +19,7 @@ use crate::draw::Draw;
 use crate::encoder::Encoder;
 use crate::layers::{Block, Dense, LayerNorm};
 
-pub use batch::{Batch, Captions, Node, ScreenInput, WidgetInput};
+pub use batch::{Batch, Node, ReadWords, ScreenInput, WidgetInput};
 pub use decode::captions;
 pub use train::{Trainer, Training};
 
@@ -184,7 +184,7 @@ impl Captioner {
     }
 
     /// Scores of the word after each of those that were read, `[N, vocabulary]`, for what is kept of each widget `[W, D]`.
-    pub fn scores(&self, memory: &Tensor<2>, read: &Captions) -> Tensor<2> {
+    pub fn scores(&self, memory: &Tensor<2>, read: &ReadWords) -> Tensor<2> {
         let rows =
             |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
         let mut x =

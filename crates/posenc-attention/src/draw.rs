@@ -1,6 +1,6 @@
 //! Random tensors from a ChaCha8 stream.
 
-use burn::module::Param;
+use burn::module::{Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -69,6 +69,15 @@ pub fn parameter<const D: usize>(
     device: &Device,
 ) -> Param<Tensor<D>> {
     Param::from_tensor(Tensor::from_data(TensorData::new(numbers, shape), device))
+}
+
+/// A parameter that is not trained, with given numbers, row by row.
+pub fn frozen<const D: usize>(
+    numbers: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Param<Tensor<D>> {
+    Param::initialized(ParamId::new(), constant(numbers, shape, device))
 }
 
 /// A constant with given numbers, row by row.

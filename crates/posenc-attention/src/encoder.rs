@@ -13,6 +13,9 @@ use crate::layers::{Dense, LayerNorm};
 /// Largest wavelength of sines over 2π (LFF Eq. 1).
 const TEMPERATURE: f64 = 10_000.0;
 
+/// Deviation of the tables of the public captioner at the beginning.
+const PUBLIC_DEVIATION: f64 = 0.1;
+
 /// Positions of several coordinates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Positions {
@@ -91,6 +94,8 @@ impl Network {
 pub struct Encoder {
     /// Tables, one per coordinate.
     tables: Vec<Param<Tensor<2>>>,
+    /// What the rows of each table go through, if so described.
+    projections: Vec<Dense>,
     /// $W_r^T$ `[M, |F|/2]`, if it is trained.
     frequencies: Option<Param<Tensor<2>>>,
     network: Option<Network>,
@@ -153,13 +158,18 @@ impl Encoder {
                 let rows =
                     if encoding.flat { vec![sides.iter().product()] } else { sides.to_vec() };
                 let width = if encoding.summed { f } else { f / axes };
+                let deviation = if encoding.projected { PUBLIC_DEVIATION } else { 1.0 };
                 let table = |rows| match encoding.uniform {
                     true => draw.uniform([rows, width], 0.0, 1.0),
-                    false => draw.normal([rows, width], 1.0),
+                    false => draw.normal([rows, width], deviation),
                 };
                 rows.into_iter().map(table).collect()
             }
             _ => Vec::new(),
+        };
+        let projections = match encoding.projected {
+            true => (0..axes).map(|_| draw.dense(f, f)).collect(),
+            false => Vec::new(),
         };
         let frequencies = encoding.learned.then(|| {
             let half = f / 2;
@@ -174,7 +184,7 @@ impl Encoder {
         });
         let encoding = encoding.clone();
         let description = Description { encoding, width, coordinates, drawn };
-        Ok(Encoder { tables, frequencies, network, modulator, description })
+        Ok(Encoder { tables, projections, frequencies, network, modulator, description })
     }
 
     /// Brings positions to a device. What does not depend on trained numbers is computed here, in double
@@ -256,7 +266,14 @@ impl Encoder {
         let scale = encoding.scale.unwrap_or(1.0);
         if !self.tables.is_empty() {
             let rows = self.tables.iter().zip(&positions.rows);
-            let parts = rows.map(|(table, rows)| table.val().select(0, rows.clone()));
+            let parts = rows.enumerate().map(|(axis, (table, rows))| {
+                // A table has fewer rows than there are positions.
+                let table = match self.projections.get(axis) {
+                    Some(projection) => projection.forward(table.val()),
+                    None => table.val(),
+                };
+                table.select(0, rows.clone())
+            });
             let codes = match encoding.summed {
                 true => parts.reduce(|sum, part| sum + part)?,
                 false => Tensor::cat(parts.collect(), 1),

@@ -74,6 +74,31 @@ impl<'a> Dropout<'a> {
     }
 }
 
+/// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads, which lie side by side: Q `[B, T, D]`, K and V `[B, S, D]`, bias `[1 or B, 1, 1 or T,
+/// S]`. Weights are dropped by chance.
+pub fn attend(
+    query: Tensor<3>,
+    key: Tensor<3>,
+    value: Tensor<3>,
+    bias: Tensor<4>,
+    heads: usize,
+    dropout: &mut Dropout<'_>,
+) -> Tensor<3> {
+    if dropout.rng.is_none() {
+        return kernels::attend(query, key, value, bias, heads, false).0;
+    }
+    let [b, t, width] = query.dims();
+    let size = width / heads;
+    let split = |x: Tensor<3>| {
+        let length = x.dims()[1];
+        x.reshape([b, length, heads, size]).swap_dims(1, 2)
+    };
+    let (query, key, value) = (split(query), split(key), split(value));
+    let scores = query.matmul(key.swap_dims(2, 3)).div_scalar((size as f64).sqrt()) + bias;
+    let weights = dropout.apply(activation::softmax(scores, 3));
+    weights.matmul(value).swap_dims(1, 2).reshape([b, t, width])
+}
+
 /// Attention with several heads and projections of its own.
 #[derive(Module, Debug)]
 pub struct Attention {
@@ -135,21 +160,9 @@ impl Attention {
         bias: Tensor<4>,
         dropout: &mut Dropout<'_>,
     ) -> Tensor<3> {
-        if dropout.rng.is_none() {
-            return self.with_codes(queries, keys, values, bias, false).0;
-        }
-        let [b, t, width] = queries.dims();
-        let (heads, size) = (self.heads, width / self.heads);
-        let split = |x: Tensor<3>| {
-            let length = x.dims()[1];
-            x.reshape([b, length, heads, size]).swap_dims(1, 2)
-        };
-        let query = split(self.query.forward(queries));
-        let (key, value) = (split(self.key.forward(keys)), split(self.value.forward(values)));
-        let scores = query.matmul(key.swap_dims(2, 3)).div_scalar((size as f64).sqrt()) + bias;
-        let weights = dropout.apply(activation::softmax(scores, 3));
-        let y = weights.matmul(value).swap_dims(1, 2).reshape([b, t, width]);
-        self.output.forward(y)
+        let query = self.query.forward(queries);
+        let (key, value) = (self.key.forward(keys), self.value.forward(values));
+        self.output.forward(attend(query, key, value, bias, self.heads, dropout))
     }
 
     /// Numbers in and out.

@@ -10,12 +10,14 @@
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
 //! - [`detector`]: a set of boxes from an image, in the manner of DETR; [`detr`]: the paper's own, on a residual network.
-//! - [`captioner`]: what a widget of a screen does, from the boxes of all.
 //! - [`boxes`]: what boxes of a screen are, and which of them an expression refers to.
+//! - [`captioner`]: what a widget of a screen does, from the boxes of all; [`widget_captioner`]: the public one, with pixels and
+//!   words; [`caption`]: what both say.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
 //! - [`optimizer`] is Adam; [`progress`] what trainings share; [`reached`] what one can go on from.
 
 pub mod boxes;
+pub mod caption;
 pub mod captioner;
 pub mod detector;
 pub mod detr;
@@ -30,7 +32,9 @@ pub mod parameters;
 pub mod progress;
 pub mod reached;
 pub mod reformer;
+pub mod taps;
 pub mod translator;
+pub mod widget_captioner;
 
 pub use burn::tensor::Device;
 

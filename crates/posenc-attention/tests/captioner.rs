@@ -2,7 +2,7 @@
 
 use burn::tensor::activation;
 use posenc_attention::captioner::{
-    Batch, Captioner, Captions, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
+    Batch, Captioner, Node, ReadWords, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
 };
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
@@ -155,7 +155,7 @@ fn a_wide_beam_finds_the_best_of_all_captions() {
                 let batch = Batch::new(&[one], &sizes, &device).unwrap();
                 let memory = model.memory(&batch, None);
                 let length = caption.len() + 1;
-                let read = Captions::new(std::iter::once(caption.as_slice()), &device);
+                let read = ReadWords::new(std::iter::once(caption.as_slice()), &device);
                 let next = activation::log_softmax(model.scores(&memory, &read), 1);
                 let next = parameters::numbers(next);
                 let wanted = caption.iter().copied().chain([1]).enumerate();

@@ -29,6 +29,10 @@ pub enum Format {
     LabelledScreens,
     /// Screens with expressions that refer to a box: [`crate::interfaces::ReferringScreens`].
     ReferringScreens,
+    /// Screens with captions of widgets: [`crate::interfaces::WidgetScreens`].
+    WidgetCaptions,
+    /// Vectors of words: [`crate::interfaces::WordVectors`].
+    WordVectors,
 }
 
 impl Format {
@@ -42,6 +46,8 @@ impl Format {
             Format::Weights => "weights",
             Format::LabelledScreens => "labelled screens",
             Format::ReferringScreens => "referring screens",
+            Format::WidgetCaptions => "widget captions",
+            Format::WordVectors => "word vectors",
         }
     }
 }
@@ -102,7 +108,7 @@ impl FileSet {
             ));
             let sha256 = match self.format {
                 // Two trainings leave files of one name and size.
-                Format::Weights => of_content(&folder)?,
+                Format::Weights | Format::WordVectors => of_content(&folder)?,
                 _ => of_names(&folder)?,
             };
             let label = format!("unverified:{id}");

@@ -3,6 +3,7 @@
 //! - [`ViewHierarchy`]: a screen of RICO (Deka et al. 2017), a file `combined/<screen>.json`;
 //! - [`WidgetCaptions`]: what people call the widgets of these screens (Li et al. 2020), `widget_captions.csv` and
 //!   `split/{train,dev,test}.txt`;
+//! - [`WidgetScreens`]: both with the pixels of widgets, read screen by screen;
 //! - [`WordVectors`]: GloVe (Pennington et al. 2014), `glove.6B.300d.txt`, for a [`CaptionVocabulary`];
 //! - [`LabelledScreens`]: boxes of icons and what they mean, RICO Semantics (Sunkara et al. 2022), `val.json`;
 //! - [`ReferringScreens`]: boxes and an expression that refers to one, UIBert (Bai et al. 2021), `dev.jsonl`.
@@ -14,9 +15,11 @@
 mod captions;
 mod hierarchy;
 mod referring;
+mod screens;
 mod semantics;
 mod table;
 mod words;
+mod write;
 
 use std::fs::File;
 use std::io::Read;
@@ -32,11 +35,13 @@ pub use posenc_math::detection::boxes::Corners;
 pub use referring::{
     Candidate, REFERRING_SCREENS, ReferringScreen, ReferringScreens, SAME_BOX, SPATIAL_WORDS,
 };
+pub use screens::{WidgetScreen, WidgetScreens};
 pub use semantics::{LABELLED_SCREENS, LabelledBox, LabelledScreen, LabelledScreens};
 pub use words::{
     CaptionVocabulary, END, LABEL_WORDS, PADDING, START, UNKNOWN, WordVectors, resource_words,
     text_words,
 };
+pub use write::write_widget_screens;
 
 use crate::error::DataError;
 

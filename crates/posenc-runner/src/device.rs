@@ -164,6 +164,7 @@ fn is_attention(protocol: &Protocol) -> bool {
             | Protocol::Detr(_)
             | Protocol::Reformer(_)
             | Protocol::Translation(_)
+            | Protocol::WidgetCaptioning(_)
     )
 }
 

@@ -3,13 +3,9 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::{COORDINATES, DEPTHS, Sizes};
+use crate::caption::{END, START};
 use crate::draw::constant;
 use crate::encoder::Positions;
-
-/// Word that fills up, that ends a caption and that begins one.
-pub(super) const FILLING: usize = 0;
-pub(super) const END: usize = 1;
-pub(super) const START: usize = 3;
 
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +42,7 @@ pub struct ScreenInput {
 
 /// Captions as far as they are read, behind each other.
 #[derive(Debug, Clone)]
-pub struct Captions {
+pub struct ReadWords {
     /// `[N]`.
     pub(super) words: Tensor<1, Int>,
     /// Of each word in its caption, `[N]`.
@@ -57,7 +53,7 @@ pub struct Captions {
     pub(super) lengths: Vec<usize>,
 }
 
-impl Captions {
+impl ReadWords {
     /// Of captions without their start, which is read first.
     pub fn new<'a>(all: impl Iterator<Item = &'a [usize]>, device: &Device) -> Self {
         let [mut words, mut places, mut captions] = [const { Vec::new() }; 3];
@@ -70,7 +66,19 @@ impl Captions {
             lengths.push(caption.len() + 1);
         }
         let [words, places, captions] = [words, places, captions].map(|own| numbers(own, device));
-        Captions { words, places, captions, lengths }
+        ReadWords { words, places, captions, lengths }
+    }
+
+    /// Of captions of one length with their starts, `[W, T]`.
+    pub fn alike(said: Tensor<2, Int>) -> Self {
+        let ([w, t], device) = (said.dims(), said.device());
+        let rows = 0..w * t;
+        ReadWords {
+            words: said.reshape([w * t]),
+            places: numbers(rows.clone().map(|row| row % t).collect(), &device),
+            captions: numbers(rows.map(|row| row / t).collect(), &device),
+            lengths: vec![t; w],
+        }
     }
 }
 
@@ -96,7 +104,7 @@ pub struct Batch {
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
     /// What the decoder reads.
-    pub(super) read: Captions,
+    pub(super) read: ReadWords,
     /// What it is to say after each word that it read: the next one, or the end.
     pub(super) said: Vec<usize>,
     pub(super) device: Device,
@@ -151,7 +159,7 @@ impl Batch {
             nodes: screens.iter().map(|screen| screen.nodes.len()).collect(),
             widgets: numbers(rows, device),
             said: captions.iter().flat_map(next).collect(),
-            read: Captions::new(captions.into_iter(), device),
+            read: ReadWords::new(captions.into_iter(), device),
             device: device.clone(),
         })
     }

@@ -1,6 +1,6 @@
 //! Training a captioner.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::schedule::LearningRate;
 use rand_chacha::ChaCha8Rng;
@@ -56,7 +56,9 @@ impl<'a> Trainer<'a> {
             self.progress.end();
             return f64::NAN;
         };
-        let loss = cross_entropy(&self.progress.model, &batch, Some(dropout));
+        let model = &self.progress.model;
+        let memory = model.memory(&batch, Some(dropout));
+        let loss = kernels::cross_entropy(model.scores(&memory, &batch.read), &batch.said);
         let value = self.progress.learn(loss, |model| {
             let divergence = self.divergence?;
             Some(model.divergence(divergence.form)?.mul_scalar(divergence.weight))
@@ -64,14 +66,4 @@ impl<'a> Trainer<'a> {
         self.work += self.sizes.operations(batch.nodes(), batch.captions());
         value
     }
-}
-
-/// Mean of −log p of the words that are to be said, in nats.
-pub(super) fn cross_entropy(
-    model: &Captioner,
-    batch: &Batch,
-    dropout: Option<&mut ChaCha8Rng>,
-) -> Tensor<1> {
-    let memory = model.memory(batch, dropout);
-    kernels::cross_entropy(model.scores(&memory, &batch.read), &batch.said)
 }

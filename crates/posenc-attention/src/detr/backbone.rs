@@ -3,15 +3,14 @@
 //! Maps are rows of channels, cell by cell, so that a convolution is a choice of rows and a product. The first
 //! convolution and the first stage are not trained.
 
-use std::collections::HashMap;
-
-use burn::module::{Module, Param, ParamId};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::module::{Module, Param};
+use burn::tensor::{Tensor, activation};
 use posenc_math::lff::detr::{COLORS, EXPANSION, Sizes};
 
 use super::weights::Read;
-use crate::draw::{Draw, constant, normal};
+use crate::draw::{Draw, constant, frozen, normal};
 use crate::kernels;
+use crate::taps::{Border, Map, Taps, taps};
 
 /// Added to the variances of batch norms.
 const EPSILON: f64 = 1e-5;
@@ -21,88 +20,6 @@ const FIRST: usize = 7;
 
 /// Rows, and columns, of the pooling after it.
 const POOL: usize = 3;
-
-/// Images as rows of channels.
-#[derive(Debug, Clone)]
-pub struct Map {
-    /// `[B · rows · columns, C]`.
-    pub rows: Tensor<2>,
-    /// Images.
-    pub images: usize,
-    /// Rows and columns.
-    pub size: [usize; 2],
-}
-
-impl Map {
-    fn with(&self, rows: Tensor<2>) -> Map {
-        Map { rows, ..*self }
-    }
-}
-
-/// What the taps of a convolution read.
-#[derive(Debug, Clone)]
-struct Tap {
-    /// Rows of the map, those outside as one more; `[B · rows' · columns' · taps]`.
-    rows: Tensor<1, Int>,
-    size: [usize; 2],
-}
-
-/// What the taps read, for the sizes of a pass.
-#[derive(Debug, Default)]
-pub struct Taps(HashMap<(usize, [usize; 2], usize, usize), Tap>);
-
-impl Taps {
-    fn of(
-        &mut self,
-        images: usize,
-        size: [usize; 2],
-        side: usize,
-        stride: usize,
-        device: &Device,
-    ) -> Tap {
-        let make = || {
-            let [height, width] = size;
-            let out = size.map(|n| n.div_ceil(stride));
-            let outside = images * height * width;
-            // Half a side is filled up with zeros at each border.
-            let inside = |cell: usize, tap: usize, n: usize| {
-                (cell * stride + tap).checked_sub(side / 2).filter(|&at| at < n)
-            };
-            let mut rows = Vec::with_capacity(images * out[0] * out[1] * side * side);
-            for image in 0..images {
-                for cell in 0..out[0] * out[1] {
-                    for tap in 0..side * side {
-                        let y = inside(cell / out[1], tap / side, height);
-                        let x = inside(cell % out[1], tap % side, width);
-                        let row = y.zip(x).map(|(y, x)| (image * height + y) * width + x);
-                        rows.push(row.unwrap_or(outside) as i64);
-                    }
-                }
-            }
-            let count = rows.len();
-            let rows = Tensor::from_data(TensorData::new(rows, [count]), device);
-            Tap { rows, size: out }
-        };
-        self.0.entry((images, size, side, stride)).or_insert_with(make).clone()
-    }
-}
-
-/// `[B · rows' · columns', taps · C]` of a map, and its new size.
-fn taps(map: &Map, side: usize, stride: usize, known: &mut Taps) -> (Tensor<2>, [usize; 2]) {
-    if (side, stride) == (1, 1) {
-        return (map.rows.clone(), map.size);
-    }
-    let device = map.rows.device();
-    let tap = known.of(map.images, map.size, side, stride, &device);
-    let channels = map.rows.dims()[1];
-    let mut rows = map.rows.clone();
-    if side > 1 {
-        let outside = constant(vec![0.0; channels], [1, channels], &device);
-        rows = Tensor::cat(vec![rows, outside], 0);
-    }
-    let count = map.images * tap.size[0] * tap.size[1];
-    (rows.select(0, tap.rows).reshape([count, side * side * channels]), tap.size)
-}
 
 /// A convolution without bias, and the frozen norm after it.
 #[derive(Module, Debug)]
@@ -119,14 +36,6 @@ struct Convolution {
     inputs: usize,
     side: usize,
     stride: usize,
-}
-
-fn frozen<const D: usize>(
-    numbers: Vec<f32>,
-    shape: [usize; D],
-    device: &Device,
-) -> Param<Tensor<D>> {
-    Param::initialized(ParamId::new(), constant(numbers, shape, device))
 }
 
 impl Convolution {
@@ -160,7 +69,7 @@ impl Convolution {
         let factor = self.scale.val() / self.variance.clone().add_scalar(EPSILON).sqrt();
         let shift = self.shift.val() - self.mean.clone() * factor.clone();
         let weights = self.weights.val() * factor.unsqueeze::<2>();
-        let (rows, size) = taps(map, self.side, self.stride, known);
+        let (rows, size) = taps(map, self.side, self.stride, Border::Half, known);
         Map { rows: kernels::affine(rows, weights, shift), images: map.images, size }
     }
 
@@ -270,7 +179,7 @@ impl Backbone {
         let first = first.with(activation::relu(first.rows.clone()));
         // No number is below zero, so that zeros around are as good as nothing.
         let channels = first.rows.dims()[1];
-        let (rows, size) = taps(&first, POOL, 2, &mut Taps::default());
+        let (rows, size) = taps(&first, POOL, 2, Border::Half, &mut Taps::default());
         let count = rows.dims()[0];
         let rows = rows.reshape([count, POOL * POOL, channels]).max_dim(1);
         let mut map = Map { rows: rows.reshape([count, channels]), images: images.images, size };

@@ -3,11 +3,11 @@
 use burn::tensor::Device;
 use posenc_math::lff::detr::{COLORS, Sizes};
 
-use super::backbone::Map;
 use crate::detector::{Coordinates, ImageInput, Target};
 use crate::draw::constant;
 use crate::encoder::Positions;
 use crate::layers::NEVER;
+use crate::taps::Map;
 
 /// Means of red, green and blue over the images that residual networks are trained on.
 const MEANS: [f32; COLORS] = [0.485, 0.456, 0.406];

@@ -10,7 +10,7 @@ use super::{BORDER, Corners, from_json, read_whole};
 use crate::error::DataError;
 
 /// Columns and rows of the canvas of every screen, whatever the size of its picture.
-const CANVAS: [f64; 2] = [1440.0, 2560.0];
+pub(super) const CANVAS: [f64; 2] = [1440.0, 2560.0];
 /// Most bytes of a screen: those of RICO have less than 10⁷.
 const MAX_SCREEN_BYTES: u64 = 1 << 24;
 /// Levels of JSON that are read, two for each level of the tree; the reader's own limit.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
 use crate::error::DataError;
+use crate::files::files_in;
 
 /// Most words of a text or caption.
 pub const LABEL_WORDS: usize = 10;
@@ -224,6 +225,33 @@ pub struct WordVectors {
 }
 
 impl WordVectors {
+    /// Reads as [`WordVectors::read`] from the one file of text in a folder, or the one of several whose name ends as those of
+    /// GloVe do: `.300d.txt`.
+    ///
+    /// # Errors
+    /// When there is no such file, or several; those of [`WordVectors::read`].
+    pub fn in_folder(
+        folder: &Path,
+        vocabulary: &CaptionVocabulary,
+        dimension: usize,
+    ) -> Result<Self, DataError> {
+        let ends = |path: &PathBuf, ending: &str| path.to_string_lossy().ends_with(ending);
+        let files = files_in(folder)?.into_iter().map(|(path, _)| path);
+        let mut files: Vec<PathBuf> = files.filter(|path| ends(path, ".txt")).collect();
+        let ending = format!(".{dimension}d.txt");
+        if files.len() > 1 {
+            files.retain(|path| ends(path, &ending));
+        }
+        match &files[..] {
+            [file] => Self::read(file, vocabulary, dimension),
+            _ => Err(DataError::MissingFile {
+                folder: folder.to_owned(),
+                wanted: format!("single file of word vectors ({} fit)", files.len()),
+                hint: format!("a file such as glove.6B{ending} is expected"),
+            }),
+        }
+    }
+
     /// Reads the vectors of the vocabulary's words from a file as GloVe's are: in each line a word and `dimension`
     /// numbers, with single spaces between. Of a word that stands twice the first vector counts.
     ///

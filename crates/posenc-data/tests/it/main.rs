@@ -13,3 +13,4 @@ mod source;
 mod status;
 mod support;
 mod videos;
+mod widget_screens;

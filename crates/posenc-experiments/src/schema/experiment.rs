@@ -149,7 +149,7 @@ pub struct Data {
     /// Another set that a model is measured on. The group then reads both sets as wholes: one unit for all signals.
     #[serde(default)]
     pub held_out: Option<String>,
-    /// Trained weights that a model begins from, where they are there.
+    /// Trained weights, or vectors of words, that a model begins from, where they are there.
     #[serde(default)]
     pub weights: Option<String>,
 }
@@ -551,8 +551,8 @@ fn check_data(
         return Err(("protocol.screens", "allowed without `data`, and needed there"));
     }
     let has_weights = data.is_some_and(|data| data.weights.is_some());
-    if has_weights && !matches!(protocol, Protocol::Detr(_)) {
-        return Err(("data.weights", "belongs to `detr`"));
+    if has_weights && !matches!(protocol, Protocol::Detr(_) | Protocol::WidgetCaptioning(_)) {
+        return Err(("data.weights", "belongs to `detr` and `widget-captioning`"));
     }
     match (data, reduce) {
         (Some(Data { held_out: Some(_), .. }), None) => {

@@ -62,6 +62,10 @@ pub struct Encoding {
     /// `embed`: whether tables are as wide as the encoding and their rows added, not concatenated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub summed: bool,
+    /// `embed` with `summed`: whether the rows of each table go through a dense layer of its own before they are added, as in
+    /// the public captioner. Tables begin with deviation 0.1 then.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub projected: bool,
     /// `fourier`: length scale $\gamma$, in the unit of the coordinates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
@@ -116,6 +120,9 @@ impl Encoding {
         };
         belongs("gamma", self.gamma.is_some(), &[Features::Fourier], "`features: fourier`")?;
         belongs("summed", self.summed, &[Features::Embed], "`features: embed`")?;
+        if self.projected && !self.summed {
+            return Err(("projected", "belongs to `summed: true`".into()));
+        }
         belongs("uniform", self.uniform, &[Features::Embed], "`features: embed`")?;
         belongs("learned", self.learned, &[Features::Fourier], "`features: fourier`")?;
         belongs("hidden", self.hidden.is_some(), &[Features::Network], "`features: network`")?;
@@ -217,6 +224,7 @@ impl Encoding {
             width: None,
             uniform: false,
             summed: false,
+            projected: false,
             gamma: None,
             learned: false,
             scale: None,
@@ -236,7 +244,8 @@ impl Encoding {
             Features::Embed if self.flat => sides.iter().product::<usize>() * f,
             Features::Embed => {
                 let width = if self.summed { f } else { f / axes.max(1) };
-                sides.iter().sum::<usize>() * width
+                let projections = if self.projected { axes * dense(width, width) } else { 0 };
+                sides.iter().sum::<usize>() * width + projections
             }
             Features::Fourier if self.learned => f / 2 * m,
             Features::Network => {
@@ -306,6 +315,17 @@ mod tests {
                 51_200,
             ),
             (
+                Encoding {
+                    features: Features::Embed,
+                    summed: true,
+                    projected: true,
+                    ..Encoding::none()
+                },
+                &boxes,
+                128,
+                117_248,
+            ),
+            (
                 Encoding { features: Features::Network, hidden: Some(32), ..Encoding::none() },
                 &image,
                 768,
@@ -330,6 +350,7 @@ mod tests {
         assert_eq!(key(&Encoding { learned: true, ..sine.clone() }), "learned");
         assert_eq!(key(&Encoding { summed: true, ..sine.clone() }), "summed");
         assert_eq!(key(&Encoding { hidden: Some(3), ..sine.clone() }), "hidden");
+        assert_eq!(key(&Encoding { projected: true, ..sine.clone() }), "projected");
         assert_eq!(key(&Encoding { features: Features::Network, ..Encoding::none() }), "hidden");
         assert_eq!(key(&Encoding { flat: true, ..Encoding::none() }), "features");
         sine.check(2, 64).unwrap();

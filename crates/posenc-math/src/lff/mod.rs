@@ -13,3 +13,4 @@ pub mod reformer;
 pub mod schedule;
 pub mod similarity;
 pub mod table;
+pub mod widget;

@@ -19,7 +19,7 @@ use posenc_data::generate::{
     CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, quantized,
     screen_vocabulary,
 };
-use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
+use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens, WidgetScreens};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, BoxScale};
 use posenc_math::lff::learned::FrequencyStatistics;
@@ -158,17 +158,31 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
 }
 
 /// `box-positions`: how rare the positions of widgets, or of labelled boxes, are (Fig. 5).
-pub fn positions(context: &Context<'_>, s: &protocol::BoxPositions) -> Result<Vec<Value>> {
-    if let Some(data) = &context.job.group.data {
-        let all = LabelledScreens::read(&context.data.folder(&data.set)?.join(LABELLED_SCREENS))?;
-        let boxes = all.screens.iter().flat_map(|screen| &screen.boxes);
-        return Ok(measure::positions(boxes.map(|own| quantized(own.corners))));
-    }
-    let grammar = ScreenGrammar::new(s.jitter);
-    let mut rng = stream(context.seed, &format!("{} screens", context.job.experiment.id()));
-    let count = s.screens.unwrap_or_default();
-    let screens: Vec<Screen> = (0..count).map(|_| grammar.draw(&mut rng)).collect();
-    Ok(measure::positions(measure::widgets(&screens).map(|(_, place)| place)))
+pub fn positions(context: &Context<'_>, s: &protocol::BoxPositions) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    outcome.values = match &context.job.group.data {
+        None => {
+            let grammar = ScreenGrammar::new(s.jitter);
+            let name = format!("{} screens", context.job.experiment.id());
+            let mut rng = stream(context.seed, &name);
+            let count = s.screens.unwrap_or_default();
+            let screens: Vec<Screen> = (0..count).map(|_| grammar.draw(&mut rng)).collect();
+            measure::positions(measure::widgets(&screens).map(|(_, place)| place))
+        }
+        Some(data) if s.captioned => {
+            // No word need be known.
+            let all = WidgetScreens::open(&context.data.folder(&data.set)?, 1)?;
+            outcome.remarks.extend(all.report().lines().map(str::to_owned));
+            measure::positions(all.trained().iter().map(|&corners| quantized(corners)))
+        }
+        Some(data) => {
+            let file = context.data.folder(&data.set)?.join(LABELLED_SCREENS);
+            let all = LabelledScreens::read(&file)?;
+            let boxes = all.screens.iter().flat_map(|screen| &screen.boxes);
+            measure::positions(boxes.map(|own| quantized(own.corners)))
+        }
+    };
+    Ok(outcome)
 }
 
 /// Screens that are trained on, and screens that are measured on.

@@ -26,6 +26,7 @@ mod saved;
 mod separable_solution;
 mod similarity;
 mod translation;
+mod widget_captioning;
 
 use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
@@ -179,9 +180,10 @@ pub fn run(context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         Protocol::PixelEntropies(s) => whole(image_model::entropies(context, s), emit),
         Protocol::Detection(s) => whole(detection::run(context, s), emit),
         Protocol::Captioning(s) => whole(captioning::run(context, s), emit),
-        Protocol::BoxPositions(s) => single(captioning::positions(context, s), emit),
+        Protocol::BoxPositions(s) => whole(captioning::positions(context, s), emit),
         Protocol::IconLabels(s) => whole(icon_labels::run(context, s), emit),
         Protocol::ReferredBox(s) => whole(referred_box::run(context, s), emit),
+        Protocol::WidgetCaptioning(s) => whole(widget_captioning::run(context, s), emit),
         Protocol::Detr(s) => whole(detr::run(context, s), emit),
         Protocol::Reformer(s) => whole(reformer::run(context, s), emit),
         Protocol::Translation(s) => whole(translation::run(context, s), emit),
@@ -195,11 +197,21 @@ pub fn reads(protocol: &Protocol) -> Option<Format> {
     match protocol {
         Protocol::Detr(_) => Some(Format::AnnotatedImages),
         Protocol::IconLabels(_) => Some(Format::LabelledScreens),
+        Protocol::BoxPositions(s) if s.captioned => Some(Format::WidgetCaptions),
         Protocol::BoxPositions(s) if s.screens.is_none() => Some(Format::LabelledScreens),
         Protocol::ReferredBox(_) => Some(Format::ReferringScreens),
         Protocol::Reformer(_) => Some(Format::DownsampledImages),
         Protocol::Translation(_) => Some(Format::ParallelText),
+        Protocol::WidgetCaptioning(_) => Some(Format::WidgetCaptions),
         _ => None,
+    }
+}
+
+/// What a protocol reads of `data.weights`.
+pub fn begins_from(protocol: &Protocol) -> Format {
+    match protocol {
+        Protocol::WidgetCaptioning(_) => Format::WordVectors,
+        _ => Format::Weights,
     }
 }
 
@@ -235,6 +247,7 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::BoxPositions(_) => 1,
         Protocol::IconLabels(_) => 1,
         Protocol::ReferredBox(_) => 1,
+        Protocol::WidgetCaptioning(_) => 1,
         Protocol::Detr(_) => 1,
         Protocol::Reformer(_) => 1,
         // 2: the rate; one map instead of one per table and seed.
@@ -287,6 +300,7 @@ pub fn cost(job: &Job<'_>, units: usize) -> f64 {
         Protocol::Captioning(s) => captioning::cost(s),
         Protocol::IconLabels(s) => icon_labels::cost(s),
         Protocol::ReferredBox(s) => referred_box::cost(s),
+        Protocol::WidgetCaptioning(s) => widget_captioning::cost(s, job.group.data.is_some()),
         Protocol::Detr(s) => detr::cost(s),
         Protocol::Reformer(s) => reformer::cost(s),
         Protocol::Translation(s) => translation::cost(s),

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, Model};
-use posenc_math::lff::parameters::{table3, table4, table5};
+use posenc_math::lff::parameters::{table3, table4, table5, table5_on_public_code};
 
 use super::Context;
 
@@ -13,6 +13,7 @@ pub fn run(context: &Context<'_>, settings: &protocol::ParameterCount) -> Result
         Model::Reformer => table3(),
         Model::Detr => table4(),
         Model::WidgetCaptioning => table5(),
+        Model::PublicWidgetCaptioning => table5_on_public_code(),
     };
     let method = &context.job.variant.id;
     let Some(row) = rows.iter().find(|r| r.method == method) else {

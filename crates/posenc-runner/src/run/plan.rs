@@ -120,13 +120,15 @@ pub fn expand<'a>(
     Ok(planned)
 }
 
-/// Checksum of the weights that a model begins from; none where they are not there.
+/// Checksum of the weights or vectors that a model begins from; none where they are not there.
 fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String>> {
     let files = data.files(set)?;
-    let Some(files) = files.filter(|files| files.format == Format::Weights) else {
+    let wanted = protocols::begins_from(job.protocol());
+    let Some(files) = files.filter(|files| files.format == wanted) else {
         bail!(
-            "{}: `data.weights: {set}` is no set of weights; data/manifest.yaml lists the sets",
-            job.path()
+            "{}: `data.weights: {set}` is no set of {}; data/manifest.yaml lists the sets",
+            job.path(),
+            wanted.name()
         );
     };
     Ok(files.found.as_ref().ok().map(|found| found.sha256.clone()))

@@ -155,15 +155,25 @@ pub struct BoxPositions {
     /// Screens that are generated; none with `data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screens: Option<usize>,
+    /// Of a set of the format `widget-captions` instead of `labelled-screens`: the widgets that are trained on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub captioned: bool,
     /// As for `captioning`.
     #[serde(default = "jitter")]
     pub jitter: f64,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl BoxPositions {
     /// Ranges that the types cannot say; the error names the key.
     pub(super) fn check(&self) -> Result<(), Fault> {
         range("screens", self.screens.unwrap_or(1), 1, 1_000_000)?;
+        if self.captioned && self.screens.is_some() {
+            return Err(("captioned", "belongs to `data`; generated screens have captions".into()));
+        }
         range("jitter", self.jitter, 0.0, 2.0)
     }
 }

@@ -13,6 +13,7 @@ mod network;
 mod network_nd;
 mod reformer;
 mod translation;
+mod widget_captioning;
 
 use posenc_math::embedder::EmbedderSpec;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,7 @@ pub use network_nd::{
 };
 pub use reformer::Reformer;
 pub use translation::{SentenceLengths, Translation};
+pub use widget_captioning::WidgetCaptioning;
 
 /// Settings of one protocol, as typed values.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +90,8 @@ pub enum Protocol {
     IconLabels(IconLabels),
     /// Boxes of real screens that expressions refer to (extension of `lff`).
     ReferredBox(ReferredBox),
+    /// The widget captioner at the paper's scale: its size, steps of training, captions (`lff` Tables 1, 2, 5).
+    WidgetCaptioning(WidgetCaptioning),
     /// DETR at the paper's scale: its size, and steps of training (`lff` Table 4, Appendix C).
     Detr(Detr),
     /// The Reformer at the paper's scale: its size, and steps of training (`lff` Table 3, Appendix B).
@@ -164,6 +168,7 @@ protocols! {
     "box-positions" => BoxPositions, false, false;
     "icon-labels" => IconLabels, false, false;
     "referred-box" => ReferredBox, false, false;
+    "widget-captioning" => WidgetCaptioning, false, false;
     "detr" => Detr, false, false;
     "reformer" => Reformer, false, false;
     "translation" => Translation, false, false;
@@ -297,6 +302,7 @@ impl Protocol {
             Protocol::BoxPositions(s) => s.check(),
             Protocol::IconLabels(s) => s.check(),
             Protocol::ReferredBox(s) => s.check(),
+            Protocol::WidgetCaptioning(s) => s.check(),
             Protocol::Detr(s) => s.check(),
             Protocol::Reformer(s) => s.check(),
             Protocol::Translation(s) => s.check(),
@@ -632,6 +638,8 @@ pub enum Model {
     Detr,
     /// Table 5.
     WidgetCaptioning,
+    /// Table 5 on the public code instead of a fitted base.
+    PublicWidgetCaptioning,
 }
 
 /// Settings of `errata`.

@@ -77,8 +77,32 @@ pub fn table5() -> Vec<ParameterCount> {
     ]
 }
 
+/// Module of the public captioner that the code of positions replaces.
+const PUBLIC_POSITION: &str = "coordinates";
+
 /// The trainable part of the public captioner with a vocabulary of 10,000 words: 5,437,072.
 pub fn table5_public_code() -> ParameterCount {
+    let remark =
+        "The public code does not give the printed size; a vocabulary of about 7,465 words would.";
+    ParameterCount::new("Embed-4D", public_modules(), 5.11, 2, remark)
+}
+
+/// The rows of Table 5 on the public captioner instead of a fitted base: its tables of coordinates with a projection each, or
+/// one projection of another code. None has the printed size.
+pub fn table5_on_public_code() -> Vec<ParameterCount> {
+    let on_public_code = |fitted: ParameterCount| {
+        let ParameterCount { method, modules: fitted, printed, .. } = fitted;
+        let mut modules = public_modules();
+        if !matches!(method, "SOTA" | "Embed-4D") {
+            modules.retain(|module| module.name != PUBLIC_POSITION);
+            modules.extend(fitted.into_iter().skip(1));
+        }
+        ParameterCount::new(method, modules, printed, 2, "")
+    };
+    table5().into_iter().map(on_public_code).collect()
+}
+
+fn public_modules() -> Vec<Module> {
     let embedded = |name, rows| Module::new(name, &[&[rows, WIDTH], &[WIDTH, WIDTH], &[WIDTH]]);
     let attention: &[u64] = &[4, WIDTH, WIDTH];
     let feed_forward = || dense("", WIDTH, 512).and(dense("", 512, WIDTH));
@@ -112,11 +136,11 @@ pub fn table5_public_code() -> ParameterCount {
         ));
         norms = norms.and(Module::new("", &[&[4, inputs], &[2, outputs]]));
     }
-    let modules = vec![
+    vec![
         dense("word projection (word vectors frozen)", 300, WIDTH),
         embedded("object type", 100),
         embedded("clickable", 2),
-        embedded("coordinates", 100).times(4),
+        embedded(PUBLIC_POSITION, 100).times(4),
         embedded("tree position", 500).times(3),
         dense("object", 6 * WIDTH, WIDTH),
         dense("fusion with pixels", WIDTH + 256, WIDTH),
@@ -127,14 +151,7 @@ pub fn table5_public_code() -> ParameterCount {
         dense("output words", WIDTH, 10_000),
         convolutions,
         norms,
-    ];
-    ParameterCount::new(
-        "Embed-4D",
-        modules,
-        5.11,
-        2,
-        "The public code does not give the printed size; a vocabulary of about 7,465 words would.",
-    )
+    ]
 }
 
 /// Size of the public captioner's output vocabulary at which it would have `total` parameters.
@@ -241,6 +258,17 @@ mod tests {
         assert_eq!(count.rounded, 5.44);
         assert!(!count.matches);
         assert_eq!(vocabulary_for(5.11e6).round(), 7_465.0);
+    }
+
+    /// Would catch a code of positions that is added to the public captioner's own instead of replacing it.
+    #[test]
+    fn rows_on_the_public_code_differ_as_the_encodings_do() {
+        let rows = table5_on_public_code();
+        let sizes: Vec<u64> = rows.iter().map(|row| row.total).collect();
+        let base = 5_437_072 - 117_248 + PROJECTION;
+        let own = [100_736, 100_736, 0, 64, 33_024, 8_320, 2_112, 33_280, 8_384, 2_128];
+        assert_eq!(sizes, own.map(|own| base + own));
+        assert!(rows.iter().all(|row| !row.matches));
     }
 
     /// Would catch a search that accepts or refuses everything.

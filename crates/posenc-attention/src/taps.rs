@@ -1,0 +1,115 @@
+//! Convolutions as products: maps are rows of channels, cell by cell, so that a convolution is a choice of rows and a dense layer.
+
+use std::collections::HashMap;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use crate::draw::constant;
+
+/// Images as rows of channels.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// `[B · rows · columns, C]`.
+    pub rows: Tensor<2>,
+    /// Images.
+    pub images: usize,
+    /// Rows and columns.
+    pub size: [usize; 2],
+}
+
+impl Map {
+    /// Other rows of as many cells.
+    pub fn with(&self, rows: Tensor<2>) -> Map {
+        Map { rows, ..*self }
+    }
+}
+
+/// What the taps of a convolution read.
+#[derive(Debug, Clone)]
+struct Tap {
+    /// Rows of the map, those outside as one more; `[B · rows' · columns' · taps]`.
+    rows: Tensor<1, Int>,
+    size: [usize; 2],
+}
+
+/// What the taps read, for the sizes of a pass.
+#[derive(Debug, Default)]
+pub struct Taps(HashMap<(usize, [usize; 2], usize, usize, Border), Tap>);
+
+/// How many of the zeros around a map stand before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Border {
+    /// Half a side at each border, as in PyTorch's models.
+    Half,
+    /// Half of those that are needed at all, the odd one behind: `same` of TensorFlow.
+    Same,
+}
+
+impl Border {
+    fn before(self, n: usize, out: usize, side: usize, stride: usize) -> usize {
+        match self {
+            Border::Half => side / 2,
+            Border::Same => (out.saturating_sub(1) * stride + side).saturating_sub(n) / 2,
+        }
+    }
+}
+
+impl Taps {
+    fn of(
+        &mut self,
+        images: usize,
+        size: [usize; 2],
+        side: usize,
+        stride: usize,
+        border: Border,
+        device: &Device,
+    ) -> Tap {
+        let make = || {
+            let [height, width] = size;
+            let out = size.map(|n| n.div_ceil(stride));
+            let outside = images * height * width;
+            let before = [0, 1].map(|axis| border.before(size[axis], out[axis], side, stride));
+            let inside = |cell: usize, tap: usize, axis: usize| {
+                (cell * stride + tap).checked_sub(before[axis]).filter(|&at| at < size[axis])
+            };
+            let mut rows = Vec::with_capacity(images * out[0] * out[1] * side * side);
+            for image in 0..images {
+                for cell in 0..out[0] * out[1] {
+                    for tap in 0..side * side {
+                        let y = inside(cell / out[1], tap / side, 0);
+                        let x = inside(cell % out[1], tap % side, 1);
+                        let row = y.zip(x).map(|(y, x)| (image * height + y) * width + x);
+                        rows.push(row.unwrap_or(outside) as i64);
+                    }
+                }
+            }
+            let count = rows.len();
+            let rows = Tensor::from_data(TensorData::new(rows, [count]), device);
+            Tap { rows, size: out }
+        };
+        self.0.entry((images, size, side, stride, border)).or_insert_with(make).clone()
+    }
+}
+
+/// `[B · rows' · columns', taps · C]` of a map, and its new size.
+pub fn taps(
+    map: &Map,
+    side: usize,
+    stride: usize,
+    border: Border,
+    known: &mut Taps,
+) -> (Tensor<2>, [usize; 2]) {
+    if (side, stride) == (1, 1) {
+        return (map.rows.clone(), map.size);
+    }
+    let device = map.rows.device();
+    let tap = known.of(map.images, map.size, side, stride, border, &device);
+    let channels = map.rows.dims()[1];
+    let mut rows = map.rows.clone();
+    if side > 1 {
+        let outside = constant(vec![0.0; channels], [1, channels], &device);
+        rows = Tensor::cat(vec![rows, outside], 0);
+    }
+    let count = map.images * tap.size[0] * tap.size[1];
+    (rows.select(0, tap.rows).reshape([count, side * side * channels]), tap.size)
+}

@@ -1,0 +1,343 @@
+//! The public widget captioner (Li et al. 2020, google-research `widget_caption`) with the code of positions as LFF changes it (Section
+//! 4.3), at full size.
+//!
+//! Every node of a screen is a token of six parts side by side, each of the model's width: the largest numbers of its text's words and of
+//! its name's, which are frozen vectors and one dense layer; its type, whether it can be clicked and its places in the tree,
+//! rows of tables with a dense layer each; and the code of its box. What an encoder says of the widget's node, beside a vector of its
+//! pixels, is the one slot that a decoder sees. No attention has a bias. The dense layer of a table is applied to the table, not to the rows
+//! that nodes take, which is the same with fewer products.
+//!
+//! Of the public code one thing is not followed: there a caption begins with zeros in training, and with the vector of a word
+//! for the start when it is said; here it begins with zeros in both.
+
+mod batch;
+mod pixels;
+mod transformer;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, activation};
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::widget::{BINS, COORDINATES, PARTS, Sizes, TREE_PLACES};
+use rand_chacha::ChaCha8Rng;
+
+use crate::caption::{START, Search, search};
+use crate::draw::{Draw, constant};
+use crate::encoder::Encoder;
+use crate::layers::{Dense, LayerNorm, causal_bias};
+use crate::optimizer::Adam;
+use crate::parameters::{count_trained, number};
+use batch::TEXT_WORDS;
+use pixels::{PixelEncoder, Statistics};
+use transformer::{DecoderLayer, Dropouts, EncoderLayer};
+
+pub use batch::{Batch, Node, ScreenInput, WidgetInput};
+
+/// Deviation of tables at the beginning.
+const TABLE_DEVIATION: f64 = 0.1;
+
+/// Largest wavelength of the sines of a caption's places over 2π.
+const TEMPERATURE: f64 = 10_000.0;
+
+/// Screens that are looked at at once when captions are said.
+const CHUNK: usize = 16;
+
+/// A table whose rows go through a dense layer.
+#[derive(Module, Debug)]
+struct Embedded {
+    table: Param<Tensor<2>>,
+    projection: Dense,
+}
+
+impl Embedded {
+    fn new(draw: &mut Draw<'_>, rows: usize, width: usize) -> Self {
+        let table = draw.normal([rows, width], TABLE_DEVIATION);
+        Embedded { table, projection: draw.dense(width, width) }
+    }
+
+    fn rows(&self, at: &Tensor<1, Int>) -> Tensor<2> {
+        self.projection.forward(self.table.val()).select(0, at.clone())
+    }
+}
+
+/// The model with its position code.
+#[derive(Module, Debug)]
+pub struct WidgetCaptioner {
+    /// Vectors of words `[vocabulary, word_width]`, which are not trained.
+    words: Tensor<2>,
+    word_projection: Dense,
+    kinds: Embedded,
+    clickable: Embedded,
+    tree: [Embedded; TREE_PLACES],
+    position: Encoder,
+    /// Of codes that are no tables.
+    position_projection: Option<Dense>,
+    node: Dense,
+    encoder_layers: Vec<EncoderLayer>,
+    encoder_norm: LayerNorm,
+    pixels: PixelEncoder,
+    fusion: Dense,
+    decoder_layers: Vec<DecoderLayer>,
+    decoder_norm: LayerNorm,
+    output: Dense,
+}
+
+impl WidgetCaptioner {
+    /// Draws a model on given vectors of words, row by row: its content from one stream, its encoding from another, so that models which
+    /// differ in their encoding share everything else.
+    ///
+    /// # Errors
+    ///
+    /// The key of the encoding that is wrong, and what is allowed; `word_width` if the vectors are not as many and as long as
+    /// the sizes say.
+    pub fn new(
+        sizes: &Sizes,
+        encoding: &Encoding,
+        words: Vec<f32>,
+        content: &mut ChaCha8Rng,
+        code: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Result<Self, (&'static str, String)> {
+        let shape = [sizes.vocabulary, sizes.word_width];
+        if words.len() != shape[0] * shape[1] {
+            let message = format!("{} numbers are no table of {shape:?}", words.len());
+            return Err(("word_width", message));
+        }
+        let (d, h, f) = (sizes.width, sizes.heads, sizes.feed_forward);
+        let mut draw = Draw { rng: code, device };
+        let position = Encoder::new(encoding, &[BINS; COORDINATES], d, &mut draw)?;
+        let is_projected = !matches!(encoding.features, Features::None | Features::Embed);
+        let position_projection = is_projected.then(|| draw.dense(d, d));
+        let mut draw = Draw { rng: content, device };
+        let draw = &mut draw;
+        Ok(WidgetCaptioner {
+            words: constant(words, shape, device),
+            word_projection: draw.dense(sizes.word_width, d),
+            kinds: Embedded::new(draw, sizes.types, d),
+            clickable: Embedded::new(draw, 2, d),
+            tree: [(); TREE_PLACES].map(|()| Embedded::new(draw, sizes.tree_rows, d)),
+            position,
+            position_projection,
+            node: draw.dense(PARTS * d, d),
+            encoder_layers: (0..sizes.encoder_layers)
+                .map(|_| EncoderLayer::new(draw, d, f, h))
+                .collect(),
+            encoder_norm: draw.layer_norm(d),
+            pixels: PixelEncoder::new(draw, sizes),
+            fusion: draw.dense(sizes.pixel_width() + d, d),
+            decoder_layers: (0..sizes.decoder_layers)
+                .map(|_| DecoderLayer::new(draw, d, f, h))
+                .collect(),
+            decoder_norm: draw.layer_norm(d),
+            output: draw.dense(d, sizes.vocabulary),
+        })
+    }
+
+    /// The position code.
+    pub fn encoder(&self) -> &Encoder {
+        &self.position
+    }
+
+    /// Trained numbers of each part, as the arithmetic of Table 5 has them.
+    pub fn parts(&self) -> Vec<(&'static str, usize)> {
+        let norms = self.pixels.norms().map(count_trained).sum();
+        vec![
+            ("words", count_trained(&self.word_projection)),
+            ("type", count_trained(&self.kinds)),
+            ("clickable", count_trained(&self.clickable)),
+            ("position", count_trained(&self.position) + count_trained(&self.position_projection)),
+            ("place in the tree", count_trained(&self.tree)),
+            ("node", count_trained(&self.node)),
+            ("fusion with pixels", count_trained(&self.fusion)),
+            ("encoder", count_trained(&self.encoder_layers) + count_trained(&self.encoder_norm)),
+            ("decoder", count_trained(&self.decoder_layers) + count_trained(&self.decoder_norm)),
+            ("output", count_trained(&self.output)),
+            ("convolutions", count_trained(&self.pixels) - norms),
+            ("batch norms", norms),
+        ]
+    }
+
+    /// The same model, which no step can be made of: what it computes is not kept.
+    #[must_use]
+    pub fn without_gradients(&self) -> Self {
+        self.clone().no_grad()
+    }
+
+    /// What is kept of each widget of a batch, `[W, D]`. With `statistics`, batch norms use and note those of the batch: this is
+    /// training.
+    fn memory(
+        &self,
+        batch: &Batch,
+        sizes: &Sizes,
+        statistics: Option<&mut Statistics>,
+        dropout: &mut Dropouts<'_>,
+    ) -> Tensor<2> {
+        let (n, d) = (batch.size(), sizes.width);
+        let (b, n) = (n.screens, n.nodes);
+        let mut parts = self.texts(batch, b * n, d);
+        let prepared = self.position.prepare(&batch.positions, &batch.device);
+        let codes = self.position.encode(&prepared, dropout.rng.as_deref_mut());
+        let codes = match &self.position_projection {
+            Some(projection) => projection.forward(codes),
+            None => codes,
+        };
+        let [depth, before, after] = &self.tree;
+        let [at_depth, at_before, at_after] = &batch.tree;
+        let tree = depth.rows(at_depth) + before.rows(at_before) + after.rows(at_after);
+        let (kinds, clickable) =
+            (self.kinds.rows(&batch.kinds), self.clickable.rows(&batch.clickable));
+        parts.extend([kinds, codes, clickable, tree]);
+        let x = activation::relu(self.node.forward(Tensor::cat(parts, 1))).reshape([b, n, d]);
+        let mut x = dropout.inner().apply(x);
+        for layer in &self.encoder_layers {
+            x = layer.forward(x, &batch.bias, dropout);
+        }
+        let nodes = self.encoder_norm.forward(x).reshape([b * n, d]);
+        let own = nodes.select(0, batch.widgets.clone());
+        let pictures =
+            self.pixels.forward(batch.pictures.clone(), statistics, &mut dropout.inner());
+        activation::relu(self.fusion.forward(Tensor::cat(vec![pictures, own], 1)))
+    }
+
+    /// The largest numbers of the words of texts and of names, `[B N, D]` each; zero without words.
+    fn texts(&self, batch: &Batch, nodes: usize, d: usize) -> Vec<Tensor<2>> {
+        let nothing = |rows: usize| constant(vec![0.0; rows * d], [rows, d], &batch.device);
+        let Some(texts) = &batch.texts else {
+            return vec![nothing(nodes), nothing(nodes)];
+        };
+        let words = self.project(&batch.known).select(0, texts.words.clone());
+        let pooled =
+            words.reshape([texts.count, TEXT_WORDS, d]).max_dim(1).reshape([texts.count, d]);
+        let pooled = Tensor::cat(vec![pooled, nothing(1)], 0);
+        [&texts.of_text, &texts.of_resource].map(|at| pooled.clone().select(0, at.clone())).into()
+    }
+
+    fn project(&self, words: &Tensor<1, Int>) -> Tensor<2> {
+        self.word_projection.forward(self.words.clone().select(0, words.clone()))
+    }
+
+    /// Vectors `[W, T, D]` of the decoder after words `[W T]`, rows of `[N, D]`, of which the last is zero and stands for the start.
+    fn decode(
+        &self,
+        memory: Tensor<2>,
+        vectors: Tensor<2>,
+        read: &Tensor<1, Int>,
+        t: usize,
+        dropout: &mut Dropouts<'_>,
+    ) -> Tensor<3> {
+        let [w, d] = memory.dims();
+        let device = memory.device();
+        let nothing = constant(vec![0.0; d], [1, d], &device);
+        let vectors = Tensor::cat(vec![vectors, nothing], 0);
+        let words = vectors.select(0, read.clone()).reshape([w, t, d]);
+        let x = words + constant(places(t, d), [1, t, d], &device);
+        let mut x = dropout.added().apply(x);
+        let memory = memory.reshape([w, 1, d]);
+        let causal = causal_bias(t, &device);
+        for layer in &self.decoder_layers {
+            x = layer.forward(x, &memory, &causal, dropout);
+        }
+        self.decoder_norm.forward(x)
+    }
+
+    /// Log-probabilities of the words of all captions, `[W, T, vocabulary]`, with running statistics and without dropout.
+    pub fn log_probabilities(&self, sizes: &Sizes, batch: &Batch) -> Tensor<3> {
+        self.predict(sizes, batch, None, None)
+    }
+
+    fn predict(
+        &self,
+        sizes: &Sizes,
+        batch: &Batch,
+        statistics: Option<&mut Statistics>,
+        dropout: Option<&mut ChaCha8Rng>,
+    ) -> Tensor<3> {
+        let mut dropout = dropouts(sizes, dropout);
+        let memory = self.memory(batch, sizes, statistics, &mut dropout);
+        let vectors = self.project(&batch.known);
+        let t = batch.size().said;
+        let x = self.decode(memory, vectors, &batch.read, t, &mut dropout);
+        activation::log_softmax(self.output.forward(x), 2)
+    }
+
+    /// Mean of −log p of the words of a batch in nats, as in training, and the model that has taken in the statistics of the
+    /// batch.
+    pub fn training_loss(
+        self,
+        sizes: &Sizes,
+        batch: &Batch,
+        dropout: &mut ChaCha8Rng,
+    ) -> (Self, Tensor<1>) {
+        let mut statistics = Statistics::new();
+        let said = self.predict(sizes, batch, Some(&mut statistics), Some(dropout));
+        let loss = batch.captions.cross_entropy(said);
+        (WidgetCaptioner { pixels: self.pixels.moved(&statistics), ..self }, loss)
+    }
+
+    /// One step of training: gives the model after it and the loss before it in nats per word. Gradients are shortened as `adam`
+    /// says, all together. A model whose loss is no number stays.
+    pub fn step(
+        self,
+        sizes: &Sizes,
+        batch: &Batch,
+        adam: &mut Adam,
+        rate: f64,
+        dropout: &mut ChaCha8Rng,
+    ) -> (Self, f64) {
+        let before = self.clone();
+        let (model, loss) = self.training_loss(sizes, batch, dropout);
+        let value = number(loss.clone());
+        if !value.is_finite() {
+            return (before, value);
+        }
+        drop(before);
+        let gradients = loss.backward();
+        (adam.step(model, &gradients, rate), value)
+    }
+
+    /// Captions of all widgets, screen by screen; `None` if the screens are no batch.
+    pub fn captions(
+        &self,
+        sizes: &Sizes,
+        screens: &[ScreenInput],
+        how: Search,
+        device: &Device,
+    ) -> Option<Vec<Vec<usize>>> {
+        let model = self.without_gradients();
+        // Of all words, since any can be said; the start comes after them.
+        let all = model.word_projection.forward(model.words.clone());
+        let v = sizes.vocabulary;
+        let mut captions = Vec::new();
+        for chunk in screens.chunks(CHUNK) {
+            let batch = Batch::new(chunk, sizes, device)?;
+            let memory = model.memory(&batch, sizes, None, &mut dropouts(sizes, None));
+            let widgets = memory.dims()[0];
+            captions.extend(search(widgets, how, device, &mut |rows, said| {
+                let [count, t] = said.dims();
+                let read = said.clone().mask_fill(said.equal_elem(START as i64), v as i64);
+                let memory = memory.clone().select(0, rows);
+                let none = &mut dropouts(sizes, None);
+                let x = model.decode(memory, all.clone(), &read.reshape([count * t]), t, none);
+                let x = x.slice([0..count, t - 1..t, 0..sizes.width]);
+                activation::log_softmax(model.output.forward(x), 2).reshape([count, v])
+            }));
+        }
+        Some(captions)
+    }
+}
+
+fn dropouts<'a>(sizes: &Sizes, rng: Option<&'a mut ChaCha8Rng>) -> Dropouts<'a> {
+    Dropouts { rng, inner: sizes.dropout, added: sizes.residual_dropout }
+}
+
+/// Sines and cosines of places 0, …, t − 1, side by side, with wavelengths from 2π to 10,000 · 2π.
+fn places(t: usize, width: usize) -> Vec<f32> {
+    let half = width / 2;
+    let step = TEMPERATURE.ln() / (half as f64 - 1.0).max(1.0);
+    let mut all = Vec::with_capacity(t * width);
+    for place in 0..t {
+        let phase = |i: usize| place as f64 * (-(i as f64) * step).exp();
+        all.extend((0..half).map(|i| phase(i).sin() as f32));
+        all.extend((0..half).map(|i| phase(i).cos() as f32));
+    }
+    all
+}

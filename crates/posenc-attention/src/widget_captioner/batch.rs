@@ -1,0 +1,241 @@
+//! Screens with words and pixels as tensors.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use posenc_math::lff::widget::{BINS, BatchSize, COORDINATES, Sizes, TREE_PLACES};
+
+use crate::caption::{Captions, START};
+use crate::draw::constant;
+use crate::encoder::Positions;
+use crate::layers::NEVER;
+use crate::taps::Map;
+
+/// Most words of a text that are looked at.
+pub(super) const TEXT_WORDS: usize = 10;
+
+/// Numbers of words below this one are none: filling and ends.
+const FIRST_WORD: usize = 2;
+
+/// A node of a screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Words of its text; those after the tenth are not looked at.
+    pub text: Vec<usize>,
+    /// Words of its name in the program, likewise.
+    pub resource: Vec<usize>,
+    /// Its type.
+    pub kind: usize,
+    /// Whether it can be clicked.
+    pub is_clickable: bool,
+    /// Depth, pre-order and post-order in the tree.
+    pub tree: [usize; TREE_PLACES],
+    /// Left, top, right and bottom on 0 … 99.
+    pub bounds: [f64; COORDINATES],
+}
+
+/// A widget that is to be described.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WidgetInput {
+    /// Place of its node.
+    pub node: usize,
+    /// Words of a caption, without start and end; empty where none is needed.
+    pub caption: Vec<usize>,
+    /// Gray levels of its pixels from 0 to 255, row by row.
+    pub pixels: Vec<u8>,
+}
+
+/// A screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScreenInput {
+    /// All nodes, in any order.
+    pub nodes: Vec<Node>,
+    /// Those of them that are described.
+    pub widgets: Vec<WidgetInput>,
+}
+
+/// Texts as words of a list.
+#[derive(Debug, Clone)]
+pub(super) struct Texts {
+    /// Texts with words, filled up with their first word, `[texts · TEXT_WORDS]`.
+    pub words: Tensor<1, Int>,
+    pub count: usize,
+    /// For each node the place of its text, or one more than there are, `[B N]`.
+    pub of_text: Tensor<1, Int>,
+    /// The same of its name.
+    pub of_resource: Tensor<1, Int>,
+}
+
+/// Screens, filled up to the most nodes.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// Rows of the table of words that occur.
+    pub(super) known: Tensor<1, Int>,
+    /// `None` where no node has a word.
+    pub(super) texts: Option<Texts>,
+    /// `[B N]`.
+    pub(super) kinds: Tensor<1, Int>,
+    pub(super) clickable: Tensor<1, Int>,
+    pub(super) tree: [Tensor<1, Int>; TREE_PLACES],
+    pub(super) positions: Positions,
+    /// Zero for nodes, [`NEVER`] for the filling, `[B, 1, 1, N]`.
+    pub(super) bias: Tensor<4>,
+    /// Rows of the widgets' nodes, screen by screen, `[W]`.
+    pub(super) widgets: Tensor<1, Int>,
+    /// Their pixels from 0 to 1.
+    pub(super) pictures: Map,
+    /// Captions by the places of their words among those that occur; one more than there are stands for the start.
+    pub(super) read: Tensor<1, Int>,
+    pub(super) captions: Captions,
+    pub(super) device: Device,
+    size: BatchSize,
+}
+
+/// Words that occur, by their places in a list.
+#[derive(Default)]
+struct Words {
+    places: BTreeMap<usize, usize>,
+}
+
+impl Words {
+    fn of<'a>(words: impl Iterator<Item = &'a usize>) -> Self {
+        let mut places: BTreeMap<usize, usize> = words.map(|&word| (word, 0)).collect();
+        places.values_mut().enumerate().for_each(|(i, place)| *place = i);
+        Words { places }
+    }
+
+    /// The place of a word; the first place outside of the list for others.
+    fn place(&self, word: usize) -> i64 {
+        self.places.get(&word).copied().unwrap_or(self.places.len()) as i64
+    }
+}
+
+/// What the model looks at of a text.
+fn looked_at(text: &[usize]) -> impl Iterator<Item = &usize> {
+    text.iter().take(TEXT_WORDS).filter(|&&word| word >= FIRST_WORD)
+}
+
+fn texts_of(node: &Node) -> [&[usize]; 2] {
+    [&node.text, &node.resource]
+}
+
+fn list(numbers: Vec<i64>, device: &Device) -> Tensor<1, Int> {
+    let count = numbers.len();
+    Tensor::from_data(TensorData::new(numbers, [count]), device)
+}
+
+impl Batch {
+    /// `None` if there is no widget, a widget's node is none of its screen's, a caption is longer than allowed, a word or type
+    /// is unknown, or a picture has another number of pixels than the model's.
+    pub fn new(screens: &[ScreenInput], sizes: &Sizes, device: &Device) -> Option<Self> {
+        if !screens.iter().all(|screen| is_fitting(screen, sizes)) {
+            return None;
+        }
+        let b = screens.len();
+        let n = screens.iter().map(|screen| screen.nodes.len()).max()?;
+        let widgets = || screens.iter().flat_map(|screen| &screen.widgets);
+        let captions: Vec<&[usize]> = widgets().map(|widget| &widget.caption[..]).collect();
+        let all_texts = || screens.iter().flat_map(|s| &s.nodes).flat_map(texts_of);
+        let words = all_texts().flat_map(looked_at).chain(captions.iter().copied().flatten());
+        let words = Words::of(words);
+
+        let mut texts = Vec::new();
+        // Nodes and the filling: text, name, type, whether it can be clicked, places in the tree.
+        let mut columns = [const { Vec::new() }; 4 + TREE_PLACES];
+        let mut coordinates = Vec::with_capacity(COORDINATES * b * n);
+        let mut bias = vec![NEVER; b * n];
+        let mut rows = Vec::new();
+        let count = all_texts().filter(|text| looked_at(text).next().is_some()).count();
+        for (i, screen) in screens.iter().enumerate() {
+            for node in &screen.nodes {
+                let texts = texts_of(node).map(|text| words.pooled(text, &mut texts, count));
+                let row = |place: usize| if place < sizes.tree_rows { place as i64 } else { 0 };
+                let [depth, before, after] = node.tree.map(row);
+                let (kind, clickable) = (node.kind as i64, i64::from(node.is_clickable));
+                let numbers = [texts[0], texts[1], kind, clickable, depth, before, after];
+                columns.iter_mut().zip(numbers).for_each(|(column, v)| column.push(v));
+                coordinates.extend(node.bounds);
+            }
+            let missing = n - screen.nodes.len();
+            for (k, column) in columns.iter_mut().enumerate() {
+                column.extend(vec![if k < 2 { count as i64 } else { 0 }; missing]);
+            }
+            coordinates.extend(vec![0.0; COORDINATES * missing]);
+            bias[i * n..][..screen.nodes.len()].fill(0.0);
+            rows.extend(screen.widgets.iter().map(|widget| (i * n + widget.node) as i64));
+        }
+        let captions_of = Captions::new(&captions, device)?;
+        let [w, t] = captions_of.read.dims();
+        let mut read = Vec::with_capacity(w * t);
+        for caption in &captions {
+            read.push(words.place(START));
+            read.extend(caption.iter().map(|&word| words.place(word)));
+            // What stands after the last word is read and not judged.
+            read.extend(vec![words.place(START); t - 1 - caption.len()]);
+        }
+        let levels = widgets().flat_map(|widget| &widget.pixels);
+        let levels: Vec<f32> = levels.map(|&level| f32::from(level) / 255.0).collect();
+        let side = sizes.side();
+        let pictures = Map {
+            rows: constant(levels, [w * side * side, 1], device),
+            images: w,
+            size: [side, side],
+        };
+        let [of_text, of_resource, kinds, clickable, depth, before, after] =
+            columns.map(|column| list(column, device));
+        let texts =
+            (count > 0).then(|| Texts { words: list(texts, device), count, of_text, of_resource });
+        let size =
+            BatchSize { screens: b, nodes: n, widgets: w, words: words.places.len(), said: t };
+        Some(Batch {
+            known: list(words.places.keys().map(|&word| word as i64).collect(), device),
+            texts,
+            kinds,
+            clickable,
+            tree: [depth, before, after],
+            positions: Positions { sides: vec![BINS; COORDINATES], coordinates },
+            bias: constant(bias, [b, 1, 1, n], device),
+            widgets: list(rows, device),
+            pictures,
+            read: list(read, device),
+            captions: captions_of,
+            device: device.clone(),
+            size,
+        })
+    }
+
+    /// What a step on it is made on.
+    pub fn size(&self) -> BatchSize {
+        self.size
+    }
+}
+
+impl Words {
+    /// Adds the places of a text's words, and gives the place of the text; `none` for a text without words.
+    fn pooled(&self, text: &[usize], texts: &mut Vec<i64>, none: usize) -> i64 {
+        let Some(first) = looked_at(text).next() else {
+            return none as i64;
+        };
+        let place = texts.len() / TEXT_WORDS;
+        // The largest number does not change by a word that comes again.
+        let filled = looked_at(text).chain(std::iter::repeat(first));
+        texts.extend(filled.take(TEXT_WORDS).map(|&word| self.place(word)));
+        place as i64
+    }
+}
+
+fn is_fitting(screen: &ScreenInput, sizes: &Sizes) -> bool {
+    let is_known = |words: &[usize]| words.iter().all(|&word| word < sizes.vocabulary);
+    let pixels = sizes.side() * sizes.side();
+    screen
+        .nodes
+        .iter()
+        .all(|node| node.kind < sizes.types && is_known(&node.text) && is_known(&node.resource))
+        && screen.widgets.iter().all(|widget| {
+            widget.node < screen.nodes.len()
+                && widget.caption.len() <= sizes.longest
+                && is_known(&widget.caption)
+                && !widget.caption.contains(&START)
+                && widget.pixels.len() == pixels
+        })
+}

@@ -1,0 +1,331 @@
+//! The captioner at the paper's scale: that it is the public one in what it says, loses and learns, and that its parts have the published
+//! sizes.
+
+use std::path::Path;
+
+use posenc_attention::caption::Search;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_attention::reached::Reached;
+use posenc_attention::widget_captioner::{Batch, Node, ScreenInput, WidgetCaptioner, WidgetInput};
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+use posenc_math::lff::parameters::table5_on_public_code;
+use posenc_math::lff::widget::Sizes;
+use posenc_math::random::stream;
+use serde_json::Value;
+
+/// Sizes of the stored example.
+fn sizes() -> Sizes {
+    Sizes {
+        vocabulary: 12,
+        word_width: 6,
+        types: 12,
+        tree_rows: 5,
+        width: 8,
+        heads: 2,
+        feed_forward: 12,
+        encoder_layers: 2,
+        decoder_layers: 2,
+        channels: vec![2, 3, 4],
+        longest: 10,
+        dropout: 0.0,
+        residual_dropout: 0.0,
+    }
+}
+
+fn public() -> Encoding {
+    Encoding { features: Features::Embed, summed: true, projected: true, ..Encoding::none() }
+}
+
+/// Between −½ and ½, from a whole number; as in the script that made the example.
+fn noise(k: u64) -> f64 {
+    let mut k = (k as u32).wrapping_mul(2_654_435_761).wrapping_add(12_345);
+    k ^= k >> 15;
+    k = k.wrapping_mul(739_982_445);
+    k ^= k >> 13;
+    f64::from(k) / f64::from(1u32 << 31) / 2.0 - 0.5
+}
+
+fn vectors(sizes: &Sizes) -> Vec<f32> {
+    let count = (sizes.vocabulary * sizes.word_width) as u64;
+    (0..count).map(|k| (0.7 * noise(1_000_000 + k)) as f32).collect()
+}
+
+fn drawn(sizes: &Sizes, encoding: &Encoding, seed: u64) -> WidgetCaptioner {
+    let device = posenc_attention::cpu();
+    let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
+    WidgetCaptioner::new(sizes, encoding, vectors(sizes), &mut content, &mut code, &device).unwrap()
+}
+
+/// With the weights of the stored example.
+fn stored() -> WidgetCaptioner {
+    let model = drawn(&sizes(), &public(), 1);
+    let old = parameters::values(&model);
+    let value = |(k, &old): (usize, &f32)| {
+        // Gains and variances begin with one.
+        let u = noise(k as u64);
+        (if old == 1.0 { 1.0 + 0.4 * u } else { 0.6 * u }) as f32
+    };
+    let values: Vec<f32> = old.iter().enumerate().map(value).collect();
+    parameters::replaced(model, &values).unwrap()
+}
+
+fn list(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+fn words(value: &Value) -> Vec<usize> {
+    list(value).into_iter().map(|v| v as usize).collect()
+}
+
+fn example() -> (Value, Vec<ScreenInput>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/widget.json");
+    let example: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut count = 0;
+    let screens = example["screens"].as_array().unwrap().iter().map(|screen| {
+        let node = |node: &Value| Node {
+            text: words(&node["text"]),
+            resource: words(&node["resource"]),
+            kind: node["kind"].as_u64().unwrap() as usize,
+            is_clickable: node["clickable"] == 1,
+            tree: words(&node["tree"]).try_into().unwrap(),
+            bounds: list(&node["bounds"]).try_into().unwrap(),
+        };
+        let widgets = screen["widgets"].as_array().unwrap().iter().map(|widget| {
+            let level = |k: usize| ((k * 37 + count * 101 + k * k / 7) % 256) as u8;
+            let pixels = (0..64).map(level).collect();
+            count += 1;
+            let node = widget["node"].as_u64().unwrap() as usize;
+            WidgetInput { node, caption: words(&widget["caption"]), pixels }
+        });
+        let widgets = widgets.collect();
+        let nodes = screen["nodes"].as_array().unwrap().iter().map(node).collect();
+        ScreenInput { nodes, widgets }
+    });
+    let screens = screens.collect();
+    (example, screens)
+}
+
+/// −log p of each word of captions and their ends, filled up with zeros.
+fn losses(model: &WidgetCaptioner, screens: &[ScreenInput]) -> Vec<f64> {
+    let batch = Batch::new(screens, &sizes(), &posenc_attention::cpu()).unwrap();
+    let t = batch.size().said;
+    let said = parameters::numbers(model.log_probabilities(&sizes(), &batch));
+    let mut all = Vec::new();
+    for (i, widget) in screens.iter().flat_map(|screen| &screen.widgets).enumerate() {
+        for place in 0..t {
+            let word = match place.cmp(&widget.caption.len()) {
+                std::cmp::Ordering::Less => Some(widget.caption[place]),
+                std::cmp::Ordering::Equal => Some(1),
+                std::cmp::Ordering::Greater => None,
+            };
+            let at = |word: usize| -f64::from(said[(i * t + place) * sizes().vocabulary + word]);
+            all.push(word.map_or(0.0, at));
+        }
+    }
+    all
+}
+
+/// Would catch a wrong border, stride or order of taps, statistics of another batch or another share of them, words that are looked
+/// up wrongly, texts of other nodes, parts in another order, a norm at another place, filling that is looked at, and a
+/// gradient that is lost or goes elsewhere: against the public model in PyTorch with the same weights.
+#[test]
+fn says_loses_and_learns_what_the_public_model_does() {
+    let (example, screens) = example();
+    let model = stored();
+    assert_eq!(parameters::count(&model) as u64, example["parameters"].as_u64().unwrap());
+    for (found, expected) in losses(&model, &screens).into_iter().zip(list(&example["evaluated"])) {
+        assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+    }
+    let device = posenc_attention::cpu();
+    let batch = Batch::new(&screens, &sizes(), &device).unwrap();
+    let (after, loss) = model.training_loss(&sizes(), &batch, &mut stream(1, "masks"));
+    let expected = example["loss"].as_f64().unwrap();
+    let found = parameters::number(loss.clone());
+    assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+    let gradients = parameters::gradients(&after, &loss.backward());
+    let values = parameters::values(&after);
+    let (mut offset, mut running) = (0, example["running"].as_array().unwrap().iter());
+    let mut moved = 0;
+    let shapes = shapes(&after);
+    let named = example["gradients"].as_array().unwrap();
+    assert_eq!(shapes.len(), named.len());
+    for (named, count) in named.iter().zip(shapes) {
+        let name = named[0].as_str().unwrap();
+        let own = gradients[offset..][..count].iter().map(|&v| f64::from(v));
+        let length = own.clone().map(|v| v * v).sum::<f64>().sqrt();
+        let along: f64 = own.enumerate().map(|(k, v)| v * noise((offset + k) as u64)).sum();
+        for (found, expected) in [(length, &named[1]), (along, &named[2])] {
+            let expected = expected.as_f64().unwrap();
+            let bound = 1e-4 * named[1].as_f64().unwrap() + 2e-7;
+            assert!((found - expected).abs() < bound, "{name}: {found} {expected}");
+        }
+        if name.ends_with(".mean") || name.ends_with(".variance") {
+            let expected = list(running.next().unwrap());
+            for (found, expected) in values[offset..][..count].iter().zip(&expected) {
+                assert!((f64::from(*found) - expected).abs() < 1e-5, "{name}: {found} {expected}");
+            }
+            moved += count;
+        }
+        offset += count;
+    }
+    assert_eq!(parameters::count_trained(&after), offset - moved);
+}
+
+/// Numbers of each parameter, in the order of fields.
+fn shapes(model: &WidgetCaptioner) -> Vec<usize> {
+    use burn::module::{Module, ModuleVisitor, Param};
+    use burn::tensor::Tensor;
+    struct Shapes(Vec<usize>);
+    impl ModuleVisitor for Shapes {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.push(param.val().shape().num_elements());
+        }
+    }
+    let mut all = Shapes(Vec::new());
+    model.visit(&mut all);
+    all.0
+}
+
+fn fourier(groups: usize, width: usize, learned: bool, modulated: bool) -> Encoding {
+    let modulator = Modulator { hidden: width, layer_norm: false, dropout: 0.2 };
+    Encoding {
+        features: Features::Fourier,
+        groups,
+        width: Some(width),
+        gamma: Some(100.0),
+        learned,
+        modulator: modulated.then_some(modulator),
+        ..Encoding::none()
+    }
+}
+
+/// Would catch a part that is missing, doubled, or has another shape, and an encoding whose module has other sizes than its
+/// arithmetic; at full size.
+#[test]
+fn every_part_and_every_row_has_its_size() {
+    let full = Sizes::default();
+    let encodings = [
+        public(),
+        public(),
+        Encoding { features: Features::Sine, ..Encoding::none() },
+        fourier(2, 64, true, false),
+        fourier(1, 128, false, true),
+        fourier(2, 64, false, true),
+        fourier(4, 32, false, true),
+        fourier(1, 128, true, true),
+        fourier(2, 64, true, true),
+        fourier(4, 32, true, true),
+    ];
+    for (row, encoding) in table5_on_public_code().iter().zip(&encodings) {
+        let model = drawn(&full, encoding, 1);
+        assert_eq!(parameters::count_trained(&model) as u64, row.total, "{}", row.method);
+        let parts: usize = model.parts().iter().map(|(_, count)| count).sum();
+        assert_eq!(parts as u64, row.total, "{}", row.method);
+    }
+    let counts: Vec<usize> =
+        drawn(&full, &public(), 1).parts().iter().map(|(_, count)| *count).collect();
+    let expected = [
+        38_528, 29_312, 16_768, 117_248, 241_536, 98_432, 49_280, 1_186_816, 1_581_568, 1_290_000,
+        785_604, 1_980,
+    ];
+    assert_eq!(counts, expected);
+    assert_eq!(counts.iter().sum::<usize>(), 5_437_072);
+}
+
+/// Would catch filling that is looked at, widgets of another screen, and words whose places in a batch are mixed up.
+#[test]
+fn screens_say_the_same_alone_and_beside_others() {
+    let (_, screens) = example();
+    let model = stored();
+    let together = losses(&model, &screens);
+    let t = together.len() / 3;
+    let mut alone = Vec::new();
+    for screen in &screens {
+        let own = losses(&model, std::slice::from_ref(screen));
+        let length = own.len() / screen.widgets.len();
+        for caption in own.chunks_exact(length) {
+            alone.extend_from_slice(caption);
+            alone.extend(vec![0.0; t - length]);
+        }
+    }
+    assert_eq!(together.len(), alone.len());
+    for (together, alone) in together.iter().zip(&alone) {
+        assert!((together - alone).abs() < 1e-5, "{together} {alone}");
+    }
+    let device = posenc_attention::cpu();
+    let how = Search { beams: 4, alpha: 0.6, longest: 10 };
+    let said = model.captions(&sizes(), &screens, how, &device).unwrap();
+    let one: Vec<_> = screens
+        .iter()
+        .flat_map(|s| model.captions(&sizes(), std::slice::from_ref(s), how, &device).unwrap())
+        .collect();
+    assert_eq!(said, one);
+    // Taking the likeliest word each time says what is likeliest after what was said.
+    let greedy = Search { beams: 1, ..how };
+    let said = model.captions(&sizes(), &screens, greedy, &device).unwrap();
+    let mut told = screens.clone();
+    for (widget, said) in told.iter_mut().flat_map(|s| &mut s.widgets).zip(&said) {
+        widget.caption = said.clone();
+    }
+    let batch = Batch::new(&told, &sizes(), &device).unwrap();
+    let (t, v) = (batch.size().said, sizes().vocabulary);
+    let next = parameters::numbers(model.log_probabilities(&sizes(), &batch));
+    for (i, said) in said.iter().enumerate() {
+        for (place, &word) in said.iter().chain(&[1]).enumerate().take(how.longest) {
+            let next = &next[(i * t + place) * v..][..v];
+            assert!((1..v).all(|other| other == 3 || next[other] <= next[word]), "{said:?}");
+        }
+    }
+    for spoil in [
+        |s: &mut ScreenInput| s.widgets[0].node = 9,
+        |s: &mut ScreenInput| s.widgets[0].caption = vec![12],
+        |s: &mut ScreenInput| s.widgets[0].caption = vec![3],
+        |s: &mut ScreenInput| s.widgets[0].caption = vec![5; 11],
+        |s: &mut ScreenInput| s.widgets[0].pixels = vec![0; 65],
+        |s: &mut ScreenInput| s.nodes[0].kind = 12,
+        |s: &mut ScreenInput| s.nodes[0].text = vec![12],
+        |s: &mut ScreenInput| s.widgets.clear(),
+    ] {
+        let mut spoilt = vec![screens[0].clone()];
+        spoil(&mut spoilt[0]);
+        assert!(Batch::new(&spoilt, &sizes(), &device).is_none());
+    }
+}
+
+fn steps(seed: u64, steps: usize) -> (Vec<f64>, WidgetCaptioner, Adam) {
+    let sizes = Sizes { dropout: 0.1, residual_dropout: 0.1, ..sizes() };
+    let device = posenc_attention::cpu();
+    let (_, screens) = example();
+    let batch = Batch::new(&screens, &sizes, &device).unwrap();
+    let mut model = drawn(&sizes, &fourier(2, 4, true, true), seed);
+    let mut adam = Adam::new(0.9, 0.997, 1e-9);
+    adam.longest = Some(5.0);
+    let mut masks = stream(seed, "masks");
+    let losses = (0..steps).map(|_| {
+        let loss;
+        (model, loss) = model.clone().step(&sizes, &batch, &mut adam, 0.01, &mut masks);
+        loss
+    });
+    let losses = losses.collect();
+    (losses, model, adam)
+}
+
+/// Would catch a step that does not learn, random numbers from elsewhere, dropout that is not drawn, and running statistics that are
+/// not kept with what was reached.
+#[test]
+fn steps_learn_repeatably_and_statistics_are_kept() {
+    let (curve, model, adam) = steps(1, 40);
+    assert_eq!(curve, steps(1, 40).0);
+    assert_ne!(curve, steps(2, 40).0);
+    let late = curve[35..].iter().sum::<f64>() / 5.0;
+    assert!(late < 0.6 * curve[0], "{curve:?}");
+    let other = drawn(&sizes(), &fourier(2, 4, true, true), 3);
+    let mut own = adam.clone();
+    let restored = Reached::of(&model, &adam).restore(&other, &mut own).unwrap();
+    let (_, screens) = example();
+    assert_eq!(losses(&restored, &screens), losses(&model, &screens));
+    assert_ne!(losses(&restored, &screens), losses(&other, &screens));
+    assert_eq!(parameters::count_trained(&restored), parameters::count_trained(&model));
+    assert!(parameters::count(&restored) > parameters::count_trained(&restored));
+}

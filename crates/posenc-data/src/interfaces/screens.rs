@@ -1,0 +1,255 @@
+//! Screens of RICO with captioned widgets and their pixels, read one by one.
+//!
+//! A folder holds all of it: `combined/<screen>.json` and `combined/<screen>.jpg` (or `.png`), `widget_captions.csv`,
+//! `split/{train,dev,test}.txt`. Pixels are taken as the public code takes them: a node's box on the screenshot, whatever its
+//! size, cut out at whole pixels, resized by a cubic filter, then gray; nodes whose pixels it does not look at are black. The
+//! public code ends at a screen without screenshot, and so does this.
+
+use std::path::{Path, PathBuf};
+
+use image::RgbImage;
+use image::imageops::{self, FilterType};
+
+use super::captions::{CaptionSplit, CaptionedWidget, WidgetCaptions};
+use super::hierarchy::{ViewHierarchy, ViewNode};
+use super::words::CaptionVocabulary;
+use super::{BORDER, Corners};
+use crate::error::DataError;
+use crate::picture::Picture;
+
+/// Shares of red, green and blue in gray, as in TensorFlow.
+const GRAY: [f32; 3] = [0.2989, 0.5870, 0.1140];
+
+/// Endings of screenshots, in the order in which they are looked for.
+const ENDINGS: [&str; 2] = ["jpg", "png"];
+
+/// Names of screens without screenshot that a message lists.
+const LISTED: usize = 3;
+
+/// Screens with captioned widgets; trees and pixels are read as they are needed.
+#[derive(Debug, Clone)]
+pub struct WidgetScreens {
+    folder: PathBuf,
+    captions: WidgetCaptions,
+    /// Of each split where each screen's widgets begin, and after the last where they end.
+    starts: [Vec<usize>; 3],
+    vocabulary: CaptionVocabulary,
+    trained: Vec<Corners>,
+}
+
+/// A screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WidgetScreen {
+    /// All nodes.
+    pub nodes: Vec<ViewNode>,
+    /// Those with captions, with gray levels of their pixels, row by row.
+    pub widgets: Vec<(CaptionedWidget, Vec<u8>)>,
+}
+
+impl WidgetScreens {
+    /// Reads captions, and the trees of all screens once; `size` words are known: the most frequent of captions, texts and
+    /// names of nodes on the screens that are trained on. (The public code counts the words of all splits.)
+    ///
+    /// # Errors
+    /// Those of [`WidgetCaptions::read`]; when a screen with captions has no screenshot: the message says of how many that is so.
+    pub fn open(folder: &Path, size: usize) -> Result<Self, DataError> {
+        let captions = WidgetCaptions::read(folder, folder)?;
+        let starts = CaptionSplit::ALL.map(|split| {
+            let widgets = captions.widgets(split);
+            let is_new = |&at: &usize| at == 0 || widgets[at].screen != widgets[at - 1].screen;
+            let mut starts: Vec<usize> = (0..widgets.len()).filter(is_new).collect();
+            starts.push(widgets.len());
+            starts
+        });
+        let vocabulary = CaptionVocabulary::new([], 0);
+        let folder = folder.to_owned();
+        let mut screens =
+            WidgetScreens { folder, captions, starts, vocabulary, trained: Vec::new() };
+        screens.check_screenshots()?;
+        let mut words: Vec<String> = Vec::new();
+        let mut trained = Vec::new();
+        for screen in 0..screens.count(CaptionSplit::Training) {
+            let widgets = screens.widgets(CaptionSplit::Training, screen);
+            let Some(first) = widgets.first() else { continue };
+            let hierarchy = ViewHierarchy::of_screen(&screens.folder, &first.screen)?;
+            let nodes = hierarchy.nodes;
+            trained.extend(widgets.iter().filter_map(|w| Some(nodes.get(w.node)?.corners)));
+            words.extend(
+                nodes.into_iter().flat_map(|node| node.text.into_iter().chain(node.resource)),
+            );
+        }
+        screens.trained = trained;
+        let said = screens.captions.words(CaptionSplit::Training);
+        let all = words.iter().map(String::as_str).chain(said);
+        let vocabulary = CaptionVocabulary::new(all, size);
+        screens.vocabulary = vocabulary;
+        Ok(screens)
+    }
+
+    fn check_screenshots(&self) -> Result<(), DataError> {
+        let mut missing = Vec::new();
+        let mut all = 0;
+        for split in CaptionSplit::ALL {
+            for screen in 0..self.count(split) {
+                let Some(first) = self.widgets(split, screen).first() else { continue };
+                all += 1;
+                if self.screenshot(&first.screen).is_none() {
+                    missing.push(format!("combined/{}.jpg", first.screen));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let more = missing.len().saturating_sub(LISTED);
+        let count = missing.len();
+        missing.truncate(LISTED);
+        let names = missing.join(", ");
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Err(DataError::MissingFile {
+            folder: self.folder.clone(),
+            wanted: format!("{names}{rest}"),
+            hint: format!(
+                "{count} of {all} screens with captions have no screenshot; RICO's are JPEG files beside the trees: unpack \
+                 them there, or take the screens out of split/*.txt"
+            ),
+        })
+    }
+
+    fn screenshot(&self, screen: &str) -> Option<PathBuf> {
+        let path = |ending: &&str| self.folder.join("combined").join(format!("{screen}.{ending}"));
+        ENDINGS.iter().map(path).find(|path| path.is_file())
+    }
+
+    /// Screens of a split that have captioned widgets.
+    #[must_use]
+    pub fn count(&self, split: CaptionSplit) -> usize {
+        self.starts[split as usize].len() - 1
+    }
+
+    /// Captioned widgets of a screen, by its place in the split; none outside of it.
+    #[must_use]
+    pub fn widgets(&self, split: CaptionSplit, screen: usize) -> &[CaptionedWidget] {
+        let starts = &self.starts[split as usize];
+        let range = starts.get(screen).zip(starts.get(screen + 1));
+        let own = range.and_then(|(from, to)| self.captions.widgets(split).get(*from..*to));
+        own.unwrap_or_default()
+    }
+
+    /// What was read and what was left out.
+    #[must_use]
+    pub fn report(&self) -> String {
+        self.captions.report.to_string()
+    }
+
+    /// The words that are known.
+    #[must_use]
+    pub fn vocabulary(&self) -> &CaptionVocabulary {
+        &self.vocabulary
+    }
+
+    /// Boxes of all widgets that are trained on.
+    #[must_use]
+    pub fn trained(&self) -> &[Corners] {
+        &self.trained
+    }
+
+    /// Reads a screen by its place in the split; pictures of widgets have `side` rows and columns. `None` outside of the
+    /// split.
+    ///
+    /// # Errors
+    /// When the tree or the screenshot is missing or damaged; the message names the file.
+    pub fn read(
+        &self,
+        split: CaptionSplit,
+        screen: usize,
+        side: usize,
+    ) -> Result<Option<WidgetScreen>, DataError> {
+        let widgets = self.widgets(split, screen);
+        let Some(first) = widgets.first() else {
+            return Ok(None);
+        };
+        let nodes = ViewHierarchy::of_screen(&self.folder, &first.screen)?.nodes;
+        let path = self.screenshot(&first.screen);
+        // It was there when the set was opened; if not now, the message says so.
+        let path =
+            path.unwrap_or_else(|| self.folder.join(format!("combined/{}.jpg", first.screen)));
+        let screenshot = rgb(Picture::read(&path)?)?;
+        let own = |widget: &CaptionedWidget| {
+            let pixels = match nodes.get(widget.node) {
+                Some(node) if node.shows_pixels() => cut_out(&screenshot, node.corners, side),
+                _ => vec![0; side * side],
+            };
+            (widget.clone(), pixels)
+        };
+        let widgets = widgets.iter().map(own).collect();
+        Ok(Some(WidgetScreen { nodes, widgets }))
+    }
+}
+
+fn rgb(picture: Picture) -> Result<RgbImage, DataError> {
+    let (width, height) = (picture.width(), picture.height());
+    let path = picture.path.clone();
+    RgbImage::from_raw(width, height, picture.into_rgb_bytes())
+        .ok_or(DataError::NotAnImage { path, reason: "pixels are missing".to_owned() })
+}
+
+/// Gray levels of a box on 0 … 99, `side` rows and columns; black where it has no pixel.
+fn cut_out(screenshot: &RgbImage, corners: Corners, side: usize) -> Vec<u8> {
+    let sides = [screenshot.width(), screenshot.height()];
+    // Corners came from whole pixels of the canvas; what is lost by division must not cost a pixel.
+    let at = |i: usize| (corners[i] / BORDER * f64::from(sides[i % 2]) + 1e-6) as u32;
+    let [left, top, right, bottom] = [at(0), at(1), at(2).min(sides[0]), at(3).min(sides[1])];
+    let (Some(width), Some(height)) = (right.checked_sub(left), bottom.checked_sub(top)) else {
+        return vec![0; side * side];
+    };
+    if width == 0 || height == 0 {
+        return vec![0; side * side];
+    }
+    let window = imageops::crop_imm(screenshot, left, top, width, height);
+    let side = side as u32;
+    let small = imageops::resize(&*window, side, side, FilterType::CatmullRom);
+    let gray = small.pixels().map(|pixel| {
+        let sum: f32 =
+            pixel.0.iter().zip(GRAY).map(|(&level, share)| f32::from(level) * share).sum();
+        // The conversion cuts off, as the public code's does.
+        sum as u8
+    });
+    gray.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::Rgb;
+
+    /// Catches boxes that lose or gain a pixel, axes that are mixed up, channels with wrong shares, and boxes without pixels
+    /// that end in a panic or in another's pixels.
+    #[test]
+    fn boxes_are_cut_out_at_whole_pixels() {
+        // Twelve columns, sixteen rows: one pixel for 120 × 160 of the canvas.
+        let mut screenshot = RgbImage::from_pixel(12, 16, Rgb([255, 255, 255]));
+        for y in 4..8 {
+            for x in 3..9 {
+                screenshot.put_pixel(x, y, Rgb([0, 200, 0]));
+            }
+        }
+        let on_canvas = |bounds: [f64; 4]| {
+            let sides = [1440.0, 2560.0, 1440.0, 2560.0];
+            [0, 1, 2, 3].map(|i| bounds[i] * BORDER / sides[i])
+        };
+        let green = (200.0f32 * 0.5870) as u8;
+        let inside = cut_out(&screenshot, on_canvas([360.0, 640.0, 1080.0, 1280.0]), 4);
+        assert_eq!(inside, vec![green; 16]);
+        // One row and one column more of the white around it.
+        let more = cut_out(&screenshot, on_canvas([240.0, 640.0, 1080.0, 1440.0]), 8);
+        assert!(more[0] > 200 && more[7] <= green + 20 && more[63] > 200);
+        let whole = cut_out(&screenshot, [0.0, 0.0, BORDER, BORDER], 4);
+        assert!(whole.contains(&254) && whole.iter().any(|&v| v < 200));
+        for nothing in [[360.0, 640.0, 360.0, 1280.0], [1080.0, 640.0, 360.0, 1280.0]] {
+            assert_eq!(cut_out(&screenshot, on_canvas(nothing), 4), vec![0; 16]);
+        }
+        let beyond = cut_out(&screenshot, [BORDER, BORDER, BORDER, BORDER], 4);
+        assert_eq!(beyond, vec![0; 16]);
+    }
+}

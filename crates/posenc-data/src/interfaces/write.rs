@@ -1,0 +1,184 @@
+//! Generated screens as files of RICO and of the captions of widgets.
+
+use std::path::Path;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::{Rgb, RgbImage};
+use serde_json::{Value, json};
+
+use super::captions::{CaptionSplit, WIDGET_CAPTIONS};
+use super::hierarchy::CANVAS;
+use super::{BORDER, Corners};
+use crate::error::DataError;
+use crate::generate::{Screen, ScreenNode, caption_text, context_token};
+
+/// Columns and rows of a screenshot: those of the canvas over ten.
+const SCREENSHOT: [u32; 2] = [144, 256];
+
+/// Class, class that it descends from, name in the program and color of each kind of node: text, icon, button, field, image,
+/// check box, switch, container.
+const KINDS: [(&str, &str, &str, [u8; 3]); crate::generate::NODE_KINDS] = [
+    ("TextView", "View", "label", [90, 90, 110]),
+    ("ImageView", "View", "icon", [40, 120, 200]),
+    ("Button", "TextView", "button", [200, 80, 60]),
+    ("EditText", "TextView", "inputField", [240, 240, 250]),
+    ("ImageView", "View", "picture", [60, 160, 90]),
+    ("CheckBox", "CompoundButton", "check_box", [230, 190, 40]),
+    ("Switch", "CompoundButton", "switch", [130, 70, 170]),
+    ("FrameLayout", "ViewGroup", "content", [205, 205, 210]),
+];
+
+/// Color of the screen.
+const GROUND: [u8; 3] = [225, 225, 230];
+
+/// Color of borders.
+const BORDER_COLOR: [u8; 3] = [20, 20, 25];
+
+/// A node with its place in the tree.
+struct Placed<'a> {
+    node: &'a ScreenNode,
+    children: Vec<usize>,
+}
+
+/// Writes screens of each split as files of RICO and of widget-captioning are: trees and screenshots in `combined/`,
+/// `widget_captions.csv`, `split/`. Screens are numbered from 1, split by split. A node becomes the child of the smallest box around its
+/// center that lies higher in the tree.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(), DataError> {
+    let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
+    let combined = folder.join("combined");
+    for folder in [&combined, &folder.join("split")] {
+        std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+    }
+    let write =
+        |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| unwritable(path, e));
+    let mut table = String::from("screenId,nodeId,captions,datasetId\n");
+    let mut number = 0;
+    for (split, screens) in CaptionSplit::ALL.into_iter().zip(splits) {
+        let mut names = String::new();
+        for screen in screens {
+            number += 1;
+            names.push_str(&format!("{number}\n"));
+            let tree = tree(&screen.nodes);
+            let top = tree.len() - 1;
+            let root = of_node(&tree, top, CANVAS);
+            let path = combined.join(format!("{number}.json"));
+            let text = json!({ "activity_name": "generated", "activity": { "root": root } });
+            write(&path, text.to_string().as_bytes())?;
+            let path = combined.join(format!("{number}.jpg"));
+            let mut bytes = Vec::new();
+            let encoder = JpegEncoder::new_with_quality(&mut bytes, 90);
+            let drawn = drawn(&screen.nodes).write_with_encoder(encoder);
+            drawn.map_err(|e| unwritable(&path, std::io::Error::other(e)))?;
+            write(&path, &bytes)?;
+            for widget in &screen.widgets {
+                let captions: Vec<String> =
+                    widget.references.iter().map(|caption| caption_text(caption)).collect();
+                let id = id_of(&tree, top, widget.node);
+                table.push_str(&format!("{number},{id},{},g\n", captions.join("|")));
+            }
+        }
+        write(&folder.join(format!("split/{}.txt", split.name())), names.as_bytes())?;
+    }
+    write(&folder.join(WIDGET_CAPTIONS), table.as_bytes())
+}
+
+fn area([left, top, right, bottom]: Corners) -> f64 {
+    (right - left) * (bottom - top)
+}
+
+/// The nodes in their order, and the root after them.
+fn tree(nodes: &[ScreenNode]) -> Vec<Placed<'_>> {
+    static ROOT: ScreenNode = ScreenNode {
+        kind: crate::generate::NODE_KINDS - 1,
+        is_clickable: false,
+        depth: 0,
+        word: 0,
+        bounds: [0.0, 0.0, BORDER, BORDER],
+    };
+    let all = nodes.iter().chain([&ROOT]);
+    let mut tree: Vec<Placed<'_>> = all.map(|node| Placed { node, children: Vec::new() }).collect();
+    for (i, node) in nodes.iter().enumerate() {
+        let [left, top, right, bottom] = node.bounds;
+        let center = [(left + right) / 2.0, (top + bottom) / 2.0];
+        let holds = |other: &ScreenNode| {
+            let [left, top, right, bottom] = other.bounds;
+            other.depth < node.depth
+                && (left..=right).contains(&center[0])
+                && (top..=bottom).contains(&center[1])
+        };
+        let around = (0..nodes.len()).filter(|&j| holds(&nodes[j]));
+        let smallest =
+            around.min_by(|&a, &b| area(nodes[a].bounds).total_cmp(&area(nodes[b].bounds)));
+        tree[smallest.unwrap_or(nodes.len())].children.push(i);
+    }
+    tree
+}
+
+/// As RICO writes a node; the first child of a node with children is none, as happens there.
+fn of_node(tree: &[Placed<'_>], at: usize, canvas: [f64; 2]) -> Value {
+    let Placed { node, children } = &tree[at];
+    let (class, ancestor, name, _) = KINDS[node.kind.min(KINDS.len() - 1)];
+    let bounds = [0, 1, 2, 3].map(|i| (node.bounds[i] / BORDER * canvas[i % 2]).round());
+    let mut value = json!({
+        "class": format!("android.widget.{class}"),
+        "ancestors": [format!("android.widget.{ancestor}"), "android.view.View", "java.lang.Object"],
+        "bounds": bounds,
+        "clickable": node.is_clickable,
+        "visibility": "visible",
+        "visible-to-user": true,
+        "content-desc": [Value::Null],
+        "resource-id": format!("org.generated:id/{name}"),
+    });
+    if node.word > 0 {
+        value["text"] = caption_text(&[context_token(node.word)]).into();
+    }
+    if !children.is_empty() {
+        let below = children.iter().map(|&child| of_node(tree, child, canvas));
+        value["children"] = std::iter::once(Value::Null).chain(below).collect();
+    }
+    value
+}
+
+/// Places among children on the way from the root.
+fn id_of(tree: &[Placed<'_>], top: usize, wanted: usize) -> String {
+    let mut places = Vec::new();
+    let mut at = wanted;
+    while at != top {
+        let found = tree.iter().enumerate().find_map(|(parent, placed)| {
+            Some((parent, placed.children.iter().position(|&child| child == at)?))
+        });
+        // Every node but the root has a parent.
+        let Some((parent, place)) = found else { break };
+        places.push((place + 1).to_string());
+        at = parent;
+    }
+    places.push("0".to_owned());
+    places.reverse();
+    places.join(".")
+}
+
+/// A screenshot: boxes in the color of their kind, the largest first.
+fn drawn(nodes: &[ScreenNode]) -> RgbImage {
+    let [width, height] = SCREENSHOT;
+    let mut image = RgbImage::from_pixel(width, height, Rgb(GROUND));
+    let mut order: Vec<&ScreenNode> = nodes.iter().collect();
+    order.sort_by(|a, b| area(b.bounds).total_cmp(&area(a.bounds)));
+    for node in order {
+        let (_, _, _, color) = KINDS[node.kind.min(KINDS.len() - 1)];
+        let at = |i: usize| {
+            let side = SCREENSHOT[i % 2];
+            ((node.bounds[i] / BORDER * f64::from(side)) as u32).min(side)
+        };
+        let [left, top, right, bottom] = [at(0), at(1), at(2), at(3)];
+        for y in top..bottom {
+            for x in left..right {
+                let is_border = y == top || x == left || y + 1 == bottom || x + 1 == right;
+                image.put_pixel(x, y, Rgb(if is_border { BORDER_COLOR } else { color }));
+            }
+        }
+    }
+    image
+}

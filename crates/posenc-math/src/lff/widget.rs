@@ -1,0 +1,233 @@
+//! Sizes of the public widget captioner (Li et al. 2020, google-research `widget_caption`), on which LFF builds (Section 4.3); the
+//! defaults are its own.
+
+use serde::{Deserialize, Serialize};
+
+/// Coordinates of a box: left, top, right, bottom.
+pub const COORDINATES: usize = 4;
+
+/// Values that a coordinate can take in a table: 0 to 99.
+pub const BINS: usize = 100;
+
+/// Parts of a node side by side: text, name in the program, type, position, whether it can be clicked, place in the tree.
+pub const PARTS: usize = 6;
+
+/// Places in a tree that are told: depth, pre-order, post-order.
+pub const TREE_PLACES: usize = 3;
+
+/// Convolutions of a stage.
+pub const CONVOLUTIONS: usize = 3;
+
+/// Most stages of the network on pixels.
+const MOST_STAGES: usize = 9;
+
+/// Sizes of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sizes {
+    /// Words that are known, with four special ones; also those that can be said.
+    pub vocabulary: usize,
+    /// Numbers of a word's vector, which is not trained.
+    pub word_width: usize,
+    /// Rows of the table of types.
+    pub types: usize,
+    /// Rows of each table of places in the tree; places beyond count as 0.
+    pub tree_rows: usize,
+    /// Numbers per token.
+    pub width: usize,
+    /// Heads of attention, which share the width.
+    pub heads: usize,
+    /// Numbers between the two dense layers of a layer.
+    pub feed_forward: usize,
+    /// Layers of the encoder.
+    pub encoder_layers: usize,
+    /// Layers of the decoder.
+    pub decoder_layers: usize,
+    /// Channels after each stage of the network on pixels. Each halves the sides, the last leaves one cell: a picture has
+    /// two to the power of their number rows and columns.
+    pub channels: Vec<usize>,
+    /// Most words of a caption that is said, without its end.
+    pub longest: usize,
+    /// Share of numbers that are zero in a step of training: weights of attention, hidden numbers, pixels, nodes.
+    pub dropout: f64,
+    /// The same of what each part of a layer adds, and of the words that the decoder reads.
+    pub residual_dropout: f64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes {
+            vocabulary: 10_000,
+            word_width: 300,
+            types: 100,
+            tree_rows: 500,
+            width: 128,
+            heads: 8,
+            feed_forward: 512,
+            encoder_layers: 6,
+            decoder_layers: 6,
+            channels: vec![4, 16, 32, 64, 128, 256],
+            longest: 11,
+            dropout: 0.2,
+            residual_dropout: 0.1,
+        }
+    }
+}
+
+/// Sides of the three convolutions of a stage.
+#[must_use]
+pub fn kernel_sides(stage: usize) -> [usize; CONVOLUTIONS] {
+    match stage {
+        0 => [5, 3, 5],
+        1 => [5, 3, 3],
+        _ => [3, 3, 3],
+    }
+}
+
+impl Sizes {
+    /// Rows, and columns, of a picture.
+    #[must_use]
+    pub fn side(&self) -> usize {
+        1 << self.channels.len()
+    }
+
+    /// Numbers that the network on pixels ends with.
+    #[must_use]
+    pub fn pixel_width(&self) -> usize {
+        self.channels.last().copied().unwrap_or(1)
+    }
+
+    /// Ranges that the types cannot say; the error names the key.
+    ///
+    /// # Errors
+    /// What is wrong, and what is allowed.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let channels = self.channels.iter();
+        let channels = channels.map(|&count| ("channels", count, 1, 4096));
+        let others = [
+            ("channels", self.channels.len(), 1, MOST_STAGES),
+            ("vocabulary", self.vocabulary, 5, 1_000_000),
+            ("word_width", self.word_width, 1, 4096),
+            // The largest number of a type is 11.
+            ("types", self.types, 12, 1000),
+            ("tree_rows", self.tree_rows, 2, 100_000),
+            ("width", self.width, 2, 4096),
+            ("heads", self.heads, 1, 64),
+            ("feed_forward", self.feed_forward, 1, 65_536),
+            ("encoder_layers", self.encoder_layers, 0, 48),
+            ("decoder_layers", self.decoder_layers, 1, 48),
+            // Captions of ten words are trained on.
+            ("longest", self.longest, 10, 100),
+        ];
+        for (key, value, least, most) in others.into_iter().chain(channels) {
+            if !(least..=most).contains(&value) {
+                return Err((key, format!("{value} is not allowed; allowed: {least} to {most}")));
+            }
+        }
+        if !self.width.is_multiple_of(self.heads) || !self.width.is_multiple_of(2) {
+            let message = format!("{} do not divide an even width of {}", self.heads, self.width);
+            return Err(("heads", message));
+        }
+        for (key, share) in [("dropout", self.dropout), ("residual_dropout", self.residual_dropout)]
+        {
+            if !(0.0..1.0).contains(&share) {
+                return Err((key, format!("{share} is not allowed; allowed: 0 to below 1")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Multiplications and additions of a step of training: three times those of a pass forward, without the code of
+    /// positions.
+    #[must_use]
+    pub fn operations(&self, batch: BatchSize) -> f64 {
+        let [d, f, w] = [self.width, self.feed_forward, self.word_width].map(|n| n as f64);
+        let BatchSize { screens, nodes, widgets, words, said } = batch;
+        let [screens, nodes, widgets, words, said] =
+            [screens, nodes, widgets, words, said].map(|n| n as f64);
+        let rows = (self.types + 2 + TREE_PLACES * self.tree_rows) as f64;
+        let tables = words * w * d + rows * d * d;
+        let layer = 4.0 * d * d + 2.0 * d * f + 2.0 * nodes * d;
+        let encoder = screens * nodes * (PARTS as f64 * d * d + self.encoder_layers as f64 * layer);
+        let own = 4.0 * d * d + 2.0 * said * d;
+        // On one slot: queries and keys are never computed.
+        let layer = said * (own + d * d + 2.0 * d * f) + d * d;
+        let decoder = self.decoder_layers as f64 * layer + said * d * self.vocabulary as f64;
+        let fusion = (d + self.pixel_width() as f64) * d;
+        6.0 * (tables + encoder + widgets * (self.of_pixels() + fusion + decoder))
+    }
+
+    /// Multiplications of the network on a picture.
+    fn of_pixels(&self) -> f64 {
+        let mut sum = 0.0;
+        let (mut inputs, mut side) = (1.0, self.side() as f64);
+        for (stage, &outputs) in self.channels.iter().enumerate() {
+            let [first, second, third] = kernel_sides(stage).map(|side| (side * side) as f64);
+            sum += side * side * (first + second) * inputs * inputs;
+            side /= 2.0;
+            sum += side * side * third * inputs * outputs as f64;
+            inputs = outputs as f64;
+        }
+        sum
+    }
+}
+
+/// What a step is made on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchSize {
+    /// Screens.
+    pub screens: usize,
+    /// Nodes of each, with the filling.
+    pub nodes: usize,
+    /// Widgets of all screens.
+    pub widgets: usize,
+    /// Different words on all screens and in all captions.
+    pub words: usize,
+    /// Words that are said of each widget, with the end and the filling.
+    pub said: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a term that is lost or at the wrong resolution: by hand, a picture of 64 × 64 pixels needs 6.7e6 multiplications, and
+    /// a screen of 60 nodes and 2.8 widgets about 1.1e9 operations (estimated for the paper's runs).
+    #[test]
+    fn operations_are_those_counted_by_hand() {
+        let sizes = Sizes::default();
+        let stages = [
+            4096.0 * 34.0 + 1024.0 * 25.0 * 4.0,
+            1024.0 * 34.0 * 16.0 + 256.0 * 9.0 * 64.0,
+            256.0 * 18.0 * 256.0 + 64.0 * 9.0 * 512.0,
+            64.0 * 18.0 * 1024.0 + 16.0 * 9.0 * 2048.0,
+            16.0 * 18.0 * 4096.0 + 4.0 * 9.0 * 8192.0,
+            4.0 * 18.0 * 16384.0 + 9.0 * 32768.0,
+        ];
+        assert_eq!(sizes.of_pixels(), stages.iter().sum::<f64>());
+        let batch = BatchSize { screens: 64, nodes: 60, widgets: 180, words: 1500, said: 11 };
+        let screen = sizes.operations(batch) / 64.0;
+        assert!((0.8e9..1.4e9).contains(&screen), "{screen:e}");
+        let twice = BatchSize { screens: 128, widgets: 360, words: 3000, ..batch };
+        let tables = 6.0 * (602.0 + 1000.0) * 128.0 * 128.0;
+        assert!(sizes.operations(twice) < 2.0 * sizes.operations(batch));
+        assert!(sizes.operations(twice) > 2.0 * sizes.operations(batch) - 2.0 * tables);
+    }
+
+    #[test]
+    fn wrong_sizes_are_named() {
+        assert!(Sizes::default().check().is_ok());
+        let one = Sizes::default;
+        for (sizes, key) in [
+            (Sizes { heads: 7, ..one() }, "heads"),
+            (Sizes { width: 9, heads: 3, ..one() }, "heads"),
+            (Sizes { channels: vec![], ..one() }, "channels"),
+            (Sizes { channels: vec![4, 0], ..one() }, "channels"),
+            (Sizes { types: 11, ..one() }, "types"),
+            (Sizes { longest: 9, ..one() }, "longest"),
+            (Sizes { residual_dropout: 1.0, ..one() }, "residual_dropout"),
+        ] {
+            assert_eq!(sizes.check().unwrap_err().0, key);
+        }
+    }
+}

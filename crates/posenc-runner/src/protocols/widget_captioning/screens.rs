@@ -1,0 +1,116 @@
+//! Screens as the model reads them, kept once they were read: a training of the paper's length takes each several hundred times.
+
+use std::collections::HashMap;
+
+use anyhow::{Context as _, Result};
+use posenc_attention::widget_captioner::{Node, ScreenInput, WidgetInput};
+use posenc_data::interfaces::{
+    CaptionSplit, CaptionVocabulary, ViewNode, WidgetScreen, WidgetScreens,
+};
+use posenc_math::random::below;
+use rand_chacha::ChaCha8Rng;
+
+/// A screen that was read.
+struct Kept {
+    /// Without captions.
+    input: ScreenInput,
+    /// Captions of each widget, by the numbers of their words; those without a word that is known are left out.
+    captions: Vec<Vec<Vec<usize>>>,
+}
+
+/// Screens through the reader of RICO's files.
+pub struct Screens {
+    files: WidgetScreens,
+    side: usize,
+    kept: HashMap<usize, Kept>,
+}
+
+impl Screens {
+    /// With pictures of `side` rows and columns. Nothing is read yet.
+    pub fn new(files: WidgetScreens, side: usize) -> Self {
+        Screens { files, side, kept: HashMap::new() }
+    }
+
+    /// The files.
+    pub fn files(&self) -> &WidgetScreens {
+        &self.files
+    }
+
+    /// The next screens to be trained on in a random order, of which `left` are left; every one is taken before the first comes again. Each
+    /// widget has one of its captions; widgets without a caption of words that are known are left out.
+    pub fn batch(
+        &mut self,
+        count: usize,
+        left: &mut Vec<usize>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<ScreenInput>> {
+        let all = self.files.count(CaptionSplit::Training);
+        let mut batch = Vec::with_capacity(count);
+        for _ in 0..count {
+            if left.is_empty() {
+                left.extend(0..all);
+            }
+            let screen = (!left.is_empty()).then(|| left.swap_remove(below(rng, left.len())));
+            let screen = screen.context("split/train.txt names no screen with captions")?;
+            let kept = self.kept(screen)?;
+            let mut input = kept.input.clone();
+            let captions = input.widgets.iter_mut().zip(&kept.captions);
+            let told = captions.filter(|(_, captions)| !captions.is_empty());
+            for (widget, captions) in told {
+                widget.caption = captions[below(rng, captions.len())].clone();
+            }
+            input.widgets.retain(|widget| !widget.caption.is_empty());
+            batch.push(input);
+        }
+        Ok(batch)
+    }
+
+    fn kept(&mut self, screen: usize) -> Result<&Kept> {
+        if !self.kept.contains_key(&screen) {
+            let read = self.files.read(CaptionSplit::Training, screen, self.side)?;
+            let read = read.context("a screen of the split is gone")?;
+            let kept = keep(self.files.vocabulary(), read);
+            self.kept.insert(screen, kept);
+        }
+        self.kept.get(&screen).context("a screen that was read is gone")
+    }
+
+    /// A screen to measure on, with its widgets in their order.
+    pub fn held_out(&self, screen: usize) -> Result<(ScreenInput, WidgetScreen)> {
+        let read = self.files.read(CaptionSplit::Test, screen, self.side)?;
+        let read = read.context("a screen of the split is gone")?;
+        Ok((keep(self.files.vocabulary(), read.clone()).input, read))
+    }
+}
+
+fn keep(vocabulary: &CaptionVocabulary, screen: WidgetScreen) -> Kept {
+    let nodes = screen.nodes.iter().map(|node| input(vocabulary, node)).collect();
+    let captions = screen.widgets.iter().map(|(widget, _)| {
+        let known = widget.captions.iter().map(|caption| {
+            let mut words = vocabulary.caption(caption);
+            // The model has an end of its own.
+            words.pop();
+            words
+        });
+        known.filter(|words| !words.is_empty()).collect()
+    });
+    let captions = captions.collect();
+    let widgets = screen.widgets.into_iter().map(|(widget, pixels)| WidgetInput {
+        node: widget.node,
+        caption: Vec::new(),
+        pixels,
+    });
+    let widgets = widgets.collect();
+    Kept { input: ScreenInput { nodes, widgets }, captions }
+}
+
+fn input(vocabulary: &CaptionVocabulary, node: &ViewNode) -> Node {
+    Node {
+        text: vocabulary.text(&node.text),
+        resource: vocabulary.text(&node.resource),
+        kind: node.widget.number(),
+        is_clickable: node.is_clickable,
+        tree: [node.depth, node.pre_order, node.post_order],
+        bounds: node.corners,
+    }
+}
