@@ -14,5 +14,5 @@ pub use captions::{CaptionRecord, CaptionedMethod, UnitCaptions};
 pub use gallery::{Gallery, GalleryPicture};
 pub use picture::Picture;
 pub use provenance::Provenance;
-pub use table::{Row, Table};
+pub use table::{Row, Table, is_of_machine};
 pub use unit::{KeyParts, StoredCaptions, StoredPicture, UnitRecord, Value};

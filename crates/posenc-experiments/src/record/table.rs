@@ -40,9 +40,9 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the number was read off a clock and so differs from run to run.
-    pub fn is_clock(&self) -> bool {
-        self.metric.starts_with("time")
+    /// Whether the number was read off the machine, [`is_of_machine`].
+    pub fn is_of_machine(&self) -> bool {
+        is_of_machine(&self.metric)
     }
 
     /// Whether a selection names this row.
@@ -53,6 +53,11 @@ impl Row {
             && select.signal.as_ref().is_none_or(|s| *s == self.signal)
             && select.x.as_ref().is_none_or(|x| x.contains(self.x))
     }
+}
+
+/// Whether a metric is read off the machine, its clock or its memory, and so differs from run to run.
+pub fn is_of_machine(metric: &str) -> bool {
+    metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
 
 /// All rows of an item, in the order of the experiment file.
