@@ -25,7 +25,7 @@ use anyhow::Result;
 use posenc_experiments::Catalog;
 
 pub use output::{Report, Stale};
-pub use records::{Record, Records};
+pub use records::{Record, Records, shown_rows};
 
 /// What a report is made from.
 #[derive(Clone, Copy)]

@@ -105,7 +105,7 @@ impl Run {
     pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Run {
         Run {
             side,
-            table: Table { rows: largest(experiment, &record.table.rows) },
+            table: Table { rows: shown_rows(experiment, &record.table.rows) },
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
             captions: record.captions.clone(),
@@ -113,9 +113,9 @@ impl Run {
     }
 }
 
-/// Rows of the largest profile of each group and method and, among equals, of the group's own
-/// data where there are any.
-fn largest(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
+/// What is shown and judged of a record: rows of the largest profile of each group and method and, among equals, of the
+/// group's own data where there are any.
+pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
     let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
     let rank = |row: &Row| {
         let set = experiment.group(&row.group).and_then(|g| g.data.as_ref());

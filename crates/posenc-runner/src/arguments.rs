@@ -23,6 +23,10 @@ pub struct Arguments {
 pub enum Verb {
     /// Run what has no record yet and render the report of this machine.
     Reproduce(Reproduce),
+    /// Say what two records differ in: claims first, then numbers, then parameters.
+    Diff(Diff),
+    /// Run a sample of units again, on one thread and on several, and compare every bit.
+    Verify(Verify),
     /// Render report/ from the reference records, or check that it is fresh.
     Report(Report),
     /// List papers, items, groups and methods.
@@ -59,10 +63,14 @@ pub struct Reproduce {
     /// How much of the published protocol: smoke, quick, long, paper.
     #[arg(long, default_value = "quick")]
     pub profile: String,
+    /// Repeat what made these records (a directory such as report/record, or a git revision) and compare every bit; exit
+    /// 1 if one differs. Profile and seed are as recorded.
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record"])]
+    pub from: Option<String>,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Where records and the report of this machine go; out/ where absent.
+    /// Where records and the report of this machine go; out/ where absent, with --from out/repeat.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Where training runs: auto (a GPU where there is one, else the CPU), cpu, wgpu, or wgpu:NAME.
@@ -86,6 +94,50 @@ pub struct Reproduce {
     /// Promote the records of this run into report/record, where they are not worse.
     #[arg(long)]
     pub record: bool,
+}
+
+/// `diff`.
+#[derive(Args)]
+pub struct Diff {
+    /// Directory of records, such as report/record or out/record, or a git revision, whose report/record is read.
+    #[arg(value_name = "A")]
+    pub before: String,
+    /// The other one.
+    #[arg(value_name = "B")]
+    pub after: String,
+    /// Globs on paper/item/group/method; all where absent.
+    pub selectors: Vec<String>,
+    /// Compare times, rates and memory, too.
+    #[arg(long)]
+    pub times: bool,
+}
+
+/// `verify`.
+#[derive(Args)]
+pub struct Verify {
+    /// Globs on paper/item/group/method; all where absent.
+    pub selectors: Vec<String>,
+    /// How many units.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub units: u16,
+    /// Seed of the choice of units.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Profile whose units are chosen from: smoke, quick, long, paper.
+    #[arg(long, default_value = "quick")]
+    pub profile: String,
+    /// Data.
+    #[command(flatten)]
+    pub data: DataOptions,
+    /// Where the records of this machine are; out/ where absent.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Only run the units, into this directory: what the processes that `verify` starts are told.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub run_into: Option<PathBuf>,
+    /// Units that such a process runs at a time.
+    #[arg(long, value_name = "N", hide = true, default_value_t = 1)]
+    pub jobs: u16,
 }
 
 /// `report`.

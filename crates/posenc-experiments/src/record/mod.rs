@@ -13,6 +13,6 @@ pub use benchmark::{Benchmark, Benchmarks};
 pub use captions::{CaptionRecord, CaptionedMethod, UnitCaptions};
 pub use gallery::{Gallery, GalleryPicture};
 pub use picture::Picture;
-pub use provenance::Provenance;
+pub use provenance::{Origin, Provenance};
 pub use table::{Row, Table, is_of_machine};
 pub use unit::{KeyParts, StoredCaptions, StoredPicture, UnitRecord, Value};

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::table::write_atomically;
+use crate::schema::Profile;
 use crate::yaml::FileError;
 
 /// Where an item's record comes from.
@@ -33,6 +34,102 @@ pub struct Provenance {
     /// The largest of the units' peak memories, in bytes; absent where the system does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
+    /// What made the numbers of each variant, by `group/variant`; empty in records from before this was kept.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub origins: BTreeMap<String, Origin>,
+}
+
+/// What made the numbers of a variant: where two of them are equal, so are the numbers on one kind of processor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// Largest profile whose protocol this is.
+    pub profile: Profile,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Independent repetitions.
+    pub repetitions: usize,
+    /// Signals of each repetition.
+    pub signals: usize,
+    /// Protocol settings and embedder, fully resolved.
+    pub specification: String,
+    /// Hand-bumped numbers of the components whose change moves results.
+    pub epochs: String,
+    /// sha256 of the data; `-` for none.
+    pub data: String,
+}
+
+impl Origin {
+    /// What differs from another, in words: a part, then its value here and there.
+    pub fn differences(&self, other: &Origin) -> Vec<String> {
+        let counts = [
+            ("seed of the run", self.seed, other.seed),
+            ("repetitions", self.repetitions as u64, other.repetitions as u64),
+            ("signals", self.signals as u64, other.signals as u64),
+        ];
+        let mut all: Vec<String> = (counts.iter().filter(|(_, own, others)| own != others))
+            .map(|(name, own, others)| format!("{name} {own} → {others}"))
+            .collect();
+        all.extend(settings_that_differ(&self.specification, &other.specification));
+        for (name, own, others) in
+            [("epochs", &self.epochs, &other.epochs), ("data", &self.data, &other.data)]
+        {
+            if own != others {
+                all.push(format!("{name} {} → {}", clipped(own), clipped(others)));
+            }
+        }
+        all
+    }
+}
+
+/// Settings in which two specifications differ, one by one where both can be read so.
+fn settings_that_differ(own: &str, other: &str) -> Vec<String> {
+    if own == other {
+        return Vec::new();
+    }
+    let whole = || vec![format!("specification {} → {}", clipped(own), clipped(other))];
+    let (Some(own), Some(other)) = (parts(own), parts(other)) else { return whole() };
+    let mut all = Vec::new();
+    if own.protocol != other.protocol {
+        all.push(format!("protocol {} → {}", own.protocol, other.protocol));
+    }
+    let keys: std::collections::BTreeSet<&String> =
+        own.settings.keys().chain(other.settings.keys()).collect();
+    let value = |settings: &serde_json::Map<String, serde_json::Value>, key: &str| {
+        settings.get(key).map_or_else(|| "none".to_owned(), |v| clipped(&v.to_string()))
+    };
+    for key in keys {
+        if own.settings.get(key) != other.settings.get(key) {
+            let (own, other) = (value(&own.settings, key), value(&other.settings, key));
+            all.push(format!("{key} {own} → {other}"));
+        }
+    }
+    if own.embedder != other.embedder {
+        all.push(format!("embedder {} → {}", clipped(own.embedder), clipped(other.embedder)));
+    }
+    if all.is_empty() { whole() } else { all }
+}
+
+struct Parts<'a> {
+    protocol: &'a str,
+    settings: serde_json::Map<String, serde_json::Value>,
+    embedder: &'a str,
+}
+
+/// `<protocol> <settings as JSON> | <embedder>`.
+fn parts(specification: &str) -> Option<Parts<'_>> {
+    let (own, embedder) = specification.split_once(" | ")?;
+    let (protocol, settings) = own.split_once(' ')?;
+    Some(Parts { protocol, settings: serde_json::from_str(settings).ok()?, embedder })
+}
+
+/// A text that may be long, in a length that can be read beside others.
+fn clipped(text: &str) -> String {
+    const LONGEST: usize = 48;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
 impl Provenance {
@@ -64,5 +161,55 @@ impl Provenance {
             key: String::new(),
             message: format!("cannot be written: {e}"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(specification: &str) -> Origin {
+        Origin {
+            profile: Profile::Smoke,
+            seed: 0,
+            repetitions: 1,
+            signals: 2,
+            specification: specification.into(),
+            epochs: "rank 1".into(),
+            data: "-".into(),
+        }
+    }
+
+    /// Catches a changed setting, embedder, epoch or seed that is passed over or said without its name, and a
+    /// specification that cannot be read taken for an equal one.
+    #[test]
+    fn origins_say_what_differs() {
+        let own = origin(r#"rank {"samples":[4],"sweep":null} | gaussian sigma=1"#);
+        assert_eq!(own.differences(&own), [] as [String; 0]);
+        let mut other = origin(r#"rank {"samples":[8],"sweep":null} | gaussian sigma=2"#);
+        other.seed = 3;
+        other.epochs = "rank 2".into();
+        let expected = [
+            "seed of the run 0 → 3",
+            "samples [4] → [8]",
+            "embedder gaussian sigma=1 → gaussian sigma=2",
+            "epochs rank 1 → rank 2",
+        ];
+        assert_eq!(own.differences(&other), expected);
+        assert_eq!(own.differences(&origin("?")).len(), 1);
+    }
+
+    /// Catches records from before origins were kept that no longer read, and origins that do not come back.
+    #[test]
+    fn provenance_old_and_new_reads_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.provenance.json");
+        let mut new = Provenance::default();
+        new.write(&file).unwrap();
+        assert!(!std::fs::read_to_string(&file).unwrap().contains("origins"));
+        assert_eq!(Provenance::read(&file).unwrap(), new);
+        new.origins.insert("g/m".into(), origin("rank {} | -"));
+        new.write(&file).unwrap();
+        assert_eq!(Provenance::read(&file).unwrap(), new);
     }
 }

@@ -40,11 +40,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the number was read off the machine, [`is_of_machine`].
-    pub fn is_of_machine(&self) -> bool {
-        is_of_machine(&self.metric)
-    }
-
     /// Whether a selection names this row.
     pub fn selected(&self, select: &Select) -> bool {
         self.group == select.group

@@ -8,8 +8,8 @@ mod statistics;
 mod tests;
 
 pub use judge::judge;
-pub use select::Context;
-pub use statistics::{Interval, mean_interval};
+pub use select::{Context, show};
+pub use statistics::{Interval, difference_interval, mean_interval};
 
 /// What a record says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -171,7 +171,7 @@ pub(super) fn values(points: &[Point]) -> Vec<f64> {
 }
 
 /// Four significant digits are enough to compare and few enough to read.
-pub(super) fn show(value: f64) -> String {
+pub fn show(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return format!("{value}");
     }

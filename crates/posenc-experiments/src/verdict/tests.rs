@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Context, Judgement, Verdict, judge};
+use super::{Context, Judgement, Verdict, difference_interval, judge};
 use crate::published::Published;
 use crate::record::{Row, Table};
 use crate::schema::{Experiment, Profile};
@@ -239,4 +239,21 @@ fn members_of_an_order_are_told_apart() {
     assert_eq!(places, "x = 2 30 > x = 1 10");
     let apart = text(&select("A", ", x: { from: 2, to: 3 }"), &select("A", ", x: 1"));
     assert_eq!(apart, "–");
+}
+
+/// Catches an interval that is too wide or too narrow, a difference with the wrong sign, and a spread at the level of
+/// rounding taken for noise.
+#[test]
+fn a_difference_of_independent_samples() {
+    let (a, b) = ([1.0, 2.0, 3.0], [4.0, 6.0, 8.0]);
+    let found = difference_interval(&a, &b);
+    // Welch: standard error √(1/3 + 4/3), 2.94 degrees of freedom, t = 3.22.
+    assert_eq!((found.n, found.mean), (6, 4.0));
+    assert!((found.half_width.unwrap() - 3.22 * (5.0f64 / 3.0).sqrt()).abs() < 0.03, "{found:?}");
+    // One more value lies within t₂ s √(1 + 1/3) = 4.303 · 1.155.
+    let single = difference_interval(&[7.0], &a);
+    assert_eq!(single.mean, -5.0);
+    assert!((single.half_width.unwrap() - 4.968).abs() < 0.01, "{single:?}");
+    assert_eq!(difference_interval(&[7.0], &[8.0]).half_width, None);
+    assert_eq!(difference_interval(&[1.0; 4], &[1.5; 3]).half_width, None);
 }

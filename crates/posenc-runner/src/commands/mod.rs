@@ -3,11 +3,15 @@
 mod bench;
 mod captions;
 mod data;
+mod diff;
 mod doctor;
 mod fit;
 mod list;
+mod repeat;
 mod report;
 mod reproduce;
+mod source;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -21,6 +25,8 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
     let repository = Repository::find(arguments.root.as_deref())?;
     match arguments.verb {
         Verb::Reproduce(options) => reproduce::reproduce(&repository, &options),
+        Verb::Diff(options) => diff::diff(&repository, &options),
+        Verb::Verify(options) => verify::verify(&repository, &options),
         Verb::Report(options) => report::report(&repository, &options),
         Verb::List(options) => list::list(&repository, &options),
         Verb::Fit(options) => fit::fit(&options),

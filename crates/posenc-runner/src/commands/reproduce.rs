@@ -26,13 +26,10 @@ use crate::{machine, protocols};
 
 /// Runs the verb.
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
-    let Some(profile) = Profile::parse(&options.profile) else {
-        bail!(
-            "--profile {}: allowed are {}",
-            options.profile,
-            Profile::ALL.map(Profile::name).join(", ")
-        );
-    };
+    if let Some(record) = &options.from {
+        return super::repeat::repeat(repository, options, record);
+    }
+    let profile = parse_profile(&options.profile)?;
     let catalog = Catalog::read(repository.root())?;
     let selectors = parse_selectors(&catalog, &options.selectors)?;
     let data = DataSets::new(data::source(repository, &options.data)?, options.seed);
@@ -89,6 +86,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     }
     println!("{}", page.display());
     Ok(ExitCode::from(u8::from(!failures.is_empty())))
+}
+
+/// The profile of that name.
+pub fn parse_profile(name: &str) -> Result<Profile> {
+    let Some(profile) = Profile::parse(name) else {
+        bail!("--profile {name}: allowed are {}", Profile::ALL.map(Profile::name).join(", "));
+    };
+    Ok(profile)
 }
 
 /// Parses selectors and refuses those that select nothing: a typo must not look like success.

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use posenc_experiments::plan::jobs;
+use posenc_experiments::plan::{Job, jobs};
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{
-    CaptionedMethod, GalleryPicture, Provenance, Row, Table, UnitCaptions,
+    CaptionedMethod, GalleryPicture, Origin, Provenance, Row, Table, UnitCaptions, UnitRecord,
 };
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Group, Profile};
 
 use super::data::DataSets;
-use super::plan::{NO_DATA, PlannedJob, expand};
+use super::plan::{NO_DATA, PlannedJob, Unit, expand};
 use super::store::{Found, Store};
 use crate::device::{CLASSES, CPU, Devices, may_leave_cpu};
 use crate::machine;
@@ -128,11 +128,15 @@ pub fn collect(
     let mut captions = Vec::new();
     let mut spent = Spent::default();
     let mut incomplete = Vec::new();
+    let mut origins = BTreeMap::new();
     for ((group, variant), results) in best {
+        let group = &experiment.groups[group];
+        let variant = &group.variants[variant].id;
         if !results.complete {
-            let group = &experiment.groups[group];
-            incomplete.push((group.id.clone(), group.variants[variant].id.clone()));
+            incomplete.push((group.id.clone(), variant.clone()));
         }
+        let key = format!("{}/{variant}", group.id);
+        origins.extend(results.origin.map(|origin| (key, origin)));
         table.rows.extend(results.rows);
         pictures.extend(results.pictures);
         captions.extend(results.captions);
@@ -154,6 +158,7 @@ pub fn collect(
         units: spent.units,
         seconds: (spent.seconds * 100.0).round() / 100.0,
         peak_memory: spent.peak_memory,
+        origins,
     };
     Ok(Some(Collected { table, pictures, captions, provenance, incomplete }))
 }
@@ -175,6 +180,46 @@ struct Results {
     pictures: Vec<(GalleryPicture, Content)>,
     captions: Vec<KeptCaptions>,
     spent: Spent,
+    origin: Option<Origin>,
+}
+
+/// What makes the numbers of a variant, of which these are all jobs.
+pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Option<Origin> {
+    let mut found: Option<Origin> = None;
+    for PlannedJob { job, units } in planned {
+        if let Some(origin) = &mut found {
+            origin.repetitions += 1;
+        } else if let Some(parts) = units.first().map(|unit| &unit.parts) {
+            found = Some(Origin {
+                profile: job.recorded_profile,
+                seed: parts.seed,
+                repetitions: 1,
+                signals: units.len(),
+                specification: parts.specification.clone(),
+                epochs: parts.epochs.clone(),
+                data: parts.data.clone(),
+            });
+        }
+    }
+    found
+}
+
+/// The rows of a unit's record.
+pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<Item = Row> {
+    record.values.iter().cloned().map(|value| Row {
+        group: job.group.id.clone(),
+        method: value.method.unwrap_or_else(|| job.variant.id.clone()),
+        signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
+        seed: value.seed.unwrap_or(job.seed_index),
+        metric: value.metric,
+        x: value.x,
+        y: value.y,
+        value: value.value,
+        unit: value.unit,
+        profile: job.recorded_profile,
+        device: record.device.clone(),
+        data: record.data.clone(),
+    })
 }
 
 fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
@@ -216,23 +261,9 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                 data: record.data.clone(),
                 file: folder.join(&stored.file),
             }));
-            for value in record.values {
-                rows.push(Row {
-                    group: job.group.id.clone(),
-                    method: value.method.unwrap_or_else(|| job.variant.id.clone()),
-                    signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
-                    seed: value.seed.unwrap_or(job.seed_index),
-                    metric: value.metric,
-                    x: value.x,
-                    y: value.y,
-                    value: value.value,
-                    unit: value.unit,
-                    profile: job.recorded_profile,
-                    device: record.device.clone(),
-                    data: record.data.clone(),
-                });
-            }
+            rows.extend(self::rows(job, unit, &record));
         }
     }
-    Ok(Results { complete, rows, pictures, captions, spent })
+    let origin = origin(planned);
+    Ok(Results { complete, rows, pictures, captions, spent, origin })
 }

@@ -104,11 +104,25 @@ pub fn promote(
     }
     if outcome.iter().any(|(_, p)| *p == Promotion::Taken) && merged != old {
         let mut provenance = local.provenance.clone();
+        // What made the rows that stay is what made them before.
+        let before = Provenance::read(&provenance_file)?;
+        let is_kept =
+            |key: &String| outcome.iter().any(|(method, p)| method == key && *p == Promotion::Kept);
+        provenance.origins.retain(|key, _| !is_kept(key));
+        let is_defined = |key: &String| {
+            experiment.groups.iter().any(|group| {
+                group.variants.iter().any(|v| format!("{}/{}", group.id, v.id) == *key)
+            })
+        };
+        for (key, origin) in before.origins {
+            if is_defined(&key) {
+                provenance.origins.entry(key).or_insert(origin);
+            }
+        }
         if outcome.iter().any(|(_, p)| *p == Promotion::Kept)
             || merged.rows.len() > local.table.rows.len()
         {
             // Rows of two runs stand in one record: keep what is known of the older data.
-            let before = Provenance::read(&provenance_file)?;
             for (label, sha) in before.data {
                 provenance.data.entry(label).or_insert(sha);
             }
