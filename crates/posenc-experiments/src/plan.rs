@@ -37,8 +37,8 @@ impl Job<'_> {
         format!("{}/{}/{}", self.experiment.id(), self.group.id, self.variant.id)
     }
 
-    /// Label of the unit's random stream for a purpose: independent of settings and data, so
-    /// that variants which differ in one setting draw the same numbers.
+    /// Label of the unit's random stream for a purpose: independent of settings and data, so that a sweep within a
+    /// variant, and a variant whose settings changed, draw the same numbers; other variants draw others.
     pub fn stream_label(&self, purpose: &str) -> String {
         format!("{} seed {} {purpose}", self.path(), self.seed_index)
     }

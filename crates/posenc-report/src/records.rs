@@ -181,13 +181,17 @@ impl Conditions {
             labels.push(format!("**Reduced run:** {} ({})", plain(what), groups(of)));
         }
         for ((data, set), of) in &self.other_data {
-            let data = plain(data);
-            // Sets of these names (data/manifest.yaml) stand in for nothing.
-            let why = match set.starts_with("embedded-") {
-                true => "generated".to_owned(),
-                false => format!("in place of {}", code(set)),
+            // Sets of these names (data/manifest.yaml) stand in for nothing; a substitute is the set itself.
+            let why = if set.starts_with("embedded-") {
+                "generated".to_owned()
+            } else if data.strip_prefix("substitute:") == Some(set.as_str()) {
+                "instead of the paper's".to_owned()
+            } else if data.strip_prefix("unverified:") == Some(set.as_str()) {
+                "which has no published checksum".to_owned()
+            } else {
+                format!("in place of {}", code(set))
             };
-            labels.push(format!("**Data: {data}**, {why} ({})", groups(of)));
+            labels.push(format!("**Data: {}**, {why} ({})", plain(data), groups(of)));
         }
         for (device, of) in &self.other_devices {
             labels.push(format!("**Device:** {} ({})", plain(device), groups(of)));

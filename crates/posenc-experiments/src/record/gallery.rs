@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::picture::Picture;
-use super::table::write_atomically;
+use super::table::{is_of_machine, write_atomically};
 use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text, safe};
 use crate::schema::Profile;
 use crate::yaml::FileError;
@@ -41,7 +41,7 @@ pub struct GalleryPicture {
     #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
     pub psnr: Option<f64>,
     /// The numbers of its unit that belong to the signal and have no abscissa, without those that
-    /// were read off a clock; the first of each metric.
+    /// were read off the machine; the first of each metric.
     pub values: Vec<Value>,
     /// Largest profile whose protocol this is.
     pub profile: Profile,
@@ -127,7 +127,7 @@ impl GalleryPicture {
                 && value.y.is_none()
                 && value.method.as_ref().is_none_or(|m| m == method)
                 && value.signal.as_ref().is_none_or(|s| *s == stored.signal)
-                && !value.metric.starts_with("time");
+                && !is_of_machine(&value.metric);
             if mine && values.iter().all(|v| v.metric != value.metric) {
                 let plain = Value::new(value.metric.clone(), value.value).unit(&value.unit);
                 values.push(plain);

@@ -40,11 +40,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the number was read off a clock and so differs from run to run.
-    pub fn is_clock(&self) -> bool {
-        self.metric.starts_with("time")
-    }
-
     /// Whether a selection names this row.
     pub fn selected(&self, select: &Select) -> bool {
         self.group == select.group
@@ -55,9 +50,9 @@ impl Row {
     }
 }
 
-/// Whether a metric was read off a clock or off the process: it differs from run to run, all others do not.
+/// Whether a metric is read off the machine, its clock or its memory, and so differs from run to run.
 pub fn is_of_machine(metric: &str) -> bool {
-    metric.starts_with("time") || matches!(metric, "rate" | "peak_memory")
+    metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
 
 /// All rows of an item, in the order of the experiment file.

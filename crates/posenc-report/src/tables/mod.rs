@@ -62,6 +62,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         .collect();
     let mut empty_in_paper = Vec::new();
     let (mut differences, mut quotients) = (false, false);
+    let mut has_values = false;
     for column in &table.columns {
         let label = cell(&column.label);
         let mut published: Vec<Option<Cell>> = vec![];
@@ -74,6 +75,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
             }
             published.push(found.ok().flatten());
         }
+        has_values |= published.iter().any(Option::is_some);
         if column.published && published.iter().any(Option::is_some) {
             grid.column(format!("{label}<br>paper"), Align::Right);
             push(&mut lead, &published, column.best);
@@ -94,6 +96,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
                     measured_cell(view, run, k, column, p.as_ref().map(|p| (p, digits)), mixed)
                 })
                 .collect();
+            has_values |= cells.iter().any(Option::is_some);
             let compared = cells.iter().flatten().any(|c| c.difference.is_some());
             differences |= compared && !is_clock(column);
             quotients |= compared && is_clock(column);
@@ -109,7 +112,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         text.push_str(&format!("<br>{remarks}"));
     }
     text.push_str("\n\n");
-    if grid.is_empty() {
+    if grid.is_empty() || !has_values {
         text.push_str("*No values yet.*\n\n");
         return text;
     }
