@@ -149,11 +149,11 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     for (set, protocol) in [
         (
             "rico-semantics",
-            LABELS.replace("steps: 8, measure_every: 4", "steps: 1500, measure_every: 500"),
+            LABELS.replace("steps: 8, measure_every: 4", "steps: 8000, measure_every: 2000"),
         ),
         (
             "uibert-refexp",
-            REFERRED.replace("steps: 4", "steps: 150").replace("folds: 3", "folds: 15"),
+            REFERRED.replace("steps: 4", "steps: 600").replace("folds: 3", "folds: 15"),
         ),
     ] {
         let protocol = format!("{protocol}, encoding: {FOURIER}");
