@@ -21,13 +21,8 @@ use crate::layers::{Block, Dense, LayerNorm};
 
 pub use batch::{Batch, Node, ReadWords, ScreenInput, WidgetInput};
 pub use decode::captions;
+pub use posenc_math::lff::widget::{BINS, COORDINATES};
 pub use train::{Trainer, Training};
-
-/// Coordinates of a box: left, top, right, bottom.
-pub const COORDINATES: usize = 4;
-
-/// Values that a coordinate can take in a table: 0 to 99.
-pub const BINS: usize = 100;
 
 /// Deviation of the words of nodes at the beginning. A node is one of sixteen that attention looks at at first: words
 /// that are no larger than all else are not found for a thousand steps.

@@ -1,6 +1,7 @@
 //! The captioner: what it may look at, that it learns where boxes are, and that its search finds the best.
 
 use burn::tensor::activation;
+use posenc_attention::caption::Search;
 use posenc_attention::captioner::{
     Batch, Captioner, Node, ReadWords, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
 };
@@ -23,6 +24,10 @@ fn sizes() -> Sizes {
         encoder_layers: 1,
         decoder_layers: 1,
     }
+}
+
+fn search(beams: usize) -> Search {
+    Search { beams, alpha: 0.6, longest: sizes().longest }
 }
 
 fn fourier(groups: usize) -> Encoding {
@@ -78,7 +83,7 @@ fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
     }
     let mut rng = stream(9, "held out");
     let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
-    let said = captions(&trainer.progress.model, &sizes, &held_out, 1, 0.6, &device).unwrap();
+    let said = captions(&trainer.progress.model, &sizes, &held_out, search(1), &device).unwrap();
     let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
     (losses, right.count() as f64 / 100.0)
 }
@@ -146,8 +151,8 @@ fn a_wide_beam_finds_the_best_of_all_captions() {
     let mut differs = 0;
     for seed in 0..3 {
         let model = model(&fourier(4), seed);
-        let found = captions(&model, &sizes, &screens, 30, 0.6, &device).unwrap();
-        let greedy = captions(&model, &sizes, &screens, 1, 0.6, &device).unwrap();
+        let found = captions(&model, &sizes, &screens, search(30), &device).unwrap();
+        let greedy = captions(&model, &sizes, &screens, search(1), &device).unwrap();
         for (screen, (found, greedy)) in screens.iter().zip(found.iter().zip(&greedy)) {
             let score = |caption: &Vec<usize>| {
                 let mut one = screen.clone();

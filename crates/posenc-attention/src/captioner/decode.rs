@@ -8,18 +8,15 @@ use crate::caption::{Search, search};
 /// Screens that are looked at at once.
 const CHUNK: usize = 64;
 
-/// Captions of all widgets, screen by screen, by beam search with `beams` beams (1: greedy) and length penalty `alpha`;
-/// `None` if the screens are no batch. Ties go to the word with the lower number.
+/// Captions of all widgets, screen by screen; `None` if the screens are no batch.
 pub fn captions(
     model: &Captioner,
     sizes: &Sizes,
     screens: &[ScreenInput],
-    beams: usize,
-    alpha: f64,
+    how: Search,
     device: &Device,
 ) -> Option<Vec<Vec<usize>>> {
     let model = model.without_gradients();
-    let how = Search { beams, alpha, longest: sizes.longest };
     let mut all = Vec::new();
     for chunk in screens.chunks(CHUNK) {
         let memory = model.memory(&Batch::new(chunk, sizes, device)?, None);

@@ -9,9 +9,11 @@ mod measure;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use posenc_attention::caption::Search;
 use posenc_attention::captioner::{
     BINS, COORDINATES, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput,
+    captions,
 };
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
@@ -19,7 +21,7 @@ use posenc_data::generate::{
     CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, quantized,
     screen_vocabulary,
 };
-use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens, WidgetScreens};
+use posenc_data::interfaces::{BORDER, LABELLED_SCREENS, LabelledScreens, WidgetScreens};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, BoxScale};
 use posenc_math::lff::learned::FrequencyStatistics;
@@ -34,9 +36,6 @@ use crate::machine;
 
 /// Most words of a generated caption.
 const LONGEST: usize = MOST_CAPTION_TOKENS;
-
-/// Largest coordinate, of the right and the lower border.
-const BORDER: f64 = 99.0;
 
 /// Adam's ε, as in the library that the paper used.
 const EPSILON: f64 = 1e-9;
@@ -133,8 +132,9 @@ pub fn run(context: &Context<'_>, s: &protocol::Captioning) -> Result<Outcome> {
     }
     let inputs: Vec<ScreenInput> =
         held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
-    let search = measure::Search { beams: s.beams, alpha: s.length_penalty };
-    let said = measure::say(&trainer.progress.model, &sizes, &inputs, search, &device)?;
+    let how = Search { beams: s.beams, alpha: s.length_penalty, longest: LONGEST };
+    let said = captions(&trainer.progress.model, &sizes, &inputs, how, &device)
+        .context("a screen is no input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
     let shown = if seed == 0 { s.shown } else { 0 };
     outcome.captions = Some(kept::captions(&held_out, &said, shown)?);

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result};
-use posenc_attention::Device;
-use posenc_attention::captioner::{Captioner, ScreenInput, Sizes, captions};
+use posenc_attention::captioner::BINS;
 use posenc_data::generate::{
     Screen, Widget, caption_kinds, caption_tuples, quantized, screen_vocabulary,
 };
@@ -16,30 +14,8 @@ use posenc_math::captions::rouge::rouge;
 use posenc_math::captions::tuples::tuple_scores;
 use posenc_math::captions::{Candidate, Scores};
 
-/// Values of a coordinate.
-const BINS: usize = 100;
-
 /// Widgets of a bin below which it counts as rare (Fig. 5).
 const RARE: usize = 10;
-
-/// How captions are searched for.
-#[derive(Debug, Clone, Copy)]
-pub struct Search {
-    pub beams: usize,
-    pub alpha: f64,
-}
-
-/// What the model says of all widgets, screen by screen.
-pub fn say(
-    model: &Captioner,
-    sizes: &Sizes,
-    screens: &[ScreenInput],
-    search: Search,
-    device: &Device,
-) -> Result<Vec<Vec<usize>>> {
-    let said = captions(model, sizes, screens, search.beams, search.alpha, device);
-    said.context("a screen is no input of the model")
-}
 
 fn words(caption: &[usize]) -> Vec<String> {
     let vocabulary = screen_vocabulary();
