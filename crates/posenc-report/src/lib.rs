@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
+use posenc_experiments::record::Benchmarks;
 
 pub use output::{Report, Stale};
 pub use records::{Record, Records, shown_rows};
@@ -71,6 +72,16 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let errata = pages::errata::render(inputs, &views);
     files.insert(PathBuf::from("errata.md"), finished(&errata));
     Ok(Report { files, unlisted: unlisted(inputs) })
+}
+
+/// Puts the table of measured speed between the two lines `<!-- speed … -->` and `<!-- /speed -->` of the
+/// repository's own first page; nothing if the page has no such lines.
+pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Option<String> {
+    let start = page.find("<!-- speed")?;
+    let start = start + page[start..].find("-->\n")? + "-->\n".len();
+    let end = start + page[start..].find("<!-- /speed -->")?;
+    let table = pages::speed::overview(benchmarks);
+    Some(format!("{}\n{table}\n{}", &page[..start], &page[end..]))
 }
 
 /// Files beside the reference's pictures that no index lists, below the report's directory.

@@ -125,3 +125,25 @@ fn a_closed_pipe_ends_quietly() {
     assert!(!errors.contains("panicked"), "{errors}");
     assert_ne!(output.status.code(), Some(0));
 }
+
+/// Catches a table of speed on the first page that is not what the record holds, and a check that does not look at it.
+#[test]
+fn the_first_page_has_the_recorded_speed() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let page = "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n\nbelow\n";
+    repository.write("README.md", page);
+    let benchmark = r#"{ "complex-2d": { "title": "a grid", "unit": "s per step", "ours_s": 0.002, "torch_s": 0.007,
+        "jax_s": null, "gemm_gflops": 100.0, "share_of_gemm": 0.5, "threads": 2, "peers": ["torch 2"],
+        "machine": "M", "commit": "" } }"#;
+    repository.write("report/record/benchmarks.json", benchmark);
+    repository.ok(&["report"]);
+    let written = repository.read("README.md");
+    assert!(
+        written.contains("| a grid <sub>per step</sub> | 2 ms | 7 ms | – | 3.5 |"),
+        "{written}"
+    );
+    assert!(written.ends_with("<!-- /speed -->\n\nbelow\n"), "{written}");
+    repository.ok(&["report", "--check"]);
+    repository.write("report/record/benchmarks.json", &benchmark.replace("0.007", "0.008"));
+    repository.fails(&["report", "--check"], &["README.md", "cargo xtask report"]);
+}

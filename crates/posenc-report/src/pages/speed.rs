@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use posenc_experiments::record::Benchmark;
+use posenc_experiments::record::{Benchmark, Benchmarks};
 use posenc_experiments::schema::Speed;
 
 use crate::Inputs;
@@ -60,23 +60,59 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         cells.push(share.map_or(missing.clone(), |share| format!("{:.0} %", 1e2 * share)));
         grid.row(cells);
     }
-    // Workloads may come from several runs of the benchmark.
-    let machines: BTreeSet<String> =
-        measured.iter().map(|b| format!("{}, {} threads", plain(&b.machine), b.threads)).collect();
-    let peers: BTreeSet<&String> = measured.iter().flat_map(|b| &b.peers).collect();
-    let peers = match peers.is_empty() {
-        true => String::new(),
-        false => {
-            let names: Vec<String> = peers.into_iter().map(|p| plain(p)).collect();
-            format!(" · {}", names.join(", "))
-        }
-    };
-    let machines: Vec<String> = machines.into_iter().collect();
     format!(
-        "**Speed on the same cores, each row in one run**\n\n{}\n\n<sub>medians of alternating rounds · {}{peers} · {}</sub>\n\n",
+        "**Speed on the same cores, each row in one run**\n\n{}\n\n<sub>medians of alternating rounds · {} · {}</sub>\n\n",
         grid.render().trim_end(),
-        machines.join("; "),
+        measured_on(&measured),
         code(&command)
+    )
+}
+
+/// Processors and peers; workloads may come from several runs of the benchmark.
+fn measured_on(measured: &[&Benchmark]) -> String {
+    let machines = measured.iter().map(|b| format!("{}, {} threads", plain(&b.machine), b.threads));
+    let machines: BTreeSet<String> = machines.collect();
+    let peers: BTreeSet<String> =
+        measured.iter().flat_map(|b| &b.peers).map(|p| plain(p)).collect();
+    let lists = [(machines, "; "), (peers, ", ")];
+    let texts = lists.into_iter().filter(|(list, _)| !list.is_empty());
+    let texts: Vec<String> =
+        texts.map(|(list, between)| list.into_iter().collect::<Vec<_>>().join(between)).collect();
+    texts.join(" · ")
+}
+
+/// All workloads that were measured beside a peer, the largest advantage last: the table of the
+/// repository's own first page. Empty without any.
+pub fn overview(benchmarks: &Benchmarks) -> String {
+    // Against the faster peer: the more favorable comparison would say less.
+    let peer = |b: &Benchmark| {
+        [b.torch_s, b.jax_s].into_iter().flatten().min_by(f64::total_cmp).map(|s| s / b.ours_s)
+    };
+    let mut rows: Vec<(f64, &Benchmark)> =
+        benchmarks.0.values().filter_map(|b| peer(b).map(|ratio| (ratio, b))).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut grid = Grid::default();
+    grid.column("workload", Align::Left);
+    for label in ["ours", "PyTorch", "JAX", "faster peer ÷ ours"] {
+        grid.column(label, Align::Right);
+    }
+    for (ratio, b) in &rows {
+        let missing = || MISSING.to_owned();
+        let time = |s: Option<f64>| s.map_or_else(missing, |s| times(s, 1));
+        let [ours, torch, jax] = [Some(b.ours_s), b.torch_s, b.jax_s].map(time);
+        let unit = b.unit.strip_prefix("s ").unwrap_or(&b.unit);
+        let what = format!("{} <sub>{}</sub>", cell(&b.title), cell(unit));
+        grid.row(vec![what, ours, torch, jax, significant(*ratio, 2)]);
+    }
+    let measured: Vec<&Benchmark> = rows.into_iter().map(|(_, b)| b).collect();
+    format!(
+        "{}\n\n<sub>medians of alternating rounds, each row in one run · {} · {}</sub>\n",
+        grid.render().trim_end(),
+        measured_on(&measured),
+        code("cargo xtask bench")
     )
 }
 
@@ -88,5 +124,44 @@ fn times(seconds: f64, count: usize) -> String {
         count => {
             format!("{one}<br><sub>× {count} = {} s</sub>", significant(seconds * count as f64, 3))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn benchmark(title: &str, ours_s: f64, torch_s: Option<f64>, jax_s: Option<f64>) -> Benchmark {
+        Benchmark {
+            title: title.into(),
+            unit: "s per step".into(),
+            ours_s,
+            torch_s,
+            jax_s,
+            gemm_gflops: 100.0,
+            share_of_gemm: 0.5,
+            threads: 2,
+            peers: vec!["torch 2".into()],
+            machine: "M".into(),
+            commit: String::new(),
+        }
+    }
+
+    /// Catches a ratio against the slower peer, a workload without a peer that is shown as one with,
+    /// and an order that hides where we are slower.
+    #[test]
+    fn the_overview_is_against_the_faster_peer_and_begins_with_the_least_advantage() {
+        let all = [
+            ("a", benchmark("fast", 0.001, Some(0.01), Some(0.004))),
+            ("b", benchmark("slow", 0.002, Some(0.001), None)),
+            ("c", benchmark("alone", 0.002, None, None)),
+        ];
+        let all = Benchmarks(all.map(|(name, b)| (name.to_owned(), b)).into());
+        let text = overview(&all);
+        let rows: Vec<&str> = text.lines().filter(|l| l.contains("per step")).collect();
+        assert_eq!(rows.len(), 2, "{text}");
+        assert!(rows[0].contains("slow") && rows[0].ends_with("| – | 0.5 |"), "{text}");
+        assert!(rows[1].contains("fast") && rows[1].ends_with("| 4 ms | 4 |"), "{text}");
+        assert_eq!(overview(&Benchmarks::default()), "");
     }
 }

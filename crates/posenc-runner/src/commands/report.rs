@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
+use posenc_experiments::record::table::write_atomically;
 use posenc_report::{Inputs, Records};
 
 use crate::arguments::Report;
@@ -19,7 +20,11 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
         for entry in &stale {
             eprintln!("stale: report/{}: {}", entry.path.display(), entry.why);
         }
-        if !stale.is_empty() {
+        let first_page = first_page(repository, &reference)?;
+        if first_page.is_some() {
+            eprintln!("stale: README.md: the table of measured speed");
+        }
+        if !stale.is_empty() || first_page.is_some() {
             eprintln!("report/ is not what its records give; run `cargo xtask report`");
             return Ok(ExitCode::FAILURE);
         }
@@ -30,8 +35,28 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     report
         .write(&directory)
         .with_context(|| format!("{} cannot be written", directory.display()))?;
+    if options.out.is_none()
+        && let Some(page) = first_page(repository, &reference)?
+    {
+        let file = repository.root().join("README.md");
+        write_atomically(&file, page.as_bytes())
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+    }
     println!("{}", directory.join("README.md").display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The repository's first page with the recorded speed, if it is another than the page at hand; nothing where there is
+/// no page or no place for the table.
+fn first_page(repository: &Repository, reference: &Records) -> Result<Option<String>> {
+    let file = repository.root().join("README.md");
+    if !file.exists() {
+        return Ok(None);
+    }
+    let page = std::fs::read_to_string(&file)
+        .with_context(|| format!("{} cannot be read", file.display()))?;
+    let fresh = posenc_report::with_speed(&page, &reference.benchmarks);
+    Ok(fresh.filter(|fresh| *fresh != page))
 }
 
 /// The report of the reference records alone; `in_place` if it is to lie in `report/`, beside them.
