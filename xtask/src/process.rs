@@ -46,12 +46,22 @@ pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     if !built {
         return Err("posenc does not build; see above".into());
     }
-    let status = Command::new(&binary)
-        .args(arguments)
-        .env("POSENC_ROOT", root())
-        .status()
-        .map_err(|e| format!("{} cannot be started: {e}", binary.display()))?;
-    Ok(exit_code(status))
+    let mut command = Command::new(&binary);
+    command.args(arguments).env("POSENC_ROOT", root());
+    start(command).map_err(|e| format!("{} cannot be started: {e}", binary.display()))
+}
+
+/// Starts the runner in the place of this process, so that signals and its exit status are its own.
+#[cfg(unix)]
+fn start(mut command: Command) -> std::io::Result<ExitCode> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+/// Starts the runner and waits for it.
+#[cfg(not(unix))]
+fn start(mut command: Command) -> std::io::Result<ExitCode> {
+    command.status().map(exit_code)
 }
 
 /// Builds the runner; whether that worked.

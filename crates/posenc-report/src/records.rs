@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{Benchmarks, CaptionRecord, Gallery, Provenance, Row, Table};
+use posenc_experiments::record::{
+    Benchmarks, CaptionRecord, Failure, Gallery, Provenance, Row, Table, read_failures,
+};
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
@@ -21,6 +23,8 @@ pub struct Record {
     pub pictures: Gallery,
     /// What its methods said of screens.
     pub captions: CaptionRecord,
+    /// Units that failed; none in the reference.
+    pub failures: Vec<Failure>,
 }
 
 /// The records of a run, by paper and item.
@@ -34,7 +38,8 @@ pub struct Records {
 
 impl Records {
     /// Reads `<directory>/<paper>/<item>.csv`, `<item>.provenance.json` and the pictures and captions in
-    /// `<item>/` of every experiment, and `benchmarks.json`; items without a file are not run yet.
+    /// `<item>/` of every experiment, `<item>.failed.json` where units failed, and `benchmarks.json`; items without a file are
+    /// not run yet.
     ///
     /// # Errors
     ///
@@ -45,7 +50,12 @@ impl Records {
         for experiment in &catalog.experiments {
             let folder = directory.join(&experiment.paper);
             let file = folder.join(format!("{}.csv", experiment.item));
+            let key = (experiment.paper.clone(), experiment.item.clone());
+            let failures = read_failures(directory, &experiment.paper, &experiment.item)?;
             if !file.exists() {
+                if !failures.is_empty() {
+                    records.items.insert(key, Record { failures, ..Record::default() });
+                }
                 continue;
             }
             let provenance = folder.join(format!("{}.provenance.json", experiment.item));
@@ -54,8 +64,9 @@ impl Records {
                 provenance: Provenance::read(&provenance)?,
                 pictures: Gallery::read(directory, &experiment.paper, &experiment.item)?,
                 captions: CaptionRecord::read(directory, &experiment.paper, &experiment.item)?,
+                failures,
             };
-            records.items.insert((experiment.paper.clone(), experiment.item.clone()), record);
+            records.items.insert(key, record);
         }
         Ok(records)
     }

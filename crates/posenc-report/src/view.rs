@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
+use posenc_experiments::schema::claim::Claim;
 use posenc_experiments::verdict::{Context, Judgement, Verdict, judge};
 use posenc_experiments::{Catalog, Published};
 
@@ -27,6 +29,8 @@ pub struct SideView {
     pub run: Option<Run>,
     /// Verdicts, in the order of the claims.
     pub judgements: Vec<Judgement>,
+    /// Units that failed.
+    pub failures: Vec<Failure>,
 }
 
 impl<'a> View<'a> {
@@ -39,8 +43,11 @@ impl<'a> View<'a> {
                 record.map(|r| Run::of(side, experiment, r)).filter(|r| !r.table.rows.is_empty());
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };
-            let judgements = experiment.claims.iter().map(|c| judge(c, context)).collect();
-            SideView { side, run, judgements }
+            let failures = records.get(&experiment.paper, &experiment.item);
+            let failures = failures.map(|r| r.failures.clone()).unwrap_or_default();
+            let judged = |claim: &Claim| lacking(claim, judge(claim, context), &failures);
+            let judgements = experiment.claims.iter().map(judged).collect();
+            SideView { side, run, judgements, failures }
         };
         let mut sides = vec![side(Side::Reference, inputs.reference)];
         sides.extend(inputs.local.map(|l| side(Side::Local, l)));
@@ -56,6 +63,28 @@ impl<'a> View<'a> {
     pub fn conditions(&self, run: &Run) -> Conditions {
         Conditions::of(self.experiment, run, |_| true)
     }
+}
+
+/// A verdict that lacks rows because units failed says so.
+fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Judgement {
+    let selects = claim.check.selects();
+    let is_asked = |failure: &&Failure| {
+        selects.iter().any(|(_, select)| {
+            select.group == failure.group
+                && select.method.as_ref().is_none_or(|method| *method == failure.method)
+                && select.signal.as_ref().is_none_or(|signal| *signal == failure.signal)
+        })
+    };
+    let units = failures.iter().filter(is_asked).count();
+    if units > 0 {
+        let s = if units == 1 { "" } else { "s" };
+        let lacks = format!("{units} unit{s} of it failed");
+        judgement.reason = match judgement.reason.as_str() {
+            "" => lacks,
+            reason => format!("{reason}; {lacks}"),
+        };
+    }
+    judgement
 }
 
 impl SideView {

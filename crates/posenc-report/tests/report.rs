@@ -244,3 +244,40 @@ fn speed_stands_beside_the_item_that_names_its_workloads() {
     let to = from + text[from..].find("**Claims**").expect("the claims");
     insta::assert_snapshot!("speed", &text[from..to]);
 }
+
+/// Catches failures that the page does not show, that the summary does not count, that a claim does not name, or that stand in the
+/// report of the reference.
+#[test]
+fn failures_of_this_machine_are_shown_and_counted() {
+    let mut local = records(LOCAL);
+    let key = ("demo".to_owned(), "fig1".to_owned());
+    let failure = posenc_experiments::record::Failure {
+        group: "rank".into(),
+        method: "RFF".into(),
+        signal: "-".into(),
+        seed: 2,
+        reason: "took longer than 10 min".into(),
+        seconds: 600.0,
+    };
+    local.items.entry(key).or_default().failures = (0..22)
+        .map(|seed| posenc_experiments::record::Failure { seed, ..failure.clone() })
+        .collect();
+    let other = ("demo".to_owned(), "table1".to_owned());
+    local
+        .items
+        .insert(other, posenc_report::Record { failures: vec![failure], ..Default::default() });
+    let report = report(&records(REFERENCE), Some(&local));
+    let paper = page(&report, "demo.md");
+    assert!(paper.contains("**Failed on this machine:** 22 units"), "{paper}");
+    assert!(paper.contains("| RFF (rank) | – | 2 | took longer than 10 min |"), "{paper}");
+    assert!(paper.contains("and 2 more."), "{paper}");
+    assert!(paper.contains("22 units of it failed"), "{paper}");
+    assert!(paper.contains("**Failed on this machine:** 1 unit\n"), "{paper}");
+    let summary = page(&report, "README.md");
+    assert!(
+        summary.contains("**Failed on this machine:** 23 units ([Figure 1](demo.md#fig1) 22, "),
+        "{summary}"
+    );
+    let reference = self::report(&records(REFERENCE), None);
+    assert!(!page(&reference, "demo.md").contains("Failed"));
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::device::Request;
+use crate::run::span::Span;
 
 /// Runs the experiments of the papers and renders the report.
 #[derive(Parser)]
@@ -65,7 +66,8 @@ pub struct Reproduce {
     pub profile: String,
     /// Repeat what made these records (a directory such as report/record, or a git revision) and compare every bit; exit
     /// 1 if one differs. Profile and seed are as recorded.
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record", "failed", "budget",
+          "timeout", "events"])]
     pub from: Option<String>,
     /// Data.
     #[command(flatten)]
@@ -88,9 +90,30 @@ pub struct Reproduce {
     /// Run units again that have a record.
     #[arg(long)]
     pub force: bool,
-    /// Stop at the first unit that fails.
+    /// Run only units that failed last time.
+    #[arg(long, conflicts_with = "force")]
+    pub failed: bool,
+    /// Begin only what ends within this time, such as 2h or 1h30m, what gives verdicts soonest first.
+    #[arg(long, value_name = "TIME", conflicts_with = "dry_run")]
+    pub budget: Option<Span>,
+    /// A unit that takes longer than this, such as 10m, fails, and the others go on.
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<Span>,
+    /// Go on after a unit that fails: so it is without this option, too.
     #[arg(long)]
+    pub keep_going: bool,
+    /// Begin nothing after the first unit that fails.
+    #[arg(long, conflicts_with = "keep_going")]
     pub fail_fast: bool,
+    /// Write what happens as it happens, one JSON object per line (FORMAT.md); - for the standard output.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub events: Option<PathBuf>,
+    /// Tell of each unit its key, why it runs, what was expected and what it took.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Tell failures, warnings and the summary only.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
     /// Promote the records of this run into report/record, where they are not worse.
     #[arg(long)]
     pub record: bool,

@@ -225,3 +225,37 @@ fn wrong_options_are_named_with_what_is_allowed() {
     let root = elsewhere.path().to_str().unwrap();
     repository.fails(&["--root", root, "list"], &["experiments/"]);
 }
+
+/// Catches pages that are taken for fresh although what they are made from, or they themselves, are others.
+#[test]
+fn a_run_with_nothing_to_do_sees_what_changed_in_its_report() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let run = ["reproduce", "--profile", "smoke"];
+    repository.ok(&run);
+    let page = "out/report/extensions.md";
+    let before = repository.read(page);
+    let written =
+        |file: &str| std::fs::metadata(repository.path().join(file)).unwrap().modified().unwrap();
+    let time = written("out/report.checksum");
+    repository.ok(&run);
+    assert_eq!(written("out/report.checksum"), time, "made again although nothing changed");
+    for (file, text) in [
+        (page, "edited".to_owned()),
+        ("out/record/extensions/mexican-hat.csv", "damaged".to_owned()),
+    ] {
+        repository.write(file, &text);
+        repository.ok(&run);
+        assert_eq!(repository.read(page), before, "{file}");
+    }
+    std::fs::remove_file(repository.path().join(page)).unwrap();
+    repository.ok(&run);
+    assert_eq!(repository.read(page), before);
+    let prose = EXPERIMENT.replace("says: The stable rank rises.", "says: Other words.");
+    repository.write("experiments/extensions/01-mexican-hat.yaml", &prose);
+    repository.ok(&run);
+    assert!(repository.read(page).contains("Other words."));
+    // A record that is gone under another profile's name.
+    std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
+    repository.ok(&["reproduce", "--profile", "smoke", "extensions/mexican-hat/rank/RFF"]);
+    assert!(!repository.read("out/record/extensions/mexican-hat.csv").contains("Gaussian formula"));
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::table::write_atomically;
+use super::table::write_if_changed;
 use crate::schema::Profile;
 use crate::yaml::FileError;
 
@@ -403,7 +403,7 @@ impl CaptionRecord {
         if std::fs::read(&file).ok().as_deref() == Some(text.as_bytes()) {
             return Ok(false);
         }
-        write_atomically(&file, text.as_bytes())
+        write_if_changed(&file, text.as_bytes())
             .map_err(|e| problem(format!("cannot be written: {e}")))?;
         Ok(true)
     }

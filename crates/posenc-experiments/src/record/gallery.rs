@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::picture::Picture;
-use super::table::{is_of_machine, write_atomically};
+use super::table::{is_of_machine, write_if_changed};
 use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text, safe};
 use crate::schema::Profile;
 use crate::yaml::FileError;
@@ -355,7 +355,7 @@ impl Gallery {
                 Content::File(source) => std::fs::read(&source)
                     .map_err(|e| problem(&source, format!("cannot be read: {e}")))?,
             };
-            write_atomically(&file, &bytes)
+            write_if_changed(&file, &bytes)
                 .map_err(|e| problem(&file, format!("cannot be written: {e}")))?;
             changed = true;
         }
@@ -370,7 +370,7 @@ impl Gallery {
                 .map_err(|e| problem(&index, format!("cannot be written: {e}")))?
                 + "\n";
             if std::fs::read(&index).ok().as_deref() != Some(text.as_bytes()) {
-                write_atomically(&index, text.as_bytes())
+                write_if_changed(&index, text.as_bytes())
                     .map_err(|e| problem(&index, format!("cannot be written: {e}")))?;
                 changed = true;
             }

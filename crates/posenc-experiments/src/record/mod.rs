@@ -3,6 +3,7 @@
 pub mod benchmark;
 pub mod captions;
 pub mod csv;
+pub mod failure;
 pub mod gallery;
 pub mod picture;
 pub mod provenance;
@@ -11,8 +12,9 @@ pub mod unit;
 
 pub use benchmark::{Benchmark, Benchmarks};
 pub use captions::{CaptionRecord, CaptionedMethod, UnitCaptions};
+pub use failure::{Failure, UnitFailure, read_failures, write_failures};
 pub use gallery::{Gallery, GalleryPicture};
 pub use picture::Picture;
 pub use provenance::{Origin, Provenance};
-pub use table::{Row, Table, is_of_machine};
+pub use table::{Row, Table, is_full, is_of_machine};
 pub use unit::{KeyParts, StoredCaptions, StoredPicture, UnitRecord, Value};

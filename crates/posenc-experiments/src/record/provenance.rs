@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::table::write_atomically;
+use super::table::write_if_changed;
 use crate::schema::Profile;
 use crate::yaml::FileError;
 
@@ -155,7 +155,7 @@ impl Provenance {
     /// Writes the file.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        write_atomically(file, text.as_bytes()).map_err(|e| FileError {
+        write_if_changed(file, text.as_bytes()).map_err(|e| FileError {
             file: file.to_owned(),
             line: None,
             key: String::new(),

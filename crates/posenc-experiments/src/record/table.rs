@@ -170,7 +170,7 @@ impl Table {
         };
         let text =
             self.to_csv(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
-        write_atomically(file, text.as_bytes())
+        write_if_changed(file, text.as_bytes())
             .map_err(|e| problem(format!("cannot be written: {e}")))
     }
 
@@ -180,13 +180,39 @@ impl Table {
     }
 }
 
+/// As [`write_atomically`], but leaves a file alone that has these bytes: nothing waits for the disk then.
+pub fn write_if_changed(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    match std::fs::read(file) {
+        Ok(before) if before == bytes => Ok(()),
+        _ => write_atomically(file, bytes),
+    }
+}
+
 /// Writes a file by way of a temporary one in the same directory.
 pub fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     write_parts_atomically(file, &[bytes])
 }
 
-/// As [`write_atomically`], of pieces that need not lie side by side in memory.
+/// Whether an error says that there is no more space: the disk, a quota or a limit on the size of files.
+pub fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// As [`write_atomically`], of pieces that need not lie side by side in memory. Where there is no more space the error
+/// says how much was to be written.
 pub fn write_parts_atomically(file: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    write_parts(file, parts).map_err(|error| match is_full(&error) {
+        true => std::io::Error::new(
+            error.kind(),
+            format!("{error}; {bytes} bytes were to be written: free some space"),
+        ),
+        false => error,
+    })
+}
+
+fn write_parts(file: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
     let mut temporary =

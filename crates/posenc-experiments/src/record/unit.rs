@@ -299,22 +299,18 @@ impl UnitRecord {
         format!("{slug}-{}", &parts.key()[..16])
     }
 
-    /// Reads a record and checks that it is whole and belongs to `parts`.
+    /// Reads a record and checks that it is whole.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        let problem = |message: String| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message,
-        };
-        let text =
-            std::fs::read_to_string(file).map_err(|e| problem(format!("cannot be read: {e}")))?;
-        let envelope: Envelope = serde_json::from_str(&text)
-            .map_err(|e| FileError { line: Some(e.line()), ..problem(format!("damaged ({e})")) })?;
-        if checksum(&envelope.body) != envelope.checksum {
-            return Err(problem("damaged (its checksum does not fit its content)".into()));
-        }
-        serde_json::from_value(envelope.body).map_err(|e| problem(format!("damaged ({e})")))
+        read_sealed(file)
+    }
+
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    ///
+    /// None that values of ours could cause.
+    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+        sealed(self)
     }
 
     /// Writes the record whole or not at all.
@@ -325,12 +321,34 @@ impl UnitRecord {
             key: String::new(),
             message,
         };
-        let body = serde_json::to_value(self).map_err(|e| problem(e.to_string()))?;
-        let envelope = Envelope { checksum: checksum(&body), body };
-        let text = serde_json::to_string(&envelope).map_err(|e| problem(e.to_string()))?;
-        write_atomically(file, text.as_bytes())
+        write_atomically(file, &self.bytes().map_err(problem)?)
             .map_err(|e| problem(format!("cannot be written: {e}")))
     }
+}
+
+/// Reads what [`sealed`] made.
+pub(super) fn read_sealed<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, FileError> {
+    let problem = |message: String| FileError {
+        file: file.to_owned(),
+        line: None,
+        key: String::new(),
+        message,
+    };
+    let text =
+        std::fs::read_to_string(file).map_err(|e| problem(format!("cannot be read: {e}")))?;
+    let envelope: Envelope = serde_json::from_str(&text)
+        .map_err(|e| FileError { line: Some(e.line()), ..problem(format!("damaged ({e})")) })?;
+    if checksum(&envelope.body) != envelope.checksum {
+        return Err(problem("damaged (its checksum does not fit its content)".into()));
+    }
+    serde_json::from_value(envelope.body).map_err(|e| problem(format!("damaged ({e})")))
+}
+
+/// JSON with a checksum over its content.
+pub(super) fn sealed<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
+    let body = serde_json::to_value(body).map_err(|e| e.to_string())?;
+    let envelope = Envelope { checksum: checksum(&body), body };
+    serde_json::to_vec(&envelope).map_err(|e| e.to_string())
 }
 
 /// A text with `_` for everything that file systems could mind.

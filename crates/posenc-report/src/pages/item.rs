@@ -8,7 +8,7 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
-use super::{claims, errata, parameters, pictures, screens, speed};
+use super::{claims, errata, failures, parameters, pictures, screens, speed};
 use crate::markdown::{anchor, bare, cell, code, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
@@ -45,6 +45,7 @@ pub fn render(
     for table in &experiment.tables {
         text.push_str(&tables::render(view, table));
     }
+    text.push_str(&failures::render(view));
     text.push_str(&speed::render(inputs, view));
     text.push_str(&errata::beside(views, experiment));
     let claims = claims::render(view);

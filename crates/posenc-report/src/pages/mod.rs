@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod errata;
+pub mod failures;
 pub mod item;
 pub mod paper;
 pub mod parameters;

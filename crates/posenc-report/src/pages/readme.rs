@@ -6,7 +6,7 @@ use posenc_experiments::catalog::PAPER_ORDER;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::Verdict;
 
-use super::{MARKER, meaning, named, parameters};
+use super::{MARKER, failures, meaning, named, parameters};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, cell, details, plain, slug};
 use crate::numbers::{MISSING, duration};
@@ -26,6 +26,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     text.push_str(&template(include_str!("../../templates/methodology.md")));
     text.push_str("## Results\n\n");
     text.push_str(&verdicts(inputs, views));
+    text.push_str(&failures::count(inputs, views));
     for paper in &inputs.catalog.papers {
         text.push_str(&results(inputs, views, paper));
     }

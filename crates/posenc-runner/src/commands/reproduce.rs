@@ -1,91 +1,198 @@
 //! `reproduce`: run what has no record yet, then render the report of this machine.
 
+mod announce;
+mod fresh;
+mod results;
+mod summary;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
-use posenc_experiments::record::{CaptionRecord, Gallery};
-use posenc_experiments::schema::{Protocol, Variant};
+use posenc_experiments::plan::{NO_SIGNAL, jobs};
+use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
-use posenc_report::{Inputs, Records};
 
 use crate::arguments::Reproduce;
-use crate::device::{CPU, Devices, is_left_on_cpu};
+use crate::device::Devices;
 use crate::repository::Repository;
-use crate::run::collect::collect;
 use crate::run::data::{self, DataSets};
+use crate::run::events::{Event, Events, millis};
 use crate::run::lock::Lock;
-use crate::run::plan::{Reason, expand, pending};
-use crate::run::progress::duration;
-use crate::run::promote::{Promotion, files, promote, promote_captions, promote_pictures};
+use crate::run::pace::{Pace, makespan};
+use crate::run::plan::{PlannedJob, Reason, expand, look};
+use crate::run::progress::{Detail, Progress};
+use crate::run::signals::{self, Signals};
+use crate::run::span::duration;
 use crate::run::store::Store;
-use crate::run::work::{self, Work};
+use crate::run::work::{self, Site, Work, keep};
+use crate::run::worker::is_together;
 use crate::{machine, protocols};
 
 /// Runs the verb.
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
+    let began = Instant::now();
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }
     let profile = parse_profile(&options.profile)?;
-    let catalog = Catalog::read(repository.root())?;
-    let selectors = parse_selectors(&catalog, &options.selectors)?;
-    let data = DataSets::new(data::source(repository, &options.data)?, options.seed);
+    let catalog = keep(Catalog::read(repository.root())?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));
     let out = repository.out(options.out.as_deref());
-    let store = Store::new(&out);
+    let store = keep(Store::new(&out));
 
     let selected = jobs(catalog.experiments.iter(), &selectors, profile);
-    announce_refusals(&catalog, &selectors, profile);
-    announce_data(&selected, &data)?;
-    let devices = Devices::open(&options.device)?;
+    announce::refusals(catalog, &selectors, profile);
+    announce::data_sets(&selected, data)?;
+    let devices = keep(Devices::open(&options.device)?);
     let class = |protocol: &Protocol| devices.class(protocol);
-    let planned = expand(selected, &data, &repository.published_checksum(), options.seed, &class)?;
+    let planned = expand(selected, data, &repository.published_checksum(), options.seed, &class)?;
 
     if options.dry_run {
-        return dry_run(&planned, &store, options);
+        return dry_run(&planned, &out, store, options);
     }
     let _lock = Lock::take(&out)?;
     store.sweep();
+    let mut pace = Pace::read(&out);
+    let work = to_run(&planned, store, options, &mut pace);
+    let units: usize = work.iter().map(|w| w.units.len()).sum();
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
-    let work: Vec<Work<'_>> = planned
-        .iter()
-        .filter_map(|p| {
-            let pending = pending(p, &store, options.force, false);
-            for (unit, reason) in &pending {
-                if let Reason::Damaged(why) = reason {
-                    eprintln!("warning: {} {}: {why}; it is run again", p.job.path(), unit.signal);
-                }
-            }
-            let units: Vec<_> = pending.into_iter().map(|(unit, _)| unit).collect();
-            let cost = protocols::cost(&p.job, units.len());
-            (!units.is_empty()).then(|| Work { job: p.job.clone(), units, cost })
-        })
-        .collect();
-    let to_run: usize = work.iter().map(|w| w.units.len()).sum();
-    eprintln!("profile {profile}: {to_run} of {total} units to run, {} on record", total - to_run);
-    let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    if work.iter().any(|w| w.units.iter().any(|unit| unit.parts.device != CPU)) {
-        eprintln!("device: training on {}", devices.header());
-    }
-    if devices.training() != CPU && work.iter().any(|w| is_left_on_cpu(w.job.protocol())) {
+    if options.failed {
+        eprintln!("profile {profile}: {units} units of {total} to run, which failed last time");
+    } else {
         eprintln!(
-            "note: attention models train on the CPU in this build; POSENC_WGPU=attention before the command builds \
-             them for wgpu, too"
+            "profile {profile}: {units} of {total} units to run, {} on record",
+            total - units
         );
     }
-    let (seed, fail_fast) = (options.seed, options.fail_fast);
-    let failures = work::run(work, &store, &data, &devices, seed, workers, fail_fast);
-    let page = write_results(repository, &catalog, &store, &data, &devices, options, &out)?;
-    for failure in &failures {
-        eprintln!("failed: {}: {}", failure.path, failure.message);
+    let workers = options.jobs.map_or_else(machine::cores, usize::from);
+    announce::devices(&work, devices);
+    let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
+
+    let detail = match (options.quiet, options.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Usual,
+    };
+    let events = options.events.as_deref().map_or_else(|| Ok(Events::none()), Events::open)?;
+    let mut progress = Progress::new(units, workers, detail, events);
+    progress.event(&Event::RunStarted {
+        version: env!("CARGO_PKG_VERSION"),
+        profile: profile.name(),
+        seed: options.seed,
+        units,
+        workers,
+        estimated_seconds: millis(foretold(&work, &pace, workers)),
+    });
+    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let run = work::Options {
+        workers,
+        fail_fast: options.fail_fast && !options.keep_going,
+        timeout: options.timeout,
+        end: options.budget.and_then(|budget| began.checked_add(budget.0)),
+        signals: signals.clone(),
+    };
+    let site = Site { store, data, devices, seed: options.seed };
+    let outcome = work::run(work, site, &run, pace, &mut progress);
+    signals.end_at_once();
+    outcome.pace.write(&out);
+    let page = out.join("report/README.md");
+    let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
+    if options.record || units > 0 || !report.is_fresh() {
+        results::write(repository, catalog, store, data, devices, options, &out)?;
+        report.keep();
     }
-    if !failures.is_empty() {
-        eprintln!("{} jobs failed; run the same command again to retry only them", failures.len());
+    let changed = verdicts.changed();
+    progress.event(&Event::RunFinished {
+        units: outcome.items.values().map(|tally| tally.done).sum(),
+        failed: outcome.failures.len(),
+        left: outcome.left.0,
+        seconds: millis(progress.elapsed()),
+        interrupted: outcome.interrupted.map(signals::name),
+        verdicts: &changed,
+        report: page.display().to_string(),
+    });
+    summary::tell(&outcome, &changed, workers);
+    // Events have the standard output for themselves.
+    match options.events.as_deref() == Some(Path::new("-")) {
+        true => eprintln!("{}", page.display()),
+        false => println!("{}", page.display()),
     }
-    println!("{}", page.display());
-    Ok(ExitCode::from(u8::from(!failures.is_empty())))
+    Ok(match outcome.interrupted {
+        Some(signal) => ExitCode::from(128 + signal as u8),
+        None => ExitCode::from(u8::from(!outcome.failures.is_empty())),
+    })
+}
+
+/// What has no record, or was asked for, with what records say of how long such work takes.
+fn to_run(
+    planned: &[PlannedJob<'static>],
+    store: &Store,
+    options: &Reproduce,
+    pace: &mut Pace,
+) -> Vec<Work<'static>> {
+    let failed = options.failed.then(|| failed(planned, store));
+    let mut all = Vec::new();
+    for p in planned {
+        let looked = look(p, store, options.force, options.verbose);
+        let kind = p.job.protocol().name();
+        if is_together(&p.job) {
+            let seconds = looked.seconds.iter().sum();
+            pace.add(kind, protocols::cost(&p.job, looked.seconds.len()), seconds);
+        } else {
+            let cost = protocols::cost(&p.job, 1);
+            looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
+        }
+        let mut units = Vec::new();
+        for (unit, reason) in looked.pending {
+            if failed.as_ref().is_some_and(|failed| !failed.contains(&unit.parts.key())) {
+                continue;
+            }
+            if let Reason::Damaged(why) = &reason {
+                eprintln!("warning: {} {}: {why}; it is run again", p.job.path(), unit.signal);
+            }
+            if options.verbose {
+                eprintln!(
+                    "to run: {} seed {} {}: {reason}",
+                    p.job.path(),
+                    p.job.seed_index,
+                    unit.signal
+                );
+            }
+            units.push(unit);
+        }
+        let cost = protocols::cost(&p.job, units.len());
+        if !units.is_empty() {
+            all.push(Work { job: p.job.clone(), units, cost });
+        }
+    }
+    all
+}
+
+/// Keys of the units of a plan's items whose failures are kept.
+fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
+    let items: BTreeSet<(&str, &str)> = planned
+        .iter()
+        .map(|p| (p.job.experiment.paper.as_str(), p.job.experiment.item.as_str()))
+        .collect();
+    let mut keys = BTreeSet::new();
+    for (paper, item) in items {
+        let (failures, damaged) = store.failures(paper, item);
+        damaged.iter().for_each(|line| eprintln!("note: {line}"));
+        keys.extend(failures.iter().map(|failure| failure.parts.key()));
+    }
+    keys
+}
+
+/// How long the work takes on so many workers, as far as is known.
+fn foretold(work: &[Work<'_>], pace: &Pace, workers: usize) -> f64 {
+    let mut seconds: Vec<f64> = work.iter().map(|w| pace.seconds(w.kind(), w.cost)).collect();
+    seconds.sort_by(|a, b| b.total_cmp(a));
+    makespan(&[], seconds.into_iter(), workers)
 }
 
 /// The profile of that name.
@@ -118,151 +225,53 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
     Ok(selectors)
 }
 
-/// One line per group that was asked for and does not run at this profile.
-fn announce_refusals(catalog: &Catalog, selectors: &Selectors, profile: Profile) {
-    for experiment in &catalog.experiments {
-        for group in &experiment.groups {
-            let is_selected = |v: &Variant| {
-                selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
-            };
-            if let Some(reason) = group.refused(profile)
-                && group.variants.iter().any(is_selected)
-            {
-                eprintln!(
-                    "not run at `{profile}`: {}/{}: {}",
-                    experiment.id(),
-                    group.id,
-                    reason.trim()
-                );
-            }
-        }
-    }
-}
-
-/// One line per data set that is not the paper's own, and per group that lacks its files.
-fn announce_data(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
-    let mut seen = Vec::new();
-    for set in selected.iter().filter_map(|j| j.group.data.as_ref()) {
-        if seen.contains(&&set.set) {
-            continue;
-        }
-        seen.push(&set.set);
-        if let Some(files) = data.files(&set.set)? {
-            match &files.found {
-                Ok(found) => found.warnings.iter().for_each(|w| eprintln!("note: {w}")),
-                Err(absence) => {
-                    let lacking =
-                        |j: &&Job<'_>| j.group.data.as_ref().is_some_and(|d| d.set == set.set);
-                    let mut groups: Vec<String> = (selected.iter().filter(lacking))
-                        .map(|j| format!("{}/{}", j.experiment.id(), j.group.id))
-                        .collect();
-                    groups.dedup();
-                    eprintln!("not run: {}: {absence}", groups.join(", "));
-                }
-            }
-            continue;
-        }
-        for warning in &data.identity(&set.set)?.warnings {
-            eprintln!("note: {warning}");
-        }
-    }
-    Ok(())
-}
-
+/// Prints the plan.
 fn dry_run(
-    planned: &[crate::run::plan::PlannedJob<'_>],
+    planned: &[PlannedJob<'_>],
+    out: &Path,
     store: &Store,
     options: &Reproduce,
 ) -> Result<ExitCode> {
-    let mut units = 0;
-    let mut seconds = 0.0;
+    let failed = options.failed.then(|| failed(planned, store));
+    let mut pace = Pace::read(out);
+    let (mut units, mut lines, mut waiting) = (0, Vec::new(), Vec::new());
     for p in planned {
-        let pending = pending(p, store, options.force, true);
-        let cost = protocols::cost(&p.job, pending.len());
-        for (unit, reason) in &pending {
+        let mut looked = look(p, store, options.force, true);
+        if let Some(failed) = &failed {
+            looked.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
+        }
+        let kind = p.job.protocol().name();
+        let cost = protocols::cost(&p.job, 1);
+        if !is_together(&p.job) {
+            looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
+        }
+        units += looked.pending.len();
+        let cost = protocols::cost(&p.job, looked.pending.len());
+        for (unit, reason) in &looked.pending {
             let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
-            println!(
-                "{} seed {} {signal} [{}]: {reason}, about {}",
+            let name = format!(
+                "{} seed {} {signal} [{}]: {reason}",
                 p.job.path(),
                 p.job.seed_index,
-                p.job.recorded_profile,
-                duration(cost / pending.len() as f64)
+                p.job.recorded_profile
             );
+            lines.push((name, kind, cost / looked.pending.len() as f64));
         }
-        units += pending.len();
-        seconds += cost;
+        waiting.push((kind, cost));
+    }
+    // Only now is known how long such units took.
+    let mut text = String::new();
+    for (name, kind, cost) in lines {
+        text += &format!("{name}, about {}\n", duration(pace.seconds(kind, cost)));
     }
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    println!(
-        "{units} of {total} units would run, about {} on {workers} workers",
-        duration(seconds / workers as f64)
+    let mut seconds: Vec<f64> = waiting.into_iter().map(|(k, c)| pace.seconds(k, c)).collect();
+    seconds.sort_by(|a, b| b.total_cmp(a));
+    let seconds = makespan(&[], seconds.into_iter(), workers);
+    print!(
+        "{text}{units} of {total} units would run, about {} on {workers} workers\n",
+        duration(seconds)
     );
     Ok(ExitCode::SUCCESS)
-}
-
-/// Tables and report of this machine, and on request the promotion into the reference.
-fn write_results(
-    repository: &Repository,
-    catalog: &Catalog,
-    store: &Store,
-    data: &DataSets,
-    devices: &Devices,
-    options: &Reproduce,
-    out: &Path,
-) -> Result<std::path::PathBuf> {
-    let local_directory = out.join("record");
-    let mut promoted = false;
-    for experiment in &catalog.experiments {
-        let (csv, provenance) = files(&local_directory, experiment);
-        let Some(local) = collect(experiment, store, data, devices, options.seed, repository)?
-        else {
-            for stale in [csv, provenance] {
-                let _ = std::fs::remove_file(stale);
-            }
-            Gallery::write(&local_directory, &experiment.paper, &experiment.item, Vec::new())?;
-            let nothing = CaptionRecord::default();
-            nothing.write(&local_directory, &experiment.paper, &experiment.item)?;
-            continue;
-        };
-        local.table.write(&csv, &experiment.paper, &experiment.item)?;
-        local.provenance.write(&provenance)?;
-        let pictures = local.pictures.clone();
-        Gallery::write(&local_directory, &experiment.paper, &experiment.item, pictures)?;
-        let captions = CaptionRecord { methods: local.captioned()? };
-        captions.write(&local_directory, &experiment.paper, &experiment.item)?;
-        if options.record {
-            promoted |= promote_captions(experiment, &captions.methods, &repository.record())?;
-            promoted |= promote_pictures(experiment, &local, &repository.record())?;
-            for (method, promotion) in promote(experiment, &local, &repository.record())? {
-                match promotion {
-                    Promotion::Taken => promoted = true,
-                    Promotion::Kept => eprintln!(
-                        "kept: {}/{method}: the reference has a larger profile or the paper's data",
-                        experiment.id()
-                    ),
-                }
-            }
-        }
-    }
-    let reference = Records::read(&repository.record(), catalog)?;
-    if promoted {
-        super::report::render_reference(catalog, &reference, true)?
-            .write(&repository.report())
-            .context("report/ cannot be written")?;
-    }
-    let local = Records::read(&local_directory, catalog)?;
-    let report = posenc_report::render(&Inputs {
-        catalog,
-        reference: &reference,
-        local: Some(&local),
-        // Links to files of the repository hold from the default place only.
-        repository: if options.out.is_none() { "../.." } else { "" },
-        record: None,
-    })?;
-    let directory = out.join("report");
-    report
-        .write(&directory)
-        .with_context(|| format!("{} cannot be written", directory.display()))?;
-    Ok(directory.join("README.md"))
 }

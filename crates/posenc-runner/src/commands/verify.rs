@@ -21,7 +21,7 @@ use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
 use crate::run::plan::{PlannedJob, Unit, expand};
 use crate::run::store::{Found, Store};
-use crate::run::work::{self, Work};
+use crate::run::work::{self, Site, Work, keep};
 use crate::{machine, protocols};
 
 /// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
@@ -54,19 +54,19 @@ impl Drawn<'_> {
 /// Runs the verb: status 1 if a value differs, 2 if a unit fails.
 pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     let profile = parse_profile(&options.profile)?;
-    let catalog = Catalog::read(repository.root())?;
-    let selectors = parse_selectors(&catalog, &options.selectors)?;
-    let data = DataSets::new(data::source(repository, &options.data)?, RUN_SEED);
+    let catalog = keep(Catalog::read(repository.root())?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let data = keep(DataSets::new(data::source(repository, &options.data)?, RUN_SEED));
     let selected = jobs(catalog.experiments.iter(), &selectors, profile);
     let is_child = options.run_into.is_some();
     if !is_child {
-        announce_skipped(&selected, &data)?;
+        announce_skipped(&selected, data)?;
     }
-    let planned = expand(selected, &data, &repository.published_checksum(), RUN_SEED, &|_| CPU)?;
+    let planned = expand(selected, data, &repository.published_checksum(), RUN_SEED, &|_| CPU)?;
     let drawn = draw(planned, usize::from(options.units), options.seed);
     ensure!(!drawn.is_empty(), "no unit that can run here is selected at profile `{profile}`");
     if let Some(directory) = &options.run_into {
-        run_into(directory, drawn, &data, usize::from(options.jobs));
+        run_into(directory, drawn, data, usize::from(options.jobs));
         return Ok(ExitCode::SUCCESS);
     }
     let many = machine::cores().max(2);
@@ -166,13 +166,14 @@ fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>>
 }
 
 /// Runs the sample into a directory; what fails is told and has no record there.
-fn run_into(directory: &Path, drawn: Vec<Drawn<'_>>, data: &DataSets, workers: usize) {
-    let work: Vec<Work<'_>> = drawn
+fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
+    let work: Vec<Work<'static>> = drawn
         .into_iter()
         .map(|Drawn { job, unit, cost }| Work { job, units: vec![unit], cost })
         .collect();
-    let store = Store::new(directory);
-    for failure in work::run(work, &store, data, &Devices::cpu(), RUN_SEED, workers, false) {
+    let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
+    let site = Site { store, data, devices, seed: RUN_SEED };
+    for failure in work::run_plainly(work, site, workers, false) {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
 }

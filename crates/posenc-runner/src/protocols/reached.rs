@@ -26,8 +26,9 @@ pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) ->
     true
 }
 
-/// Writes what was reached, if it is time to.
+/// A step is done: writes what was reached, if it is time to.
 pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (Reached, T)) {
+    context.checkpoint.step();
     if !context.checkpoint.is_due() {
         return;
     }
@@ -47,6 +48,7 @@ pub fn resume<T: DeserializeOwned>(
     remarks: &mut Vec<String>,
     take: impl FnOnce(&Reached, T) -> bool,
 ) {
+    context.checkpoint.begin(steps, 0);
     let why = match context.checkpoint.read() {
         Saved::Nothing => return,
         Saved::Damaged(why) => why,
@@ -54,6 +56,7 @@ pub fn resume<T: DeserializeOwned>(
             Ok((reached, own)) => {
                 let step = reached.steps;
                 if take(&reached, own) {
+                    context.checkpoint.begin(steps, step);
                     (context.note)(&format!("goes on after step {step} of {steps}"));
                     return;
                 }

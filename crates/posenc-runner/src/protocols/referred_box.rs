@@ -96,6 +96,7 @@ pub fn run(context: &Context<'_>, s: &protocol::ReferredBox) -> Result<Outcome> 
         (at, fold, losses, right) = (own.fold, other, own.losses, own.right);
         true
     });
+    context.checkpoint.begin(s.steps * s.folds, losses.iter().map(Vec::len).sum());
     let mut work = 0.0;
     loop {
         while fold.trainer.progress.goes_on() {

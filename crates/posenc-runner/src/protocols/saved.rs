@@ -54,7 +54,8 @@ impl Resumption<'_> {
         done: &Done,
         remarks: &mut Vec<String>,
     ) -> Result<(Box<dyn Session>, History), NetError> {
-        let mut after_epoch = |_: u64, save: &dyn Fn() -> Result<Vec<u8>, NetError>| {
+        let mut after_epoch = |epoch: u64, save: &dyn Fn() -> Result<Vec<u8>, NetError>| {
+            self.checkpoint.reached(epoch as f64 / schedule.epochs.max(1) as f64);
             // A session that cannot be saved says why at its next epoch.
             if self.checkpoint.is_due()
                 && let Ok(bytes) = save()

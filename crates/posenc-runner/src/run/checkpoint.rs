@@ -3,13 +3,19 @@
 //! A file holds a magic number, the job's key, the seconds spent so far, a body that is the
 //! protocol's own, and a checksum over all of that. It is written to a temporary file and renamed.
 //! When it is written depends on the clock; what is computed does not.
+//!
+//! Trainings ask after every step whether a checkpoint is due. There a job that is to end does so: it writes its checkpoint
+//! and is unwound.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::record::table::write_parts_atomically;
+
+use super::control::{Control, Stopped};
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
 const MAGIC: &[u8; 16] = b"posenc-job-1\0\0\0\0";
@@ -38,6 +44,14 @@ pub struct Checkpoint {
     earlier: Cell<f64>,
     next: Cell<Instant>,
     failed: Cell<bool>,
+    /// The job, as who watches over it sees it.
+    control: Arc<Control>,
+    /// Whether a job that is to end has been told to write its checkpoint.
+    is_last: Cell<bool>,
+    /// Of how many steps the training is, and how many are done.
+    steps: Cell<[usize; 2]>,
+    /// What share of the job the training in flight is: from, to.
+    span: Cell<[f64; 2]>,
     /// Whether a checkpoint is due whenever it is asked: for tests.
     always: bool,
 }
@@ -69,8 +83,24 @@ impl Checkpoint {
             earlier: Cell::new(0.0),
             next: Cell::new(started + FIRST_INTERVAL),
             failed: Cell::new(false),
+            control: Arc::default(),
+            is_last: Cell::new(false),
+            steps: Cell::new([0, 0]),
+            span: Cell::new([0.0, 1.0]),
             always: false,
         }
+    }
+
+    /// That of a job that is watched.
+    pub fn of_job(mut self, control: &Arc<Control>) -> Self {
+        self.control = control.clone();
+        self
+    }
+
+    /// The checkpoint of one unit of the same job.
+    pub fn of_unit(&self, unit: &KeyParts) -> Self {
+        let directory = self.file.parent().unwrap_or(Path::new("."));
+        Checkpoint::new(directory, std::iter::once(unit)).of_job(&self.control)
     }
 
     /// One that is due whenever it is asked.
@@ -123,15 +153,48 @@ impl Checkpoint {
         Saved::Body(bytes)
     }
 
-    /// Whether enough time has passed to write one.
+    /// The training has so many steps, of which some are done.
+    pub fn begin(&self, steps: usize, done: usize) {
+        self.steps.set([steps, done]);
+    }
+
+    /// One more step is done.
+    pub fn step(&self) {
+        let [steps, done] = self.steps.get();
+        self.steps.set([steps, done + 1]);
+        if steps > 0 {
+            self.reached((done + 1) as f64 / steps as f64);
+        }
+    }
+
+    /// The training in flight is this share of the job.
+    pub fn within(&self, from: f64, to: f64) {
+        self.span.set([from, to]);
+    }
+
+    /// How much of the training in flight is done, from 0 to 1.
+    pub fn reached(&self, fraction: f64) {
+        let [from, to] = self.span.get();
+        self.control.reached(from + (to - from) * fraction);
+    }
+
+    /// Whether one is to be written: enough time has passed, or the job is to end. Does not come back if it is to end and has
+    /// had its turn to write.
     pub fn is_due(&self) -> bool {
+        if self.control.stopped().is_some() {
+            if self.failed.get() || self.is_last.replace(true) {
+                std::panic::resume_unwind(Box::new(Stopped));
+            }
+            return true;
+        }
         self.always || !self.failed.get() && Instant::now() >= self.next.get()
     }
 
     /// Writes the pieces of a body. A disk that is full must not end the training: the error is
-    /// returned once, for a warning, and no further checkpoint is tried.
+    /// returned once, for a warning, and no further checkpoint is tried. Does not come back if the job is to end.
     pub fn write(&self, body: &[&[u8]]) -> Option<std::io::Error> {
         let began = Instant::now();
+        self.control.saving(true);
         let spent = self.earlier.get() + self.started.elapsed().as_secs_f64();
         let seconds = spent.to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![MAGIC, self.key.as_bytes(), &seconds];
@@ -147,6 +210,10 @@ impl Checkpoint {
         let interval = interval.max(began.elapsed().saturating_mul(WRITING_SHARE));
         self.next.set(Instant::now() + interval);
         self.failed.set(result.is_err());
+        self.control.saving(false);
+        if result.is_ok() && self.control.stopped().is_some() {
+            std::panic::resume_unwind(Box::new(Stopped));
+        }
         result.err()
     }
 

@@ -2,10 +2,18 @@
 
 pub mod checkpoint;
 pub mod collect;
+pub mod control;
 pub mod data;
+pub mod events;
+pub mod failed;
 pub mod lock;
+pub mod pace;
 pub mod plan;
 pub mod progress;
 pub mod promote;
+pub mod queue;
+pub mod signals;
+pub mod span;
 pub mod store;
 pub mod work;
+pub mod worker;

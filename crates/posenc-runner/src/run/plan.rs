@@ -178,6 +178,15 @@ impl std::fmt::Display for Reason {
     }
 }
 
+/// What the store has for a job.
+#[derive(Debug, Default)]
+pub struct Looked {
+    /// Units that must run, with the reason.
+    pub pending: Vec<(Unit, Reason)>,
+    /// Seconds that each of the others took.
+    pub seconds: Vec<f64>,
+}
+
 /// Units of a job that must run, with the reason. `explain` costs a look at older records.
 pub fn pending(
     planned: &PlannedJob<'_>,
@@ -185,27 +194,32 @@ pub fn pending(
     force: bool,
     explain: bool,
 ) -> Vec<(Unit, Reason)> {
-    let experiment = planned.job.experiment;
-    planned
-        .units
-        .iter()
-        .filter_map(|unit| {
-            if force {
-                return Some((unit.clone(), Reason::Forced));
+    look(planned, store, force, explain).pending
+}
+
+/// As [`pending`], with how long the others took.
+pub fn look(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> Looked {
+    let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
+    let mut looked = Looked::default();
+    for unit in &planned.units {
+        let found = match (force, explain) {
+            (true, _) => {
+                looked.pending.push((unit.clone(), Reason::Forced));
+                continue;
             }
-            let (paper, item) = (&experiment.paper, &experiment.item);
-            let found = if explain {
-                store.explain(paper, item, &unit.parts)
-            } else {
-                store.find(paper, item, &unit.parts)
-            };
-            let reason = match found {
-                Found::Record(_) => return None,
-                Found::Stale(parts) => Reason::Changed(parts),
-                Found::Damaged(why) => Reason::Damaged(why),
-                Found::Nothing => Reason::NoRecord,
-            };
-            Some((unit.clone(), reason))
-        })
-        .collect()
+            (_, true) => store.explain(paper, item, &unit.parts),
+            (_, false) => store.find(paper, item, &unit.parts),
+        };
+        let reason = match found {
+            Found::Record(record) => {
+                looked.seconds.push(record.seconds);
+                continue;
+            }
+            Found::Stale(parts) => Reason::Changed(parts),
+            Found::Damaged(why) => Reason::Damaged(why),
+            Found::Nothing => Reason::NoRecord,
+        };
+        looked.pending.push((unit.clone(), reason));
+    }
+    looked
 }

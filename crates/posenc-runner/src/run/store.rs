@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{
-    KeyParts, Picture, StoredCaptions, StoredPicture, UnitCaptions, UnitRecord,
+    KeyParts, Picture, StoredCaptions, StoredPicture, UnitCaptions, UnitFailure, UnitRecord,
 };
 
 /// The raw records of a directory.
@@ -13,6 +13,7 @@ use posenc_experiments::record::{
 pub struct Store {
     directory: PathBuf,
     checkpoints: PathBuf,
+    failed: PathBuf,
 }
 
 /// What the store has for a unit.
@@ -31,7 +32,11 @@ pub enum Found {
 impl Store {
     /// The store below `out`.
     pub fn new(out: &Path) -> Self {
-        Store { directory: out.join("raw"), checkpoints: out.join("checkpoints") }
+        Store {
+            directory: out.join("raw"),
+            checkpoints: out.join("checkpoints"),
+            failed: out.join("failed"),
+        }
     }
 
     /// Where jobs in flight keep what they have reached.
@@ -149,7 +154,10 @@ impl Store {
             record.captions = Some(StoredCaptions { file: name, blake3 });
         }
         let before = UnitRecord::read(&file).map(|old| old.pictures).unwrap_or_default();
-        record.write(&file)?;
+        let bytes = record.bytes().map_err(anyhow::Error::msg)?;
+        write_atomically(&file, &bytes)
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+        self.forget_failure(paper, item, &record.parts);
         // A forced run may give fewer pictures than the one before.
         for old in before {
             if record.pictures.iter().all(|new| new.file != old.file) {
@@ -159,9 +167,49 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps a unit's failure until it has a record.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub fn write_failure(&self, paper: &str, item: &str, failure: &UnitFailure) -> Result<()> {
+        let folder = self.failed.join(paper).join(item);
+        failure.write(&folder).with_context(|| {
+            let name = UnitRecord::file_name(&failure.parts);
+            format!("{} cannot be written", folder.join(name).display())
+        })
+    }
+
+    /// Removes a unit's failure, if it has one.
+    pub fn forget_failure(&self, paper: &str, item: &str, parts: &KeyParts) {
+        let name = UnitRecord::file_name(parts);
+        let _ = std::fs::remove_file(self.failed.join(paper).join(item).join(name));
+    }
+
+    /// Failures of an item that are kept, by name, and one line for each file that cannot be used.
+    pub fn failures(&self, paper: &str, item: &str) -> (Vec<UnitFailure>, Vec<String>) {
+        let mut files: Vec<PathBuf> = std::fs::read_dir(self.failed.join(paper).join(item))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "json"))
+            .collect();
+        files.sort();
+        let (mut failures, mut damaged) = (Vec::new(), Vec::new());
+        for file in files {
+            match UnitFailure::read(&file) {
+                Ok(failure) => failures.push(failure),
+                Err(why) => damaged.push(format!("the failure in {why}; it is ignored")),
+            }
+        }
+        (failures, damaged)
+    }
+
     /// Removes what a killed process left half written.
     pub fn sweep(&self) {
-        let mut folders = vec![self.directory.clone(), self.checkpoints.clone()];
+        let mut folders =
+            vec![self.directory.clone(), self.checkpoints.clone(), self.failed.clone()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();

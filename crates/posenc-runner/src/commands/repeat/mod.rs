@@ -25,7 +25,7 @@ use crate::run::data::{self, DataSets};
 use crate::run::lock::Lock;
 use crate::run::plan::{NO_DATA, PlannedJob, expand, pending};
 use crate::run::store::{Found, Store};
-use crate::run::work::{self, Work};
+use crate::run::work::{self, Site, Work, keep};
 use crate::{machine, protocols};
 use same::Sameness;
 
@@ -73,17 +73,17 @@ struct Item<'a> {
 /// Targets that one plan covers.
 struct Round<'a> {
     seed: u64,
-    data: DataSets,
+    data: &'static DataSets,
     planned: Vec<PlannedJob<'a>>,
 }
 
 /// Runs the verb: status 1 if a value differs or a unit fails.
 pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Result<ExitCode> {
-    let catalog = Catalog::read(repository.root())?;
-    let selectors = parse_selectors(&catalog, &options.selectors)?;
+    let catalog = keep(Catalog::read(repository.root())?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
     let source = Source::open(repository, record)?;
     let mut refusals = Vec::new();
-    let items = items(&catalog, &selectors, &source, &mut refusals)?;
+    let items = items(catalog, &selectors, &source, &mut refusals)?;
     if items.is_empty() && refusals.is_empty() {
         bail!(
             "{record} has no record of what is selected; `cargo xtask list` shows what there is to select"
@@ -92,13 +92,14 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     let targets = || items.iter().flat_map(|item| &item.targets);
     let leaves_cpu = targets().any(|target| target.class != CPU);
     let devices = if leaves_cpu { Devices::open(&options.device)? } else { Devices::cpu() };
+    let devices = keep(devices);
     let mut rounds: BTreeMap<(Profile, u64, &str), Vec<&Target<'_>>> = BTreeMap::new();
     for target in targets() {
         rounds.entry((target.profile, target.seed, target.class)).or_default().push(target);
     }
     let mut plans = Vec::new();
     for ((profile, seed, class), targets) in rounds {
-        let data = DataSets::new(data::source(repository, &options.data)?, seed);
+        let data = keep(DataSets::new(data::source(repository, &options.data)?, seed));
         let mut selected = jobs(catalog.experiments.iter(), &Selectors::default(), profile);
         selected.retain(|job| {
             targets.iter().any(|t| {
@@ -108,12 +109,12 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
             })
         });
         let on = |protocol: &_| if class == CPU { CPU } else { devices.class(protocol) };
-        let planned = expand(selected, &data, &repository.published_checksum(), seed, &on)?;
+        let planned = expand(selected, data, &repository.published_checksum(), seed, &on)?;
         for target in targets {
             let own: Vec<&PlannedJob<'_>> = planned.iter().filter(|p| target.is(p)).collect();
             let item = items.iter().find(|item| item.experiment.id() == target.experiment.id());
             let known = item.and_then(|item| item.provenance.data.get(&target.data));
-            refusals.extend(refusal(target, &own, known, &data, &devices)?);
+            refusals.extend(refusal(target, &own, known, data, devices)?);
         }
         plans.push(Round { seed, data, planned });
     }
@@ -130,16 +131,16 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     announce_unchecked(&items);
     let out = options.out.clone().unwrap_or_else(|| repository.out(None).join("repeat"));
     let _lock = Lock::take(&out)?;
-    let store = Store::new(&out);
+    let store = keep(Store::new(&out));
     store.sweep();
     let mut failures = Vec::new();
     for round in &plans {
-        failures.extend(run(round, &store, &devices, options));
+        failures.extend(run(round, store, devices, options));
     }
     for failure in &failures {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
-    let is_same = compare(&items, &plans, &store);
+    let is_same = compare(&items, &plans, store);
     Ok(ExitCode::from(u8::from(!is_same || !failures.is_empty())))
 }
 
@@ -305,13 +306,13 @@ fn announce_unchecked(items: &[Item<'_>]) {
 
 /// Runs what a plan lacks in the store.
 fn run(
-    round: &Round<'_>,
-    store: &Store,
-    devices: &Devices,
+    round: &Round<'static>,
+    store: &'static Store,
+    devices: &'static Devices,
     options: &Reproduce,
 ) -> Vec<work::Failure> {
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
-    let work: Vec<Work<'_>> = round
+    let work: Vec<Work<'static>> = round
         .planned
         .iter()
         .filter_map(|p| {
@@ -324,7 +325,8 @@ fn run(
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
     eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    work::run(work, store, &round.data, devices, round.seed, workers, options.fail_fast)
+    let site = Site { store, data: round.data, devices, seed: round.seed };
+    work::run_plainly(work, site, workers, options.fail_fast)
 }
 
 /// Says of each item whether its values are the same bits; true if all are.

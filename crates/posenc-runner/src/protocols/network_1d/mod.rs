@@ -251,6 +251,11 @@ impl Training<'_> {
             mean_of_last: self.settings.mean_of_last.min(self.settings.epochs),
         };
         let start = || self.engine.start(self.task(prepared, runs));
+        let values = self.settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let share = |runs: usize| {
+            (done.values as f64 + runs as f64 / self.runs.len() as f64) / values as f64
+        };
+        self.context.checkpoint.within(share(range.start), share(range.end));
         let (mut session, history) =
             self.resumption().fit(start, &schedule, resume.take(), done, remarks)?;
         let predictions = self.predictions(prepared, runs, &mut *session)?;

@@ -54,8 +54,7 @@ impl<'a> Training<'a> {
         };
         let mut rng = reconstruction::mask(context, unit);
         let split = split(&signal.sides, rule, settings.test, &mut rng)?;
-        let directory = context.checkpoint.file().parent().unwrap_or(std::path::Path::new("."));
-        let checkpoint = Checkpoint::new(directory, std::iter::once(&unit.parts));
+        let checkpoint = context.checkpoint.of_unit(&unit.parts);
         Ok(Training { context, settings, unit, signal, split, checkpoint })
     }
 
@@ -76,6 +75,8 @@ impl<'a> Training<'a> {
                 Some(_) => (self.checkpoint.earlier() - total_time(&done.records[0])).max(0.0),
                 None => 0.0,
             };
+            let share = |values: usize| values as f64 / steps as f64;
+            self.checkpoint.within(share(done.values), share(done.values + 1));
             let trained = self.train(resume.take(), &done, &mut remarks).with_context(place)?;
             let seconds = spent + trained.seconds;
             let x = swept.map(|(_, value)| value);

@@ -1,0 +1,168 @@
+//! Units that failed: `out/failed/<paper>/<item>/<unit>-<key>.json`, one per unit, and the list that the report of a machine
+//! shows, `out/record/<paper>/<item>.failed.json`.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::table::{write_atomically, write_if_changed};
+use super::unit::{self, KeyParts, UnitRecord};
+use crate::yaml::FileError;
+
+/// A unit that failed, as a reader sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Group key.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Signal; `-` without data.
+    pub signal: String,
+    /// Repetition, from 0.
+    pub seed: u64,
+    /// Why.
+    pub reason: String,
+    /// Seconds until it failed.
+    pub seconds: f64,
+}
+
+/// As it lies on disk beside the raw records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitFailure {
+    /// What the unit's result would have depended on.
+    pub parts: KeyParts,
+    /// The failure.
+    pub failure: Failure,
+}
+
+impl UnitFailure {
+    /// Reads a failure and checks that it is whole.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is damaged.
+    pub fn read(file: &Path) -> Result<Self, FileError> {
+        unit::read_sealed(file)
+    }
+
+    /// Writes it whole or not at all, under the name that the unit's record would have.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
+        let bytes = unit::sealed(self).map_err(std::io::Error::other)?;
+        write_atomically(&folder.join(UnitRecord::file_name(&self.parts)), &bytes)
+    }
+}
+
+/// The list of an item's failures below a directory of records.
+fn file(directory: &Path, paper: &str, item: &str) -> PathBuf {
+    directory.join(paper).join(format!("{item}.failed.json"))
+}
+
+/// The failures of an item; none where there is no file.
+///
+/// # Errors
+///
+/// A damaged file.
+pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Failure>, FileError> {
+    let file = file(directory, paper, item);
+    let problem =
+        |line, message| FileError { file: file.clone(), line, key: String::new(), message };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => serde_json::from_str(&text).map_err(|e| {
+            problem(Some(e.line()), format!("damaged ({e}); reproduce writes it anew"))
+        }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(problem(None, format!("cannot be read: {e}"))),
+    }
+}
+
+/// Writes the failures of an item; without any there is no file.
+///
+/// # Errors
+///
+/// A file that cannot be written.
+pub fn write_failures(
+    directory: &Path,
+    paper: &str,
+    item: &str,
+    failures: &[Failure],
+) -> Result<(), FileError> {
+    let file = file(directory, paper, item);
+    let problem = |e: std::io::Error| FileError {
+        file: file.clone(),
+        line: None,
+        key: String::new(),
+        message: format!("cannot be written: {e}"),
+    };
+    if failures.is_empty() {
+        return match std::fs::remove_file(&file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(problem(e)),
+            _ => Ok(()),
+        };
+    }
+    let text = serde_json::to_string_pretty(failures).map_err(|e| problem(e.into()))?;
+    write_if_changed(&file, format!("{text}\n").as_bytes()).map_err(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure() -> UnitFailure {
+        let parts = KeyParts {
+            identity: "g.m.-.seed=0".into(),
+            specification: "s".into(),
+            data: "-".into(),
+            device: "cpu".into(),
+            seed: 0,
+            epochs: "1".into(),
+        };
+        let failure = Failure {
+            group: "g".into(),
+            method: "m".into(),
+            signal: "-".into(),
+            seed: 0,
+            reason: "took longer than 10 min".into(),
+            seconds: 600.25,
+        };
+        UnitFailure { parts, failure }
+    }
+
+    /// Catches a failure that reads back as another, and one that is taken although it was cut off or edited.
+    #[test]
+    fn failures_read_back_or_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        failure().write(directory.path()).unwrap();
+        let file = directory.path().join(UnitRecord::file_name(&failure().parts));
+        assert_eq!(UnitFailure::read(&file).unwrap(), failure());
+        let whole = std::fs::read(&file).unwrap();
+        for position in 0..whole.len() {
+            std::fs::write(&file, &whole[..position]).unwrap();
+            assert!(UnitFailure::read(&file).is_err(), "{position} bytes");
+            let mut edited = whole.clone();
+            edited[position] ^= 1;
+            std::fs::write(&file, edited).unwrap();
+            assert!(UnitFailure::read(&file).is_err(), "byte {position}");
+        }
+    }
+
+    /// Catches a list that stays after its units have run, and one that is read as empty although it is damaged.
+    #[test]
+    fn the_list_of_an_item_comes_and_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = || read_failures(directory.path(), "paper", "item");
+        assert_eq!(read().unwrap(), Vec::new());
+        let all = [failure().failure];
+        write_failures(directory.path(), "paper", "item", &all).unwrap();
+        assert_eq!(read().unwrap(), all);
+        std::fs::write(file(directory.path(), "paper", "item"), "[{").unwrap();
+        assert!(read().is_err());
+        write_failures(directory.path(), "paper", "item", &[]).unwrap();
+        assert_eq!(read().unwrap(), Vec::new());
+    }
+}

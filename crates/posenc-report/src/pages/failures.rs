@@ -1,0 +1,76 @@
+//! Units that failed on the reader's machine.
+
+use posenc_experiments::plan::NO_SIGNAL;
+use posenc_experiments::record::Failure;
+
+use crate::Inputs;
+use crate::markdown::{Align, Grid, cell, plain, slug};
+use crate::numbers::MISSING;
+use crate::records::Side;
+use crate::view::{View, Views};
+
+/// Rows of an item's table; of more the number is told.
+const LISTED: usize = 20;
+/// Characters of a reason.
+const LONGEST_REASON: usize = 300;
+
+fn of<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Failure> {
+    view.sides.iter().filter(|side| side.side == Side::Local).flat_map(|side| &side.failures)
+}
+
+/// The table of an item's failures; empty without any.
+pub fn render(view: &View<'_>) -> String {
+    let count = of(view).count();
+    if count == 0 {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.column("Method", Align::Left).column("Signal", Align::Left);
+    grid.column("Repetition", Align::Right).column("Reason", Align::Left);
+    for failure in of(view).take(LISTED) {
+        let signal = match failure.signal.as_str() {
+            NO_SIGNAL => MISSING.to_owned(),
+            signal => plain(signal),
+        };
+        let mut reason: String = failure.reason.chars().take(LONGEST_REASON).collect();
+        if reason.len() < failure.reason.len() {
+            reason.push('…');
+        }
+        grid.row(vec![
+            format!("{} ({})", plain(&failure.method), plain(&failure.group)),
+            signal,
+            failure.seed.to_string(),
+            plain(&reason),
+        ]);
+    }
+    let mut text = format!("**Failed on this machine:** {}\n\n{}", units(count), grid.render());
+    if count > LISTED {
+        text.push_str(&format!("and {} more.\n\n", count - LISTED));
+    }
+    text
+}
+
+/// How many failed, and where, for the summary; empty without any.
+pub fn count(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
+    let mut items = Vec::new();
+    let mut all = 0;
+    for paper in &inputs.catalog.papers {
+        for item in &paper.items {
+            let Some(view) = views.get(&paper.key, &item.item) else { continue };
+            let count = of(view).count();
+            if count > 0 {
+                let place = format!("{}.md#{}", paper.key, slug(&item.item));
+                items.push(format!("[{}]({place}) {count}", cell(&item.name)));
+                all += count;
+            }
+        }
+    }
+    if all == 0 {
+        return String::new();
+    }
+    format!("**Failed on this machine:** {} ({})\n\n", units(all), items.join(", "))
+}
+
+fn units(count: usize) -> String {
+    format!("{count} unit{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,103 @@
+//! Spans of time as people write them: `2h`, `1h30m`, `90m`, `45s`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A span of time that an option names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+/// What is said of a text that is none.
+const ALLOWED: &str = "allowed are hours, minutes and seconds as whole numbers, such as 2h, 1h30m, 90m, 45s; more than 0, at most 10000h";
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut rest = text.trim();
+        let mut seconds = 0u64;
+        let mut units: &[(char, u64)] = &[('h', 3600), ('m', 60), ('s', 1)];
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or(ALLOWED)?;
+            let number: u64 = rest[..digits].parse().map_err(|_| ALLOWED)?;
+            let unit = rest[digits..].chars().next().ok_or(ALLOWED)?;
+            // Each unit once, the larger first.
+            let place = units.iter().position(|(name, _)| *name == unit).ok_or(ALLOWED)?;
+            seconds = number
+                .checked_mul(units[place].1)
+                .and_then(|more| seconds.checked_add(more))
+                .ok_or(ALLOWED)?;
+            units = &units[place + 1..];
+            rest = rest[digits + unit.len_utf8()..].trim_start();
+        }
+        if seconds == 0 || seconds > 10_000 * 3600 {
+            return Err(ALLOWED.to_owned());
+        }
+        Ok(Span(Duration::from_secs(seconds)))
+    }
+}
+
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seconds = self.0.as_secs();
+        let parts = [(seconds / 3600, "h"), (seconds % 3600 / 60, "min"), (seconds % 60, "s")];
+        let parts: Vec<String> =
+            (parts.iter().filter(|(n, _)| *n > 0)).map(|(n, unit)| format!("{n} {unit}")).collect();
+        f.write_str(&parts.join(" "))
+    }
+}
+
+/// A duration for people: `0.8 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..10 => format!("{seconds:.1} s"),
+        10..120 => format!("{whole} s"),
+        120..7200 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a span that is read as another, and a typo that is taken for one.
+    #[test]
+    fn spans_are_read_or_refused() {
+        for (text, seconds, shown) in [
+            ("2h", 7200, "2 h"),
+            ("90m", 5400, "1 h 30 min"),
+            ("45s", 45, "45 s"),
+            ("1h30m", 5400, "1 h 30 min"),
+            (" 1h 30m 5s ", 5405, "1 h 30 min 5 s"),
+            ("10000h", 36_000_000, "10000 h"),
+        ] {
+            let span: Span = text.parse().unwrap();
+            assert_eq!((span.0.as_secs(), span.to_string().as_str()), (seconds, shown), "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "2",
+            "h",
+            "2 hours",
+            "2d",
+            "0s",
+            "0h0m",
+            "-1h",
+            "1.5h",
+            "30m1h",
+            "1h1h",
+            "10001h",
+            "1h30",
+            "99999999999999999999h",
+            "9999999999999999999h",
+            "2ħ",
+            "１h",
+        ] {
+            let error = text.parse::<Span>().unwrap_err();
+            assert!(error.contains("1h30m"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A thread that takes jobs, runs their units and writes their records.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use anyhow::{Result, anyhow, bail};
+use posenc_experiments::plan::Job;
+use posenc_experiments::record::{UnitRecord, Value, is_full};
+use posenc_experiments::schema::Protocol;
+
+use super::checkpoint::Checkpoint;
+use super::control::{Control, Stopped};
+use super::pace::Pace;
+use super::queue::{Lane, Queue, Work};
+use super::work::Site;
+use crate::{machine, protocols};
+
+/// What workers share. It lives as long as the last of them, which may be longer than the run.
+pub struct Shared {
+    /// What units read, and where records go.
+    pub site: Site,
+    /// Jobs that wait.
+    pub queue: Mutex<Queue<'static>>,
+    /// How long work takes.
+    pub pace: Mutex<Pace>,
+    /// When the budget ends.
+    pub end: Option<Instant>,
+    /// Whether the first failure is the last.
+    pub fail_fast: bool,
+    /// Where workers say what happens.
+    pub messages: Sender<Message>,
+    /// Number of the next job.
+    pub next: AtomicU64,
+}
+
+/// What a worker says.
+pub enum Message {
+    /// A job begins.
+    Started { id: u64, lane: Lane, work: Arc<Work<'static>>, control: Arc<Control> },
+    /// The record of a unit is on disk.
+    Unit {
+        id: u64,
+        index: usize,
+        seconds: f64,
+        peak_memory: Option<u64>,
+        values: usize,
+        main: Option<(String, f64, String)>,
+    },
+    /// A line for people.
+    Note(String),
+    /// The job's thread has come back.
+    Ended { id: u64, end: End },
+    /// A worker has nothing more to do.
+    Idle(Lane),
+}
+
+/// How a job ended.
+pub enum End {
+    /// All units have records.
+    Whole,
+    /// It was told to.
+    Stopped,
+    /// With an error.
+    Failed(String),
+}
+
+/// A lock that a panic elsewhere does not close: what it guards is changed in single steps.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Whether a protocol computes the units of a job together: their records come at the end.
+pub fn is_together(job: &Job<'_>) -> bool {
+    matches!(job.protocol(), Protocol::Network1d(_))
+}
+
+/// Says that its worker is idle, however that comes about.
+struct Idle<'a> {
+    shared: &'a Shared,
+    lane: Lane,
+    is_replaced: bool,
+}
+
+impl Drop for Idle<'_> {
+    fn drop(&mut self) {
+        if !self.is_replaced {
+            let _ = self.shared.messages.send(Message::Idle(self.lane));
+        }
+    }
+}
+
+/// Takes jobs until there are none, or until another thread has taken its place.
+pub fn work(shared: &Shared, lane: Lane) {
+    let mut idle = Idle { shared, lane, is_replaced: false };
+    loop {
+        let left = shared.end.map_or(f64::INFINITY, |end| {
+            end.saturating_duration_since(Instant::now()).as_secs_f64()
+        });
+        let next = lock(&shared.queue).next(lane, left, &lock(&shared.pace));
+        let Some(work) = next else { return };
+        let work = Arc::new(work);
+        let control = Arc::new(Control::new(work.units.len(), is_together(&work.job)));
+        let id = shared.next.fetch_add(1, Ordering::Relaxed);
+        let started = Message::Started { id, lane, work: work.clone(), control: control.clone() };
+        let _ = shared.messages.send(started);
+        let end = run(shared, id, &work, &control);
+        if control.end()
+            && control.stopped().is_none()
+            && let End::Failed(_) = end
+        {
+            if shared.fail_fast {
+                lock(&shared.queue).close();
+            }
+            // What has not begun does not fail with the unit that has.
+            put_back(shared, &work, &control.unwritten().1);
+        }
+        idle.is_replaced = control.is_replaced();
+        let _ = shared.messages.send(Message::Ended { id, end });
+        if idle.is_replaced {
+            return;
+        }
+    }
+}
+
+/// Lets units of a job run later.
+pub fn put_back(shared: &Shared, work: &Work<'static>, units: &[usize]) {
+    let of: Vec<_> = units.iter().filter_map(|&i| work.units.get(i).cloned()).collect();
+    if of.is_empty() {
+        return;
+    }
+    let cost = work.cost * of.len() as f64 / work.units.len() as f64;
+    lock(&shared.queue).put_back(Work { job: work.job.clone(), units: of, cost });
+}
+
+fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -> End {
+    let Site { store, data, devices, seed } = shared.site;
+    let path = work.job.path();
+    let experiment = work.job.experiment;
+    let checkpoint =
+        Checkpoint::new(store.checkpoints(), work.units.iter().map(|unit| &unit.parts))
+            .of_job(control);
+    let note = |text: &str| {
+        let _ = shared.messages.send(Message::Note(format!("note: {path}: {text}")));
+    };
+    let context = protocols::Context {
+        job: &work.job,
+        units: &work.units,
+        data,
+        devices,
+        seed,
+        checkpoint: &checkpoint,
+        note: &note,
+    };
+    machine::reset_peak_memory();
+    let mut last = Instant::now();
+    // Each unit is on disk before the next one starts: a killed run loses one.
+    let mut emit = |index: usize, outcome: protocols::Outcome| -> Result<()> {
+        if !control.begin_record() {
+            bail!("the unit was given up");
+        }
+        let unit = &work.units[index];
+        let seconds = outcome.earlier + last.elapsed().as_secs_f64();
+        let peak_memory = machine::peak_memory();
+        let (values, main) = (outcome.values.len(), main_result(&work.job, &outcome.values));
+        let record = UnitRecord {
+            parts: unit.parts.clone(),
+            device: devices.label(&unit.parts.device).to_owned(),
+            data: unit.data.clone(),
+            seconds,
+            peak_memory,
+            remarks: outcome.remarks,
+            values: outcome.values,
+            pictures: Vec::new(),
+            captions: None,
+            versions: machine::versions(),
+        };
+        let (pictures, captions) = (&outcome.pictures, outcome.captions.as_ref());
+        let written = store.write(&experiment.paper, &experiment.item, record, pictures, captions);
+        control.end_record(index, written.is_ok());
+        written?;
+        // What it takes to write pictures is no part of the next unit.
+        last = Instant::now();
+        let message = Message::Unit { id, index, seconds, peak_memory, values, main };
+        let _ = shared.messages.send(message);
+        Ok(())
+    };
+    // A panic in a protocol is our bug; it must not take the other units with it.
+    let result = catch_unwind(AssertUnwindSafe(|| protocols::run(&context, &mut emit)));
+    let error = match result {
+        Err(panic) if panic.is::<Stopped>() => return End::Stopped,
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            anyhow!("internal error ({text}); please report it")
+        }
+        Ok(Err(error)) => error,
+        Ok(Ok(())) if control.unwritten().0.is_empty() => {
+            checkpoint.remove();
+            return End::Whole;
+        }
+        Ok(Ok(())) => anyhow!("internal error (a unit without a result); please report it"),
+    };
+    // Nothing that runs later could be written either.
+    let io = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(is_full)
+    };
+    if error.chain().any(io) {
+        lock(&shared.queue).close();
+    }
+    End::Failed(format!("{error:#}"))
+}
+
+/// Metric, mean and unit of what the first table or plot that shows a job's group shows first; else of the first number.
+fn main_result(job: &Job<'_>, values: &[Value]) -> Option<(String, f64, String)> {
+    let group = &job.group.id;
+    let experiment = job.experiment;
+    let of_tables = experiment.tables.iter().filter(|table| table.groups.contains(group));
+    let of_plots = experiment.plots.iter().flat_map(|plot| &plot.panels);
+    let shown = of_tables
+        .flat_map(|table| table.columns.first().map(|column| &column.metric))
+        .chain(of_plots.filter(|panel| panel.group == *group).map(|panel| &panel.metric))
+        .find(|metric| values.iter().any(|value| value.metric == **metric));
+    let metric = shown.or_else(|| values.first().map(|value| &value.metric))?;
+    let of: Vec<&Value> = values.iter().filter(|value| value.metric == *metric).collect();
+    let mean = of.iter().map(|value| value.value).sum::<f64>() / of.len() as f64;
+    Some((metric.clone(), mean, of.first().map_or_else(String::new, |v| v.unit.clone())))
+}
