@@ -13,6 +13,7 @@ use posenc_report::{Inputs, Records};
 
 use crate::arguments::Reproduce;
 use crate::device::{CPU, Devices, is_left_on_cpu};
+use crate::executor::{self, Executor};
 use crate::repository::Repository;
 use crate::run::collect::collect;
 use crate::run::data::{self, DataSets};
@@ -26,6 +27,7 @@ use crate::{machine, protocols};
 
 /// Runs the verb.
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
+    options.executor.check(options)?;
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }
@@ -39,14 +41,20 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let selected = jobs(catalog.experiments.iter(), &selectors, profile);
     announce_refusals(&catalog, &selectors, profile);
     announce_data(&selected, &data)?;
-    let devices = Devices::open(&options.device)?;
+    let devices = executor::devices(options)?;
     let class = |protocol: &Protocol| devices.class(protocol);
     let planned = expand(selected, &data, &repository.published_checksum(), options.seed, &class)?;
 
     if options.dry_run {
         return dry_run(&planned, &store, options);
     }
+    if options.executor.executor == Executor::Slurm
+        && let Some(code) = executor::run(repository, options, &planned, &store)?
+    {
+        return Ok(code);
+    }
     let _lock = Lock::take(&out)?;
+    executor::refuse_beside(&out)?;
     store.sweep();
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
     let work: Vec<Work<'_>> = planned
@@ -198,11 +206,14 @@ fn dry_run(
         "{units} of {total} units would run, about {} on {workers} workers",
         duration(seconds / workers as f64)
     );
+    if options.executor.executor == Executor::Slurm {
+        executor::print_shares(planned, store, options);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Tables and report of this machine, and on request the promotion into the reference.
-fn write_results(
+pub fn write_results(
     repository: &Repository,
     catalog: &Catalog,
     store: &Store,
