@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::device::Request;
+use crate::executor::{ExecutorOptions, Task};
 use crate::run::span::Span;
 
 /// Runs the experiments of the papers and renders the report.
@@ -43,6 +44,9 @@ pub enum Verb {
     Captions(Captions),
     /// Say what this machine offers, what is switched off and how to get it.
     Doctor(Doctor),
+    /// What jobs of Slurm run.
+    #[command(hide = true)]
+    Work(Task),
 }
 
 /// Where data is.
@@ -117,6 +121,9 @@ pub struct Reproduce {
     /// Promote the records of this run into report/record, where they are not worse.
     #[arg(long)]
     pub record: bool,
+    /// Where units run.
+    #[command(flatten)]
+    pub executor: ExecutorOptions,
 }
 
 /// `diff`.

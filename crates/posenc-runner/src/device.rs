@@ -70,12 +70,19 @@ pub struct Devices {
     attention: Option<posenc_attention::Device>,
     /// Its limits in words.
     limits: String,
+    /// The class that trains elsewhere, where nothing trains here.
+    elsewhere: &'static str,
 }
 
 impl Devices {
     /// The CPU alone.
     pub fn cpu() -> Self {
-        Devices { other: None, attention: None, limits: String::new() }
+        Devices::of_class(CPU)
+    }
+
+    /// Devices of a class that other machines have: for plans and records, not for training.
+    pub fn of_class(class: &'static str) -> Self {
+        Devices { other: None, attention: None, limits: String::new(), elsewhere: class }
     }
 
     /// Opens what was asked for.
@@ -132,7 +139,7 @@ impl Devices {
 
     /// The class that trains.
     pub fn training(&self) -> &'static str {
-        self.other.as_ref().map_or(CPU, |(_, class, _)| class)
+        self.other.as_ref().map_or(self.elsewhere, |(_, class, _)| class)
     }
 }
 
@@ -176,7 +183,7 @@ fn open(name: Option<&str>) -> Result<Devices> {
     let class = if engine.description().is_software { SOFTWARE } else { GPU };
     let (label, limits) = (engine.device(), limits(engine.description()));
     let attention = attention(engine.description())?;
-    Ok(Devices { other: Some((Arc::new(engine), class, label)), attention, limits })
+    Ok(Devices { other: Some((Arc::new(engine), class, label)), attention, limits, elsewhere: CPU })
 }
 
 /// The same adapter for attention models.

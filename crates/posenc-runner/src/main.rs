@@ -5,6 +5,7 @@
 mod arguments;
 mod commands;
 mod device;
+mod executor;
 mod machine;
 mod protocols;
 mod reconstruction;

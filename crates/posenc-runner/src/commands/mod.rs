@@ -9,7 +9,7 @@ mod fit;
 mod list;
 mod repeat;
 mod report;
-mod reproduce;
+pub mod reproduce;
 mod source;
 mod verify;
 
@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::arguments::{Arguments, Verb};
+use crate::executor;
 use crate::repository::Repository;
 
 /// Runs the verb.
@@ -34,5 +35,6 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Bench(options) => bench::bench(&repository, &options),
         Verb::Captions(options) => captions::captions(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),
+        Verb::Work(options) => executor::work(&options),
     }
 }

@@ -2,7 +2,7 @@
 
 mod announce;
 mod fresh;
-mod results;
+pub mod results;
 mod summary;
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
 
 use crate::arguments::Reproduce;
-use crate::device::Devices;
+use crate::executor::{self, Executor};
 use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
 use crate::run::events::{Event, Events, millis};
@@ -35,6 +35,7 @@ use crate::{machine, protocols};
 /// Runs the verb.
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
+    options.executor.check(options)?;
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
     }
@@ -48,14 +49,20 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let selected = jobs(catalog.experiments.iter(), &selectors, profile);
     announce::refusals(catalog, &selectors, profile);
     announce::data_sets(&selected, data)?;
-    let devices = keep(Devices::open(&options.device)?);
+    let devices = keep(executor::devices(options)?);
     let class = |protocol: &Protocol| devices.class(protocol);
     let planned = expand(selected, data, &repository.published_checksum(), options.seed, &class)?;
 
     if options.dry_run {
         return dry_run(&planned, &out, store, options);
     }
+    if options.executor.executor == Executor::Slurm
+        && let Some(code) = executor::run(repository, options, &planned, store)?
+    {
+        return Ok(code);
+    }
     let _lock = Lock::take(&out)?;
+    executor::refuse_beside(&out)?;
     store.sweep();
     let mut pace = Pace::read(&out);
     let work = to_run(&planned, store, options, &mut pace);
@@ -273,5 +280,8 @@ fn dry_run(
         "{text}{units} of {total} units would run, about {} on {workers} workers\n",
         duration(seconds)
     );
+    if options.executor.executor == Executor::Slurm {
+        executor::print_shares(planned, store, options);
+    }
     Ok(ExitCode::SUCCESS)
 }

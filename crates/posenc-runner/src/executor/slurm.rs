@@ -1,0 +1,261 @@
+//! Slurm's commands.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::files::{self, Folder, Run};
+
+/// A job, or a task of an array, in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// `RUNNING`, `PENDING`, …
+    pub state: String,
+    /// Why it waits.
+    pub reason: String,
+    /// Where it runs.
+    pub node: String,
+}
+
+/// What is submitted.
+pub enum Job<'a> {
+    /// An array of so many tasks.
+    Array(usize),
+    /// What reads the clock: a node of its own.
+    Clock,
+    /// What comes after jobs of these numbers, however they end.
+    Collect(&'a [&'a str]),
+}
+
+/// A command of Slurm's, without what a job around us says of itself: a job that submits jobs must not hand them its
+/// own number of cores.
+fn command(name: &str) -> Command {
+    let mut command = Command::new(name);
+    let kept = ["SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT"];
+    for (variable, _) in std::env::vars_os() {
+        let text = variable.to_string_lossy();
+        if text.starts_with("SLURM") && !kept.contains(&&*text) {
+            command.env_remove(&variable);
+        }
+    }
+    command
+}
+
+/// Runs a command of Slurm's and gives what it printed.
+fn call(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+            "Slurm's {name} was not found; start this where Slurm's commands are (a login node), or leave \
+             --executor slurm out"
+        ),
+        Err(error) => return Err(error).with_context(|| format!("{name} cannot be started")),
+    };
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    ensure!(
+        output.status.success(),
+        "{name} says: {}",
+        if message.is_empty() { output.status.to_string() } else { message }
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether Slurm is here.
+pub fn check() -> Result<()> {
+    call(command("sbatch").arg("--version")).map(drop)
+}
+
+/// Submits a part of a round and gives its number. `rest` goes to the script.
+pub fn submit(
+    run: &Run,
+    folder: &Folder,
+    root: &Path,
+    round: usize,
+    job: &Job<'_>,
+) -> Result<String> {
+    let script = folder.file("task.sh");
+    let mut sbatch = command("sbatch");
+    // What the user says comes first: of two equal options sbatch takes the last, and ours are needed.
+    sbatch.args(&run.slurm.sbatch_args);
+    let mut option = |name: &str, value: &str| {
+        sbatch.arg(format!("--{name}={value}"));
+    };
+    option("job-name", &run.job_name());
+    option("open-mode", "append");
+    option("chdir", text(root)?);
+    if let Some(partition) = &run.slurm.partition {
+        option("partition", partition);
+    }
+    if let Some(time) = &run.slurm.time {
+        option("time", time);
+    }
+    let log = match job {
+        Job::Array(tasks) => {
+            option("array", &format!("0-{}", tasks.saturating_sub(1)));
+            pattern(folder, &format!("task-{round}-"))? + "%a.log"
+        }
+        Job::Clock => pattern(folder, &format!("task-{}.log", files::name(round, None)))?,
+        Job::Collect(after) => {
+            option("dependency", &format!("afterany:{}", after.join(":")));
+            pattern(folder, &format!("collect-{round}.log"))?
+        }
+    };
+    option("output", &log);
+    if let (Some(gres), false) = (&run.slurm.gres, matches!(job, Job::Collect(_))) {
+        option("gres", gres);
+    }
+    if matches!(job, Job::Clock) {
+        sbatch.arg("--exclusive");
+    }
+    // A task whose node fails is started again, and goes on from the records and checkpoints that there are.
+    sbatch.args(["--requeue", "--parsable"]).arg(&script);
+    sbatch.arg("--run").arg(folder.path()).args(["--round", &round.to_string()]);
+    match job {
+        Job::Array(_) => {}
+        Job::Clock => {
+            sbatch.arg("--clock");
+        }
+        Job::Collect(_) => {
+            sbatch.arg("--collect");
+        }
+    }
+    let answer = call(&mut sbatch).with_context(|| {
+        format!(
+            "Slurm did not take the job ({}); `sinfo` lists partitions, limits and resources",
+            script.display()
+        )
+    })?;
+    // <number>, or <number>;<cluster>.
+    let number = answer.trim().split(';').next().unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    ensure!(is_number, "sbatch answered `{}`, which is no number of a job", answer.trim());
+    Ok(number.to_owned())
+}
+
+/// A path in a pattern of names, where Slurm reads `%` and `\`.
+fn pattern(folder: &Folder, name: &str) -> Result<String> {
+    let path = folder.file(name);
+    let path = text(&path)?;
+    ensure!(!path.contains('\\'), "Slurm cannot write below {path}: it reads `\\` otherwise");
+    Ok(path.replace('%', "%%"))
+}
+
+/// A path as text.
+pub fn text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+/// What of a run waits or runs.
+pub fn queue(job_name: &str) -> Result<Vec<Queued>> {
+    let mut squeue = command("squeue");
+    squeue.args(["--noheader", "--array", "--format=%T|%r|%N"]).arg(format!("--name={job_name}"));
+    Ok(call(&mut squeue)?.lines().filter_map(queued).collect())
+}
+
+fn queued(line: &str) -> Option<Queued> {
+    let mut fields = line.trim().split('|');
+    let mut next = || fields.next().map(str::to_owned);
+    Some(Queued { state: next()?, reason: next()?, node: next()? })
+}
+
+/// Cancels all jobs of a run.
+pub fn cancel(job_name: &str) -> Result<()> {
+    call(command("scancel").arg(format!("--name={job_name}"))).map(drop)
+}
+
+/// How a job ended, in Slurm's own words, such as `OUT_OF_MEMORY` or `FAILED (exit 127:0)`; `None` where Slurm has
+/// forgotten it and keeps no accounts.
+pub fn ended(job: &str) -> Option<String> {
+    let told = call(command("scontrol").args(["show", "job", "--oneliner", job])).ok();
+    if let Some(state) = told.as_deref().and_then(of_scontrol) {
+        return Some(state);
+    }
+    let mut sacct = command("sacct");
+    sacct.args(["--noheader", "--parsable2", "--allocations", "--format=State,ExitCode"]);
+    let told = call(sacct.arg(format!("--jobs={job}"))).ok()?;
+    let (state, code) = told.lines().last()?.split_once('|')?;
+    Some(words(state, code))
+}
+
+fn of_scontrol(told: &str) -> Option<String> {
+    let field = |name: &str| {
+        let part = told.split_whitespace().find_map(|part| part.strip_prefix(name))?;
+        Some(part.to_owned())
+    };
+    Some(words(&field("JobState=")?, &field("ExitCode=").unwrap_or_default()))
+}
+
+fn words(state: &str, exit_code: &str) -> String {
+    match exit_code {
+        "" | "0:0" => state.to_owned(),
+        code => format!("{state} (exit code {code})"),
+    }
+}
+
+/// The script of all jobs of a run: tasks, and the collecting step.
+pub fn script(run: &Run, binary: &Path, root: &Path) -> Result<String> {
+    Ok(format!(
+        "#!/bin/sh\n\
+         # Run {id}: a task of the array, or the collecting step; written by `cargo xtask reproduce --executor slurm`.\n\
+         # What is run stands in files; the environment of a node must not change it.\n\
+         unset POSENC_DATA POSENC_DEVICE POSENC_ROOT\n\
+         cores=\"${{SLURM_CPUS_PER_TASK:-${{SLURM_CPUS_ON_NODE:-1}}}}\"\n\
+         export RAYON_NUM_THREADS=\"${{RAYON_NUM_THREADS:-$cores}}\"\n\
+         exec {binary} --root {root} work --jobs \"$cores\" \"$@\"\n",
+        id = run.id,
+        binary = quoted(text(binary)?),
+        root = quoted(text(root)?),
+    ))
+}
+
+/// A word of a shell's command.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// This program, where tasks find it: a copy, since a build during the run would replace the original.
+pub fn copy_binary(folder: &Folder) -> Result<PathBuf> {
+    let own = std::env::current_exe().context("this program's own file is not known")?;
+    let copy = folder.file("posenc");
+    std::fs::copy(&own, &copy)
+        .with_context(|| format!("{} cannot be copied to {}", own.display(), copy.display()))?;
+    Ok(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a state that is lost or misread: a task out of memory that would pass for one that ended well.
+    #[test]
+    fn states_are_read() {
+        let told = "JobId=4 ArrayJobId=1 ArrayTaskId=1 JobName=x\n JobState=OUT_OF_MEMORY Reason=None \
+                    Restarts=1 ExitCode=0:125 DerivedExitCode=0:0";
+        assert_eq!(of_scontrol(told).as_deref(), Some("OUT_OF_MEMORY (exit code 0:125)"));
+        assert_eq!(of_scontrol("JobState=TIMEOUT ExitCode=0:0").as_deref(), Some("TIMEOUT"));
+        assert_eq!(of_scontrol("slurm_load_jobs error"), None);
+        let line = queued("PENDING|Resources|").unwrap();
+        assert_eq!((&*line.state, &*line.reason, &*line.node), ("PENDING", "Resources", ""));
+        assert_eq!(queued(""), None);
+    }
+
+    /// Catches paths that a shell would take apart or run.
+    #[test]
+    fn words_come_through_a_shell_as_they_are() {
+        for word in ["/a b/c", "it's", "$(touch x)", "`x`", "a;b", "", "\"", "a\\b", "plain-1.2"] {
+            let output = Command::new("sh")
+                .arg("-c")
+                .arg(format!("printf %s {}", quoted(word)))
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), word);
+        }
+    }
+}
