@@ -148,8 +148,12 @@ fn to_run(
         let looked = look(p, store, options.force, options.verbose);
         let kind = p.job.protocol().name();
         if is_together(&p.job) {
+            // Without a record there is nothing that was measured.
+            let units = looked.seconds.len();
             let seconds = looked.seconds.iter().sum();
-            pace.add(kind, protocols::cost(&p.job, looked.seconds.len()), seconds);
+            if units > 0 {
+                pace.add(kind, protocols::cost(&p.job, units), seconds);
+            }
         } else {
             let cost = protocols::cost(&p.job, 1);
             looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));

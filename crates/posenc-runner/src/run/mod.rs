@@ -6,6 +6,7 @@ pub mod control;
 pub mod data;
 pub mod events;
 pub mod failed;
+pub mod flight;
 pub mod lock;
 pub mod pace;
 pub mod plan;

@@ -179,3 +179,96 @@ fn by_verdicts<'a>(
     ordered.extend(others);
     ordered
 }
+
+#[cfg(test)]
+mod tests {
+    use posenc_experiments::plan::jobs;
+    use posenc_experiments::selector::Selectors;
+    use posenc_experiments::{Experiment, Profile};
+
+    use super::*;
+
+    /// An experiment with so many claims and one group with a method per cost.
+    fn experiment(item: &str, claims: usize, kind: &str, costs: &[f64]) -> Experiment {
+        let claims: String = (0..claims)
+            .map(|i| {
+                format!(
+                    "  - {{ id: c{i}, says: a, source: a, check: {{ kind: value, of: {{ group: g, metric: m }}, expect: 1, tolerance: {{ absolute: 1 }} }} }}\n"
+                )
+            })
+            .collect();
+        let embedder = match kind == RANK {
+            true => ", embedder: { kind: gaussian, dimension: 8, sigma: 0.1 }",
+            false => "",
+        };
+        let variants: Vec<String> =
+            (0..costs.len()).map(|i| format!("{{ id: v{i}{embedder} }}")).collect();
+        let text = format!(
+            "paper: p\nitem: {item}\nkind: extra\ntitle: a\nshows: a\ngroups:\n  - id: g\n    protocol: {{ {kind} }}\n    variants: [{}]\n{}{claims}",
+            variants.join(", "),
+            if claims.is_empty() { "" } else { "claims:\n" }
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.yaml");
+        std::fs::write(&file, text).unwrap();
+        Experiment::read(&file).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn work<'a>(experiment: &'a Experiment, costs: &[f64]) -> Vec<Work<'a>> {
+        let jobs = jobs(std::iter::once(experiment), &Selectors::default(), Profile::Quick);
+        let one = |(job, cost): (Job<'a>, &f64)| Work { job, units: Vec::new(), cost: *cost };
+        jobs.into_iter().zip(costs).map(one).collect()
+    }
+
+    const RANK: &str = "kind: stable-rank, samples: [4]";
+
+    /// Catches a budget that begins what does not fit, whose order is not that of verdicts, and an item that takes time from
+    /// one that could be done as a whole.
+    #[test]
+    fn with_a_budget_whole_items_come_first_by_seconds_per_claim() {
+        let costs = [&[30.0, 10.0][..], &[8.0, 2.0], &[100.0, 1.0], &[500.0]];
+        let experiments = [
+            // 10 s a claim, 5 s a claim, does not fit whole, fits not at all.
+            experiment("a", 4, RANK, costs[0]),
+            experiment("b", 2, RANK, costs[1]),
+            experiment("c", 0, RANK, costs[2]),
+            experiment("d", 9, RANK, costs[3]),
+        ];
+        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
+        let pace = Pace::default();
+        // Two workers of 51 s: 102 s, of which a and b take 50.
+        let mut queue = Queue::new(all, Some(51.0), 2, &pace);
+        let mut order = Vec::new();
+        while let Some(work) = queue.next(Lane::Cpu, 51.0, &pace) {
+            order.push((work.job.experiment.item.clone(), work.cost));
+        }
+        let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
+        assert_eq!(order, expected.map(|(item, cost)| (item.to_owned(), cost)));
+        assert_eq!(queue.waiting(Lane::Cpu).count(), 2);
+        // What such jobs took so far decides, not what was estimated.
+        let mut slow = Pace::default();
+        slow.add("stable-rank", 1.0, 100.0);
+        let all = work(&experiments[1], costs[1]);
+        assert!(Queue::new(all, Some(51.0), 2, &slow).next(Lane::Cpu, 51.0, &slow).is_none());
+    }
+
+    /// Catches time that jobs which run alone at the end need and do not get, a queue that is closed and hands out, and the
+    /// usual order.
+    #[test]
+    fn jobs_that_run_alone_keep_their_time() {
+        let clock = "kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1";
+        let experiments =
+            [experiment("a", 9, clock, &[20.0]), experiment("b", 0, RANK, &[15.0, 40.0])];
+        let all = |costs: [&[f64]; 2]| -> Vec<Work<'_>> {
+            experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect()
+        };
+        let pace = Pace::default();
+        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), Some(30.0), 1, &pace);
+        assert!(queue.next(Lane::Cpu, 30.0, &pace).is_none(), "15 s of 30 where 20 s are kept");
+        assert_eq!(queue.next(Lane::Alone, 30.0, &pace).unwrap().cost, 20.0);
+        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), None, 1, &pace);
+        assert_eq!(queue.next(Lane::Cpu, 0.0, &pace).unwrap().cost, 40.0, "the longest first");
+        queue.close();
+        assert!(queue.next(Lane::Cpu, 0.0, &pace).is_none());
+    }
+}

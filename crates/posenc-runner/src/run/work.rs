@@ -14,10 +14,9 @@ use posenc_experiments::record::{Failure as UnitReason, UnitFailure};
 
 use super::control::{Control, Stop};
 use super::data::DataSets;
-use super::events::UnitName;
+use super::flight::{Job, in_flight, time_left, unit_name};
 use super::pace::{Pace, makespan};
-use super::plan::Unit;
-use super::progress::{Finished, InFlight, Progress, named};
+use super::progress::{Finished, Progress, named};
 pub use super::queue::Work;
 use super::queue::{Lane, Queue};
 use super::signals::{Signals, name};
@@ -162,59 +161,6 @@ pub fn run(
     outcome.pace = lock(&watch.shared.pace).clone();
     progress.finish();
     outcome
-}
-
-/// A job in flight.
-struct Job {
-    lane: Lane,
-    work: Arc<Work<'static>>,
-    control: Arc<Control>,
-    started: Instant,
-    /// When it was given up.
-    expired: Option<Instant>,
-    /// Seconds of its units, where they are computed together.
-    seconds: f64,
-    /// The first share that it told, and when.
-    first: Option<(Instant, f64)>,
-}
-
-impl Job {
-    /// Seconds until it ends: by the share that is done where it is known, else by what such jobs took.
-    fn left(&self, pace: &Pace) -> f64 {
-        if let (Some((since, first)), Some(now)) = (self.first, self.control.fraction())
-            && now - first > 0.01
-        {
-            return since.elapsed().as_secs_f64() * (1.0 - now) / (now - first);
-        }
-        let (in_flight, waiting) = self.control.unwritten();
-        let share = (in_flight.len() + waiting.len()) as f64 / self.work.units.len().max(1) as f64;
-        let all = share * pace.seconds(self.work.kind(), self.work.cost);
-        let elapsed = self.control.elapsed().as_secs_f64();
-        // What takes longer than was foretold takes longer still.
-        (all - elapsed).max(0.1 * elapsed)
-    }
-}
-
-fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> f64 {
-    let (queue, pace) = (lock(&shared.queue), lock(&shared.pace));
-    let of = |lane: Lane, workers: usize| {
-        let in_flight: Vec<f64> =
-            (jobs.values().filter(|job| job.lane == lane && job.expired.is_none()))
-                .map(|job| job.left(&pace))
-                .collect();
-        let waiting = queue.waiting(lane).map(|work| pace.seconds(work.kind(), work.cost));
-        makespan(&in_flight, waiting, workers)
-    };
-    of(Lane::Cpu, workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
-}
-
-fn unit_name(work: &Work<'_>, unit: &Unit) -> UnitName {
-    UnitName {
-        path: work.job.path(),
-        signal: unit.signal.clone(),
-        repetition: work.job.seed_index,
-        key: unit.parts.key(),
-    }
 }
 
 /// Who watches.
@@ -449,20 +395,4 @@ impl Watch<'_> {
         let is_writing = self.jobs.values().any(|job| job.control.is_writing());
         waited > if is_writing { GRACE_OF_WRITING } else { GRACE }
     }
-}
-
-fn in_flight(jobs: &BTreeMap<u64, Job>) -> Vec<InFlight> {
-    let one = |job: &Job| {
-        let units = job.control.unwritten().0;
-        let signal = match units.as_slice() {
-            [one] => job.work.units.get(*one).map_or("", |unit| &unit.signal).to_owned(),
-            many => format!("({} signals)", many.len()),
-        };
-        InFlight {
-            name: named(&job.work.job.path(), &signal),
-            elapsed: job.started.elapsed().as_secs_f64(),
-            fraction: job.control.fraction(),
-        }
-    };
-    jobs.values().filter(|job| job.expired.is_none()).map(one).collect()
 }
