@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod errata;
+pub mod gallery;
 pub mod item;
 pub mod paper;
 pub mod parameters;
