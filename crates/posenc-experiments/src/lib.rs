@@ -3,6 +3,7 @@
 //! This crate knows what an experiment is and what its records mean; it runs nothing.
 
 pub mod catalog;
+pub mod derive;
 pub mod plan;
 pub mod published;
 pub mod record;

@@ -18,6 +18,20 @@ pub const ANCHOR: f64 = 0.5;
 /// Uses the exact Gram kernel of Fourier embedders, one cosine per frequency; otherwise rows are
 /// compared block by block of columns, so that no row is ever held whole.
 ///
+/// ```
+/// use posenc_math::distance::{measured_distance, preserved_length};
+/// use posenc_math::embedder::{EmbedderSpec, build};
+/// # use posenc_math::random::stream;
+/// let spec = EmbedderSpec::new("triangle").number("dimension", 4000.0).number("half_width", 0.1);
+/// let embedder = build(&spec, &mut stream(0, "distance")).unwrap();
+/// let measured = measured_distance(&*embedder, &[0.0, 0.05, 0.2])?;
+/// let law = |delta: f64| embedder.distance_law(delta).unwrap();
+/// assert!(measured[0] == 1.0 && (measured[1] - law(0.05)).abs() < 1e-4 && measured[2].abs() < 1e-12);
+/// // D falls to a tenth of D(0) at this displacement.
+/// assert!((law(preserved_length(law, 1.0, 0.5)) - 0.1).abs() < 1e-9);
+/// # Ok::<(), posenc_math::spectrum::SpectrumError>(())
+/// ```
+///
 /// # Errors
 ///
 /// When the anchor's row is zero or a value is not finite.

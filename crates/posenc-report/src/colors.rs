@@ -4,6 +4,8 @@
 //! equal: the variants of one embedder, such as a sweep over σ, are shades of its hue from light
 //! to dark. What has no embedder is gray.
 
+use posenc_math::embedder::registry;
+
 /// An sRGB color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
@@ -46,6 +48,8 @@ pub enum Family {
     Network,
     /// Sines of sums of coordinates.
     SummedSine,
+    /// A kind that was added without a color of its own, by its place among these.
+    Added(u8),
     /// No embedder.
     Neutral,
 }
@@ -71,11 +75,33 @@ const fn base(family: Family) -> (f64, f64, f64) {
         Table => (0.56, 0.140, 250.0),
         Network => (0.58, 0.145, 150.0),
         SummedSine => (0.62, 0.190, 355.0),
+        // Steps of the golden angle, in dark and in light: far from each other, however many there are.
+        Added(place) => {
+            let light = if place % 2 == 0 { 0.38 } else { 0.84 };
+            (light, 0.120, 320.0 + 137.508 * (place % 8) as f64)
+        }
         Neutral => (0.48, 0.0, 0.0),
     }
 }
 
-/// Beginnings of method names and embedder kinds, in lower case; the first that fits decides.
+/// Kinds of embedders.
+const KINDS: &[(&str, Family)] = &[
+    ("impulse", Impulse),
+    ("rectangle", Rectangle),
+    ("triangle", Triangle),
+    ("sine", Sine),
+    ("square", Square),
+    ("gaussian", Gaussian),
+    ("random", Random),
+    ("linf", LinF),
+    ("logf", LogF),
+    ("rff", Rff),
+    ("basic", Basic),
+    ("identity", Identity),
+    ("formula", Formula),
+];
+
+/// Beginnings of method names, in lower case; the first that fits decides.
 const NAMES: &[(&str, Family)] = &[
     ("gau", Gaussian),
     ("rff", Rff),
@@ -102,11 +128,18 @@ const NAMES: &[(&str, Family)] = &[
 
 /// The family of an embedder kind or, where an experiment names no embedder, of a method's name.
 pub fn family(embedder_kind: Option<&str>, method: &str) -> Family {
-    let find = |name: &str| {
-        let name = name.to_lowercase();
-        NAMES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, f)| *f)
-    };
-    embedder_kind.and_then(find).or_else(|| find(method)).unwrap_or(Neutral)
+    if let Some(kind) = embedder_kind.and_then(of_kind) {
+        return kind;
+    }
+    let method = method.to_lowercase();
+    NAMES.iter().find(|(start, _)| method.starts_with(start)).map_or(Neutral, |(_, f)| *f)
+}
+
+fn of_kind(name: &str) -> Option<Family> {
+    let known = |name: &str| KINDS.iter().find(|(kind, _)| *kind == name).map(|(_, f)| *f);
+    let mut added = registry().iter().filter(|k| known(k.name).is_none());
+    // There is no end to places: the hue turns on.
+    known(name).or_else(|| added.position(|k| k.name == name).map(|i| Added((i % 256) as u8)))
 }
 
 /// Shade number `index` of `count` in a family: its own color for one, light to dark for several.
@@ -192,9 +225,24 @@ pub fn viridis(share: f64) -> Rgb {
 mod tests {
     use super::*;
 
-    const ALL: [Family; 14] = [
-        Gaussian, Rff, Triangle, Rectangle, Impulse, Sine, Square, Random, LinF, LogF, Basic,
-        Formula, Identity, Neutral,
+    const ALL: [Family; 17] = [
+        Gaussian,
+        Rff,
+        Triangle,
+        Rectangle,
+        Impulse,
+        Sine,
+        Square,
+        Random,
+        LinF,
+        LogF,
+        Basic,
+        Formula,
+        Identity,
+        Neutral,
+        Added(0),
+        Added(1),
+        Added(2),
     ];
 
     fn distance(a: Rgb, b: Rgb) -> f64 {
@@ -229,6 +277,11 @@ mod tests {
         assert_eq!(family(Some("random"), "anything"), Random);
         assert_eq!(family(Some("formula"), "Gau (formula)"), Formula);
         assert_eq!(family(None, "separable"), Neutral);
+        // A kind is itself, whatever it begins with.
+        assert_eq!(family(Some("sinc"), "separable"), Neutral);
+        for kind in registry() {
+            assert_ne!(family(Some(kind.name), ""), Neutral, "{}", kind.name);
+        }
     }
 
     #[test]

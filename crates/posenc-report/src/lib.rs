@@ -2,7 +2,7 @@
 //!
 //! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
 //! and gives the same bytes for the same inputs. A report is a summary (`README.md`), a page per
-//! paper, a page of errata, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
+//! paper, a page of errata, a gallery of embedders, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
 //! under `pictures/`, unless it lies beside the record that has them.
 
 #![warn(missing_docs)]
@@ -71,6 +71,8 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     files.insert(PathBuf::from("README.md"), finished(&readme));
     let errata = pages::errata::render(inputs, &views);
     files.insert(PathBuf::from("errata.md"), finished(&errata));
+    let gallery = pages::gallery::render(inputs, &mut files)?;
+    files.insert(PathBuf::from("embedders.md"), finished(&gallery));
     Ok(Report { files, unlisted: unlisted(inputs) })
 }
 

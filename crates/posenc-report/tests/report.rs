@@ -48,7 +48,7 @@ fn pages_with_a_local_run() {
 fn pages_without_records() {
     let report = report(&Records::default(), None);
     insta::assert_snapshot!("empty_paper", page(&report, "demo.md"));
-    assert!(!report.files.keys().any(|p| p.starts_with("figures")), "nothing to draw");
+    assert!(!report.files.keys().any(|p| p.starts_with("figures/demo")), "nothing to draw");
 }
 
 #[test]

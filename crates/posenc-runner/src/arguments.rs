@@ -33,6 +33,9 @@ pub enum Verb {
     Report(Report),
     /// List papers, items, groups and methods.
     List(List),
+    /// Write the files of an embedder or an experiment of your own.
+    #[command(subcommand)]
+    New(NewVerb),
     /// Fit a picture or a clip of your own and write what an encoding makes of it.
     Fit(Fit),
     /// Say which data sets are here and whether they are what they claim.
@@ -198,6 +201,50 @@ pub enum DataVerb {
     List(DataOptions),
     /// Recompute all checksums.
     Check(DataOptions),
+}
+
+/// `new`.
+#[derive(Subcommand)]
+pub enum NewVerb {
+    /// An embedder, with an experiment that compares it: by formula without compiling, else by code.
+    Embedder(NewEmbedder),
+    /// An experiment from one that there is, cut down to what is yours to change.
+    Experiment(NewExperiment),
+}
+
+/// `new embedder`.
+#[derive(Args)]
+pub struct NewEmbedder {
+    /// Its name: a-z, 0-9, hyphens, such as lorentzian.
+    pub name: String,
+    /// The profile psi(u) of u = t - x, such as "1/(1+(u/w)^2)"; nothing is compiled.
+    #[arg(long, value_name = "PSI", conflicts_with = "code")]
+    pub formula: Option<String>,
+    /// A number that stands in the formula, such as w=0.01.
+    #[arg(long, value_name = "NAME=VALUE", requires = "formula")]
+    pub set: Vec<String>,
+    /// Write Rust with a starting profile to change; what is done without --formula.
+    #[arg(long)]
+    pub code: bool,
+    /// Print what would be written and stop.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `new experiment`.
+#[derive(Args)]
+pub struct NewExperiment {
+    /// Its name: a-z, 0-9, hyphens.
+    pub name: String,
+    /// The item it is made from, such as trading/table1.
+    #[arg(long, value_name = "ITEM")]
+    pub from: String,
+    /// Only this group of it; may stand several times.
+    #[arg(long, value_name = "GROUP")]
+    pub group: Vec<String>,
+    /// Print what would be written and stop.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// How the axes' features are joined.

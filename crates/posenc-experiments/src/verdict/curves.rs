@@ -173,7 +173,7 @@ fn curves(select: &Select, context: Context<'_>) -> Result<Vec<Curve>, Judgement
     let mut all: Vec<Curve> = Vec::new();
     for place in places(&points(select, context)?) {
         let mean = statistics::mean_interval(&place.values).mean;
-        let (Some(x), false) = (place.x, mean.is_nan()) else { continue };
+        let Some(x) = place.x else { continue };
         match all.last_mut().filter(|c| c.method == place.method) {
             Some(curve) => curve.points.push((x, mean)),
             None => all.push(Curve { method: place.method, points: vec![(x, mean)] }),
@@ -198,7 +198,19 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
         check.of.method.is_none() && check.with.as_ref().is_some_and(|w| w.method.is_none());
     let mut texts = Vec::new();
     let mut failures = Vec::new();
+    // A place that was not measured may be the one that is looked for.
+    let hole = |curve: &Curve| curve.points.iter().find(|p| p.1.is_nan()).map(|p| p.0);
+    for curve in with.iter().flatten() {
+        if let Some(x) = hole(curve) {
+            return not_run(format!("{} is not a number at x = {}", curve.method, show(x)));
+        }
+    }
     for curve in &of {
+        if let Some(x) = hole(curve) {
+            texts.push(format!("{}: not a number at x = {}", curve.method, show(x)));
+            failures.push(format!("{} failed at x = {}", curve.method, show(x)));
+            continue;
+        }
         let expected = match (&with, check.at) {
             (Some(with), _) => {
                 let mut fitting = with.iter().filter(|w| !by_method || w.method == curve.method);

@@ -6,8 +6,8 @@ use super::statistics::{self, Interval};
 use super::{Judgement, Verdict};
 use crate::published::Published;
 use crate::record::{Row, Table};
-use crate::schema::Experiment;
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance};
+use crate::schema::{Experiment, Group, Profile};
 
 /// What a claim is judged with.
 #[derive(Clone, Copy)]
@@ -152,10 +152,28 @@ pub(super) fn rows<'a>(
     context.record.into_iter().flat_map(move |t| t.select(select))
 }
 
+/// The metric that is counted from the settings: neither data nor the length of a run move it.
+const PARAMETERS: &str = "params";
+
+/// Whether the model of a row is that of the published protocol.
+fn has_the_papers_model(group: &Group, row: &Row) -> bool {
+    let Some(variant) = group.variants.iter().position(|v| v.id == row.method) else {
+        return false;
+    };
+    let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+    match (at(row.profile), at(Profile::Paper)) {
+        (Some(here), Some(paper)) => here.has_model_of(paper),
+        _ => false,
+    }
+}
+
 /// Why the selected rows cannot be held against the paper's own numbers.
 pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
     let group = context.experiment.group(&select.group)?;
     for row in rows(select, context) {
+        if select.metric == PARAMETERS && has_the_papers_model(group, row) {
+            continue;
+        }
         if let Some(reduced) = group.reduced(row.profile) {
             return Some(format!("reduced: {reduced}"));
         }

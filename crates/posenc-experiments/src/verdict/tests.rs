@@ -197,6 +197,43 @@ fn positions_are_held_against_other_curves() {
     assert!(measured.reason.contains("1 step off"), "{measured:?}");
 }
 
+/// Catches a peak that is looked for where a run diverged, and passes.
+#[test]
+fn a_position_on_a_curve_with_a_hole_is_not_reproduced() {
+    let mut record = record(Profile::Paper, 0.0, CURVE);
+    let at = "feature: highest, at: 2";
+    assert_eq!(position(at, &record).verdict, Verdict::Reproduced);
+    record.rows.last_mut().unwrap().value = f64::NAN;
+    let judgement = position(at, &record);
+    assert_eq!(judgement.verdict, Verdict::NotReproduced, "{judgement:?}");
+    assert!(judgement.reason.contains("failed at x = 3"), "{judgement:?}");
+}
+
+/// Catches a count of parameters that is not judged because fewer images were trained on, and one of a smaller model that is.
+#[test]
+fn counts_are_comparable_where_the_model_is_the_papers() {
+    let check = "{ kind: value, of: { group: run, metric: params }, expect: 7, tolerance: { absolute: 0 } }";
+    for (settings, comparable) in [("epochs: 1, side: 64", true), ("epochs: 1, width: 8", false)] {
+        let text = format!(
+            "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
+             data: {{ set: some }}\n    protocol: {{ kind: network-nd, learning_rate: 0.1, epochs: 9, depth: 1 }}\n    \
+             variants:\n      - {{ id: A, embedder: {{ kind: identity }} }}\n    profiles:\n      \
+             smoke: {{ reduced: half, settings: {{ {settings} }} }}\n\
+             claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
+        );
+        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+        let experiment = Experiment::from_document(&document).map_err(|e| e.to_string()).unwrap();
+        let mut record = record(Profile::Smoke, 0.0, &[("A", 1.0, 7.0)]);
+        record.rows.iter_mut().for_each(|r| r.metric = "params".into());
+        let published = published();
+        let context =
+            Context { experiment: &experiment, record: Some(&record), published: &published };
+        let verdict = judge(&experiment.claims[0], context).verdict;
+        let expected = if comparable { Verdict::Reproduced } else { Verdict::NotComparable };
+        assert_eq!(verdict, expected, "{settings}");
+    }
+}
+
 /// Catches a spread that is taken over the abscissa, or over both methods at once.
 #[test]
 fn statistics_of_selections() {

@@ -9,6 +9,27 @@ use crate::closed_form::Real;
 ///
 /// Points of an image or a clip share coordinates, i/n along each axis: weights are computed once per
 /// coordinate and not once per point.
+///
+/// ```
+/// use posenc_math::blending::{
+///     AxisBlending, Blending, DistanceSource, GridConvention, VirtualGrid, WeightVariant, distance_function,
+/// };
+/// use posenc_math::embedder::{EmbedderSpec, build, matrix};
+/// # use posenc_math::random::stream;
+/// let spec = EmbedderSpec::new("gaussian").number("dimension", 64.0).number("sigma", 0.05);
+/// let embedder = build(&spec, &mut stream(0, "blending")).unwrap();
+/// let distance = distance_function(DistanceSource::Law, &spec, &*embedder)?;
+/// let grid = VirtualGrid::new(65, GridConvention::Consistent)?;
+/// // A point between two nodes gets nearly its own encoding.
+/// let axis = AxisBlending::new(&grid, &[0.3], &*distance, WeightVariant::Printed)?;
+/// let blended = axis.blended(matrix(&*embedder, &grid.encoded_positions()).as_ref())?;
+/// let own = matrix(&*embedder, &[0.3]);
+/// assert!((0..64).all(|j| (blended[(0, j)] - own[(0, j)]).abs() < 0.01));
+/// // One point of a plane: four nodes with weights that multiply.
+/// let point = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]])?;
+/// assert_eq!(point.corners().weights.len(), 4);
+/// # Ok::<(), posenc_math::blending::BlendingError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisBlending {
     pub(super) nodes: usize,

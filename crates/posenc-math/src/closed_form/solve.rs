@@ -122,6 +122,23 @@ impl<'a, T: Real> Separable2d<'a, T> {
 /// Channels of any number of images may be passed together or in parts: a channel's weights do not
 /// depend on the others. See [`Separable2d::solver`].
 ///
+/// ```
+/// use posenc_math::closed_form::{Factorization, predict_2d, solve_2d};
+/// use posenc_math::embedder::{EmbedderSpec, build, line, matrix};
+/// use posenc_math::faer::Mat;
+/// # use posenc_math::random::stream;
+/// let spec = EmbedderSpec::new("gaussian").number("dimension", 16.0).number("sigma", 0.04);
+/// let embedder = build(&spec, &mut stream(0, "grid")).unwrap();
+/// let psi = matrix(&*embedder, &line(16));
+/// // The factorization is shared by all images and channels.
+/// let factorization = Factorization::new(psi.as_ref())?;
+/// let image = Mat::from_fn(16, 16, |y, x| ((x + y) as f64 * 0.3).sin());
+/// let weights = solve_2d(&factorization, &factorization, &[image.as_ref()])?;
+/// let fitted = predict_2d(psi.as_ref(), psi.as_ref(), &[weights[0].as_ref()])?;
+/// assert!((&fitted[0] - &image).norm_l2() < 1e-6);
+/// # Ok::<(), posenc_math::closed_form::ClosedFormError>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`ClosedFormError::Shape`] or [`ClosedFormError::NotFinite`] naming the channel.

@@ -13,6 +13,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Basic",
     source: "rethinking Fig. 8",
     latex: r"\psi(x) = (\sin 2\pi x, \cos 2\pi x)",
+    distance: r"\cos 2\pi\Delta",
+    stable_rank: "2",
+    example: &[],
     parameters: &[
         Parameter::with_default(
             "dimension",

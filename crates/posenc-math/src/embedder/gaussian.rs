@@ -3,7 +3,7 @@
 //! `ψ(u) = exp(-u²/(2σ²))`. `D(Δ) = exp(-Δ²/(4σ²))`, stable rank `min(N, 1/(2√π σ))`.
 
 use super::{
-    registry::{BOUNDARY, DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
     shifted::{Profile, Shifted},
 };
 use crate::theory;
@@ -14,6 +14,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Gau",
     source: "rethinking Prop. 2, trading Eq. 54",
     latex: r"\psi_j(x) = \exp\left(-\frac{(t_j - x)^2}{2\sigma^2}\right)",
+    distance: r"\exp\left(-\frac{\Delta^2}{4\sigma^2}\right)",
+    stable_rank: r"\min(N,\ 1/(2\sqrt{\pi}\,\sigma))",
+    example: &[("sigma", DefaultValue::Number(0.03))],
     parameters: &[
         DIMENSION,
         Parameter::required(

@@ -13,6 +13,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "None",
     source: "rethinking Fig. 8",
     latex: r"\psi(x) = x",
+    distance: "",
+    stable_rank: "1",
+    example: &[],
     parameters: &[Parameter::with_default(
         "dimension",
         DefaultValue::Number(1.0),

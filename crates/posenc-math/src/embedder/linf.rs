@@ -4,7 +4,7 @@
 
 use super::{
     fourier::{Fourier, Law, equally_spaced},
-    registry::{EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+    registry::{DefaultValue, EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
 };
 
 /// `sigma` of the kinds whose largest frequency is `2^sigma`.
@@ -20,6 +20,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "LinF",
     source: "trading Eq. 50",
     latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j = 1 + (2^\sigma - 1)\,\frac{j}{d/2 - 1}",
+    distance: r"\frac{2}{d} \sum_j \cos 2\pi b_j \Delta",
+    stable_rank: "",
+    example: &[("sigma", DefaultValue::Number(4.0))],
     parameters: &[EVEN_DIMENSION, MAX_EXPONENT, SCALING],
     takes_extra_numbers: false,
     check: unchecked,

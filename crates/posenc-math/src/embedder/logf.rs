@@ -5,7 +5,7 @@
 use super::{
     fourier::{Fourier, Law, equally_spaced},
     linf::MAX_EXPONENT,
-    registry::{EVEN_DIMENSION, Kind, SCALING, unchecked},
+    registry::{DefaultValue, EVEN_DIMENSION, Kind, SCALING, unchecked},
 };
 
 pub(super) const KIND: Kind = Kind {
@@ -14,6 +14,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "LogF",
     source: "trading Eq. 51",
     latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j = 2^{\sigma j / (d/2 - 1)}",
+    distance: r"\frac{2}{d} \sum_j \cos 2\pi b_j \Delta",
+    stable_rank: "",
+    example: &[("sigma", DefaultValue::Number(4.0))],
     parameters: &[EVEN_DIMENSION, MAX_EXPONENT, SCALING],
     takes_extra_numbers: false,
     check: unchecked,

@@ -4,7 +4,7 @@
 //! rank `min(N, 1/w)`. The interval is half-open so that `w·d` consecutive centers lie in it.
 
 use super::{
-    registry::{BOUNDARY, DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
     shifted::{Profile, Shifted},
 };
 use crate::theory;
@@ -15,6 +15,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Rect",
     source: "trading Prop. 4, Fig. 3",
     latex: r"\psi_j(x) = [\,|t_j - x| \le w/2\,]",
+    distance: r"\max(0,\ 1 - |\Delta| / w)",
+    stable_rank: r"\min(N,\ 1/w)",
+    example: &[("width", DefaultValue::Number(0.1))],
     parameters: &[
         DIMENSION,
         Parameter::required("width", Rule::Positive { most: 1.0 }, "full width w, in units of x"),

@@ -260,6 +260,12 @@ pub struct Kind {
     pub source: &'static str,
     /// The formula of a feature, in LaTeX without delimiters.
     pub latex: &'static str,
+    /// The law D(Δ) in the limit d → ∞, in LaTeX without delimiters; empty where none is known.
+    pub distance: &'static str,
+    /// The stable rank of N samples in the same limit, likewise.
+    pub stable_rank: &'static str,
+    /// Values of the parameters that have no default, but for `dimension`, with which the kind can be shown.
+    pub example: &'static [(&'static str, DefaultValue)],
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Whether further numeric parameters may be written, under names of the writer's choice.
@@ -274,6 +280,19 @@ impl Kind {
     /// The parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// A specification that shows what the kind does: its example, with `dimension` features where that can be chosen.
+    pub fn example(&self, dimension: usize) -> EmbedderSpec {
+        let mut spec = EmbedderSpec::new(self.name);
+        for (name, value) in self.example {
+            spec = spec.with(*name, value.to_value());
+        }
+        let is_free = |parameter: &Parameter| parameter.presence == Presence::Required;
+        if self.parameter("dimension").is_some_and(is_free) {
+            spec = spec.number("dimension", dimension as f64);
+        }
+        spec
     }
 
     /// The formula in Markdown, followed by the values the specification gives.
@@ -308,6 +327,11 @@ pub(super) fn unchecked(_: &Values) -> Result<(), EmbedderError> {
 }
 
 /// All kinds, in the order in which reports list them.
+///
+/// ```
+/// let names: Vec<&str> = posenc_math::embedder::registry().iter().map(|kind| kind.name).collect();
+/// assert!(names.contains(&"rff") && names.contains(&"formula"));
+/// ```
 pub fn registry() -> &'static [Kind] {
     &[
         super::impulse::KIND,
@@ -322,6 +346,7 @@ pub fn registry() -> &'static [Kind] {
         super::rff::KIND,
         super::basic::KIND,
         super::identity::KIND,
+        // new kinds: above this line
         super::formula::KIND,
     ]
 }
@@ -426,6 +451,18 @@ fn allowed_parameters(kind: &Kind) -> String {
 ///
 /// The draws are the first of the generator and their number depends on `dimension` alone, so that
 /// two specifications that differ in a scale share their draws. Kinds that are not random draw none.
+///
+/// ```
+/// use posenc_math::embedder::{EmbedderSpec, build};
+/// use posenc_math::random::stream;
+///
+/// let spec = EmbedderSpec::new("gaussian").number("dimension", 512.0).number("sigma", 0.01);
+/// let embedder = build(&spec, &mut stream(0, "my embedder"))?;
+/// let mut row = vec![0.0; embedder.dimension()];
+/// embedder.embed(0.5, &mut row);
+/// assert_eq!(row[256], 1.0);
+/// # Ok::<(), posenc_math::embedder::EmbedderError>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@
 
 use super::{
     fourier::{Fourier, Law},
-    registry::{EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+    registry::{DefaultValue, EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
 };
 use crate::{random::gaussian_vector, theory};
 
@@ -16,6 +16,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "RFF",
     source: "rethinking Prop. 3, trading Eq. 52",
     latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j \sim \sigma\,\mathcal{N}(0, 1)",
+    distance: r"\exp(-2\pi^2\sigma^2\Delta^2)",
+    stable_rank: r"\min(N,\ \sqrt{2\pi}\,\sigma)",
+    example: &[("sigma", DefaultValue::Number(4.0))],
     parameters: &[
         EVEN_DIMENSION,
         Parameter::required(

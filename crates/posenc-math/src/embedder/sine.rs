@@ -23,6 +23,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Sine",
     source: "rethinking Sec. 3.4, Fig. 3",
     latex: r"\psi_j(x) = \sin(2\pi f (t_j - x)) + a",
+    distance: r"\frac{a^2 + \frac{1}{2} \cos 2\pi f \Delta}{a^2 + \frac{1}{2}}",
+    stable_rank: r"\frac{a^2 + 1/2}{\max(a^2, 1/4)}",
+    example: &[],
     parameters: &[
         DIMENSION,
         FREQUENCY,

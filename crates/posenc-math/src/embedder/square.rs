@@ -20,6 +20,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Square",
     source: "rethinking Sec. 3.4, Fig. 3",
     latex: r"\psi_j(x) = \mathrm{sgn} \sin(2\pi f (t_j - x))",
+    distance: r"1 - 4 p,\ p = \min_n |f \Delta - n|",
+    stable_rank: r"\pi^2 / 4",
+    example: &[],
     parameters: &[
         DIMENSION,
         FREQUENCY,

@@ -41,6 +41,7 @@ fn examples() -> Vec<EmbedderSpec> {
         EmbedderSpec::new("basic"),
         EmbedderSpec::new("identity"),
         spec("formula", d).text("psi", "1 / (1 + (u / w)^2)").number("w", 0.05),
+        // new kinds: above this line
     ]
 }
 
@@ -50,6 +51,17 @@ fn every_kind_is_registered_once_and_has_an_example() {
     for name in &names {
         assert!(examples().iter().any(|spec| spec.kind == *name), "no example of {name}");
         assert!(find(name).is_some_and(|kind| kind.name == *name));
+    }
+    // What the gallery of the report says of a kind is what the kind does.
+    for kind in registry() {
+        let embedder = built(&kind.example(240));
+        assert_eq!(kind.distance.is_empty(), embedder.distance_law(0.1).is_none(), "{}", kind.name);
+        assert_eq!(
+            kind.stable_rank.is_empty(),
+            embedder.stable_rank_bound().is_none(),
+            "{}",
+            kind.name
+        );
     }
     let n_kinds = names.len();
     names.sort_unstable();

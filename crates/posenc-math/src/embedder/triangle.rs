@@ -7,7 +7,7 @@
 
 use super::{
     EmbedderError,
-    registry::{BOUNDARY, DIMENSION, Kind, Parameter, Rule, SCALING, Values},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, Values},
     shifted::{Profile, Shifted},
 };
 use crate::theory;
@@ -18,6 +18,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Tri",
     source: "trading Prop. 5, Eq. 53",
     latex: r"\psi_j(x) = \max(0,\ 1 - |t_j - x| / h)",
+    distance: r"\begin{cases} 1 - \frac{3}{2}\tau^2 + \frac{3}{4}\tau^3 & \tau \le 1 \\ \frac{1}{4}(2 - \tau)^3 & 1 \le \tau \le 2 \\ 0 & \tau \ge 2 \end{cases},\ \tau = |\Delta| / h",
+    stable_rank: r"\min(N,\ 2/(3h))",
+    example: &[("half_width", DefaultValue::Number(0.07))],
     parameters: &[
         DIMENSION,
         Parameter::optional(

@@ -102,6 +102,21 @@ pub fn simple_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<
 
 /// `A W Bᵀ`: n × m for `A` n × k, `W` k × l, `B` m × l. With Ψy, W, Ψx this is trading's Eq. 10.
 ///
+/// ```
+/// use posenc_math::faer::Mat;
+/// use posenc_math::kronecker::{dense, separable_2d};
+///
+/// let psi_y = Mat::from_fn(3, 2, |i, j| (i + 2 * j) as f64);
+/// let psi_x = Mat::from_fn(4, 2, |i, j| (i * j + 1) as f64);
+/// let weights = Mat::from_fn(2, 2, |i, j| (i + j) as f64);
+/// let values = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
+/// // The same written out: (Ψy ⊗ Ψx) vec(W).
+/// let vec = Mat::from_fn(4, 1, |i, _| weights[(i / 2, i % 2)]);
+/// let written_out = dense(psi_y.as_ref(), psi_x.as_ref()) * vec;
+/// assert_eq!(values[(2, 3)], written_out[(2 * 4 + 3, 0)]);
+/// # Ok::<(), posenc_math::kronecker::KroneckerError>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`KroneckerError::InnerDimension`] when `W` is not k × l.

@@ -47,6 +47,13 @@ fn fourier_magnitudes(c: &[f64]) -> Result<Vec<f64>, SpectrumError> {
 /// The stable rank of the circulant matrix with this first column: N = d samples of a periodic
 /// shift-invariant embedder.
 ///
+/// ```
+/// use posenc_math::spectrum::circulant_stable_rank;
+/// // The identity has as many equal singular values as rows.
+/// assert!((circulant_stable_rank(&[1.0, 0.0, 0.0, 0.0])? - 4.0).abs() < 1e-12);
+/// # Ok::<(), posenc_math::spectrum::SpectrumError>(())
+/// ```
+///
 /// # Errors
 ///
 /// Those of [`circulant_singular_values`], or a zero column.

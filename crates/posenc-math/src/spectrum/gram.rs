@@ -86,6 +86,22 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
 /// no matrix; circulant embedders whose `d` is a multiple of `n` need one Fourier transform of a row;
 /// all others are streamed.
 ///
+/// ```
+/// use posenc_math::embedder::{EmbedderSpec, build};
+/// use posenc_math::{random::stream, spectrum::line_stable_rank};
+///
+/// let spec = EmbedderSpec::new("gaussian")
+///     .number("dimension", 1000.0)
+///     .number("sigma", 0.01)
+///     .text("boundary", "periodic");
+/// let embedder = build(&spec, &mut stream(0, "rank")).unwrap();
+/// // min(N, 1/(2√π σ)), the bound of `rethinking` Prop. 2.
+/// let bound = embedder.stable_rank_bound().unwrap();
+/// assert!((bound - 28.209).abs() < 1e-3);
+/// assert!((line_stable_rank(&*embedder, 10).unwrap() - 10.0).abs() < 0.01);
+/// assert!((line_stable_rank(&*embedder, 200).unwrap() - bound).abs() < 1e-6);
+/// ```
+///
 /// # Errors
 ///
 /// Those of [`embedding_stable_rank`].

@@ -88,6 +88,19 @@ pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), SpectrumError> {
 
 /// The min(N, d) singular values of an N × d matrix in decreasing order.
 ///
+/// ```
+/// use posenc_math::faer::Mat;
+/// use posenc_math::spectrum::{condition_number, numerical_rank, singular_values, stable_rank_of};
+///
+/// let x = Mat::from_fn(3, 2, |i, j| if i == j { 1.0 + j as f64 } else { 0.0 });
+/// let values = singular_values(x.as_ref())?;
+/// assert!((values[0] - 2.0).abs() < 1e-12 && (values[1] - 1.0).abs() < 1e-12);
+/// assert!((stable_rank_of(&values)? - 1.25).abs() < 1e-12);
+/// assert_eq!(numerical_rank(&values, 1e-6), 2);
+/// assert!((condition_number(&values) - 2.0).abs() < 1e-12);
+/// # Ok::<(), posenc_math::spectrum::SpectrumError>(())
+/// ```
+///
 /// # Errors
 ///
 /// An empty matrix, entries that are not finite, or no convergence.

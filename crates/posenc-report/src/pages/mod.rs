@@ -3,6 +3,7 @@
 pub mod claims;
 pub mod errata;
 pub mod failures;
+pub mod gallery;
 pub mod item;
 pub mod paper;
 pub mod parameters;

@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod fit;
 mod list;
+mod new;
 mod repeat;
 mod report;
 pub mod reproduce;
@@ -30,6 +31,7 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Verify(options) => verify::verify(&repository, &options),
         Verb::Report(options) => report::report(&repository, &options),
         Verb::List(options) => list::list(&repository, &options),
+        Verb::New(verb) => new::new(&repository, &verb),
         Verb::Fit(options) => fit::fit(&options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),

@@ -310,6 +310,21 @@ impl Protocol {
         }
     }
 
+    /// Whether both build a model of the same size, whatever it is trained on and for how long.
+    pub fn has_model_of(&self, other: &Protocol) -> bool {
+        match (self, other) {
+            (Protocol::ClosedForm(_), Protocol::ClosedForm(_)) => true,
+            (Protocol::Network1d(a), Protocol::Network1d(b)) => {
+                (a.depth, a.width, &a.sweep) == (b.depth, b.width, &b.sweep)
+            }
+            (Protocol::NetworkNd(a), Protocol::NetworkNd(b)) => {
+                (a.depth, a.width, a.encoding, a.directions, &a.sweep)
+                    == (b.depth, b.width, b.encoding, b.directions, &b.sweep)
+            }
+            _ => self == other,
+        }
+    }
+
     /// What the settings ask of the variant's embedder; the error names the key.
     pub(super) fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), (&'static str, String)> {
         match self {

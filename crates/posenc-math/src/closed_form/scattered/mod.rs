@@ -231,6 +231,22 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// same bits. Whether the tolerance was met stands in the result; running out of iterations is no
     /// error.
     ///
+    /// ```
+    /// use posenc_math::closed_form::{LeastSquaresOptions, ScatteredPoints, ScatteredSystem};
+    /// use posenc_math::faer::Mat;
+    ///
+    /// let psi = Mat::from_fn(8, 8, |i, j| (-(i as f64 - j as f64).powi(2)).exp());
+    /// // Five pixels of an 8 × 8 image: node (row, column) is 8 · row + column.
+    /// let nodes = [0, 9, 22, 37, 63];
+    /// let system = ScatteredSystem::new([psi.as_ref(), psi.as_ref()], ScatteredPoints::Nodes(&nodes))?;
+    /// let target = [0.1, 0.5, 0.9, 0.3, 0.7];
+    /// let solution = &system.solve(&[&target], &LeastSquaresOptions::default())?[0];
+    /// assert!(solution.converged());
+    /// let fitted = system.apply(&solution.weights)?;
+    /// assert!(fitted.iter().zip(target).all(|(f, t)| (f - t).abs() < 1e-4));
+    /// # Ok::<(), posenc_math::closed_form::ClosedFormError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`ClosedFormError::Setting`], [`ClosedFormError::Length`], [`ClosedFormError::NotFinite`], and

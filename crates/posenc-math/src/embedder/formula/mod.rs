@@ -11,7 +11,7 @@ use exmex::{Express, FlatEx};
 
 use super::{
     EmbedderError,
-    registry::{BOUNDARY, DIMENSION, Kind, Parameter, Rule, SCALING, Values},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, Values},
     shifted::{Boundary, Profile, Shifted},
 };
 
@@ -21,6 +21,9 @@ pub(super) const KIND: Kind = Kind {
     symbol: "Formula",
     source: "",
     latex: r"\psi_j(x) = \psi(t_j - x)",
+    distance: "",
+    stable_rank: "",
+    example: &[("psi", DefaultValue::Text("1 / (1 + (u/0.03)^2)"))],
     parameters: &[
         DIMENSION,
         Parameter::required(

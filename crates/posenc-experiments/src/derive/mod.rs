@@ -1,0 +1,339 @@
+//! An experiment of one's own from one that there is.
+//!
+//! What is about the paper goes: claims about printed numbers, errata, times, the analysis. What is about a group that was
+//! not asked for goes with it. What stays is the author's text with its comments: lines are taken out, and the result is read
+//! and compared with the tree that it should be. Where lines do not do (an anchor whose text is taken out and whose alias stands
+//! inside braces), the tree is written instead, without comments.
+
+mod anchors;
+mod text;
+
+use serde_yaml::{Mapping, Value};
+
+use crate::schema::Experiment;
+use crate::schema::claim::{Check, Claim, Source};
+use crate::yaml::{Document, FileError};
+
+/// What becomes of an experiment.
+pub struct Target<'a> {
+    /// Key of the new item, in the folder `extensions`.
+    pub item: &'a str,
+    /// Its title.
+    pub title: &'a str,
+    /// Groups to keep; all where empty.
+    pub groups: &'a [String],
+}
+
+/// A new experiment file.
+pub struct Derived {
+    /// Its text.
+    pub text: String,
+    /// What of the old one is not in it, a line each.
+    pub left_out: Vec<String>,
+}
+
+/// Folder and paper of experiments of one's own.
+const PAPER: &str = "extensions";
+
+/// What of the source stays.
+struct Kept {
+    groups: Vec<String>,
+    methods: Vec<String>,
+    claims: Vec<bool>,
+}
+
+/// Makes `target` from `source`, whose file has `text`.
+///
+/// # Errors
+///
+/// A result that the schema refuses, with its line and key.
+pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<Derived, FileError> {
+    let is_kept = |id: &String| target.groups.is_empty() || target.groups.contains(id);
+    let groups: Vec<_> = source.groups.iter().filter(|g| is_kept(&g.id)).collect();
+    let kept = Kept {
+        groups: groups.iter().map(|g| g.id.clone()).collect(),
+        methods: groups.iter().flat_map(|g| g.variants.iter().map(|v| v.id.clone())).collect(),
+        claims: source
+            .claims
+            .iter()
+            .map(|c| stays(c, &groups.iter().map(|g| g.id.as_str()).collect::<Vec<_>>()))
+            .collect(),
+    };
+    let whole = Document::parse(&source.file, text)?.value;
+    let wanted = tree(&whole, source, target, &kept);
+    let head = head(source, target);
+    let edited = text::edit(text, &whole, &wanted).map(|body| format!("{head}{body}"));
+    let file = std::path::PathBuf::from(format!("experiments/{PAPER}/{}.yaml", target.item));
+    let same = |text: &String| Document::parse(&file, text).is_ok_and(|d| d.value == wanted);
+    let text = match edited.filter(same) {
+        Some(text) => text,
+        None => {
+            let body = serde_yaml::to_string(&wanted).map_err(|e| FileError {
+                file: file.clone(),
+                line: None,
+                key: String::new(),
+                message: format!("cannot be written: {e}"),
+            })?;
+            format!(
+                "{head}# Written without the comments of the original, whose shared settings are spelled out.\n{body}"
+            )
+        }
+    };
+    Experiment::from_document(&Document::parse(&file, &text)?)?;
+    Ok(Derived { text, left_out: left_out(source, &kept, &whole, &wanted) })
+}
+
+/// Whether a claim says something about what the new experiment measures, without numbers of the paper.
+fn stays(claim: &Claim, groups: &[&str]) -> bool {
+    let of_print = match &claim.check {
+        Check::Value(_) => true,
+        Check::Agreement(check) => check.with.is_none(),
+        _ => false,
+    };
+    let own = |(_, s): (String, &crate::schema::claim::Select)| {
+        s.from == Source::Measured && groups.contains(&s.group.as_str())
+    };
+    claim.erratum.is_none() && !of_print && claim.check.selects().into_iter().all(own)
+}
+
+fn head(source: &Experiment, target: &Target<'_>) -> String {
+    let which = if target.groups.is_empty() {
+        String::new()
+    } else {
+        format!(" (groups {})", target.groups.join(", "))
+    };
+    format!(
+        "# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
+         # as are errata, times and the analysis. Draws of random numbers are others, since streams are named by the item.\n",
+        source.id()
+    )
+}
+
+/// The tree of the new experiment.
+fn tree(whole: &Value, source: &Experiment, target: &Target<'_>, kept: &Kept) -> Value {
+    let mut tree = Mapping::new();
+    for (key, value) in whole.as_mapping().into_iter().flatten() {
+        let mut value = value.clone();
+        match key.as_str().unwrap_or_default() {
+            "paper" => value = PAPER.into(),
+            "item" => value = target.item.into(),
+            "kind" => value = "extra".into(),
+            "title" => value = target.title.into(),
+            "errata" | "benchmarks" | "analysis" => continue,
+            "groups" => retain(&mut value, |g| names(g, "id", &kept.groups)),
+            "claims" => {
+                let mut place = 0;
+                retain(&mut value, |_| {
+                    place += 1;
+                    kept.claims.get(place - 1).copied().unwrap_or(false)
+                });
+                for claim in value.as_sequence_mut().into_iter().flatten() {
+                    make_ours(claim, source);
+                }
+            }
+            "plots" => {
+                for plot in value.as_sequence_mut().into_iter().flatten() {
+                    if let Some(panels) = plot.get_mut("panels") {
+                        retain(panels, |p| names(p, "group", &kept.groups));
+                    }
+                }
+                retain(&mut value, |p| !is_empty(p.get("panels")));
+            }
+            "tables" | "pictures" => {
+                for shown in value.as_sequence_mut().into_iter().flatten() {
+                    for (key, allowed) in [("groups", &kept.groups), ("methods", &kept.methods)] {
+                        if let Some(list) = shown.get_mut(key) {
+                            retain(list, |v| {
+                                v.as_str().is_some_and(|v| allowed.iter().any(|a| a == v))
+                            });
+                        }
+                    }
+                }
+                retain(&mut value, |t| {
+                    !is_empty(t.get("groups"))
+                        && (t.get("methods").is_none() || !is_empty(t.get("methods")))
+                });
+            }
+            _ => {}
+        }
+        // An empty list says no more than no list.
+        if key.as_str() != Some("groups") && is_empty(Some(&value)) && value.is_sequence() {
+            continue;
+        }
+        tree.insert(key.clone(), value);
+    }
+    Value::Mapping(tree)
+}
+
+/// What a claim of ours begins with.
+const OURS: &str = "(Ours) ";
+
+fn make_ours(claim: &mut Value, source: &Experiment) {
+    if let Some(Value::String(says)) = claim.get_mut("says")
+        && !says.starts_with(OURS.trim())
+    {
+        says.insert_str(0, OURS);
+    }
+    if let Some(Value::String(text)) = claim.get_mut("source") {
+        *text = format!("{}, {}", source.id(), text.trim());
+    }
+}
+
+fn retain(list: &mut Value, mut keep: impl FnMut(&Value) -> bool) {
+    if let Some(list) = list.as_sequence_mut() {
+        list.retain(|v| keep(v));
+    }
+}
+
+fn names(value: &Value, key: &str, allowed: &[String]) -> bool {
+    value.get(key).and_then(Value::as_str).is_some_and(|id| allowed.iter().any(|a| a == id))
+}
+
+fn is_empty(list: Option<&Value>) -> bool {
+    list.and_then(Value::as_sequence).is_none_or(Vec::is_empty)
+}
+
+fn left_out(source: &Experiment, kept: &Kept, whole: &Value, wanted: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |what: &str, ids: Vec<String>| {
+        if !ids.is_empty() {
+            lines.push(format!("{what}: {}", ids.join(", ")));
+        }
+    };
+    say(
+        "groups",
+        source.groups.iter().map(|g| g.id.clone()).filter(|g| !kept.groups.contains(g)).collect(),
+    );
+    let claims = source.claims.iter().zip(&kept.claims).filter(|(_, kept)| !**kept);
+    say("claims", claims.map(|(c, _)| c.id.clone()).collect());
+    for key in ["plots", "tables", "pictures"] {
+        let ids = |tree: &Value| -> Vec<String> {
+            let list = tree.get(key).and_then(Value::as_sequence).into_iter().flatten();
+            list.filter_map(|v| v.get("id")?.as_str().map(str::to_owned)).collect()
+        };
+        let stay = ids(wanted);
+        say(key, ids(whole).into_iter().filter(|id| !stay.contains(id)).collect());
+    }
+    let sections = ["errata", "benchmarks", "analysis"].map(str::to_owned).into_iter();
+    say("sections", sections.filter(|k| whole.get(k).is_some()).collect());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const FILE: &str = r#"# Head.
+paper: trading
+item: table1
+kind: table
+title: A table
+shows: Text with a *star*.
+groups:
+  # About one.
+  - id: one
+    protocol: &ranks
+      kind: stable-rank
+      samples: [4, 8]
+    variants: &variants
+      - { id: Gau, embedder: &gau { kind: gaussian, dimension: 16, sigma: 0.1 } }
+  # About two.
+  - id: two
+    protocol: *ranks
+    variants: *variants # shared
+  - id: three
+    protocol: { <<: *ranks, samples: [2] }
+    variants:
+      - { id: Gau, embedder: *gau }
+claims:
+  - id: printed
+    says: "It is: 3."
+    source: Table 1
+    check: { kind: value, of: { group: one, metric: stable_rank, x: 8 }, expect: published, tolerance: { absolute: 1 } }
+  # Why it rises.
+  - id: rises
+    says: "It: rises."
+    source: Table 1
+    check: { kind: trend, of: { group: two, metric: stable_rank }, direction: increasing }
+tables:
+  - id: all
+    title: All
+    groups: [one, two]
+    columns:
+      - { metric: stable_rank, label: rank } # a column
+plots:
+  - id: both
+    caption: Both
+    panels:
+      - title: left
+        group: one
+        metric: stable_rank
+        x: { label: N }
+        y: { label: rank }
+      # The other.
+      - title: right
+        group: two
+        metric: stable_rank
+        x: { label: N }
+        y: { label: rank }
+analysis: |
+  Of ours.
+deviations:
+  - one
+"#;
+
+    fn derived(groups: &[&str]) -> Derived {
+        let document = Document::parse(Path::new("a.yaml"), FILE).unwrap();
+        let source = Experiment::from_document(&document).unwrap();
+        let groups: Vec<String> = groups.iter().map(|g| (*g).to_owned()).collect();
+        derive(&source, FILE, &Target { item: "mine", title: "Mine: a copy", groups: &groups })
+            .unwrap()
+    }
+
+    /// Catches comments that are lost, and parts of the paper that stay.
+    #[test]
+    fn the_authors_text_stays() {
+        let Derived { text, left_out } = derived(&[]);
+        for part in [
+            "# Head.",
+            "# About one.",
+            "*ranks",
+            "# shared",
+            "# Why it rises.",
+            "# a column",
+            "# The other.",
+            "paper: extensions\n",
+            "title: \"Mine: a copy\"\n",
+            "says: \"(Ours) It: rises.\"",
+            "source: trading/table1, Table 1",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        for part in ["id: printed", "Of ours", "kind: table"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(left_out, ["claims: printed", "sections: analysis"]);
+    }
+
+    /// Catches an alias whose anchor went with its group, lists that still name it, and comments of what is gone.
+    #[test]
+    fn a_group_alone_gets_what_it_shares() {
+        let text = derived(&["two"]).text;
+        for part in [
+            "protocol: &ranks\n      kind: stable-rank\n",
+            "groups: [two]",
+            "title: right",
+            "# About two.",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        for part in ["About one", "id: one", "title: left", "without the comments"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+        // Lines in braces cannot hold what stood in lines: the tree is written instead.
+        let text = derived(&["three"]).text;
+        assert!(text.contains("without the comments") && text.contains("sigma: 0.1"), "{text}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Taking lines out of a YAML file in block style, so that its comments stay.
+//!
+//! Only what is written as the project's files are is understood; everything else gives `None`, or a text that is not the tree
+//! it should be, and the caller writes the tree instead.
+
+use serde_yaml::Value;
+
+use super::anchors;
+
+/// `text` with what `wanted` does not have taken out and what it has otherwise replaced.
+pub fn edit(text: &str, whole: &Value, wanted: &Value) -> Option<String> {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut out: Vec<String> = Vec::new();
+    let starts: Vec<usize> = (0..lines.len()).filter(|&i| top_key(&lines[i]).is_some()).collect();
+    let first = *starts.first()?;
+    out.extend_from_slice(&lines[..first]);
+    for (n, &start) in starts.iter().enumerate() {
+        let section = &lines[start..starts.get(n + 1).copied().unwrap_or(lines.len())];
+        let key = top_key(&lines[start])?;
+        let Some(new) = wanted.get(key) else { continue };
+        let old = whole.get(key)?;
+        if new == old {
+            out.extend_from_slice(section);
+        } else if let Some(text) = new.as_str() {
+            out.push(format!("{key}: {}", scalar(text)));
+        } else {
+            out.push(section[0].clone());
+            out.extend(items(&section[1..], old, new)?);
+        }
+    }
+    let joined = out.join("\n") + "\n";
+    anchors::restored(&joined, text)
+}
+
+/// The key of a line that begins a section.
+fn top_key(line: &str) -> Option<&str> {
+    let key = line.split(':').next()?;
+    let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    (is_key && line.len() > key.len()).then_some(key)
+}
+
+fn scalar(text: &str) -> String {
+    let plain = text.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !text.is_empty();
+    if plain { text.to_owned() } else { serde_json::to_string(text).unwrap_or_default() }
+}
+
+/// Spaces before the line.
+pub fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// The lines of a list's items: those of `old` that are in `new`, in their order, each edited to what it is there.
+fn items(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
+    let (old, new) = (old.as_sequence()?, new.as_sequence()?);
+    let depth = indent(lines.iter().find(|l| l.trim_start().starts_with("- "))?);
+    let starts: Vec<usize> = (0..lines.len())
+        .filter(|&i| indent(&lines[i]) == depth && lines[i].trim_start().starts_with("- "))
+        .collect();
+    if starts.len() != old.len() {
+        return None;
+    }
+    // Comments above an item belong to it.
+    let begin = |n: usize| {
+        let mut at = starts[n];
+        while at > 0
+            && (n == 0 || at > starts[n - 1] + 1)
+            && lines[at - 1].trim_start().starts_with('#')
+            && indent(&lines[at - 1]) == depth
+        {
+            at -= 1;
+        }
+        at
+    };
+    let mut out = lines[..begin(0)].to_vec();
+    let mut rest = new.iter().peekable();
+    for n in 0..old.len() {
+        let end = if n + 1 < starts.len() { begin(n + 1) } else { lines.len() };
+        let Some(next) = rest.peek().filter(|v| identity(v) == identity(&old[n])) else { continue };
+        out.extend_from_slice(&lines[begin(n)..starts[n]]);
+        out.extend(item(&lines[starts[n]..end], &old[n], next)?);
+        rest.next();
+    }
+    rest.peek().is_none().then_some(out)
+}
+
+/// What tells items of a list apart: their id or, for panels, all of them.
+fn identity(value: &Value) -> Option<&Value> {
+    value.get("id").or(Some(value))
+}
+
+/// The lines of one item, edited to what it is in `new`.
+fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
+    if old == new {
+        return Some(lines.to_vec());
+    }
+    let inner = indent(&lines[0]) + 2;
+    let key_at = |i: usize| -> Option<&str> {
+        let line = lines[i].as_str();
+        let content = if i == 0 { line.get(inner..)? } else { line };
+        let content = if i == 0 {
+            content
+        } else {
+            content.get(inner..).filter(|_| indent(line) == inner)?
+        };
+        let key = content.split(':').next()?;
+        let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        (is_key && content.len() > key.len()).then_some(key)
+    };
+    let starts: Vec<usize> = (0..lines.len()).filter(|&i| key_at(i).is_some()).collect();
+    if starts.first() != Some(&0) {
+        return None;
+    }
+    let mut out = Vec::new();
+    for (n, &start) in starts.iter().enumerate() {
+        let part = &lines[start..starts.get(n + 1).copied().unwrap_or(lines.len())];
+        let key = key_at(start)?;
+        let (was, is) = (old.get(key)?, new.get(key)?);
+        if was == is {
+            out.extend_from_slice(part);
+        } else if let (Some(was), Some(is)) = (was.as_str(), is.as_str()) {
+            out.extend(replaced(part, key, was, is)?);
+        } else if part.len() == 1 {
+            // A list in brackets: `groups: [a, b]`.
+            let at = part[0].find('[')?;
+            let names: Option<Vec<String>> =
+                is.as_sequence()?.iter().map(|v| v.as_str().map(quoted_name)).collect();
+            out.push(format!("{}[{}]", &part[0][..at], names?.join(", ")));
+        } else {
+            out.push(part[0].clone());
+            out.extend(items(&part[1..], was, is)?);
+        }
+    }
+    Some(out)
+}
+
+fn quoted_name(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        serde_json::to_string(name).unwrap_or_default()
+    }
+}
+
+/// A text under `key` with something before or behind it; the text itself, and how it is written, stay.
+fn replaced(part: &[String], key: &str, was: &str, is: &str) -> Option<Vec<String>> {
+    let before = is.strip_suffix(was.trim_end()).or_else(|| is.strip_suffix(was))?;
+    let mut out = part.to_vec();
+    let place = part[0].find(&format!("{key}:"))? + key.len() + 1;
+    let value = part[0][place..].trim_start();
+    if value.starts_with('|') || value.starts_with('>') {
+        let line = out.get_mut(1)?;
+        let at = indent(line);
+        line.insert_str(at, before);
+        return Some(out);
+    }
+    let at = part[0].len() - value.len();
+    let (at, before) = match value.chars().next()? {
+        '"' => (at + 1, before.replace('\\', "\\\\").replace('"', "\\\"")),
+        '\'' => (at + 1, before.replace('\'', "''")),
+        // A plain text could become something else by what is put before it.
+        _ if before.contains(": ") || before.contains(" #") => return None,
+        _ => (at, before.to_owned()),
+    };
+    out[0].insert_str(at, &before);
+    Some(out)
+}

@@ -1,0 +1,254 @@
+//! The gallery: every kind of embedder, drawn from its definition.
+//!
+//! Nothing here is a measurement: the curves follow from the formulas of `posenc_math` alone, as the values of a table of
+//! functions do, need no data and no training, and take milliseconds. So they are computed when the page is made, and a kind
+//! that is added stands here without a run.
+
+mod drawing;
+mod encodings;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::schema::Experiment;
+use posenc_math::embedder::{EmbedderSpec, Kind, ParameterValue, Presence, registry};
+
+use super::MARKER;
+use super::item::Files;
+use crate::Inputs;
+use crate::markdown::{Align, Grid, anchor, bare, cell, code, plain, slug};
+use crate::numbers::significant;
+
+/// The kind whose profiles experiments write themselves.
+const FORMULA: &str = "formula";
+
+/// Something that is drawn.
+struct Entry<'a> {
+    /// Its place on the page.
+    key: String,
+    /// Its heading.
+    name: String,
+    kind: &'static Kind,
+    /// With what it is drawn.
+    spec: EmbedderSpec,
+    /// Experiments with it, in the order of the catalog.
+    users: Vec<&'a Experiment>,
+}
+
+/// The page; its drawings go to `files`.
+pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<String> {
+    let (kinds, formulas) = entries(&inputs.catalog.experiments);
+    let mut text = format!("{MARKER}\n\n# Embedders and position encodings\n\n{OPENING}\n\n");
+    text.push_str(&overview(&kinds, &formulas));
+    for entry in &kinds {
+        text.push_str(&section(inputs, entry, files)?);
+        text.push_str(&parameters(entry.kind));
+    }
+    if !formulas.is_empty() {
+        text.push_str(&format!("## Formulas of experiments\n\n{FORMULAS}\n\n"));
+    }
+    for entry in &formulas {
+        text.push_str(&section(inputs, entry, files)?);
+    }
+    text.push_str(&encodings::render(inputs.catalog));
+    Ok(text.trim_end().to_owned() + "\n")
+}
+
+const OPENING: &str = "An embedder maps a coordinate $x$ in $[0, 1)$ to $d$ features $\\psi(x)$. What is drawn here follows from its \
+definition and is no measurement: three of its features; the inner products of rows of length 1 for every two coordinates; the \
+singular values of the rows of 60 equally spaced coordinates; the stable rank of $N$ such rows, with the law for $d \\to \\infty$ \
+dashed. All have $d = 240$ features where that can be chosen, and a periodic boundary where there is one. Add one: \
+`cargo xtask new embedder`.";
+
+const FORMULAS: &str = "Profiles $\\psi(u)$, $u = t_j - x$, that experiments write as text, each with the numbers of the first \
+experiment that has it.";
+
+/// Kinds of the registry, and formulas by their text.
+fn entries(experiments: &[Experiment]) -> (Vec<Entry<'_>>, Vec<Entry<'_>>) {
+    let mut kinds: Vec<Entry<'_>> = registry()
+        .iter()
+        .map(|kind| Entry {
+            key: kind.name.to_owned(),
+            name: kind.label.to_owned(),
+            kind,
+            spec: kind.example(drawing::DIMENSION),
+            users: Vec::new(),
+        })
+        .collect();
+    let mut formulas: Vec<Entry<'_>> = Vec::new();
+    for experiment in experiments {
+        for variant in experiment.groups.iter().flat_map(|g| &g.variants) {
+            let Some(spec) = &variant.embedder else { continue };
+            let own = kinds.iter_mut().find(|e| e.kind.name == spec.kind);
+            let Some(own) = own else { continue };
+            note(&mut own.users, experiment);
+            if spec.kind != FORMULA {
+                continue;
+            }
+            let psi = psi(spec);
+            match formulas.iter_mut().find(|e| self::psi(&e.spec) == psi) {
+                Some(entry) => note(&mut entry.users, experiment),
+                None => {
+                    let same = formulas.iter().filter(|e| e.name == variant.id).count();
+                    let number = if same == 0 { String::new() } else { format!(" ({})", same + 1) };
+                    let name = format!("{}{number}", variant.id);
+                    formulas.push(Entry {
+                        key: format!("formula-{}-{}", formulas.len() + 1, slug(&variant.id)),
+                        name,
+                        kind: own.kind,
+                        spec: spec.clone().number("dimension", drawing::DIMENSION as f64),
+                        users: vec![experiment],
+                    });
+                }
+            }
+        }
+    }
+    (kinds, formulas)
+}
+
+fn note<'a>(users: &mut Vec<&'a Experiment>, experiment: &'a Experiment) {
+    if !users.iter().any(|e| std::ptr::eq(*e, experiment)) {
+        users.push(experiment);
+    }
+}
+
+fn psi(spec: &EmbedderSpec) -> &str {
+    match spec.parameters.get("psi") {
+        Some(ParameterValue::Text(text)) => text,
+        _ => "",
+    }
+}
+
+fn overview(kinds: &[Entry<'_>], formulas: &[Entry<'_>]) -> String {
+    let mut grid = Grid::default();
+    grid.column("Kind", Align::Left)
+        .column("Feature", Align::Left)
+        .column("Stable rank", Align::Left);
+    grid.column("Items with it", Align::Right);
+    for entry in kinds.iter().chain(formulas) {
+        grid.row(vec![
+            format!("[{}](#{})", plain(&entry.name), slug(&entry.key)),
+            cell(&formula(entry)),
+            math(entry.kind.stable_rank).unwrap_or_default(),
+            entry.users.len().to_string(),
+        ]);
+    }
+    grid.row(vec![
+        "[Position encodings](#encodings)".into(),
+        "of attention models".into(),
+        String::new(),
+        String::new(),
+    ]);
+    grid.render()
+}
+
+fn math(latex: &str) -> Option<String> {
+    (!latex.is_empty()).then(|| format!("${latex}$"))
+}
+
+/// The formula of a feature, without values.
+fn formula(entry: &Entry<'_>) -> String {
+    let mut bare = entry.spec.clone();
+    bare.parameters.retain(|name, _| ["psi", "latex"].contains(&name.as_str()));
+    if entry.kind.name == FORMULA && entry.users.is_empty() || entry.key == FORMULA {
+        bare.parameters.clear();
+    }
+    entry.kind.formula(&bare)
+}
+
+fn section(inputs: &Inputs<'_>, entry: &Entry<'_>, files: &mut Files) -> Result<String> {
+    let level = if entry.key.starts_with("formula-") { "###" } else { "##" };
+    let mut text = format!("{}\n\n{level} {}\n\n", anchor(&entry.key), plain(&entry.name));
+    let mut facts = vec![formula(entry)];
+    facts.extend(math(entry.kind.distance).map(|law| format!("$D(\\Delta) =$ {law}")));
+    facts.extend(math(entry.kind.stable_rank).map(|rank| format!("stable rank {rank}")));
+    let _ = writeln!(text, "{}\n", facts.join(" · "));
+    let path = format!("figures/embedders/{}.svg", slug(&entry.key));
+    match drawing::figure(&entry.name, entry.kind.name, &entry.spec) {
+        Ok(figure) => {
+            let svg = figure.svg().with_context(|| format!("the drawing of {}", entry.name))?;
+            let _ = writeln!(text, "![{}]({path})\n", plain(&bare(&figure.alt)));
+            files.insert(PathBuf::from(path), svg.into_bytes());
+        }
+        // A formula may be fine for the places of its experiment and vanish on ours.
+        Err(error) => {
+            let _ = writeln!(text, "*Not drawn: {}.*\n", plain(&error.to_string()));
+        }
+    }
+    let mut lines = vec![format!("Drawn: {}", code(&settings(&entry.spec)))];
+    if !entry.kind.source.is_empty() && entry.key == entry.kind.name {
+        lines.push(format!("from: {}", plain(entry.kind.source)));
+    }
+    lines.push(match used(inputs, entry).as_str() {
+        "" => "in no experiment yet".to_owned(),
+        list => format!("in: {list}"),
+    });
+    let _ = writeln!(text, "{}.\n", lines.join("; "));
+    Ok(text)
+}
+
+fn settings(spec: &EmbedderSpec) -> String {
+    let mut parts = vec![format!("kind: {}", spec.kind)];
+    for (name, value) in &spec.parameters {
+        let value = match value {
+            ParameterValue::Number(number) => format!("{number}"),
+            ParameterValue::Text(text) => text.clone(),
+        };
+        parts.push(format!("{name}: {value}"));
+    }
+    parts.join(", ")
+}
+
+/// Links to the items, by paper.
+fn used(inputs: &Inputs<'_>, entry: &Entry<'_>) -> String {
+    let mut papers: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for experiment in &entry.users {
+        let place = inputs.catalog.papers.iter().position(|p| p.key == experiment.paper);
+        let Some((place, paper)) = place.map(|i| (i, &inputs.catalog.papers[i])) else { continue };
+        let name = paper
+            .items
+            .iter()
+            .find(|i| i.item == experiment.item)
+            .map_or(&experiment.item, |i| &i.name);
+        let link = format!("[{}]({}.md#{})", cell(name), paper.key, slug(&experiment.item));
+        papers.entry(place).or_default().push(link);
+    }
+    let lists = papers.into_iter().map(|(place, links)| {
+        format!("{} {}", plain(&inputs.catalog.papers[place].key), links.join(", "))
+    });
+    lists.collect::<Vec<_>>().join("; ")
+}
+
+/// The parameters of a kind.
+fn parameters(kind: &Kind) -> String {
+    let mut grid = Grid::default();
+    grid.column("Parameter", Align::Left).column("Default", Align::Left);
+    grid.column("Allowed", Align::Left).column("Meaning", Align::Left);
+    for parameter in kind.parameters {
+        let default = match parameter.presence {
+            Presence::Required => "required".to_owned(),
+            Presence::Optional => "none".to_owned(),
+            Presence::Default(value) => match value.to_value() {
+                ParameterValue::Number(number) => significant(number, 6),
+                ParameterValue::Text(text) => plain(&text),
+            },
+        };
+        grid.row(vec![
+            code(parameter.name),
+            default,
+            plain(&parameter.rule.allowed()),
+            cell(&plain(parameter.meaning)),
+        ]);
+    }
+    if kind.takes_extra_numbers {
+        grid.row(vec![
+            "any other name".into(),
+            "none".into(),
+            "a finite number".into(),
+            "a number that stands in the formula".into(),
+        ]);
+    }
+    grid.render()
+}

@@ -1,0 +1,164 @@
+//! Four drawings of an embedder.
+
+use anyhow::{Result, bail};
+use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue, find};
+use posenc_math::random::stream;
+use posenc_math::spectrum::{dot, line_stable_rank, singular_values};
+
+use crate::colors::{Rgb, family, shade};
+use crate::plot::canvas::Marker;
+use crate::plot::{AxisSpec, Content, Figure, Heatmap, Panel, Sample, Series};
+
+/// Features, where their number can be chosen: one with many divisors.
+pub const DIMENSION: usize = 240;
+/// Coordinates along an axis of the map.
+const MAP: usize = 32;
+/// Coordinates of the singular values.
+const ROWS: usize = 60;
+/// Singular values below this share of the largest are left out.
+const ROUNDING: f64 = 1e-13;
+/// Coordinates of a curve.
+const PLACES: usize = 241;
+/// Numbers of samples: divisors of the dimension, so that rows of a periodic profile are shifts of one.
+const SAMPLES: [usize; 12] = [2, 4, 8, 12, 16, 20, 24, 30, 40, 60, 80, 120];
+
+/// The drawings of what `spec` builds, in the color of its kind.
+pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
+    let mut spec = spec.clone();
+    if find(kind).is_some_and(|k| k.parameter("boundary").is_some()) {
+        spec.parameters.insert("boundary".into(), ParameterValue::from("periodic"));
+    }
+    let embedder = embedder::build(&spec, &mut stream(0, &format!("gallery {kind}")))?;
+    let family = family(Some(kind), name);
+    let own = shade(family, 0, 1);
+    Ok(Figure {
+        alt: format!("{name}: features; inner products; singular values; stable rank"),
+        heading: String::new(),
+        panels: vec![
+            features(&*embedder, |i, n| shade(family, i, n)),
+            products(&*embedder)?,
+            spectrum(&*embedder, own)?,
+            ranks(&*embedder, own)?,
+        ],
+    })
+}
+
+fn axis(label: &str) -> AxisSpec {
+    AxisSpec { label: label.into(), ..AxisSpec::default() }
+}
+
+fn curve(name: String, color: Rgb, points: Vec<(f64, f64)>) -> Series {
+    Series {
+        name,
+        color,
+        marker: Marker::None,
+        scattered: false,
+        points: points.into_iter().map(|(x, y)| Sample { x, y, half_width: None }).collect(),
+        band: "",
+        dashed: Vec::new(),
+        dashed_label: String::new(),
+        published: Vec::new(),
+        marks: Vec::new(),
+    }
+}
+
+/// Three features over the line.
+fn features(embedder: &dyn Embedder, color: impl Fn(usize, usize) -> Rgb) -> Panel {
+    let d = embedder.dimension();
+    let mut columns = vec![d / 4, d / 2, 3 * d / 4];
+    columns.dedup();
+    let n = columns.len();
+    let of = |(i, &j): (usize, &usize)| {
+        let value = |k: usize| {
+            let x = k as f64 / (PLACES - 1) as f64;
+            let mut out = [0.0];
+            embedder.embed_columns(x, j, &mut out);
+            (x, out[0])
+        };
+        curve(format!("feature {j}"), color(i, n), (0..PLACES).map(value).collect())
+    };
+    Panel {
+        title: "features".into(),
+        x: axis("coordinate x"),
+        y: axis("ψ_j(x)"),
+        content: Content::Series(columns.iter().enumerate().map(of).collect()),
+    }
+}
+
+fn places(n: usize) -> Vec<f64> {
+    embedder::line(n)
+}
+
+/// ψ(x₁)·ψ(x₂)/(‖ψ(x₁)‖ ‖ψ(x₂)‖) for every two coordinates.
+fn products(embedder: &dyn Embedder) -> Result<Panel> {
+    let rows: Vec<Vec<f64>> = places(MAP)
+        .iter()
+        // In the middle of the cells.
+        .map(|x| {
+            let mut row = vec![0.0; embedder.dimension()];
+            embedder.embed(x + 0.5 / MAP as f64, &mut row);
+            let norm = dot(&row, &row).sqrt();
+            row.iter_mut().for_each(|v| *v /= if norm > 0.0 { norm } else { 1.0 });
+            row
+        })
+        .collect();
+    let mut cells = Vec::new();
+    for (i, a) in rows.iter().enumerate() {
+        for (j, b) in rows.iter().enumerate() {
+            let at = |k: usize| (k as f64 + 0.5) / MAP as f64;
+            cells.push((at(i), at(j), dot(a, b)));
+        }
+    }
+    if cells.iter().any(|c| !c.2.is_finite()) {
+        bail!("it is not finite everywhere");
+    }
+    Ok(Panel {
+        title: "inner products".into(),
+        x: axis("x₁"),
+        y: axis("x₂"),
+        content: Content::Heatmap(Heatmap { label: "D(x₁, x₂)".into(), cells }),
+    })
+}
+
+/// Singular values of the rows of equally spaced coordinates.
+fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
+    let matrix = embedder::matrix(embedder, &places(ROWS));
+    let values = singular_values(matrix.as_ref())?;
+    let largest = values.first().copied().unwrap_or(0.0);
+    // What is left of zeros is rounding.
+    let shares = values.iter().map(|s| s / largest).take_while(|s| *s > ROUNDING);
+    let points = shares.enumerate().map(|(i, s)| ((i + 1) as f64, s)).collect();
+    Ok(Panel {
+        title: "singular values".into(),
+        x: AxisSpec { from: Some(0.0), to: Some(ROWS as f64), ..axis("index") },
+        y: AxisSpec {
+            label: "share of the largest".into(),
+            log: true,
+            from: Some(1e-6),
+            to: Some(2.0),
+        },
+        content: Content::Series(vec![curve(format!("N = {ROWS}"), color, points)]),
+    })
+}
+
+/// The stable rank over N, and min(N, its bound).
+fn ranks(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
+    let points: Result<Vec<(f64, f64)>> =
+        SAMPLES.iter().map(|&n| Ok((n as f64, line_stable_rank(embedder, n)?))).collect();
+    let mut curve = curve("stable rank".into(), color, points?);
+    if let Some(bound) = embedder.stable_rank_bound() {
+        let last = SAMPLES[SAMPLES.len() - 1] as f64;
+        curve.dashed = vec![
+            (1.0, 1.0_f64.min(bound)),
+            (bound.clamp(1.0, last), bound.min(last)),
+            (last, bound.min(last)),
+        ];
+        curve.dashed_label = "law".into();
+    }
+    Ok(Panel {
+        title: "stable rank".into(),
+        x: axis("number of samples N"),
+        y: axis("stable rank"),
+        content: Content::Series(vec![curve]),
+    })
+}

@@ -1,0 +1,165 @@
+//! The second part: position encodings of attention models.
+
+use posenc_experiments::Catalog;
+use posenc_math::lff::encoding::{Encoding, Features, Modulator};
+
+use crate::markdown::{Align, Grid, anchor, cell, code};
+
+/// Positions and width that parameters are counted for.
+const SIDES: [usize; 2] = [32, 32];
+const WIDTH: usize = 64;
+
+struct Line {
+    key: &'static str,
+    formula: &'static str,
+    parameters: &'static str,
+    source: &'static str,
+    encoding: Encoding,
+}
+
+fn lines() -> Vec<Line> {
+    let of = |features| Encoding { features, ..Encoding::none() };
+    let fourier = |learned| Encoding { gamma: Some(1.0), learned, ..of(Features::Fourier) };
+    let line = |key, formula, parameters, source, encoding| Line {
+        key,
+        formula,
+        parameters,
+        source,
+        encoding,
+    };
+    vec![
+        line("features: none", "$0$", "$0$", "a control", Encoding::none()),
+        line(
+            "features: embed",
+            r"$T^{(1)}_{x_1} \Vert \dots \Vert T^{(M)}_{x_M}$, a learned table per coordinate",
+            r"$\sum_m n_m\,D/M$",
+            "lff Sec. 4",
+            of(Features::Embed),
+        ),
+        line(
+            "features: embed, flat: true",
+            r"$T_i$, one learned table over all positions in reading order",
+            r"$D \prod_m n_m$",
+            "lff Table 3, Embed-1D",
+            Encoding { flat: true, ..of(Features::Embed) },
+        ),
+        line(
+            "features: embed, summed: true",
+            r"$\sum_m T^{(m)}_{x_m}$",
+            r"$D \sum_m n_m$",
+            "the public captioner",
+            Encoding { summed: true, ..of(Features::Embed) },
+        ),
+        line(
+            "features: sine",
+            r"$\sin(x_m / 10000^{2i/(D/M)}) \Vert \cos(x_m / 10000^{2i/(D/M)})$ for every coordinate",
+            "$0$",
+            "lff Eq. 1",
+            of(Features::Sine),
+        ),
+        line(
+            "features: summed-sine",
+            r"sines and cosines of $\omega_i (x_1 + \dots + x_M)$",
+            "$0$",
+            "one reading of Transformer MD-Sine",
+            of(Features::SummedSine),
+        ),
+        line(
+            "features: paired-sine",
+            r"sines and cosines of $\omega_i x_1 \pm \omega_j x_2$",
+            "$0$",
+            "the other reading",
+            of(Features::PairedSine),
+        ),
+        line(
+            "features: network, hidden: 32",
+            r"$\max(0, x W_1 + b_1) W_2 + b_2$",
+            r"$(M + 1) H + (H + 1) D$",
+            "lff Table 1, MLP",
+            Encoding { hidden: Some(32), ..of(Features::Network) },
+        ),
+        line(
+            "features: fourier, gamma: 1",
+            r"$\frac{1}{\sqrt{D}} (\cos x W_r^\top \Vert \sin x W_r^\top)$, $W_r \sim \mathcal{N}(0, \gamma^{-2})$",
+            "$0$",
+            "lff Eq. 2",
+            fourier(false),
+        ),
+        line(
+            "features: fourier, gamma: 1, learned: true",
+            r"the same, $W_r$ trained",
+            r"$\frac{D}{2} M$",
+            "lff Eq. 2, 3",
+            fourier(true),
+        ),
+        line(
+            "features: fourier, gamma: 1, learned: true, modulator: { hidden: 32 }",
+            r"$\max(0, f W_1 + b_1) W_2 + b_2$ of those features $f$",
+            r"$\frac{F}{2} M + (F + 1) H + (H + 1) D$",
+            "lff Algorithm 1",
+            Encoding {
+                modulator: Some(Modulator { hidden: 32, layer_norm: false, dropout: 0.0 }),
+                ..fourier(true)
+            },
+        ),
+    ]
+}
+
+/// The part; nothing where no paper of the catalog has attention models.
+pub fn render(catalog: &Catalog) -> String {
+    if !catalog.papers.iter().any(|p| p.key == "lff") {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.column("In an experiment", Align::Left).column("Numbers of a position", Align::Left);
+    grid.column("Trained parameters", Align::Left);
+    grid.column(format!("{} × {}, D = {WIDTH}", SIDES[0], SIDES[1]), Align::Right);
+    grid.column("From", Align::Left);
+    for line in lines() {
+        grid.row(vec![
+            code(line.key),
+            cell(line.formula),
+            cell(line.parameters),
+            line.encoding.parameter_count(&SIDES, WIDTH).to_string(),
+            line.source.to_owned(),
+        ]);
+    }
+    format!(
+        "{}\n\n## Position encodings of attention models\n\nWhat `encoding` of an experiment may be: $M$ coordinates $x_1, \\dots, x_M$ of \
+         a position, $n_m$ values of each, become $D$ numbers; $F$ numbers of features, $H$ of a hidden layer. With `groups` the \
+         coordinates are shared out among $G$ groups of $M/G$ coordinates and $D/G$ numbers, with the same weights. The papers' \
+         models with them: [Learnable Fourier Features](lff.md); their similarity over space: [Figure 2](lff.md#fig2).\n\n{}",
+        anchor("encodings"),
+        grid.render()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a printed count that is not that of the code, and a setting that the schema would refuse.
+    #[test]
+    fn formulas_give_the_counts() {
+        let (m, d, f, h, n) = (2, WIDTH, WIDTH, 32, SIDES[0] + SIDES[1]);
+        let expected = [
+            0,
+            n * d / m,
+            SIDES[0] * SIDES[1] * d,
+            d * n,
+            0,
+            0,
+            0,
+            (m + 1) * h + (h + 1) * d,
+            0,
+            d / 2 * m,
+            f / 2 * m + (f + 1) * h + (h + 1) * d,
+        ];
+        let lines = lines();
+        assert_eq!(lines.len(), expected.len());
+        for (line, expected) in lines.iter().zip(expected) {
+            assert_eq!(line.encoding.parameter_count(&SIDES, WIDTH), expected, "{}", line.key);
+            line.encoding.check(2, WIDTH).unwrap_or_else(|e| panic!("{}: {e:?}", line.key));
+        }
+    }
+}
