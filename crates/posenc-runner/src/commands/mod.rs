@@ -2,6 +2,7 @@
 
 mod bench;
 mod captions;
+mod costs;
 mod data;
 mod diff;
 mod doctor;
@@ -31,6 +32,7 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Report(options) => report::report(&repository, &options),
         Verb::List(options) => list::list(&repository, &options),
         Verb::Fit(options) => fit::fit(&options),
+        Verb::Costs(options) => costs::costs(&repository, &options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
         Verb::Captions(options) => captions::captions(&repository, &options),

@@ -258,11 +258,12 @@ pub fn write_results(
     }
     let reference = Records::read(&repository.record(), catalog)?;
     if promoted {
-        super::report::render_reference(catalog, &reference, true)?
+        super::report::render_reference(repository, catalog, &reference, true)?
             .write(&repository.report())
             .context("report/ cannot be written")?;
     }
     let local = Records::read(&local_directory, catalog)?;
+    let costs = super::costs::of_reference(repository, catalog, &reference)?;
     let report = posenc_report::render(&Inputs {
         catalog,
         reference: &reference,
@@ -270,6 +271,7 @@ pub fn write_results(
         // Links to files of the repository hold from the default place only.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
+        costs: Some(&costs),
     })?;
     let directory = out.join("report");
     report
