@@ -2,12 +2,13 @@
 //!
 //! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
 //! and gives the same bytes for the same inputs. A report is a summary (`README.md`), a page per
-//! paper, a page of errata, a gallery of embedders, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
+//! paper, a page of errata, a gallery of embedders, a page of costs, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
 //! under `pictures/`, unless it lies beside the record that has them.
 
 #![warn(missing_docs)]
 
 mod colors;
+pub mod costs;
 mod markdown;
 mod numbers;
 mod output;
@@ -43,6 +44,8 @@ pub struct Inputs<'a> {
     /// Path of the reference's records as seen from the report's directory, such as `record`: its
     /// pictures are shown from there. Without it the report gets copies.
     pub record: Option<&'a str>,
+    /// What runs would cost: a page of its own.
+    pub costs: Option<&'a costs::Costs>,
 }
 
 impl Inputs<'_> {
@@ -73,6 +76,10 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     files.insert(PathBuf::from("errata.md"), finished(&errata));
     let gallery = pages::gallery::render(inputs, &mut files)?;
     files.insert(PathBuf::from("embedders.md"), finished(&gallery));
+    if let Some(costs) = inputs.costs {
+        let page = pages::costs::render(inputs, costs);
+        files.insert(PathBuf::from("costs.md"), finished(&page));
+    }
     Ok(Report { files, unlisted: unlisted(inputs) })
 }
 

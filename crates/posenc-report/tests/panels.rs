@@ -105,6 +105,7 @@ fn report(panel: &str, column: &str, published: &str) -> Report {
         local: None,
         repository: "",
         record: None,
+        costs: None,
     };
     render(&inputs).expect("a report")
 }

@@ -13,8 +13,14 @@ use posenc_report::{Inputs, Records, Report, render};
 fn report(reference: &Records, local: Option<&Records>) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path());
-    let inputs =
-        Inputs { catalog: &catalog, reference, local, repository: "..", record: Some("record") };
+    let inputs = Inputs {
+        catalog: &catalog,
+        reference,
+        local,
+        repository: "..",
+        record: Some("record"),
+        costs: None,
+    };
     render(&inputs).expect("a report")
 }
 
@@ -213,6 +219,7 @@ fn speed_stands_beside_the_item_that_names_its_workloads() {
             local: None,
             repository: "..",
             record: Some("record"),
+            costs: None,
         };
         page(&render(&inputs).expect("a report"), "demo.md")
     };

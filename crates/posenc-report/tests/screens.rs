@@ -74,7 +74,8 @@ fn with_captions(mut records: Records) -> Records {
 fn report(reference: &Records, local: Option<&Records>) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = catalog(root.path());
-    let inputs = Inputs { catalog: &catalog, reference, local, repository: "..", record: None };
+    let inputs =
+        Inputs { catalog: &catalog, reference, local, repository: "..", record: None, costs: None };
     render(&inputs).expect("a report")
 }
 

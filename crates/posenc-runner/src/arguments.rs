@@ -36,6 +36,8 @@ pub enum Verb {
     /// Write the files of an embedder or an experiment of your own.
     #[command(subcommand)]
     New(NewVerb),
+    /// Estimate what a profile takes on this many cores, on a GPU, on a cluster.
+    Costs(CostOptions),
     /// Fit a picture or a clip of your own and write what an encoding makes of it.
     Fit(Fit),
     /// Say which data sets are here and whether they are what they claim.
@@ -192,6 +194,33 @@ pub struct List {
     /// List the embedders with their parameters instead.
     #[arg(long)]
     pub embedders: bool,
+}
+
+/// `costs`.
+#[derive(Args)]
+pub struct CostOptions {
+    /// Globs on paper/item/group/method; all where absent.
+    pub selectors: Vec<String>,
+    /// Profile: smoke, quick, long, paper.
+    #[arg(long, default_value = "paper")]
+    pub profile: String,
+    /// Cores of the machine, or of each node.
+    #[arg(long, value_name = "C", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    pub cores: u16,
+    /// Nodes of the cluster.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub nodes: u16,
+    /// Floating-point operations that a GPU does in a second, sustained, in units of 10^12: an assumption of yours.
+    #[arg(long, value_name = "R", default_value_t = 10.0, value_parser = positive)]
+    pub gpu_tflops: f64,
+}
+
+/// A finite number above 0.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("allowed is a number above 0".to_owned()),
+    }
 }
 
 /// `data`.

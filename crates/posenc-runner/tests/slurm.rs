@@ -163,7 +163,7 @@ fn two_nodes_give_the_records_of_one_machine() {
         "rethinking/fig9",
         "trading/table1/closed-form",
         "trading/appendix-c",
-        "trading/fig10/complex-gd",
+        "trading/fig10/embedded-complex-0",
         "lff/fig2",
         "lff/eq9",
     ];

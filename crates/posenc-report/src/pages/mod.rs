@@ -1,6 +1,7 @@
 //! The pages of the report.
 
 pub mod claims;
+pub mod costs;
 pub mod errata;
 pub mod failures;
 pub mod gallery;

@@ -85,7 +85,11 @@ fn opening(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     text.push_str(&format!(
         "{with} of {items} items have an experiment so far; together they hold {claims} claims. Errors and ambiguities \
          of the papers stand on a page of their own: [errata](errata.md); every embedder is drawn on another: \
-         [embedders](embedders.md).\n\n",
+         [embedders](embedders.md).{}\n\n",
+        match inputs.costs {
+            Some(_) => " What everything would cost at the papers' scale is estimated on a third: [costs](costs.md).",
+            None => "",
+        }
     ));
     for side in sides(inputs) {
         let counts = side_counts(views, side, |_| true);

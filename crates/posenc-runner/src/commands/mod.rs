@@ -2,6 +2,7 @@
 
 mod bench;
 mod captions;
+mod costs;
 mod data;
 mod diff;
 mod doctor;
@@ -33,6 +34,7 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::List(options) => list::list(&repository, &options),
         Verb::New(verb) => new::new(&repository, &verb),
         Verb::Fit(options) => fit::fit(&options),
+        Verb::Costs(options) => costs::costs(&repository, &options),
         Verb::Data(verb) => data::data(&repository, &verb),
         Verb::Bench(options) => bench::bench(&repository, &options),
         Verb::Captions(options) => captions::captions(&repository, &options),

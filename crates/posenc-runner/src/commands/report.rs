@@ -14,7 +14,7 @@ use crate::repository::Repository;
 pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root())?;
     let reference = Records::read(&repository.record(), &catalog)?;
-    let report = render_reference(&catalog, &reference, options.out.is_none())?;
+    let report = render_reference(repository, &catalog, &reference, options.out.is_none())?;
     if options.check {
         let stale = report.check(&repository.report())?;
         for entry in &stale {
@@ -61,15 +61,18 @@ fn first_page(repository: &Repository, reference: &Records) -> Result<Option<Str
 
 /// The report of the reference records alone; `in_place` if it is to lie in `report/`, beside them.
 pub fn render_reference(
+    repository: &Repository,
     catalog: &Catalog,
     reference: &Records,
     in_place: bool,
 ) -> Result<posenc_report::Report> {
+    let costs = super::costs::of_reference(repository, catalog, reference)?;
     posenc_report::render(&Inputs {
         catalog,
         reference,
         local: None,
         repository: "..",
         record: in_place.then_some("record"),
+        costs: Some(&costs),
     })
 }

@@ -31,7 +31,7 @@ use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 use crate::machine;
 
 /// Most words of a generated caption.
@@ -271,11 +271,11 @@ fn map(
     }
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::Captioning) -> f64 {
+/// What a unit takes.
+pub fn estimate(s: &protocol::Captioning) -> Estimate {
     let sizes = sizes(s);
     // Screens have 17 nodes and 3.5 widgets in the mean, captions 4 words and an end.
     let of = |screens: usize| sizes.operations(&vec![17; screens], &vec![5; screens * 7 / 2]);
     let (step, said) = (of(s.batch), of(s.held_out) * s.beams as f64);
-    (step * s.steps as f64 + said) / RATE
+    Estimate::training(step * s.steps as f64 + said, RATE)
 }

@@ -20,7 +20,7 @@ use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Outcome, detection, reached};
+use super::{Context, Estimate, Outcome, detection, reached};
 use crate::machine;
 
 /// Detections of an image that count, per class.
@@ -305,11 +305,12 @@ fn measure(
     Ok(average_precision(&found, s.model.classes, LIMIT))
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::Detr) -> f64 {
+/// What a unit takes.
+pub fn estimate(s: &protocol::Detr) -> Estimate {
     let weights = 1.0 + (s.model.outputs() * s.model.outputs()) as f64 * 2e-7;
     // A photograph is about a third longer than it is wide.
     let side = s.resizing.measured.min(s.resizing.longest);
     let image = s.model.operations(&[[side, (side * 4 / 3).min(s.resizing.longest)]]);
-    weights + image * ((s.batch * s.steps) as f64 + s.held_out as f64 / 3.0) / RATE
+    let operations = image * ((s.batch * s.steps) as f64 + s.held_out as f64 / 3.0);
+    Estimate::training(operations, RATE).and(weights)
 }

@@ -17,8 +17,8 @@ use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::real_boxes::{RATE, adam, batch, bounds, record_cost, record_losses, split};
-use super::{Context, Outcome, reached};
+use super::real_boxes::{adam, batch, bounds, record_cost, record_losses, split};
+use super::{Context, Estimate, Outcome, reached};
 
 /// What a checkpoint keeps beside the model.
 #[derive(Serialize, Deserialize)]
@@ -206,7 +206,10 @@ fn sizes(s: &protocol::IconLabels) -> Sizes {
     }
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::IconLabels) -> f64 {
-    sizes(s).operations(s.batch, s.most_boxes) * s.steps as f64 / RATE
+/// Operations per second on one core.
+const RATE: f64 = 30e9;
+
+/// What a unit takes.
+pub fn estimate(s: &protocol::IconLabels) -> Estimate {
+    Estimate::training(sizes(s).operations(s.batch, s.most_boxes) * s.steps as f64, RATE)
 }

@@ -22,7 +22,7 @@ use posenc_math::lff::similarity::FourierFeatures;
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 use crate::machine;
 
 /// Adam's ε, as in the library that the paper used.
@@ -260,10 +260,10 @@ pub fn entropies(context: &Context<'_>, s: &protocol::PixelEntropies) -> Result<
     Ok(Vec::from(values).into())
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::ImageModel) -> f64 {
+/// What a unit takes.
+pub fn estimate(s: &protocol::ImageModel) -> Estimate {
     let sizes = sizes(s);
     let measurements = (s.steps / s.measure_every + 1) as f64;
     let measured = sizes.operations(s.held_out) / 3.0 * measurements;
-    (sizes.operations(s.batch) * s.steps as f64 + measured) / RATE
+    Estimate::training(sizes.operations(s.batch) * s.steps as f64 + measured, RATE)
 }

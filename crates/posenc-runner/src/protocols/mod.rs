@@ -9,6 +9,7 @@ mod detr;
 mod distance_map;
 mod embedding;
 mod errata;
+mod estimate;
 mod feature_curve;
 mod icon_labels;
 mod image_model;
@@ -43,6 +44,8 @@ use crate::device::{CPU, Devices};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::data::DataSets;
 use crate::run::plan::Unit;
+
+pub use estimate::{Estimate, cost, estimate};
 
 /// What a protocol is given.
 pub struct Context<'a> {
@@ -257,55 +260,4 @@ pub fn epochs(protocol: &Protocol) -> String {
         Protocol::Errata(_) => 2,
     };
     format!("embedders {EMBEDDERS}, {} {own}", protocol.name())
-}
-
-/// Rough seconds on one core for `units` units of a job: counted operations over a rate that a
-/// present-day core reaches. Only the plan and the order of jobs depend on it.
-pub fn cost(job: &Job<'_>, units: usize) -> f64 {
-    let dimension = |fallback: f64| {
-        job.variant
-            .embedder
-            .as_ref()
-            .and_then(|e| match e.parameters.get("dimension") {
-                Some(ParameterValue::Number(d)) => Some(*d),
-                _ => None,
-            })
-            .unwrap_or(fallback)
-    };
-    let each = match job.protocol() {
-        Protocol::StableRank(s) => {
-            let sweep = s.sweep.as_ref().map_or(1, |w| w.values.0.len()) as f64;
-            let d = dimension(1000.0);
-            let fourier = matches!(
-                job.variant.embedder.as_ref().map(|e| e.kind.as_str()),
-                Some("rff" | "linf" | "logf")
-            );
-            let per_n = |n: &f64| {
-                let gram = if fourier { 0.0 } else { n * n * d / 30e9 };
-                gram + n * d * 4e-9
-            };
-            sweep * s.samples.0.iter().map(per_n).sum::<f64>()
-        }
-        Protocol::Distance(s) => s.displacements.0.len() as f64 * dimension(1000.0) * 4e-9,
-        Protocol::FeatureCurve(s) => {
-            s.draws as f64 * s.dimensions.0.iter().map(|d| d * d * 2e-9 + 0.01).sum::<f64>()
-        }
-        Protocol::ClosedForm(_) => 0.03,
-        Protocol::Network1d(s) => return network_1d::cost(job, units, s),
-        Protocol::NetworkNd(s) => network_nd::cost(job, s),
-        Protocol::Complexity(s) => s.repeats as f64 * s.sizes.0.len() as f64 * 0.05,
-        Protocol::ImageModel(s) => image_model::cost(s),
-        Protocol::PixelEntropies(s) => s.images as f64 * 2e-4,
-        Protocol::Detection(s) => detection::cost(s),
-        Protocol::Captioning(s) => captioning::cost(s),
-        Protocol::IconLabels(s) => icon_labels::cost(s),
-        Protocol::ReferredBox(s) => referred_box::cost(s),
-        Protocol::WidgetCaptioning(s) => widget_captioning::cost(s, job.group.data.is_some()),
-        Protocol::Detr(s) => detr::cost(s),
-        Protocol::Reformer(s) => reformer::cost(s),
-        Protocol::Translation(s) => translation::cost(s),
-        Protocol::Errata(_) => 1.0,
-        _ => 0.05,
-    };
-    units as f64 * each
 }

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::real_boxes::{RATE, adam, batch, bounds, folds, record_cost, record_losses};
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 
 /// Words that occur once in the expressions of training are taken for unknown, so that this word is learned, too.
 const LEAST_WORDS: usize = 2;
@@ -305,10 +305,10 @@ fn sizes(s: &protocol::ReferredBox) -> Sizes {
     }
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::ReferredBox) -> f64 {
+/// What a unit takes.
+pub fn estimate(s: &protocol::ReferredBox) -> Estimate {
     let step = sizes(s).operations(s.batch, s.longest + s.most_boxes);
-    (s.folds * s.steps) as f64 * step / RATE
+    Estimate::training((s.folds * s.steps) as f64 * step, RATE)
 }
 
 #[cfg(test)]

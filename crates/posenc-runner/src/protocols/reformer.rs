@@ -16,7 +16,7 @@ use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 use crate::machine;
 
 /// Images that are generated where there are none.
@@ -197,8 +197,9 @@ impl Images {
     }
 }
 
-/// Rough seconds on one core. The recomputation of reversible layers is a third on top.
-pub fn cost(s: &protocol::Reformer) -> f64 {
+/// What a unit takes. The recomputation of reversible layers is a third on top.
+pub fn estimate(s: &protocol::Reformer) -> Estimate {
     let weights = 1e-8 * 12.0 * (s.model.width * s.model.width * s.model.layers) as f64;
-    weights + 4.0 / 3.0 * s.model.operations(s.batch) * s.steps as f64 / RATE
+    let operations = 4.0 / 3.0 * s.model.operations(s.batch) * s.steps as f64;
+    Estimate::training(operations, RATE).and(weights)
 }

@@ -13,7 +13,7 @@ use posenc_math::lff::table::{neighbor_peaks, similarities};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 use crate::machine;
 
 /// Source and target of parallel text.
@@ -234,7 +234,7 @@ fn operations(s: &protocol::Translation, length: usize) -> f64 {
     6.0 * s.batch as f64 * n * token
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::Translation) -> f64 {
-    operations(s, s.longest) * s.steps as f64 / RATE
+/// What a unit takes.
+pub fn estimate(s: &protocol::Translation) -> Estimate {
+    Estimate::training(operations(s, s.longest) * s.steps as f64, RATE)
 }

@@ -21,7 +21,7 @@ use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 use crate::machine;
 use screens::Screens;
 
@@ -241,8 +241,8 @@ fn table(
     Ok(table)
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::WidgetCaptioning, has_data: bool) -> f64 {
+/// What a unit takes.
+pub fn estimate(s: &protocol::WidgetCaptioning, has_data: bool) -> Estimate {
     let build = s.model.vocabulary as f64 * s.model.width as f64 * 1e-7;
     // Screens of RICO have about 60 nodes and 2.8 widgets, batches are filled up to more; generated ones 17 and 3.5.
     let nodes = if has_data { 90 } else { 24 };
@@ -254,5 +254,5 @@ pub fn cost(s: &protocol::WidgetCaptioning, has_data: bool) -> f64 {
     let reading = if has_data && s.steps > 0 { 18_000.0 * READING } else { 0.0 };
     // A pass forward is a third of a step; words are read again for each that is said after them.
     let said = of(s.held_out) / 3.0 * (6 * s.beams) as f64;
-    build + reading + (of(s.batch) * s.steps as f64 + said) / RATE
+    Estimate::training(of(s.batch) * s.steps as f64 + said, RATE).and(build + reading)
 }

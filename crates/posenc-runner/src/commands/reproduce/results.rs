@@ -69,11 +69,12 @@ pub fn write(
     }
     let reference = Records::read(&repository.record(), catalog)?;
     if promoted {
-        crate::commands::report::render_reference(catalog, &reference, true)?
+        crate::commands::report::render_reference(repository, catalog, &reference, true)?
             .write(&repository.report())
             .context("report/ cannot be written")?;
     }
     let local = Records::read(&local_directory, catalog)?;
+    let costs = crate::commands::costs::of_reference(repository, catalog, &reference)?;
     let report = posenc_report::render(&Inputs {
         catalog,
         reference: &reference,
@@ -81,6 +82,7 @@ pub fn write(
         // Links to files of the repository hold from the default place only.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
+        costs: Some(&costs),
     })?;
     let directory = out.join("report");
     report.write(&directory).with_context(|| format!("{} cannot be written", directory.display()))

@@ -22,7 +22,7 @@ use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Outcome, reached};
+use super::{Context, Estimate, Outcome, reached};
 use crate::machine;
 
 /// Detections of an image that count, per class.
@@ -232,12 +232,12 @@ fn steps_to(curve: &[Point], level: f64) -> f64 {
     f64::INFINITY
 }
 
-/// Rough seconds on one core.
-pub fn cost(s: &protocol::Detection) -> f64 {
+/// What a unit takes.
+pub fn estimate(s: &protocol::Detection) -> Estimate {
     let sizes = sizes(s);
     let measurements = (s.steps / s.measure_every + 1 + s.test_sides.len()) as f64;
     let measured = sizes.operations(s.held_out) / 3.0 * measurements;
-    (sizes.operations(s.batch) * s.steps as f64 + measured) / RATE
+    Estimate::training(sizes.operations(s.batch) * s.steps as f64 + measured, RATE)
 }
 
 #[cfg(test)]

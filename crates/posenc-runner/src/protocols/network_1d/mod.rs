@@ -5,7 +5,7 @@
 //! cut into tasks moves no bit of any of them. So a profile of fewer lines or images does some of
 //! the very runs of the full one, and a record does not tell which units ran beside it.
 
-mod cost;
+mod estimate;
 mod inputs;
 mod signals;
 
@@ -29,7 +29,7 @@ use super::{Context, Emit, Outcome, check_memory};
 use inputs::Inputs;
 use signals::{Line, Split, split};
 
-pub use cost::cost;
+pub use estimate::estimate;
 
 /// The engine multiplies so many columns of affine models at a time. A task is filled up to a
 /// multiple: what is rounded how must not depend on how many runs are beside a run.

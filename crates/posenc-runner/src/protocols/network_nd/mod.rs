@@ -5,7 +5,7 @@
 //! run beside it moves no bit. Units are trained one after the other, each with a
 //! checkpoint of its own: what is finished is on disk before the next one starts.
 
-mod cost;
+mod estimate;
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use crate::reconstruction::{self, Problem, Rule, Signal, Split, pictures, split}
 use crate::run::checkpoint::Checkpoint;
 use crate::run::plan::Unit;
 
-pub use cost::cost;
+pub use estimate::estimate;
 
 /// `network-nd`.
 pub fn run(context: &Context<'_>, settings: &NetworkNd, emit: &mut Emit<'_>) -> Result<()> {

@@ -4,11 +4,15 @@ use posenc_experiments::plan::Job;
 use posenc_experiments::schema::protocol::{Directions, Encoding, NetworkNd, Products};
 use posenc_math::embedder::ParameterValue;
 
-/// Length of the papers' images; a person's are brought to the same size.
-const SIDE: f64 = 512.0;
+use crate::protocols::Estimate;
+use crate::protocols::estimate::is_of_clips;
 
-/// Operations per second of the engine on one core.
-const RATE: f64 = 90e9;
+/// Length of the papers' images and of its clips; a person's are brought to the same size.
+const SIDE: f64 = 512.0;
+const CLIP_SIDE: f64 = 128.0;
+
+/// Operations per second of the engine on one core while a neighbor has the other.
+const RATE: f64 = 45e9;
 
 /// Seconds of Adam per parameter and step.
 const ADAM: f64 = 1e-9;
@@ -16,9 +20,10 @@ const ADAM: f64 = 1e-9;
 /// Seconds per blended point and step.
 const BLENDED: f64 = 3e-8;
 
-/// Rough seconds on one core of one unit of the job.
-pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
-    let (axes, channels) = (2.0, 3.0);
+/// What it takes: one unit of the job.
+pub fn estimate(job: &Job<'_>, s: &NetworkNd) -> Estimate {
+    let is_clips = is_of_clips(job);
+    let (axes, channels) = (if is_clips { 3.0 } else { 2.0 }, 3.0);
     let embedder = job.variant.embedder.as_ref();
     let parameter = |name: &str, index: usize| {
         let swept = s.sweep.as_ref().and_then(|sweep| {
@@ -29,7 +34,8 @@ pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
             ParameterValue::Text(_) => None,
         })
     };
-    let side = s.side.map_or(SIDE, |side| side as f64);
+    let own = if is_clips { CLIP_SIDE } else { SIDE };
+    let side = s.side.map_or(own, |side| side as f64);
     let share = match (s.fraction, s.grid_step()) {
         (Some(fraction), _) => fraction,
         (None, step) => (step.unwrap_or(2) as f64).powf(-axes),
@@ -52,7 +58,8 @@ pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
             let banded = if matches!(kind, "triangle" | "gaussian") { 0.3 } else { 1.0 };
             let blended = if s.fraction.is_some() { BLENDED * points } else { 0.0 };
             let operations = passes * product * banded;
-            return epochs * (operations / RATE + blended + ADAM * outputs * d.powf(axes));
+            let others = blended + ADAM * outputs * d.powf(axes);
+            return Estimate::training(epochs * operations, RATE).and(epochs * others);
         }
         // Features that the first layer multiplies at every point; tables cost next to nothing.
         let features = match s.directions {
@@ -66,7 +73,7 @@ pub fn cost(job: &Job<'_>, s: &NetworkNd) -> f64 {
         let forward = 2.0 * points * (features * outputs + hidden);
         let backward = 2.0 * points * (features * outputs + 2.0 * hidden);
         let tests = s.mean_of_last as f64 * (1.0 / share - 1.0).max(1.0);
-        (epochs * (forward + backward) + tests * forward) / RATE
+        Estimate::training(epochs * (forward + backward) + tests * forward, RATE)
     };
     (0..s.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len())).map(one).sum()
 }

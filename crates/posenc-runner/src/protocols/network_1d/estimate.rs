@@ -5,6 +5,7 @@ use posenc_experiments::schema::protocol::{Network1d, STEP};
 use posenc_math::embedder::ParameterValue;
 
 use super::COLUMNS;
+use crate::protocols::Estimate;
 
 /// Length of the papers' lines; a person's images are brought to the same size.
 const LINE: f64 = 512.0;
@@ -17,11 +18,12 @@ const NARROW_RATE: f64 = 45e9;
 /// Bytes per second of an embedding that does not stay in the caches.
 const BANDWIDTH: f64 = 10e9;
 
-/// Seconds of Adam per parameter and step.
+/// Seconds of Adam per parameter and step: in the caches, and where the parameters of many columns do not fit.
 const ADAM: f64 = 1e-9;
+const WIDE_ADAM: f64 = 2e-9;
 
-/// Rough seconds on one core of `images` units of the job.
-pub fn cost(job: &Job<'_>, images: usize, s: &Network1d) -> f64 {
+/// What it takes: `images` units of the job.
+pub fn estimate(job: &Job<'_>, images: usize, s: &Network1d) -> Estimate {
     let values: Vec<Option<f64>> = match &s.sweep {
         Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
         None => vec![None],
@@ -69,7 +71,7 @@ pub fn cost(job: &Job<'_>, images: usize, s: &Network1d) -> f64 {
             runs
         };
         let operations = columns * (epochs * (forward + backward) + tests * forward);
-        let rate = if s.depth == 0 { NARROW_RATE } else { RATE };
+        let (rate, adam) = if s.depth == 0 { (NARROW_RATE, WIDE_ADAM) } else { (RATE, ADAM) };
         // A few columns wait for the embedding, which is read forward and backward.
         let reading =
             epochs * 2.0 * 4.0 * points * features / BANDWIDTH * if s.redraw { runs } else { 1.0 };
@@ -77,10 +79,11 @@ pub fn cost(job: &Job<'_>, images: usize, s: &Network1d) -> f64 {
         let layers =
             if s.layers { runs * depth * points_of_curves * 0.3e-3 * width / 256.0 } else { 0.0 };
         let embeddings = if s.redraw { runs } else { 1.0 };
-        (operations / rate).max(reading)
-            + runs * epochs * parameters * ADAM
+        let seconds = (operations / rate).max(reading)
+            + columns * epochs * parameters * adam
             + layers
-            + embeddings * 2.0 * points * d * (8e-9 + points / 40e9)
+            + embeddings * 2.0 * points * d * (8e-9 + points / 40e9);
+        Estimate { seconds, operations }
     };
     values.into_iter().map(one).sum()
 }
