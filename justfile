@@ -23,6 +23,10 @@ check:
 bench *arguments:
     cargo xtask bench {{arguments}}
 
+# A reader of files under libFuzzer, for so many seconds (needs cargo-fuzz and a nightly compiler; targets: docs/TRUST.md).
+fuzz target seconds="1200":
+    fuzz/run {{target}} {{seconds}}
+
 # Licences and advisories of the dependencies (needs cargo-deny).
 deny:
     cargo deny check

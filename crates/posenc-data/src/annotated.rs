@@ -11,7 +11,7 @@
 //! names the file and the entry.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use image::RgbImage;
 use image::codecs::jpeg::JpegEncoder;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::downsampled::Split;
 use crate::error::DataError;
-use crate::files::files_in;
+use crate::files::{files_in, inside, read_whole};
 use crate::generate::below;
 use crate::picture::{MAX_SIDE, Picture};
 
@@ -106,13 +106,7 @@ impl AnnotatedImages {
     /// and entry. When a photograph is missing.
     pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
         let (file, pictures) = locate(folder, split)?;
-        let bytes = std::fs::metadata(&file).map_err(|e| DataError::io(&file, "file", e))?.len();
-        if bytes > MAX_ANNOTATION_BYTES {
-            let what = "the file of annotations".to_owned();
-            let limit = MAX_ANNOTATION_BYTES;
-            return Err(DataError::TooLarge { path: file, what, bytes: bytes.into(), limit });
-        }
-        let text = std::fs::read(&file).map_err(|e| DataError::io(&file, "file", e))?;
+        let text = read_whole(&file, "the file of annotations", MAX_ANNOTATION_BYTES)?;
         let mut reader = serde_json::Deserializer::from_slice(&text);
         let wire: Result<WireFile, _> = serde_path_to_error::deserialize(&mut reader);
         let wire = wire.map_err(|error| {
@@ -125,6 +119,11 @@ impl AnnotatedImages {
                 entry,
                 reason: format!("{}; a download that was cut short looks like this", error.inner()),
             }
+        })?;
+        reader.end().map_err(|error| DataError::WrongAnnotation {
+            path: file.clone(),
+            entry: String::new(),
+            reason: error.to_string(),
         })?;
         Self::new(file, &pictures, wire)
     }
@@ -141,12 +140,8 @@ impl AnnotatedImages {
         let mut places = BTreeMap::new();
         for (i, image) in wire.images.into_iter().enumerate() {
             let entry = || format!("images[{i}] (id {})", image.id);
-            let name = Path::new(&image.file_name);
-            let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
-            if !is_inside || image.file_name.is_empty() {
-                let reason = format!("file_name `{}` leads out of the folder", image.file_name);
-                return Err(wrong(entry(), reason));
-            }
+            let name = inside(&image.file_name)
+                .map_err(|reason| wrong(entry(), format!("file_name: {reason}")))?;
             let path = pictures.join(name);
             let most = MAX_SIDE as usize;
             if ![image.height, image.width].iter().all(|side| (1..=most).contains(side)) {

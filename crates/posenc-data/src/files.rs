@@ -1,7 +1,9 @@
 //! Sets of files that a protocol reads by itself: text, annotations, archives too large to be loaded whole.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -12,6 +14,9 @@ use crate::source::{Origin, compared};
 
 /// Most files of a set without a checksum of its own that are listed: more than all of ImageNet.
 const MOST_FILES: usize = 2_000_000;
+
+/// Longest path in a file, in bytes; systems allow about 4,000.
+const LONGEST_PATH: usize = 1000;
 
 /// What a set of files holds; decides which reader takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -142,6 +147,38 @@ impl FileSet {
     }
 }
 
+/// The whole of a file of at most `limit` bytes.
+pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|e| DataError::io(path, "file", e))?;
+    let read = file.take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|e| DataError::io(path, "file", e))?;
+    if bytes.len() as u64 > limit {
+        // A device has no length of its own.
+        let length = std::fs::metadata(path).map_or(0, |data| data.len());
+        let bytes = u128::from(length.max(limit + 1));
+        return Err(DataError::TooLarge { path: path.into(), what: what.into(), bytes, limit });
+    }
+    Ok(bytes)
+}
+
+/// A path that a file names, as one that stays below the folder it is looked for in; else why it does not. What it is does not
+/// depend on the system: neither backslashes nor drives.
+pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
+    let relative = PathBuf::from(path);
+    let is_below = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    let has_drive = path.as_bytes().get(1) == Some(&b':');
+    let is_plain = !path.contains(|c: char| c == '\\' || c.is_control()) && !has_drive;
+    match is_below && is_plain && !path.is_empty() && path.len() <= LONGEST_PATH {
+        true => Ok(relative),
+        false => Err(format!(
+            "path '{}' leads out of the folder, or does so on some system; allowed: at most {LONGEST_PATH} bytes, names with \
+             `/` between, without '..', backslashes, drives and control characters",
+            path.escape_debug()
+        )),
+    }
+}
+
 /// Files directly inside a folder with their sizes, by name; hidden ones are passed over.
 pub(crate) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, DataError> {
     let unreadable = |source| DataError::io(folder, "folder", source);
@@ -200,4 +237,38 @@ fn of_names(folder: &Path) -> Result<String, DataError> {
         }
     }
     Ok(digest::of_bytes(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a path in a manifest or in annotations that leads out of its folder on any system.
+    #[test]
+    fn paths_stay_inside() {
+        for good in ["a.npz", "a/b.png", "a..b/c", "...", "données/1.png", "a b", "ab:c"] {
+            assert_eq!(inside(good), Ok(PathBuf::from(good)), "{good}");
+        }
+        for bad in [
+            "",
+            "..",
+            ".",
+            "../a",
+            "a/../../b",
+            "/etc/passwd",
+            "a/..",
+            "\\\\server\\a",
+            "..\\a",
+            "a\\..\\b",
+            "C:\\a",
+            "C:a",
+            "c:/a",
+            "a\0b",
+            "a\nb",
+        ] {
+            let message = inside(bad).unwrap_err();
+            assert!(message.contains("leads out of the folder"), "{bad}");
+        }
+        assert!(inside(&"a".repeat(1001)).is_err());
+    }
 }

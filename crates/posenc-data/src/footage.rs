@@ -17,6 +17,9 @@ use crate::video;
 const VIDEO_ENDINGS: [&str; 13] =
     ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "wmv", "flv", "y4m", "gif"];
 
+/// Most clips of an array, as many as a set may have: a byte may be a clip of one voxel, and each clip takes a hundred.
+const MOST_CLIPS: usize = 10_000;
+
 /// The frames of one clip, before any of them is read.
 #[derive(Debug, Clone)]
 pub(crate) enum Footage {
@@ -88,7 +91,7 @@ impl Footage {
         match self {
             Footage::Video(path) => video::frames(path),
             Footage::Frames { files, .. } => {
-                Ok(Box::new(files.iter().map(|file| Ok(Picture::read(file)?.into_frame()))))
+                Ok(Box::new(files.iter().map(|file| Picture::read(file)?.into_frame())))
             }
             Footage::Slice(slice) => Ok(Box::new(slice.frames())),
         }
@@ -161,14 +164,15 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
         [frames, height, width, channels] => (1, [frames, height, width, channels]),
         _ => (0, [0; 4]),
     };
-    if n_clips == 0 || shape.contains(&0) || ![1, 3].contains(&shape[3]) {
+    if n_clips == 0 || n_clips > MOST_CLIPS || shape.contains(&0) || ![1, 3].contains(&shape[3]) {
         return Err(DataError::WrongShape {
             path: path.to_owned(),
             key: key.to_owned(),
             found: array.shape,
-            required: "(clips, frames, height, width, 3), the same without the first axis, or 1 \
-                       instead of 3 for gray"
-                .to_owned(),
+            required: format!(
+                "(clips, frames, height, width, 3), the same without the first axis, or 1 instead of 3 for gray; at most \
+                 {MOST_CLIPS} clips"
+            ),
         });
     }
     let (one_of_several, sha256) = (axes.len() == 5, digest::of_bytes(&array.bytes));

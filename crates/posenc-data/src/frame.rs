@@ -12,6 +12,9 @@ pub const MAX_CLIP_BYTES: u64 = 1 << 30;
 /// Most frames that are taken of a clip: as many as the papers take.
 pub const MAX_FRAMES: usize = 256;
 
+/// Most pixels of a frame: a little more than 8K. Frames are averaged in double precision, and FFmpeg holds up to twenty at once.
+pub(crate) const MAX_FRAME_PIXELS: u64 = 36 << 20;
+
 /// Values as the file holds them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Samples {

@@ -21,8 +21,6 @@ mod table;
 mod words;
 mod write;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -44,6 +42,7 @@ pub use words::{
 pub use write::write_widget_screens;
 
 use crate::error::DataError;
+use crate::files::read_whole;
 
 /// Coordinate of the right and the lower border of a screen; 0 is that of the left and the upper one. The public code
 /// cuts coordinates to whole numbers from 0 to this, here they stay real.
@@ -70,21 +69,6 @@ fn from_unit(unit: Corners) -> Result<Corners, String> {
         ));
     }
     Ok(unit.map(|v| v * BORDER))
-}
-
-/// The whole of a file of at most `limit` bytes.
-fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| DataError::io(path, "file", e))?;
-    let read = file.take(limit + 1).read_to_end(&mut bytes);
-    read.map_err(|e| DataError::io(path, "file", e))?;
-    if bytes.len() as u64 > limit {
-        // A device has no length of its own.
-        let length = std::fs::metadata(path).map_or(0, |data| data.len());
-        let bytes = u128::from(length.max(limit + 1));
-        return Err(DataError::TooLarge { path: path.into(), what: what.into(), bytes, limit });
-    }
-    Ok(bytes)
 }
 
 /// Text in UTF-8 without a byte order mark.

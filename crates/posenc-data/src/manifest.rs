@@ -6,17 +6,20 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::clip::Clip;
 use crate::error::DataError;
-use crate::files::{FileSet, Format};
+use crate::files::{FileSet, Format, inside, read_whole};
 use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
 use crate::image::Image;
+
+/// Most bytes of a manifest, ten times ours. What aliases can make of so little text is bounded by its square.
+const MAX_MANIFEST_BYTES: u64 = 1 << 17;
 
 /// All data sets, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,8 +167,12 @@ impl Manifest {
     /// # Errors
     /// When the file cannot be read, or as [`Manifest::parse`].
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| DataError::io(path, "file", source))?;
+        let bytes = read_whole(path, "the manifest", MAX_MANIFEST_BYTES)?;
+        let text = String::from_utf8(bytes).map_err(|_| DataError::Manifest {
+            path: path.to_owned(),
+            line: None,
+            reason: "not UTF-8; convert it: iconv -t UTF-8".to_owned(),
+        })?;
         Self::parse(&text, path)
     }
 
@@ -179,6 +186,10 @@ impl Manifest {
             line,
             reason,
         };
+        if text.len() as u64 > MAX_MANIFEST_BYTES {
+            let message = format!("more than {MAX_MANIFEST_BYTES} bytes, which is the most");
+            return Err(fail(None, message));
+        }
         let wire: WireManifest = serde_yaml::from_str(text).map_err(|error| {
             let line = error.location().map(|location| location.line());
             let reason = error.to_string();
@@ -491,11 +502,11 @@ impl TryFrom<String> for WireId {
 
     fn try_from(id: String) -> Result<Self, String> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        match id.bytes().all(allowed) && id.bytes().any(|byte| byte != b'-') {
+        match id.bytes().all(allowed) && id.bytes().any(|byte| byte != b'-') && id.len() <= 60 {
             true => Ok(WireId(id)),
-            false => {
-                Err(format!("id '{id}' is not allowed; use small letters, digits and hyphens"))
-            }
+            false => Err(format!(
+                "id '{id}' is not allowed; use small letters, digits and hyphens, at most 60"
+            )),
         }
     }
 }
@@ -521,13 +532,6 @@ impl TryFrom<String> for WirePath {
     type Error = String;
 
     fn try_from(path: String) -> Result<Self, String> {
-        let relative = PathBuf::from(&path);
-        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
-        match inside && !path.is_empty() {
-            true => Ok(WirePath(relative)),
-            false => Err(format!(
-                "path '{path}' is not allowed; paths are relative to the data directory, without '..'"
-            )),
-        }
+        inside(&path).map(WirePath)
     }
 }

@@ -19,6 +19,10 @@ use crate::error::DataError;
 pub const MAX_ARRAY_BYTES: u64 = 1 << 30;
 /// Headers written by numpy have 128 bytes; structured types may need more.
 const MAX_HEADER_BYTES: usize = 1 << 16;
+/// Most axes of an array, as in numpy.
+const MAX_AXES: usize = 64;
+/// Characters of a header that a message shows.
+const SHOWN: usize = 200;
 /// Memory asked for up front; beyond it the buffer grows with what really arrives.
 const FIRST_ALLOCATION: u64 = 1 << 24;
 
@@ -232,7 +236,10 @@ impl Header {
         let mut text = vec![0; length];
         reader.read_exact(&mut text).map_err(cut_short)?;
         let text = str::from_utf8(&text).map_err(|_| "its header is not text".to_owned())?;
-        Self::parse(text).ok_or_else(|| format!("its header {:?} is not understood", text.trim()))
+        Self::parse(text).ok_or_else(|| {
+            let shown: String = text.trim().chars().take(SHOWN).collect();
+            format!("its header {shown:?} is not understood")
+        })
     }
 
     /// Takes the dictionary apart; `None` for anything that numpy would not write.
@@ -253,7 +260,9 @@ impl Header {
                 "shape" => {
                     let axes = value.trim().strip_prefix('(')?.strip_suffix(')')?;
                     let axes = axes.split(',').map(str::trim).filter(|axis| !axis.is_empty());
-                    shape = Some(axes.map(|axis| axis.parse().ok()).collect::<Option<Vec<u64>>>()?);
+                    let axes: Vec<u64> =
+                        axes.map(|axis| axis.parse().ok()).collect::<Option<_>>()?;
+                    shape = Some(axes).filter(|axes| axes.len() <= MAX_AXES);
                 }
                 _ => return None,
             }
@@ -330,6 +339,9 @@ mod tests {
         ] {
             assert_eq!(Header::parse(text), None, "{text}");
         }
+        let axes = "1,".repeat(65);
+        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({axes})}}");
+        assert_eq!(Header::parse(&text), None);
     }
 
     proptest! {

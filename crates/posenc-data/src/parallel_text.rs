@@ -15,6 +15,14 @@ use crate::generate::{Pair, below};
 const MAX_TEXT_BYTES: u64 = 1 << 31;
 /// Longest line, in bytes.
 const MAX_LINE_BYTES: usize = 1 << 16;
+/// Most lines of a file: three times WMT14 English–German.
+const MOST_LINES: usize = 1 << 24;
+/// Most words of a file, a little more than one side of WMT14: a word takes about 50 bytes, whatever its length.
+const MOST_WORDS: usize = 1 << 27;
+/// How much longer than the file its text may be: text becomes three to ten times as long, zeros a thousand times.
+const MOST_EXPANSION: u64 = 100;
+/// Text of which the expansion is not looked at, in bytes.
+const SHORT_TEXT: u64 = 1 << 24;
 
 /// Pairs of sentences as words: lower case, punctuation by itself.
 #[derive(Debug, Clone)]
@@ -75,12 +83,15 @@ fn find(folder: &Path, split: &str, language: &str) -> Result<PathBuf, DataError
 
 fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
     let file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let length = file.metadata().map_err(|source| DataError::io(path, "file", source))?.len();
+    let expanded = length.saturating_mul(MOST_EXPANSION).max(SHORT_TEXT);
+    let most_bytes = MAX_TEXT_BYTES.min(expanded);
     let reader: Box<dyn Read> = match path.extension().is_some_and(|e| e == "gz") {
         true => Box::new(MultiGzDecoder::new(BufReader::new(file))),
         false => Box::new(file),
     };
-    let mut reader = BufReader::new(reader.take(MAX_TEXT_BYTES + 1));
-    let (mut lines, mut total) = (Vec::new(), 0);
+    let mut reader = BufReader::new(reader.take(most_bytes + 1));
+    let (mut lines, mut total, mut n_words) = (Vec::new(), 0, 0);
     let mut line = Vec::new();
     loop {
         let damaged = |reason: String| DataError::DamagedText {
@@ -94,12 +105,12 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
                 |error| damaged(format!("cannot be read on ({error}); fetch the file again")),
             )?;
         total += n as u64;
-        if total > MAX_TEXT_BYTES {
+        if total > most_bytes {
             return Err(DataError::TooLarge {
                 path: path.to_owned(),
                 what: "the text".to_owned(),
                 bytes: total.into(),
-                limit: MAX_TEXT_BYTES,
+                limit: most_bytes,
             });
         }
         if n == 0 {
@@ -112,7 +123,14 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
         }
         let text = str::from_utf8(&line)
             .map_err(|_| damaged("not UTF-8; convert it: iconv -t UTF-8".to_owned()))?;
-        lines.push(words(text));
+        let words = words(text);
+        n_words += words.len();
+        if lines.len() == MOST_LINES || n_words > MOST_WORDS {
+            return Err(damaged(format!(
+                "more than {MOST_LINES} lines or {MOST_WORDS} words, which are the most; split the file"
+            )));
+        }
+        lines.push(words);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Image files: PNG, JPEG and TIFF with 8 or 16 bits for each channel.
 
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use image::imageops::FilterType;
@@ -8,13 +9,17 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::digest;
 use crate::error::DataError;
-use crate::frame::{Frame, Samples};
+use crate::files::read_whole;
+use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
 use crate::image::Image;
 
 /// Longest side that is read, in pixels.
 pub const MAX_SIDE: u32 = 32_768;
 /// Most bytes that one decoded image may take: 512 MiB.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 29;
+/// Most bytes that an image may take in double precision where it is taken whole, without a size to reduce it to: 1 GiB, 44
+/// million pixels in color.
+pub const MAX_WHOLE_BYTES: u64 = 1 << 30;
 
 /// A decoded image file: gray or RGB, 8 or 16 bits, without alpha, upright.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,17 +41,26 @@ impl Picture {
     /// When the file is missing, is no image, is larger than [`MAX_SIDE`] or [`MAX_IMAGE_BYTES`],
     /// or has samples that are not 8- or 16-bit integers.
     pub fn read(path: &Path) -> Result<Self, DataError> {
+        // No file is larger than what it holds by more than its texts.
+        Self::parse(path, &read_whole(path, "the image file", MAX_IMAGE_BYTES)?)
+    }
+
+    /// As [`Picture::read`], of the bytes of `path`, which is only named in messages.
+    ///
+    /// # Errors
+    /// As [`Picture::read`].
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
         let not_an_image = |reason: String| DataError::NotAnImage {
             path: path.to_owned(),
             reason: first_line(&reason),
         };
-        let mut reader = ImageReader::open(path)
-            .and_then(ImageReader::with_guessed_format)
+        let mut reader = ImageReader::new(Cursor::new(bytes))
+            .with_guessed_format()
             .map_err(|source| DataError::io(path, "file", source))?;
         if reader.format().is_none() {
             return Err(not_an_image("its first bytes are those of no known format".to_owned()));
         }
-        if reader.format() == Some(ImageFormat::Jpeg) && !is_whole_jpeg(path)? {
+        if reader.format() == Some(ImageFormat::Jpeg) && !is_whole_jpeg(bytes) {
             return Err(not_an_image("the file breaks off before its end marker".to_owned()));
         }
         let mut limits = Limits::default();
@@ -150,7 +164,19 @@ impl Picture {
     }
 
     /// As a frame of a clip.
-    pub(crate) fn into_frame(self) -> Frame {
+    ///
+    /// # Errors
+    /// When it has more than [`MAX_FRAME_PIXELS`].
+    pub(crate) fn into_frame(self) -> Result<Frame, DataError> {
+        let pixels = u64::from(self.width()) * u64::from(self.height());
+        if pixels > MAX_FRAME_PIXELS {
+            return Err(DataError::TooLarge {
+                path: self.path.clone(),
+                what: format!("the frame ({}×{} pixels, as RGB)", self.width(), self.height()),
+                bytes: 3 * u128::from(pixels),
+                limit: 3 * MAX_FRAME_PIXELS,
+            });
+        }
         let (width, height) = (self.width() as usize, self.height() as usize);
         let channels = self.channels();
         let samples = match self.image {
@@ -158,7 +184,7 @@ impl Picture {
             DynamicImage::ImageRgb16(image) => Samples::Words(image.into_raw()),
             bytes => Samples::Bytes(bytes.into_bytes()),
         };
-        Frame { width, height, channels, samples }
+        Ok(Frame { width, height, channels, samples })
     }
 
     /// 8-bit red, green and blue of every pixel, row by row; gray is repeated.
@@ -169,9 +195,18 @@ impl Picture {
     /// Leaves an odd last row or column out, with a warning.
     ///
     /// # Errors
-    /// When the image has less than two rows or columns.
+    /// When the image has less than two rows or columns, or more values than [`MAX_WHOLE_BYTES`] allow.
     pub(crate) fn even(mut self) -> Result<Self, DataError> {
         let (width, height) = (self.width(), self.height());
+        let bytes = 8 * u64::from(width) * u64::from(height) * self.channels() as u64;
+        if bytes > MAX_WHOLE_BYTES {
+            return Err(DataError::TooLarge {
+                path: self.path,
+                what: format!("the whole image of {width}×{height} pixels in double precision"),
+                bytes: bytes.into(),
+                limit: MAX_WHOLE_BYTES,
+            });
+        }
         if width.min(height) < 2 {
             let (path, purpose) = (self.path, "any use".to_owned());
             return Err(DataError::TooSmall { path, purpose, width, height, required: 2 });
@@ -237,11 +272,10 @@ pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
 }
 
 /// Whether an end marker follows the last scan: the decoder paints gray what a file that was cut short lacks.
-fn is_whole_jpeg(path: &Path) -> Result<bool, DataError> {
-    let bytes = std::fs::read(path).map_err(|source| DataError::io(path, "file", source))?;
+fn is_whole_jpeg(bytes: &[u8]) -> bool {
     let last = |marker: [u8; 2]| bytes.array_windows().rposition(|pair| *pair == marker);
     // Between the two no other byte follows 0xFF than those of markers. A preview in the header stands before the scan.
-    Ok(last([0xFF, 0xDA]).is_none_or(|scan| last([0xFF, 0xD9]).is_some_and(|end| end > scan)))
+    last([0xFF, 0xDA]).is_none_or(|scan| last([0xFF, 0xD9]).is_some_and(|end| end > scan))
 }
 
 fn has_image_extension(path: &Path) -> bool {

@@ -36,18 +36,21 @@ mod backend {
     use video_rs::{Decoder, DecoderBuilder, Error, Options, ffmpeg};
 
     use crate::error::DataError;
-    use crate::frame::{Frame, Frames, Samples};
+    use crate::frame::{Frame, Frames, MAX_FRAME_PIXELS, Samples};
 
-    /// Most pixels of a frame: a little more than 8K. FFmpeg holds up to twenty frames at once.
-    const MAX_FRAME_PIXELS: u64 = 36 << 20;
+    /// Formats that hold their frames themselves, as FFmpeg names them: no playlists, no patterns of file names. Those of sound
+    /// are there for the message that they have no picture.
+    const FORMATS: &str = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,ivf,ogg,asf,flv,\
+                           yuv4mpegpipe,gif,wav,mp3,aac,flac";
 
     pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
         let file = std::fs::File::open(path).map_err(|e| DataError::io(path, "file", e))?;
         drop(file);
         initialize();
-        // A playlist is a text file that names others, possibly across the network.
-        let options: Options =
-            HashMap::from([("protocol_whitelist".to_owned(), "file".to_owned())]).into();
+        // A playlist is a text file that names others, on this machine or across the network.
+        let allowed = [("protocol_whitelist", "file"), ("format_whitelist", FORMATS)];
+        let allowed = allowed.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let options: Options = HashMap::from(allowed).into();
         let decoder = DecoderBuilder::new(path)
             .with_options(&options)
             .build()

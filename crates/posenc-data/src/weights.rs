@@ -6,7 +6,7 @@ use pytorch_reader::{DType, PytorchReader};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::DataError;
-use crate::files::files_in;
+use crate::files::{files_in, read_whole};
 
 /// Most bytes of a file of weights; those of DETR have 1.7 · 10⁸.
 const MAX_BYTES: u64 = 1 << 31;
@@ -62,16 +62,11 @@ impl WeightFile {
     /// When it cannot be read, is larger than 2 GiB, or is damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let path = path.to_owned();
-        let bytes = std::fs::metadata(&path).map_err(|e| DataError::io(&path, "file", e))?.len();
-        if bytes > MAX_BYTES {
-            let (what, limit) = ("the file of weights".to_owned(), MAX_BYTES);
-            return Err(DataError::TooLarge { path, what, bytes: bytes.into(), limit });
-        }
         let damaged = |reason: String| DataError::WrongWeights {
             path: path.clone(),
             reason: format!("not a readable file of weights ({reason}); fetch the file again"),
         };
-        let text = std::fs::read(&path).map_err(|e| DataError::io(&path, "file", e))?;
+        let text = read_whole(&path, "the file of weights", MAX_BYTES)?;
         // A safetensors file begins with the length of its header, which is JSON.
         if text.get(8) == Some(&b'{') {
             SafeTensors::deserialize(&text).map_err(|e| damaged(e.to_string()))?;
@@ -109,26 +104,29 @@ impl WeightFile {
     pub fn array(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, DataError> {
         let wrong = |reason: String| DataError::WrongWeights { path: self.path.clone(), reason };
         let missing = || wrong(format!("no array `{name}`; are these the weights of this model?"));
-        let (found, is_single, bytes) = match &self.content {
+        // Before anything is read: a view may announce gigabytes that a small file does not have.
+        let check = |found: &[usize], is_single: bool| {
+            if found == shape && is_single {
+                return Ok(());
+            }
+            Err(wrong(format!(
+                "array `{name}` has shape {found:?}{}; required: {shape:?}, 32-bit numbers",
+                if is_single { "" } else { " and another type of numbers" }
+            )))
+        };
+        let bytes = match &self.content {
             Content::SafeTensors(bytes) => {
                 let all = SafeTensors::deserialize(bytes).map_err(|e| wrong(e.to_string()))?;
                 let array = all.tensor(name).map_err(|_| missing())?;
-                let is_single = array.dtype() == Dtype::F32;
-                (array.shape().to_vec(), is_single, array.data().to_vec())
+                check(array.shape(), array.dtype() == Dtype::F32)?;
+                array.data().to_vec()
             }
             Content::PyTorch(reader, prefix) => {
                 let array = reader.get(&format!("{prefix}{name}")).ok_or_else(missing)?;
-                let bytes =
-                    array.read().map_err(|e| wrong(format!("array `{name}` is damaged: {e}")))?;
-                (array.shape().to_vec(), array.dtype() == DType::F32, bytes)
+                check(array.shape(), array.dtype() == DType::F32)?;
+                array.read().map_err(|e| wrong(format!("array `{name}` is damaged: {e}")))?
             }
         };
-        if found != shape || !is_single {
-            return Err(wrong(format!(
-                "array `{name}` has shape {found:?}{}; required: {shape:?}, 32-bit numbers",
-                if is_single { "" } else { " and another type of numbers" }
-            )));
-        }
         Ok(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::record::csv::CsvFile;
 use crate::schema::claim::Select;
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// A number that a paper, its authors' notebook or its theory prints.
@@ -55,27 +56,33 @@ impl Published {
             if !file.exists() {
                 continue;
             }
-            let csv = CsvFile::read(&file, COLUMNS)?;
-            let mut values = Vec::with_capacity(csv.rows());
-            for row in 0..csv.rows() {
-                let text = |c: &str| csv.text(row, c).to_owned();
-                values.push(PublishedValue {
-                    item: text("item"),
-                    group: text("group"),
-                    method: text("method"),
-                    signal: text("signal"),
-                    metric: text("metric"),
-                    x: csv.number(row, "x")?,
-                    value: csv.number(row, "value")?,
-                    deviation: csv.number(row, "std")?,
-                    unit: text("unit"),
-                    source: text("source"),
-                    note: text("note"),
-                });
-            }
+            let values = Published::parse(&file, read_text(&file, MAX_RECORD_BYTES)?)?;
             all.papers.insert(paper.to_owned(), values);
         }
         Ok(all)
+    }
+
+    /// The values in the text of `file`, which is only named in messages.
+    pub fn parse(file: &Path, text: String) -> Result<Vec<PublishedValue>, FileError> {
+        let csv = CsvFile::parse(file, text, COLUMNS)?;
+        let mut values = Vec::with_capacity(csv.rows());
+        for row in 0..csv.rows() {
+            let text = |c: &str| csv.text(row, c).to_owned();
+            values.push(PublishedValue {
+                item: text("item"),
+                group: text("group"),
+                method: text("method"),
+                signal: text("signal"),
+                metric: text("metric"),
+                x: csv.number(row, "x")?,
+                value: csv.number(row, "value")?,
+                deviation: csv.number(row, "std")?,
+                unit: text("unit"),
+                source: text("source"),
+                note: text("note"),
+            });
+        }
+        Ok(values)
     }
 
     /// All values of an item.

@@ -3,14 +3,30 @@
 //! `serde_yaml` keeps no positions once a document is a tree, and experiment files are merged
 //! (group settings, profile, variant) before they become typed. So the positions of all keys are
 //! indexed by a second, cheap pass over the events, and an error anywhere later names its path.
+//!
+//! Nothing here trusts a file: its size, its depth, its keys and what aliases make of it have limits.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
-use yaml_rust2::parser::{Event, MarkedEventReceiver, Parser};
+use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::scanner::Marker;
+
+use crate::text::read_text;
+
+mod tree;
+
+/// Most bytes of a file: forty times the largest of the papers' experiments.
+pub const MAX_YAML_BYTES: u64 = 1 << 20;
+/// Most values of a file after its aliases are written out ("billion laughs"): the largest experiment has a few thousand. A
+/// value takes about 100 bytes.
+pub const MAX_YAML_VALUES: usize = 200_000;
+/// Most lists and mappings inside each other; experiments have nine.
+const MAX_DEPTH: usize = 64;
+/// Longest path of a key, such as `groups[0].variants[1].embedder.sigma`, in bytes. The index keeps one for every value.
+const MAX_KEY_BYTES: usize = 500;
 
 /// An error in a file that a user wrote.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -56,31 +72,23 @@ impl Document {
             key: String::new(),
             message,
         };
-        // An alias may repeat a subtree; nested aliases grow exponentially ("billion laughs").
-        if text.len() > 1 << 20 {
-            return Err(error(None, "larger than 1 MiB; split the file".into()));
+        if text.len() as u64 > MAX_YAML_BYTES {
+            let most = MAX_YAML_BYTES >> 20;
+            return Err(error(
+                None,
+                format!("larger than {most} MiB, which is the most; split the file"),
+            ));
         }
-        let mut positions = Indexer::default();
-        let mut parser = Parser::new_from_str(text);
-        if let Err(e) = parser.load(&mut positions, false) {
-            let marker = *e.marker();
-            return Err(error(Some(marker.line()), format!("not valid YAML: {}", e.info())));
-        }
-        let mut value: Value = serde_yaml::from_str(text)
+        let positions = Indexer::of(text).map_err(|(line, message)| error(Some(line), message))?;
+        let mut value = tree::parse(text)
             .map_err(|e| error(e.location().map(|l| l.line()), format!("not valid YAML: {e}")))?;
         value.apply_merge().map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
-        Ok(Document { file: file.to_owned(), positions: positions.lines, value })
+        Ok(Document { file: file.to_owned(), positions, value })
     }
 
     /// Reads and parses a file.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(file).map_err(|e| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message: format!("cannot be read: {e}"),
-        })?;
-        Document::parse(file, &text)
+        Document::parse(file, &read_text(file, MAX_YAML_BYTES)?)
     }
 
     /// The file this came from.
@@ -159,62 +167,91 @@ enum Frame {
     Sequence { path: String, index: usize },
 }
 
+/// Line, and what is wrong there.
+type Fault = (usize, String);
+
 impl Indexer {
-    /// Path of the node that starts now, and whether it is a mapping key.
-    fn next_path(&mut self, scalar: Option<&str>, line: usize) -> Option<String> {
+    /// Lines of all keys and values by their paths. The events are taken one by one: the parser's own loop recurses.
+    fn of(text: &str) -> Result<HashMap<String, usize>, Fault> {
+        let mut indexer = Indexer::default();
+        let mut parser = Parser::new_from_str(text);
+        loop {
+            let (event, marker) = parser
+                .next_token()
+                .map_err(|e| (e.marker().line(), format!("not valid YAML: {}", e.info())))?;
+            // Whatever follows the first document is refused by the reader of values.
+            if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
+                return Ok(indexer.lines);
+            }
+            indexer.take(event, marker)?;
+        }
+    }
+
+    /// Path of the node that starts now; none for a mapping key, which is indexed here.
+    fn next_path(&mut self, scalar: Option<&str>, line: usize) -> Result<Option<String>, Fault> {
+        let below = |path: &str, key: &str| match path {
+            "" => key.to_owned(),
+            path => format!("{path}.{key}"),
+        };
         match self.stack.last_mut() {
-            None => Some(String::new()),
+            None => Ok(Some(String::new())),
             Some(Frame::Sequence { path, index }) => {
                 let p = format!("{path}[{index}]");
                 *index += 1;
-                Some(p)
+                Ok(Some(p))
             }
             Some(Frame::Map { path, key }) => match key.take() {
-                Some(k) => Some(if path.is_empty() { k } else { format!("{path}.{k}") }),
+                Some(k) => Ok(Some(below(path, &k))),
                 None => {
-                    let k = scalar.unwrap_or("?").to_owned();
-                    let p = if path.is_empty() { k.clone() } else { format!("{path}.{k}") };
+                    let k = scalar.unwrap_or("?");
+                    if path.len() + k.len() > MAX_KEY_BYTES {
+                        let message = format!(
+                            "a key whose path is longer than {MAX_KEY_BYTES} bytes, which is the most"
+                        );
+                        return Err((line, message));
+                    }
                     // The key's own line is where a reader looks.
-                    self.lines.entry(p).or_insert(line);
-                    *key = Some(k);
-                    None
+                    self.lines.entry(below(path, k)).or_insert(line);
+                    *key = Some(k.to_owned());
+                    Ok(None)
                 }
             },
         }
     }
 
-    fn node(&mut self, scalar: Option<&str>, marker: Marker) -> String {
-        match self.next_path(scalar, marker.line()) {
-            Some(path) => {
-                self.lines.entry(path.clone()).or_insert(marker.line());
-                path
-            }
-            None => String::new(),
+    fn node(&mut self, scalar: Option<&str>, marker: Marker) -> Result<String, Fault> {
+        let path = self.next_path(scalar, marker.line())?;
+        if let Some(path) = &path {
+            self.lines.entry(path.clone()).or_insert(marker.line());
         }
+        Ok(path.unwrap_or_default())
     }
-}
 
-impl MarkedEventReceiver for Indexer {
-    fn on_event(&mut self, event: Event, marker: Marker) {
+    fn open(&mut self, marker: Marker, frame: impl Fn(String) -> Frame) -> Result<(), Fault> {
+        let path = self.node(None, marker)?;
+        if self.stack.len() >= MAX_DEPTH {
+            let message = format!(
+                "more than {MAX_DEPTH} lists and mappings inside each other, which is the most"
+            );
+            return Err((marker.line(), message));
+        }
+        self.stack.push(frame(path));
+        Ok(())
+    }
+
+    fn take(&mut self, event: Event, marker: Marker) -> Result<(), Fault> {
         match event {
-            Event::MappingStart(..) => {
-                let path = self.node(None, marker);
-                self.stack.push(Frame::Map { path, key: None });
-            }
+            Event::MappingStart(..) => self.open(marker, |path| Frame::Map { path, key: None }),
             Event::SequenceStart(..) => {
-                let path = self.node(None, marker);
-                self.stack.push(Frame::Sequence { path, index: 0 });
+                self.open(marker, |path| Frame::Sequence { path, index: 0 })
             }
-            Event::Scalar(text, ..) => {
-                self.node(Some(&text), marker);
-            }
-            Event::Alias(_) => {
-                self.node(None, marker);
-            }
+            Event::Scalar(text, ..) => self.node(Some(&text), marker).map(|_| ()),
+            Event::Alias(_) => self.node(None, marker).map(|_| ()),
             Event::MappingEnd | Event::SequenceEnd => {
                 self.stack.pop();
+                Ok(())
             }
-            _ => {}
+            _ => Ok(()),
         }
     }
 }
@@ -258,5 +295,46 @@ mod tests {
         let message = failure("width: 1\nheight: [1\n");
         assert!(message.contains("not valid YAML"), "{message}");
         assert!(message.starts_with("a.yaml:"), "{message}");
+    }
+
+    /// Catches a small file that fills the memory or the stack: aliases of aliases, one alias of a long list many times,
+    /// brackets inside each other, long keys above many values; and a message without the place and the limit.
+    #[test]
+    fn small_files_cannot_grow() {
+        let laughs: String = (1..12)
+            .map(|i| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 9].join(",")))
+            .collect();
+        let aliases = format!("a: &a [{}]\nb: [{}]\n", "1,".repeat(30_000), "*a,".repeat(30_000));
+        let key = "k".repeat(400);
+        for (text, expected) in [
+            (format!("a0: &a0 [1,1]\n{laughs}"), "repetition limit exceeded"),
+            (aliases, "more than 200000 values"),
+            ("[".repeat(100_000), "more than 64 lists"),
+            ("{a: ".repeat(100_000), "more than 64 lists"),
+            ("- ".repeat(100_000), "more than 64 lists"),
+            (format!("? {}\n: 1\n", "k".repeat(600)), "longer than 500 bytes"),
+            (format!("{key}:\n  {key}: [{}]\n", "1,".repeat(100_000)), "longer than 500 bytes"),
+            (format!("a: {}\n", "x".repeat(1 << 20)), "larger than 1 MiB"),
+        ] {
+            let message = failure(&text);
+            assert!(message.starts_with("a.yaml") && message.contains(expected), "{message:.300}");
+        }
+    }
+
+    /// Catches aliases and merge keys that no longer work, and a key that stands twice and passes.
+    #[test]
+    fn aliases_work_and_double_keys_are_refused() {
+        let text = "a: &a { width: 1, height: [2, 3] }\nb: { <<: *a, width: 4 }\n";
+        let document = Document::parse(Path::new("a.yaml"), text).unwrap();
+        let point: Point = document.typed("b", document.value["b"].clone()).unwrap();
+        assert_eq!((point.width, point.height), (4.0, vec![2.0, 3.0]));
+        for (text, expected) in [
+            ("width: 1\nwidth: 2\n", "`width` stands twice"),
+            ("width: !big 1\n", "tags"),
+            ("width: 1\n---\nwidth: 2\n", "more than one document"),
+        ] {
+            let message = failure(text);
+            assert!(message.contains(expected), "{message}");
+        }
     }
 }

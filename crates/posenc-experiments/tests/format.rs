@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use posenc_experiments::Experiment;
+use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::yaml::Document;
 
 fn root() -> PathBuf {
@@ -396,4 +397,109 @@ fn mistakes_in_training_are_named_with_line_and_remedy() {
 fn all_definitions_load() {
     let catalog = posenc_experiments::Catalog::read(&root()).unwrap();
     assert!(catalog.experiments.len() >= 20, "{}", catalog.experiments.len());
+}
+
+/// Catches numbers that would fill the memory or the week before anything runs: each is an error with line, key and what is
+/// allowed.
+#[test]
+fn absurd_numbers_are_refused() {
+    let protocol = |settings: &str| FILE.replace("{ kind: closed-form }", settings);
+    let one_line = "kind: network-1d, lines: { random: 1 }, learning_rate: 0.1";
+    let image = "kind: image-model, side: 8, levels: 4, held_out: 4, encoding: { features: sine }, steps: 9, learning_rate: 0.1, \
+                 warm_up: 1, measure_every: 1, heads: 1";
+    let scenes = "kind: detection, encoding: { features: sine }, heads: 1, decoder_layers: 1, queries: 2, steps: 9, \
+                  learning_rate: 0.1, warm_up: 1, measure_every: 1";
+    let words = "kind: translation, lengths: constant, held_out: 4, heads: 1, deviation: 1, steps: 9, learning_rate: 0.1, \
+                 warm_up: 1, bin: 1";
+    let variants: String = (0..1001)
+        .map(|i| format!("      - {{ id: v{i}, embedder: {{ kind: gaussian, dimension: 16, sigma: 0.1 }} }}\n"))
+        .collect();
+    let gaussian = "      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n";
+    let many = |count: usize| -> String {
+        variants.lines().take(count).map(|l| format!("{l}\n")).collect()
+    };
+    let sweep = "values: { from: 0.01, to: 1, count: 100 } }";
+    for (text, expected) in [
+        (FILE.replace("samples: [1, 2]", "samples: { from: 0, to: 1e18, step: 1e-9 }"), "1 to 10000 numbers"),
+        (FILE.replace("samples: [1, 2]", "samples: { from: 1, to: 2, count: 1000000000 }"), "2 to 10000"),
+        (FILE.replace("dimension: 256", "dimension: 1000000000000"), "10000000"),
+        (FILE.replace("- id: images", "- id: images\n    seeds: 1000000000"), "allowed: 1 to 100000"),
+        (FILE.replace("signals: 1 }", "signals: 1000000000 }"), "allowed: 1 to 100000"),
+        (FILE.replace(gaussian, &variants), "1002 variants; allowed: 1000"),
+        (
+            FILE.replace(gaussian, &many(500)).replace("- id: rank", "- id: rank\n    seeds: 1000"),
+            "variants × seeds of the file: 100001 up to here; allowed: 100000",
+        ),
+        (
+            FILE.replace(gaussian, &many(500)).replace("values: [0.1] }", sweep),
+            "values of sweeps over all variants and profiles of the file: 20100 up to here; allowed: 20000",
+        ),
+        (
+            FILE.replace(gaussian, &many(900)).replace("samples: [1, 2]", "samples: { from: 1, to: 8000, step: 1 }"),
+            "bytes of settings over all variants and profiles of the file",
+        ),
+        (protocol(&format!("{{ {one_line}, epochs: 10, width: 1000000000 }}")), "allowed: 1 to 8192"),
+        (protocol(&format!("{{ {one_line}, epochs: 1000000000000 }}")), "allowed: 1 to 100000000"),
+        (protocol(&format!("{{ {one_line}, epochs: 10, repeats: 1000000000 }}")), "allowed: 1 to 100000"),
+        (
+            protocol(&format!("{{ {one_line}, epochs: 10000000, curve_every: 1 }}")),
+            "gives 2.0e7 points over 2 runs; allowed: 1e6",
+        ),
+        (
+            protocol(&format!("{{ {image}, layers: 48, width: 4096, feed_forward: 65536, batch: 1 }}")),
+            "2.9e10 weights; allowed: 2e9",
+        ),
+        (
+            protocol(&format!("{{ {image}, layers: 48, width: 64, feed_forward: 64, batch: 4096, side: 64 }}")
+                .replace("side: 8, ", "")),
+            "a step would keep",
+        ),
+        (
+            protocol(&format!(
+                "{{ {scenes}, sides: [512], held_out: 100000, width: 8, feed_forward: 8, encoder_layers: 0, batch: 1 }}"
+            )),
+            "the scenes would take 315 GB; allowed: 64 GB",
+        ),
+        (
+            protocol(&format!(
+                "{{ {scenes}, sides: [18446744073709551608], held_out: 1, width: 8, feed_forward: 8, encoder_layers: 0, \
+                 batch: 1 }}"
+            )),
+            "at most 512",
+        ),
+        (
+            protocol(&format!("{{ {words}, words: 9, longest: 512, layers: 48, width: 8, feed_forward: 8, batch: 4096 }}"))
+                .replace("data: { set: div2k-test }", "")
+                .replace("signals: 1 }", "}"),
+            "a step would keep",
+        ),
+    ] {
+        let message = parse(&text).unwrap_err();
+        assert!(message.starts_with("a.yaml:") && message.contains(expected), "`{expected}`: {message}");
+    }
+}
+
+/// Catches keys of papers and items, which become names of files, that lead elsewhere.
+#[test]
+fn keys_are_names_of_files() {
+    for bad in ["../x", "/x", "a/b", "a\\\\b", "C:", "..", ".", "", "a\\0", "A", "é"] {
+        for key in ["paper: extensions", "item: mexican-hat"] {
+            let name = key.split(':').next().unwrap();
+            let message = parse(&FILE.replace(key, &format!("{name}: \"{bad}\""))).unwrap_err();
+            assert!(
+                message.contains(&format!("`{name}`")) && message.contains("a-z, 0-9"),
+                "{message}"
+            );
+        }
+        let paper = "{ key: K, title: t, authors: [], venue: v, year: 1, summary: s, items: [{ item: I, name: n, title: t }] }";
+        for (from, other, path) in [("K", "I", "key"), ("I", "K", "items[0].item")] {
+            let text = paper.replace(&format!(": {from}"), &format!(": \"{bad}\""));
+            let document = Document::parse(
+                Path::new("paper.yaml"),
+                &text.replace(&format!(": {other}"), ": x"),
+            );
+            let message = Paper::from_document(&document.unwrap()).unwrap_err().to_string();
+            assert!(message.contains(path) && message.contains("a-z, 0-9"), "{message}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::error::DataError;
 /// The file of captions.
 pub const WIDGET_CAPTIONS: &str = "widget_captions.csv";
 /// Most bytes of the file of captions, or of a split: the published ones have less than 10⁷.
-const MAX_TEXT_BYTES: u64 = 1 << 28;
+const MAX_TEXT_BYTES: u64 = 1 << 26;
 /// Most captions of a widget that are kept.
 const MOST_CAPTIONS: usize = 4;
 /// Longest name of a screen.

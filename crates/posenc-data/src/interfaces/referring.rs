@@ -9,8 +9,8 @@ use super::words::{resource_words, text_words};
 use super::{Corners, as_text, from_json, from_unit, read_whole};
 use crate::error::DataError;
 
-/// Most bytes of a file: the development set has 2.4 · 10⁶.
-const MAX_BYTES: u64 = 1 << 28;
+/// Most bytes of a file: the development set has 2.4 · 10⁶. A word of one letter takes about 50.
+const MAX_BYTES: u64 = 1 << 25;
 /// Overlap from which two boxes are said to be of the same thing.
 pub const SAME_BOX: f64 = 0.5;
 
@@ -144,7 +144,7 @@ impl ReferringScreens {
     /// class, text, description, id }] }`, coordinates on 0 … 1; `ref_label` is a place in `objects_xyxy`.
     ///
     /// # Errors
-    /// When the file is missing, has more than 256 MiB or is not UTF-8; when a line is cut short, lacks a key, has a
+    /// When the file is missing, has more than 32 MiB or is not UTF-8; when a line is cut short, lacks a key, has a
     /// value of the wrong kind, a box that is none, an expression without words or a label without object; when there
     /// are no screens. The message names line and place.
     pub fn read(path: &Path) -> Result<Self, DataError> {

@@ -9,7 +9,7 @@ use super::{Corners, from_json, from_unit, read_whole};
 use crate::error::DataError;
 
 /// Most bytes of a file: the validation set has 1.8 · 10⁶.
-const MAX_BYTES: u64 = 1 << 28;
+const MAX_BYTES: u64 = 1 << 26;
 
 /// The file in its folder.
 pub const LABELLED_SCREENS: &str = "val.json";
@@ -61,7 +61,7 @@ impl LabelledScreens {
     /// coordinates on 0 … 1.
     ///
     /// # Errors
-    /// When the file is missing, has more than 256 MiB, is cut short, lacks a key or has a value of the wrong kind; when
+    /// When the file is missing, has more than 64 MiB, is cut short, lacks a key or has a value of the wrong kind; when
     /// a box is none, a label is empty, a screen stands twice, or there are none.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;

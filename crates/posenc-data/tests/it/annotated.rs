@@ -102,6 +102,13 @@ fn damaged_annotations_are_named() {
         ("/images/1/file_name", json!("c.jpg"), ["images[1] (id 5)", "c.jpg"]),
         ("/images/1/file_name", json!("../images/b.jpg"), ["images[1]", "leads out of the folder"]),
         ("/images/1/file_name", json!("/etc/passwd"), ["images[1]", "leads out of the folder"]),
+        (
+            "/images/1/file_name",
+            json!("a\\..\\..\\b.jpg"),
+            ["images[1]", "leads out of the folder"],
+        ),
+        ("/images/1/file_name", json!("C:b.jpg"), ["images[1]", "leads out of the folder"]),
+        ("/images/1/file_name", json!("b\0.jpg"), ["images[1]", "leads out of the folder"]),
         ("/images/1/id", json!(11), ["images[1] (id 11)", "stands twice"]),
         ("/images/0/width", json!(0), ["images[0] (id 11)", "1 to 32768"]),
         ("/images", json!([]), ["annotations[0]", "no image has the id 5"]),

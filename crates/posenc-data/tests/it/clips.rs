@@ -389,3 +389,29 @@ fn pictures_and_clips_are_told_apart_by_what_they_are() {
     let error = load_signal_file(&data.path("nothing.mp4"), None).unwrap_err();
     assert_says(&error, &["nothing.mp4", "no such file"]);
 }
+
+/// Catches an array of single voxels that is taken for a clip each, of a hundred bytes.
+#[test]
+fn arrays_of_too_many_clips_are_refused() {
+    let file = tempfile::NamedTempFile::with_suffix(".npz").unwrap();
+    let array = |n: usize| npy(&header("|u1", &format!("{n}, 1, 1, 1, 1")), &vec![0; n]);
+    write_npz(file.path(), &[("a", array(10_001))]);
+    let error = load_clip_file(file.path(), Some(1)).unwrap_err();
+    assert_says(&error, &["(10001, 1, 1, 1, 1)", "at most 10000 clips"]);
+    write_npz(file.path(), &[("a", array(10_000))]);
+    assert_says(&load_clip_file(file.path(), Some(1)).unwrap_err(), &["10000 clips"]);
+}
+
+/// Catches pictures whose decoded bytes are allowed and whose values in double precision would take eight times as much.
+#[test]
+fn large_pictures_are_refused_where_they_are_taken_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.png");
+    GrayImage::new(11_600, 11_600).save(&file).unwrap();
+    let error = load_picture_file(&file, None).unwrap_err();
+    assert_says(&error, &["a.png", "11600×11600", "1076480000", "1073741824"]);
+    assert_says(
+        &load_clip_file(folder.path(), Some(1)).unwrap_err(),
+        &["the frame", "11600×11600"],
+    );
+}

@@ -177,6 +177,9 @@ fn damaged_text_is_named() {
     std::fs::write(data.path("train.de"), "\n\n").unwrap();
     assert_says(&read(), &["no line has words"]);
     std::fs::remove_file(data.path("train.de")).unwrap();
+    // A file of kilobytes that becomes 32 MB.
+    gz(&data.path("train.de.gz"), format!("{}\n", "x".repeat(999)).repeat(32_000).as_bytes());
+    assert_says(&read(), &["train.de.gz", "the text", "at most 16777216"]);
     gz(&data.path("train.de.gz"), "eins\nzwei\n".repeat(1000).as_bytes());
     let whole = std::fs::read(data.path("train.de.gz")).unwrap();
     std::fs::write(data.path("train.de.gz"), &whole[..whole.len() - 9]).unwrap();

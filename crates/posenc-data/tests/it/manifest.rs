@@ -60,8 +60,30 @@ fn values_out_of_range_are_refused_with_what_is_allowed() {
     refused("count: 2", "count: 1000000", 9, &["1 to 10000"]);
     refused("'0123456789abcdef0", "'0", 13, &["64 digits"]);
     refused("id: one", "id: One/Two", 2, &["'One/Two'", "small letters, digits and hyphens"]);
-    refused("[a/b.npz]", "[../b.npz]", 12, &["'../b.npz'", "relative to the data directory"]);
-    refused("[a/b.npz]", "[/etc/passwd]", 12, &["'/etc/passwd'"]);
+    let out = "leads out of the folder";
+    refused("[a/b.npz]", "[../b.npz]", 12, &["'../b.npz'", out, "without '..'"]);
+    refused("[a/b.npz]", "[/etc/passwd]", 12, &["'/etc/passwd'", out]);
+    refused("[a/b.npz]", "[a/../../b.npz]", 12, &["'a/../../b.npz'", out]);
+    refused("[a/b.npz]", "['a\\..\\..\\b.npz']", 12, &[out]);
+    refused("[a/b.npz]", "['C:b.npz']", 12, &["'C:b.npz'", out]);
+    refused("[a/b.npz]", "[\"a\\0.npz\"]", 12, &["'a\\0.npz'", out]);
+    refused("id: one", "id: '..'", 2, &["'..'", "small letters"]);
+    let long = "a".repeat(61);
+    refused("id: one", &format!("id: {long}"), 2, &["at most 60"]);
+}
+
+/// Catches a small manifest that aliases make large, and a large one that is read at all.
+#[test]
+fn manifests_cannot_grow() {
+    let words = "w,".repeat(30_000);
+    let laughs = format!("sets: &a [{words}]\nfile_sets: [{}]\n", "*a,".repeat(20_000));
+    assert_says(&parse(&laughs).unwrap_err(), &["data/manifest.yaml:"]);
+    let long = format!("{SOUND}# {}\n", "x".repeat(1 << 17));
+    assert_says(&parse(&long).unwrap_err(), &["more than 131072 bytes"]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("manifest.yaml");
+    std::fs::write(&file, &long).unwrap();
+    assert_says(&Manifest::read(&file).unwrap_err(), &["the manifest", "131072"]);
 }
 
 #[test]

@@ -121,6 +121,24 @@ mod with_ffmpeg {
         assert!(clip.voxels[0] > clip.voxels[21] + 0.02, "left is not lighter than right");
     }
 
+    /// Catches a text file that makes FFmpeg read others, here or elsewhere.
+    #[test]
+    fn playlists_are_refused() {
+        let data = Data::new();
+        let Some(()) = FILM.write(&data.path("film.mp4")) else { return };
+        let list = data.path("list.mp4");
+        for text in [
+            "ffconcat version 1.0\nfile 'film.mp4'\n".to_owned(),
+            "ffconcat version 1.0\nfile /etc/passwd\n".to_owned(),
+            "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nfilm.mp4\n#EXT-X-ENDLIST\n".to_owned(),
+            format!("#EXTM3U\n#EXTINF:2,\nfile://{}\n", data.path("film.mp4").display()),
+        ] {
+            std::fs::write(&list, &text).unwrap();
+            let error = load_clip_file(&list, None).unwrap_err();
+            assert_says(&error, &["list.mp4", "not a readable video"]);
+        }
+    }
+
     #[test]
     fn a_whole_video_is_read_frame_by_frame() {
         let data = Data::new();

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::table::write_atomically;
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// Name of the file in a directory of records.
@@ -61,19 +62,26 @@ impl Benchmarks {
     /// A file that cannot be read, is no such record, or holds a time that is no time.
     pub fn read(directory: &Path) -> Result<Self, FileError> {
         let file = directory.join(FILE);
+        if !file.exists() {
+            return Ok(Benchmarks::default());
+        }
+        Benchmarks::parse(&file, &read_text(&file, MAX_RECORD_BYTES)?)
+    }
+
+    /// As [`Benchmarks::read`], of the text of `file`, which is only named in messages.
+    ///
+    /// # Errors
+    ///
+    /// A text that is no such record, or holds a time that is no time.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let problem = |line: Option<usize>, message: String| FileError {
-            file: file.clone(),
+            file: file.to_owned(),
             line,
             key: String::new(),
             message,
         };
-        if !file.exists() {
-            return Ok(Benchmarks::default());
-        }
         let damaged = "restore the file (git checkout) or delete it";
-        let text = std::fs::read_to_string(&file)
-            .map_err(|e| problem(None, format!("cannot be read: {e}")))?;
-        let read: Benchmarks = serde_json::from_str(&text)
+        let read: Benchmarks = serde_json::from_str(text)
             .map_err(|e| problem(Some(e.line()), format!("damaged: {e}; {damaged}")))?;
         match read.0.iter().find(|(_, b)| !b.is_sound()) {
             Some((name, _)) => Err(problem(

@@ -8,10 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use super::table::write_if_changed;
 use crate::schema::Profile;
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// Coordinates of boxes are 0 to this.
 pub const BORDER: f64 = 99.0;
+
+/// Most bytes of phrases and nodes after they are written out: files name a phrase by its number, and the screens of a set once.
+/// The widgets of 100,000 screens have a fifth of that.
+const MOST_WRITTEN_OUT: usize = 1 << 30;
+
+/// Most methods of an item; each is held against the others, to find those that share their screens.
+const MOST_METHODS: usize = 10_000;
+
+/// Bytes of a text beside its letters, and of a node.
+const TEXT: usize = 24;
+const NODE: usize = 80;
 
 /// Name of the file in an item's record.
 pub const FILE: &str = "captions.json";
@@ -173,8 +185,16 @@ impl UnitCaptions {
     ///
     /// A file that is damaged or says what cannot be, by name and entry.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        let text = text_of(file)?;
-        let wire: UnitFile = parsed(file, &text)?;
+        UnitCaptions::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
+    }
+
+    /// As [`UnitCaptions::read`], of the text of `file`, which is only named in messages.
+    ///
+    /// # Errors
+    ///
+    /// A text that is damaged or says what cannot be, by entry.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
+        let wire: UnitFile = parsed(file, text)?;
         wire.captions().map_err(|fault| error(file, None, fault))
     }
 
@@ -207,6 +227,9 @@ impl UnitFile {
             let message = format!("{references} widgets; `said` has {said}");
             return Err(("references".into(), message));
         }
+        let of_phrases = self.references.iter().flatten().chain(&self.said);
+        let lengths = of_phrases.filter_map(|i| self.phrases.get(*i)).map(|p| p.len() + TEXT);
+        check_written_out("references", lengths.sum())?;
         let count = self.phrases.len();
         let phrase = |index: usize, key: &dyn Fn() -> String| {
             let found = self.phrases.get(index).cloned();
@@ -359,19 +382,31 @@ impl CaptionRecord {
         if !file.exists() {
             return Ok(CaptionRecord::default());
         }
-        let text = text_of(&file)?;
-        let wire: ItemFile = parsed(&file, &text)?;
+        CaptionRecord::parse(&file, &read_text(&file, MAX_RECORD_BYTES)?, paper, item)
+    }
+
+    /// As [`CaptionRecord::read`], of the text of `file`, which is only named in messages.
+    ///
+    /// # Errors
+    ///
+    /// A text that is damaged, of another item, or says what cannot be, by entry.
+    pub fn parse(file: &Path, text: &str, paper: &str, item: &str) -> Result<Self, FileError> {
+        let wire: ItemFile = parsed(file, text)?;
         if (wire.paper.as_str(), wire.item.as_str()) != (paper, item) {
             let message = format!("`{}/{}` in the record of {paper}/{item}", wire.paper, wire.item);
-            return Err(error(&file, None, (String::new(), message)));
+            return Err(error(file, None, (String::new(), message)));
         }
         let mut methods = Vec::new();
         for (i, set) in wire.sets.into_iter().enumerate() {
             let of_set = set.methods().map_err(|(key, message)| {
                 let remedy = "restore the file (git checkout) or make it anew (reproduce)";
-                error(&file, None, (format!("sets[{i}].{key}"), format!("{message}; {remedy}")))
+                error(file, None, (format!("sets[{i}].{key}"), format!("{message}; {remedy}")))
             })?;
             methods.extend(of_set);
+            if methods.len() > MOST_METHODS {
+                let message = format!("more than {MOST_METHODS} methods, which is the most");
+                return Err(error(file, None, (format!("sets[{i}].methods"), message)));
+            }
         }
         Ok(CaptionRecord { methods })
     }
@@ -453,6 +488,10 @@ impl Screens {
                 format!("of {} widgets; the screens have {expected}", self.references.len());
             return Err(("references".into(), message));
         }
+        let words = self.references.iter().flatten().map(|text| text.len() + TEXT);
+        let nodes = self.layouts.iter().map(|layout| layout.nodes.len() * NODE + NODE);
+        let of_each = words.sum::<usize>() + nodes.sum::<usize>();
+        check_written_out("methods", of_each.saturating_mul(self.methods.len()))?;
         let mut methods = Vec::with_capacity(self.methods.len());
         for (i, method) in self.methods.into_iter().enumerate() {
             if method.said.len() != expected {
@@ -484,9 +523,12 @@ impl Screens {
     }
 }
 
-fn text_of(file: &Path) -> Result<String, FileError> {
-    let problem = |e: std::io::Error| (String::new(), format!("cannot be read: {e}"));
-    std::fs::read_to_string(file).map_err(|e| error(file, None, problem(e)))
+fn check_written_out(key: &str, bytes: usize) -> Result<(), Fault> {
+    if bytes <= MOST_WRITTEN_OUT {
+        return Ok(());
+    }
+    let message = format!("{bytes} bytes when written out; allowed: {MOST_WRITTEN_OUT}");
+    Err((key.into(), message))
 }
 
 fn parsed<'de, T: Deserialize<'de>>(file: &Path, text: &'de str) -> Result<T, FileError> {

@@ -1,10 +1,11 @@
 //! CSV files read through polars, every damage named by file and line.
 
-use std::fs::File;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use polars::prelude::*;
 
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// A CSV file whose columns are all texts until asked for as numbers.
@@ -17,14 +18,17 @@ pub struct CsvFile {
 impl CsvFile {
     /// Reads `file` and checks that its header has exactly `expected`, in any order.
     pub fn read(file: &Path, expected: &[&str]) -> Result<Self, FileError> {
+        CsvFile::parse(file, read_text(file, MAX_RECORD_BYTES)?, expected)
+    }
+
+    /// As [`CsvFile::read`], of the text of `file`, which is only named in messages.
+    pub fn parse(file: &Path, text: String, expected: &[&str]) -> Result<Self, FileError> {
         let problem = |line: Option<usize>, message: String| FileError {
             file: file.to_owned(),
             line,
             key: String::new(),
             message,
         };
-        let text = std::fs::read_to_string(file)
-            .map_err(|e| problem(None, format!("cannot be read: {e}")))?;
         let fields = text.lines().next().map_or(0, field_count);
         for (i, line) in text.lines().enumerate() {
             if !line.is_empty() && field_count(line) != fields {
@@ -37,11 +41,10 @@ impl CsvFile {
                 ));
             }
         }
-        let handle = File::open(file).map_err(|e| problem(None, format!("cannot be read: {e}")))?;
         let frame = CsvReadOptions::default()
             .with_infer_schema_length(Some(0))
             .with_parse_options(CsvParseOptions::default().with_missing_is_null(false))
-            .into_reader_with_file_handle(handle)
+            .into_reader_with_file_handle(Cursor::new(text.into_bytes()))
             .finish()
             .map_err(|e| problem(None, format!("not a CSV file: {e}")))?;
         let names: Vec<String> = frame.get_column_names().iter().map(|n| n.to_string()).collect();

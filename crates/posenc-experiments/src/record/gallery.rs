@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::picture::Picture;
+use super::picture::{self, Picture};
 use super::table::{is_of_machine, write_if_changed};
-use super::unit::{StoredPicture, UnitRecord, Value, damage, optional_float_text, safe};
+use super::unit::{
+    StoredPicture, UnitRecord, Value, damage, is_own_file, optional_float_text, safe,
+};
 use crate::schema::Profile;
+use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
 use crate::yaml::FileError;
 
 /// A picture of an item's record, with everything that its caption may say.
@@ -115,9 +118,16 @@ impl GalleryPicture {
             (stored.blake3.clone(), Content::File(source))
         } else {
             let problem = |e: String| format!("{}: {e}", source.display());
-            let bytes = std::fs::read(&source).map_err(|e| problem(e.to_string()))?;
+            let bytes = read_bytes(&source, MAX_RECORD_BYTES).map_err(|e| e.to_string())?;
             let picture = Picture::from_png(&stored.name, &stored.signal, &bytes)
                 .map_err(|e| problem(e.to_string()))?;
+            // By how much it is enlarged follows from the size in the record.
+            if (picture.width, picture.height) != (stored.width, stored.height) {
+                return Err(problem(format!(
+                    "{} × {} pixels; its record says {} × {}",
+                    picture.width, picture.height, stored.width, stored.height
+                )));
+            }
             let bytes = picture.enlarged(enlarged).png().map_err(|e| problem(e.to_string()))?;
             (blake3::hash(&bytes).to_hex().to_string(), Content::Bytes(bytes))
         };
@@ -263,28 +273,54 @@ impl Gallery {
         Ok(gallery)
     }
 
+    /// The pictures that the text of an index lists, before their files are looked at; `file` is only named in messages.
+    ///
+    /// # Errors
+    ///
+    /// A damaged index, one of another item, a picture of a size that none may have.
+    pub fn parse(
+        file: &Path,
+        text: &str,
+        paper: &str,
+        item: &str,
+    ) -> Result<Vec<GalleryPicture>, FileError> {
+        let remedy = "restore the file (git checkout) or delete its folder";
+        let problem = |line: Option<usize>, key: String, message: String| FileError {
+            file: file.to_owned(),
+            line,
+            key,
+            message,
+        };
+        let index: Index = serde_json::from_str(text).map_err(|e| {
+            problem(Some(e.line()), String::new(), format!("damaged: {e}; {remedy}"))
+        })?;
+        if (index.paper.as_str(), index.item.as_str()) != (paper, item) {
+            let found = format!("{}/{}", index.paper, index.item);
+            let message = format!("`{found}` in the record of {paper}/{item}");
+            return Err(problem(None, String::new(), message));
+        }
+        for (i, p) in index.pictures.iter().enumerate() {
+            let expected = Picture::enlargement(p.width, p.height);
+            let size = picture::check_size(p.width, p.height, p.channels);
+            let message = match size {
+                Err(error) => error.to_string(),
+                Ok(()) if p.enlarged == 0 || p.enlarged > expected => {
+                    format!("enlarged {} times; allowed: 1 to {expected}", p.enlarged)
+                }
+                Ok(()) => continue,
+            };
+            return Err(problem(None, format!("pictures[{i}]"), format!("{message}; {remedy}")));
+        }
+        Ok(index.pictures)
+    }
+
     fn read_index(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let folder = Gallery::folder_of(directory, paper, item);
         let file = folder.join(INDEX);
-        let problem = |line: Option<usize>, message: String| FileError {
-            file: file.clone(),
-            line,
-            key: String::new(),
-            message,
-        };
         let mut gallery = Gallery::default();
         if file.exists() {
-            let text = std::fs::read_to_string(&file)
-                .map_err(|e| problem(None, format!("cannot be read: {e}")))?;
-            let index: Index = serde_json::from_str(&text).map_err(|e| {
-                let remedy = "restore the file (git checkout) or delete its folder";
-                problem(Some(e.line()), format!("damaged: {e}; {remedy}"))
-            })?;
-            if (index.paper.as_str(), index.item.as_str()) != (paper, item) {
-                let found = format!("{}/{}", index.paper, index.item);
-                return Err(problem(None, format!("`{found}` in the record of {paper}/{item}")));
-            }
-            gallery.pictures = index.pictures;
+            let text = read_text(&file, MAX_RECORD_BYTES)?;
+            gallery.pictures = Gallery::parse(&file, &text, paper, item)?;
         }
         let listed: BTreeSet<&str> = gallery.pictures.iter().map(|p| p.file.as_str()).collect();
         let surplus: Vec<PathBuf> = png_files(&folder)
@@ -300,8 +336,7 @@ impl Gallery {
 
     /// Why a picture's file cannot be used.
     fn damage(&self, picture: &GalleryPicture) -> Option<String> {
-        let plain = safe(&picture.file) == picture.file && picture.file.ends_with(".png");
-        match plain {
+        match is_own_file(&picture.file, ".png") {
             true => damage(&self.folder.join(&picture.file), &picture.blake3),
             false => Some(format!("`{}` is no file name of ours", picture.file)),
         }
@@ -314,12 +349,7 @@ impl Gallery {
     /// The file cannot be read any more.
     pub fn bytes(&self, picture: &GalleryPicture) -> Result<Vec<u8>, FileError> {
         let file = self.folder.join(&picture.file);
-        std::fs::read(&file).map_err(|e| FileError {
-            file,
-            line: None,
-            key: String::new(),
-            message: format!("cannot be read: {e}"),
-        })
+        read_bytes(&file, MAX_RECORD_BYTES)
     }
 
     /// Names and writes the files and then the index of an item, and removes PNG files that it no
@@ -352,8 +382,7 @@ impl Gallery {
             }
             let bytes = match content {
                 Content::Bytes(bytes) => bytes,
-                Content::File(source) => std::fs::read(&source)
-                    .map_err(|e| problem(&source, format!("cannot be read: {e}")))?,
+                Content::File(source) => read_bytes(&source, MAX_RECORD_BYTES)?,
             };
             write_if_changed(&file, &bytes)
                 .map_err(|e| problem(&file, format!("cannot be written: {e}")))?;

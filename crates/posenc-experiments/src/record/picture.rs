@@ -121,6 +121,12 @@ pub fn name(text: &str) -> Option<&'static Name> {
 /// Pixels on a side, at most: a picture is for looking at.
 const LARGEST: usize = 16_384;
 
+/// Pixels, at most: a PNG file of a few kilobytes may hold as many, and all are asked for when it is read.
+const MOST_PIXELS: usize = 1 << 26;
+
+/// Bytes that the decoder may ask for beside the pixels: a few rows, and texts that our files do not have.
+const MAX_DECODER_BYTES: usize = 1 << 23;
+
 /// Smaller pictures are enlarged for the report.
 const SMALL: usize = 128;
 
@@ -135,7 +141,8 @@ pub enum PictureError {
     Signal,
     /// It is empty, too large, or has channels that are neither gray nor color.
     #[error(
-        "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, 1 or 3 channels"
+        "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, {MOST_PIXELS} in all, 1 or 3 \
+         channels"
     )]
     Size {
         /// Columns.
@@ -156,6 +163,16 @@ pub enum PictureError {
     /// Its PNG file cannot be written or read.
     #[error("not a PNG file of ours: {0}")]
     Png(String),
+}
+
+/// Whether a picture may have this size.
+pub(super) fn check_size(width: usize, height: usize, channels: usize) -> Result<(), PictureError> {
+    let sides = [width, height];
+    let is_wrong = sides.iter().any(|s| *s == 0 || *s > LARGEST);
+    if is_wrong || width * height > MOST_PIXELS || ![1, 3].contains(&channels) {
+        return Err(PictureError::Size { width, height, channels });
+    }
+    Ok(())
 }
 
 impl Picture {
@@ -184,10 +201,7 @@ impl Picture {
         if self.signal.is_empty() {
             return Err(PictureError::Signal);
         }
-        let sides = [width, height];
-        if sides.iter().any(|s| *s == 0 || *s > LARGEST) || ![1, 3].contains(&channels) {
-            return Err(PictureError::Size { width, height, channels });
-        }
+        check_size(width, height, channels)?;
         let (found, expected) = (self.pixels.len(), width * height * channels);
         if found != expected {
             return Err(PictureError::Pixels { found, expected });
@@ -228,7 +242,9 @@ impl Picture {
     /// A file that is none, or has other than 8-bit gray or color pixels.
     pub fn from_png(name: &str, signal: &str, bytes: &[u8]) -> Result<Self, PictureError> {
         let failed = |e: png::DecodingError| PictureError::Png(e.to_string());
-        let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().map_err(failed)?;
+        let limits = png::Limits { bytes: MAX_DECODER_BYTES };
+        let decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
+        let mut reader = decoder.read_info().map_err(failed)?;
         let info = reader.info();
         let (width, height) = (info.width as usize, info.height as usize);
         let channels = match (info.color_type, info.bit_depth) {
@@ -236,9 +252,7 @@ impl Picture {
             (png::ColorType::Rgb, png::BitDepth::Eight) => 3,
             (color, depth) => return Err(PictureError::Png(format!("{color:?}, {depth:?}"))),
         };
-        if width.max(height) > LARGEST {
-            return Err(PictureError::Size { width, height, channels });
-        }
+        check_size(width, height, channels)?;
         let mut pixels = vec![0; width * height * channels];
         reader.next_frame(&mut pixels).map_err(failed)?;
         let picture = Picture::new(name, signal, (width, height, channels), pixels);
@@ -315,7 +329,9 @@ mod tests {
             Picture { signal: String::new(), ..good.clone() }.png(),
             Err(PictureError::Signal)
         );
-        for (width, height, channels) in [(0, 4, 1), (4, 20_000, 1), (4, 4, 2)] {
+        for (width, height, channels) in
+            [(0, 4, 1), (4, 20_000, 1), (4, 4, 2), (16_000, 16_000, 3), (usize::MAX, 4, 1)]
+        {
             let wrong = Picture { width, height, channels, ..good.clone() };
             assert_eq!(wrong.png(), Err(PictureError::Size { width, height, channels }));
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::write_if_changed;
 use crate::schema::Profile;
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// Where an item's record comes from.
@@ -135,20 +136,19 @@ fn clipped(text: &str) -> String {
 impl Provenance {
     /// Reads the file; a record without one gets an empty provenance.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        let problem = |message: String| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message,
-        };
         if !file.exists() {
             return Ok(Provenance::default());
         }
-        let text =
-            std::fs::read_to_string(file).map_err(|e| problem(format!("cannot be read: {e}")))?;
-        serde_json::from_str(&text).map_err(|e| FileError {
+        Provenance::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
+    }
+
+    /// As [`Provenance::read`], of the text of `file`, which is only named in messages.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
+        serde_json::from_str(text).map_err(|e| FileError {
+            file: file.to_owned(),
             line: Some(e.line()),
-            ..problem(format!("damaged: {e}; restore the file (git checkout) or delete it"))
+            key: String::new(),
+            message: format!("damaged: {e}; restore the file (git checkout) or delete it"),
         })
     }
 

@@ -8,6 +8,7 @@ use polars::prelude::*;
 use super::csv::CsvFile;
 use crate::schema::Profile;
 use crate::schema::claim::Select;
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// One measured number.
@@ -71,7 +72,12 @@ pub const COLUMNS: &[&str] = &[
 impl Table {
     /// Reads a record; damage is named by line and column.
     pub fn read(file: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
-        let csv = CsvFile::read(file, COLUMNS)?;
+        Table::parse(file, read_text(file, MAX_RECORD_BYTES)?, paper, item)
+    }
+
+    /// As [`Table::read`], of the text of `file`, which is only named in messages.
+    pub fn parse(file: &Path, text: String, paper: &str, item: &str) -> Result<Self, FileError> {
+        let csv = CsvFile::parse(file, text, COLUMNS)?;
         let mut rows = Vec::with_capacity(csv.rows());
         for i in 0..csv.rows() {
             for (column, expected) in [("paper", paper), ("item", item)] {

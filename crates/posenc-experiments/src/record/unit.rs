@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::picture;
 use super::table::write_atomically;
+use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
 use crate::yaml::FileError;
 
 /// What a unit's result depends on. Two units of equal parts have equal results.
@@ -191,16 +193,22 @@ impl StoredCaptions {
 
 /// Why a file is not the one whose blake3 is given; `None` if it is.
 pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
-    match std::fs::read(file) {
+    if !file.exists() {
+        return Some(format!("{}: is missing", file.display()));
+    }
+    match read_bytes(file, MAX_RECORD_BYTES) {
         Ok(bytes) if blake3::hash(&bytes).to_hex().as_str() == blake3 => None,
         Ok(_) => {
             Some(format!("{}: damaged (its checksum does not fit its content)", file.display()))
         }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Some(format!("{}: is missing", file.display()))
-        }
-        Err(e) => Some(format!("{}: cannot be read: {e}", file.display())),
+        Err(e) => Some(e.to_string()),
     }
+}
+
+/// Whether a name in a record is one that we give to files beside it: a name of another kind could lead out of the folder, where
+/// files would be read, copied into a report or, as those of a former run, removed.
+pub(super) fn is_own_file(name: &str, ending: &str) -> bool {
+    safe(name) == name && name.ends_with(ending) && !name.starts_with('.') && name.len() <= 255
 }
 
 /// As [`float_text`], of a number that may be absent.
@@ -301,16 +309,55 @@ impl UnitRecord {
 
     /// Reads a record and checks that it is whole.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        read_sealed(file)
+        UnitRecord::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
+    }
+
+    /// As [`UnitRecord::read`], of the text of `file`, which is only named in messages.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
+        let problem = |message: String| FileError {
+            file: file.to_owned(),
+            line: None,
+            key: String::new(),
+            message,
+        };
+        let record: UnitRecord = parse_sealed(file, text)?;
+        match record.fault() {
+            Some((key, message)) => {
+                Err(FileError { key, ..problem(format!("damaged ({message})")) })
+            }
+            None => Ok(record),
+        }
+    }
+
+    /// The place of what cannot be, and what it is.
+    fn fault(&self) -> Option<(String, String)> {
+        let name = |name: &str| format!("`{name}` is no name of a file of ours");
+        for (i, p) in self.pictures.iter().enumerate() {
+            if !is_own_file(&p.file, ".png") {
+                return Some((format!("pictures[{i}].file"), name(&p.file)));
+            }
+            if let Err(message) = picture::check_size(p.width, p.height, p.channels) {
+                return Some((format!("pictures[{i}]"), message.to_string()));
+            }
+        }
+        let captions = self.captions.as_ref().filter(|c| !is_own_file(&c.file, ".json"));
+        captions.map(|c| ("captions.file".to_owned(), name(&c.file)))
     }
 
     /// The bytes of its file.
     ///
     /// # Errors
     ///
-    /// None that values of ours could cause.
+    /// Numbers that would not be read again, since they are too many.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        sealed(self)
+        let bytes = sealed(self)?;
+        if bytes.len() as u64 > MAX_RECORD_BYTES {
+            return Err(format!(
+                "the unit's numbers take {} bytes; allowed: {MAX_RECORD_BYTES}. Record fewer points",
+                bytes.len()
+            ));
+        }
+        Ok(bytes)
     }
 
     /// Writes the record whole or not at all.
@@ -326,17 +373,20 @@ impl UnitRecord {
     }
 }
 
-/// Reads what [`sealed`] made.
+/// Reads what [`sealed`] wrote.
 pub(super) fn read_sealed<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, FileError> {
+    parse_sealed(file, &read_text(file, MAX_RECORD_BYTES)?)
+}
+
+/// As [`read_sealed`], of the text of `file`, which is only named in messages.
+fn parse_sealed<T: serde::de::DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
     let problem = |message: String| FileError {
         file: file.to_owned(),
         line: None,
         key: String::new(),
         message,
     };
-    let text =
-        std::fs::read_to_string(file).map_err(|e| problem(format!("cannot be read: {e}")))?;
-    let envelope: Envelope = serde_json::from_str(&text)
+    let envelope: Envelope = serde_json::from_str(text)
         .map_err(|e| FileError { line: Some(e.line()), ..problem(format!("damaged ({e})")) })?;
     if checksum(&envelope.body) != envelope.checksum {
         return Err(problem("damaged (its checksum does not fit its content)".into()));
@@ -418,5 +468,48 @@ mod tests {
         assert_eq!((old.peak_memory, old.values[0].seed), (None, None));
         assert_eq!((old.pictures, old.captions), (Vec::new(), None));
         assert_eq!(old.values[0].value, f64::INFINITY);
+    }
+
+    /// Catches a record that leads out of its folder by the name of a picture or of captions: such files would be copied into a
+    /// report, or removed when the unit runs again.
+    #[test]
+    fn records_do_not_lead_out_of_their_folder() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.json");
+        for name in [
+            "../a.png",
+            "/etc/a.png",
+            "a/b.png",
+            "..\\a.png",
+            "C:\\a.png",
+            "C:a.png",
+            "a\0.png",
+            "..",
+            "",
+            "a.json",
+            ".a.png",
+        ] {
+            let mut hostile = record();
+            hostile.pictures[0].file = name.into();
+            hostile.write(&file).unwrap();
+            let message = UnitRecord::read(&file).unwrap_err().to_string();
+            assert!(
+                message.contains("a.json") && message.contains("pictures[0].file"),
+                "{message}"
+            );
+            let mut hostile = record();
+            hostile.captions = Some(StoredCaptions {
+                file: name.replace(".json", ".png").replace(".png", "/x.json"),
+                blake3: "1".into(),
+            });
+            hostile.write(&file).unwrap();
+            let message = UnitRecord::read(&file).unwrap_err().to_string();
+            assert!(message.contains("captions.file"), "{message}");
+        }
+        let mut hostile = record();
+        hostile.pictures[0].width = usize::MAX;
+        hostile.write(&file).unwrap();
+        let message = UnitRecord::read(&file).unwrap_err().to_string();
+        assert!(message.contains("pictures[0]") && message.contains("allowed"), "{message}");
     }
 }

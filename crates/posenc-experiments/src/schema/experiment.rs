@@ -9,6 +9,7 @@ use serde_yaml::{Mapping, Value};
 
 use super::claim::{Claim, WireClaim};
 use super::display::{PictureGrid, Plot, Table};
+use super::limits::{MOST_JOBS, MOST_SETTINGS, MOST_SWEPT, MOST_VARIANTS};
 use super::protocol::Protocol;
 use crate::yaml::{Document, FileError};
 
@@ -284,7 +285,7 @@ struct WireProfile {
 }
 
 /// Keys become parts of file names and selectors.
-fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
+pub(super) fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if key.is_empty() || key.len() > 60 || !key.chars().all(allowed) {
         return Err(document
@@ -345,11 +346,17 @@ impl Experiment {
         for (i, grid) in wire.pictures.iter().enumerate() {
             check_key(document, &format!("pictures[{i}].id"), &grid.id)?;
         }
+        let variants: usize = wire.groups.iter().map(|g| g.variants.len()).sum();
+        if variants > MOST_VARIANTS {
+            let message = format!("{variants} variants; allowed: {MOST_VARIANTS}. Split the file");
+            return Err(document.error("groups", message));
+        }
+        let mut asked = Asked::default();
         let groups = wire
             .groups
             .into_iter()
             .enumerate()
-            .map(|(i, g)| g.checked(document, &format!("groups[{i}]")))
+            .map(|(i, g)| g.checked(document, &format!("groups[{i}]"), &mut asked))
             .collect::<Result<Vec<_>, _>>()?;
         let claims = wire
             .claims
@@ -395,8 +402,54 @@ impl Experiment {
     }
 }
 
+/// What a file has asked for so far.
+#[derive(Default)]
+struct Asked {
+    jobs: BTreeMap<Profile, usize>,
+    settings: usize,
+    swept: usize,
+}
+
+impl Asked {
+    /// Counts a variant at a profile, before what takes long.
+    fn add(
+        &mut self,
+        profile: Profile,
+        seeds: usize,
+        protocol: &Protocol,
+    ) -> Result<(), (&'static str, String)> {
+        let jobs = self.jobs.entry(profile).or_default();
+        *jobs = jobs.saturating_add(seeds);
+        self.settings = self.settings.saturating_add(protocol.canonical().len());
+        self.swept = self.swept.saturating_add(protocol.swept());
+        for (key, what, asked, most) in [
+            ("seeds", "variants × seeds", *jobs, MOST_JOBS),
+            (
+                "variants",
+                "bytes of settings over all variants and profiles",
+                self.settings,
+                MOST_SETTINGS,
+            ),
+            ("variants", "values of sweeps over all variants and profiles", self.swept, MOST_SWEPT),
+        ] {
+            if asked > most {
+                return Err((
+                    key,
+                    format!("{what} of the file: {asked} up to here; allowed: {most}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl WireGroup {
-    fn checked(self, document: &Document, path: &str) -> Result<Group, FileError> {
+    fn checked(
+        self,
+        document: &Document,
+        path: &str,
+        asked: &mut Asked,
+    ) -> Result<Group, FileError> {
         check_key(document, &format!("{path}.id"), &self.id)?;
         if self.variants.is_empty() {
             return Err(document
@@ -476,6 +529,9 @@ impl WireGroup {
                     }
                 }
                 let protocol = Protocol::from_mapping(document, &at, settings)?;
+                asked
+                    .add(profile, seeds, &protocol)
+                    .map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?;
                 if let Some(spec) = &checked.embedder
                     && let Err((key, message)) = protocol.check_embedder(spec)
                 {

@@ -5,6 +5,7 @@
 pub mod claim;
 pub mod display;
 pub mod experiment;
+pub mod limits;
 mod numbers;
 pub mod paper;
 pub mod protocol;

@@ -4,8 +4,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Longest list a file may ask for: a typo in a step must not fill the memory.
-const LONGEST: usize = 100_000;
+use super::limits::LONGEST_LIST as LONGEST;
 
 /// A list of finite numbers, written as a list whose entries are numbers or ranges.
 ///
@@ -185,6 +184,14 @@ mod tests {
             "{from: 0, to: 1, step: 0}",
             "{from: 0, to: 1, step: -1}",
             "{from: 0, to: 1, step: 1e-12}",
+            "{from: 0, to: 1e18, step: 1e-9}",
+            "{from: 0, to: 1e308, step: 1e-308}",
+            "{from: -1.7e308, to: 1.7e308, step: 1}",
+            "{from: 0, to: 10001, step: 1}",
+            "{from: 0, to: 1, count: 10001}",
+            "{from: 0, to: 1, count: 18446744073709551615}",
+            "{from: .inf, to: 1, step: 1}",
+            "[{from: 0, to: 9999, step: 1}, {from: 0, to: 9999, step: 1}]",
             "{from: 0, to: 1, count: 1}",
             "{from: 0, to: 1, count: 5, spacing: log}",
             "[]",

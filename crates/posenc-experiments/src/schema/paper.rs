@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::experiment::check_key;
 use crate::yaml::{Document, FileError};
 
 /// A paper and its items.
@@ -44,7 +45,16 @@ pub struct Item {
 impl Paper {
     /// Reads `paper.yaml`.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        let document = Document::read(file)?;
-        document.typed("", document.value.clone())
+        Paper::from_document(&Document::read(file)?)
+    }
+
+    /// Types a document; every error names file, line and key.
+    pub fn from_document(document: &Document) -> Result<Self, FileError> {
+        let paper: Paper = document.typed("", document.value.clone())?;
+        check_key(document, "key", &paper.key)?;
+        for (i, item) in paper.items.iter().enumerate() {
+            check_key(document, &format!("items[{i}].item"), &item.item)?;
+        }
+        Ok(paper)
     }
 }

@@ -14,11 +14,20 @@ const RANK_TOLERANCE: f64 = 1e-9;
 /// More values than a picture can show.
 const LARGEST_ROW: usize = 100_000;
 
+/// Rows in one record; each value of a row is one of it.
+const LARGEST_RECORD: usize = 1_000_000;
+
 /// `embedding`: ψ(t_j, x) for a few x, and what many rows have in common.
 pub fn run(context: &Context<'_>, settings: &protocol::Embedding) -> Result<Vec<Value>> {
     let embedder = context.embedder()?;
     let d = embedder.dimension();
     ensure!(d <= LARGEST_ROW, "dimension {d}: a row to draw has at most {LARGEST_ROW} values");
+    let n_values = d * settings.positions.0.len();
+    ensure!(
+        n_values <= LARGEST_RECORD,
+        "rows of {d} values at {} positions have {n_values}; allowed: {LARGEST_RECORD}. Lower `dimension` or take fewer `positions`",
+        settings.positions.0.len()
+    );
     let mut values = Vec::new();
     let mut row = vec![0.0; d];
     for &x in &settings.positions.0 {

@@ -1,6 +1,6 @@
 //! Ranks and stable ranks of simple and complex encodings of a plane (`trading` Eq. 7–9, Fig. 5).
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
@@ -12,6 +12,9 @@ use super::{Context, check_memory, embedding_matrix};
 
 const RANK_TOLERANCE: f64 = 1e-9;
 
+/// Products of two rows, each a row of the record.
+const MOST_PRODUCTS: f64 = 1e6;
+
 /// `kronecker-rank`.
 pub fn run(context: &Context<'_>, settings: &protocol::KroneckerRank) -> Result<Vec<Value>> {
     let embedder = context.embedder()?;
@@ -19,6 +22,13 @@ pub fn run(context: &Context<'_>, settings: &protocol::KroneckerRank) -> Result<
     let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
     let psi = embedding_matrix(&*embedder, &positions)?;
     let complex = psi.ncols() as f64 * n as f64;
+    // The products of two rows are recorded one by one.
+    let products = psi.ncols() as f64 * psi.ncols() as f64;
+    ensure!(
+        products <= MOST_PRODUCTS,
+        "`dimension` {} gives {products} products to record; allowed: {MOST_PRODUCTS}",
+        psi.ncols()
+    );
     check_memory("the complex feature matrix", complex * complex)?;
     let ranks = |m: &Mat<f64>| -> Result<[f64; 2]> {
         let singular_values = singular_values(m.as_ref())?;

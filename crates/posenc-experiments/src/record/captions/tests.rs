@@ -98,6 +98,38 @@ fn damage_of_a_units_file_is_named() {
     assert!(wrong.bytes().unwrap_err().contains("layouts[1].nodes[0].bounds"));
 }
 
+/// Catches small files that fill the memory: a long phrase that many widgets name, screens that many methods share, and methods
+/// without end, which would all be held against each other.
+#[test]
+fn small_files_cannot_grow() {
+    let phrase = "x".repeat(100_000);
+    let zeros = vec!["0"; 20_000].join(",");
+    let empty = vec!["[]"; 20_000].join(",");
+    let unit = format!(
+        "{{\"phrases\":[\"{phrase}\"],\"said\":[{zeros}],\"wrong\":[],\"references\":[{empty}]}}"
+    );
+    let file = Path::new("captions.json");
+    let message = UnitCaptions::parse(file, &unit).unwrap_err().to_string();
+    assert!(message.contains("captions.json: `references`: 2000480000 bytes"), "{message}");
+    let said = r#"{"group":"g","method":"m","seed":0,"profile":"quick","device":"c","data":"-","said":[]}"#;
+    let item = |nodes: usize, methods: usize| {
+        let node = r#"{"kind":"text","bounds":[0,0,1,1]}"#;
+        format!(
+            "{{\"paper\":\"p\",\"item\":\"i\",\"sets\":[{{\"layouts\":[{{\"nodes\":[{}],\"widgets\":[]}}],\"references\":[],\"methods\":[{}]}}]}}",
+            vec![node; nodes].join(","),
+            vec![said; methods].join(",")
+        )
+    };
+    for (text, expected) in [
+        (item(20_000, 2000), "`sets[0].methods`: 3200160000 bytes"),
+        (item(1, 10_001), "more than 10000 methods"),
+    ] {
+        let message = CaptionRecord::parse(file, &text, "p", "i").unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    assert_eq!(CaptionRecord::parse(file, &item(3, 2), "p", "i").unwrap().methods.len(), 2);
+}
+
 /// Catches screens that are stored once per method, methods that are put to other screens, and a second writing that changes
 /// bytes.
 #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BoxScale;
 use super::network::{Fault, check_beta2, check_heads, check_training, positive, range};
+use crate::schema::limits::Transformer;
 
 /// Coordinates of a box.
 const COORDINATES: usize = 4;
@@ -133,6 +134,7 @@ impl IconLabels {
         }
         check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        self.transformer().check()?;
         range("measure_every", self.measure_every, 1, 10_000_000)?;
         check_beta2(self.beta2)?;
         check_weight_decay(self.weight_decay)?;
@@ -149,9 +151,38 @@ impl ReferredBox {
         range("folds", self.folds, 2, 100)?;
         check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        self.transformer().check()?;
         check_beta2(self.beta2)?;
         check_weight_decay(self.weight_decay)?;
         check_encoding(&self.encoding, self.scale, self.width)
+    }
+}
+
+impl IconLabels {
+    fn transformer(&self) -> Transformer {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: self.most_boxes,
+        }
+    }
+}
+
+impl ReferredBox {
+    fn transformer(&self) -> Transformer {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: self.most_boxes,
+        }
     }
 }
 

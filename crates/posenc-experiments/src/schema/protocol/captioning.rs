@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::network::{
     Fault, check_beta2, check_divergence, check_heads, check_training, positive, range,
 };
+use crate::schema::limits::Transformer;
 
 /// Coordinates of a box.
 const COORDINATES: usize = 4;
@@ -108,6 +109,9 @@ fn length_penalty() -> f64 {
     0.6
 }
 
+/// A screen has more nodes.
+const LEAST_NODES: usize = 8;
+
 impl Captioning {
     /// Ranges that the types cannot say; the error names the key.
     pub(super) fn check(&self) -> Result<(), Fault> {
@@ -124,6 +128,16 @@ impl Captioning {
         if let Some(longest) = self.longest_gradient {
             positive("longest_gradient", longest, 1e9)?;
         }
+        Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: LEAST_NODES,
+        }
+        .check()?;
         range("beams", self.beams, 1, 64)?;
         range("length_penalty", self.length_penalty, 0.0, 10.0)?;
         range("shown", self.shown, 0, MOST_SHOWN)?;

@@ -5,6 +5,7 @@ use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Fault, check_heads, check_training, positive, range};
+use crate::schema::limits::{Transformer, check_bytes};
 
 /// How a patch's place is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -116,7 +117,7 @@ impl Detection {
         range("level", self.level, 0.0, 1.0)?;
         let largest = self.sides.iter().copied().max().unwrap_or(0);
         for (key, sides, most) in
-            [("sides", &self.sides, 512), ("test_sides", &self.test_sides, 2 * largest)]
+            [("sides", &self.sides, 512), ("test_sides", &self.test_sides, 2 * largest.min(512))]
         {
             let wrong =
                 |side: &&usize| !side.is_multiple_of(self.patch) || **side == 0 || **side > most;
@@ -131,6 +132,19 @@ impl Detection {
         if self.sides.is_empty() {
             return Err(("sides", "empty; allowed: multiples of the patch".into()));
         }
+        let largest = largest.max(self.test_sides.iter().copied().max().unwrap_or(0));
+        Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: (largest / self.patch).pow(2),
+        }
+        .check()?;
+        let pixels = self.held_out as f64 * (largest * largest) as f64;
+        check_bytes("held_out", "the scenes would take", 12.0 * pixels, "`held_out` or `sides`")?;
         if self.encoding.flat {
             return Err(("encoding", "flat: patches have rows and columns here".into()));
         }

@@ -1,11 +1,12 @@
 //! Settings of `detr`: the detector at the paper's scale.
 
-use posenc_math::lff::detr::{Resizing, Sizes};
+use posenc_math::lff::detr::{Resizing, STRIDE, Sizes};
 use posenc_math::lff::encoding::{Encoding, Features};
 use serde::{Deserialize, Serialize};
 
 use super::detection::PatchCoordinates;
 use super::network::{Fault, positive, range};
+use crate::schema::limits::Transformer;
 
 /// Settings of `detr`: DETR on a residual network is built, counted, and trained for some steps.
 ///
@@ -75,6 +76,18 @@ impl Detr {
         range("steps", self.steps, 0, 10_000_000)?;
         range("held_out", self.held_out, 0, 1_000_000)?;
         positive("learning_rate", self.learning_rate, 10.0)?;
+        let model = &self.model;
+        Transformer {
+            layers: model.encoder_layers + model.decoder_layers,
+            width: model.width,
+            heads: model.heads,
+            feed_forward: model.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            // The shorter side of a photograph is brought to one of these.
+            length: (self.resizing.short_sides.iter().min().unwrap_or(&STRIDE) / STRIDE).pow(2),
+        }
+        .check()?;
         range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
         positive("longest_gradient", self.longest_gradient, 1e9)?;

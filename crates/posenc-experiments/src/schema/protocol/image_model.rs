@@ -6,6 +6,7 @@ use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Fault, check_beta2, check_divergence, check_heads, check_training, range};
+use crate::schema::limits::Transformer;
 
 /// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
 ///
@@ -86,6 +87,16 @@ impl ImageModel {
         range("measure_every", self.measure_every, 1, self.steps)?;
         let encoding = self.encoding.check(2, self.width);
         encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: self.side * self.side,
+        }
+        .check()?;
         // The weights of attention of all layers are kept from the pass forward to the pass back.
         let length = (self.side * self.side) as f64;
         let weights = self.layers as f64 * (self.batch * self.heads) as f64 * length * length * 4.0;

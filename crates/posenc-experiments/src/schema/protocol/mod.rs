@@ -325,6 +325,16 @@ impl Protocol {
         }
     }
 
+    /// Values of the sweep, each of which is an embedder of its own.
+    pub(super) fn swept(&self) -> usize {
+        match self {
+            Protocol::StableRank(s) => s.sweep.as_ref().map_or(0, |w| w.values.0.len()),
+            Protocol::Network1d(s) => s.sweep.as_ref().map_or(0, |w| w.values.0.len()),
+            Protocol::NetworkNd(s) => s.sweep.as_ref().map_or(0, |w| w.values.0.len()),
+            _ => 0,
+        }
+    }
+
     /// What the settings ask of the variant's embedder; the error names the key.
     pub(super) fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), (&'static str, String)> {
         match self {

@@ -8,6 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Numbers, Sweep};
+use crate::schema::limits::check_curves;
 
 /// The name under which a sweep varies the sample step instead of an embedder parameter.
 pub const STEP: &str = "step";
@@ -336,6 +337,7 @@ impl Network1d {
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
         range("curve_every", self.curve_every, 0, self.epochs)?;
         range("mean_of_first", self.mean_of_first, 0, self.epochs)?;
+        check_curves(self.epochs, self.curve_every, self.lines.count() * self.repeats)?;
         match self.learning_rate {
             LearningRate::Constant(rate) => check_rate("learning_rate", rate)?,
             LearningRate::Power(rule) => {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Numbers;
 use super::blending::{InnerProducts, Weights};
 use super::network::{Fault, Scale, check_rate, positive, range};
+use crate::schema::limits::check_curves;
 
 /// Settings of `network-nd`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -287,6 +288,7 @@ impl NetworkNd {
         range("epochs", self.epochs, 1, 100_000_000)?;
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
         range("curve_every", self.curve_every, 0, self.epochs)?;
+        check_curves(self.epochs, self.curve_every, 1)?;
         if self.scale == Scale::Unit {
             let message = "`unit` is not allowed; allowed: train, batch, none".to_owned();
             return Err(("scale", message));

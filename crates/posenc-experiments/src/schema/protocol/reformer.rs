@@ -6,6 +6,7 @@ use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Fault, positive, range};
+use crate::schema::limits::{Transformer, check_bytes};
 
 /// Settings of `reformer`: a Reformer over red, green and blue of every pixel is built, counted, and trained for some
 /// steps.
@@ -63,6 +64,25 @@ impl Reformer {
             return Err(("model", message));
         }
         range("batch", self.batch, 1, 4096)?;
+        let (model, hashing) = (&self.model, &self.model.hashing);
+        let attended = (hashing.heads * hashing.head_width) as f64;
+        Transformer {
+            // Streams and gradients of one layer are kept at a time.
+            layers: 1,
+            width: model.width,
+            heads: 1,
+            feed_forward: model.feed_forward,
+            others: model.layers as f64
+                * (4.0 * attended + 2.0 * model.feed_forward as f64)
+                * model.width as f64,
+            batch: self.batch,
+            length: 0,
+        }
+        .check()?;
+        let streams = 16.0 * (self.batch * model.length()) as f64 * model.width as f64;
+        check_bytes("batch", "a step would keep", streams, "`batch`, `side` or `width`")?;
+        let pixels = 3.0 * self.held_out as f64 * (model.side * model.side) as f64;
+        check_bytes("held_out", "the images would take", pixels, "`held_out` or `side`")?;
         range("steps", self.steps, 0, 10_000_000)?;
         range("held_out", self.held_out, 0, 100_000)?;
         positive("learning_rate", self.learning_rate, 10.0)?;

@@ -4,6 +4,7 @@ use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Fault, check_heads, check_training, range};
+use crate::schema::limits::Transformer;
 
 /// How long sentences are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -77,6 +78,16 @@ impl Translation {
         range("feed_forward", self.feed_forward, 1, 65_536)?;
         range("deviation", self.deviation, 0.0, 10.0)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        Transformer {
+            layers: 2 * self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 3.0 * self.words as f64 * self.width as f64,
+            batch: self.batch,
+            length: self.longest,
+        }
+        .check()?;
         range("bin", self.bin, 1, self.longest / 2)
     }
 }

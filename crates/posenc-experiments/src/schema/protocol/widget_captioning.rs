@@ -6,6 +6,7 @@ use posenc_math::lff::widget::{COORDINATES, Sizes};
 use serde::{Deserialize, Serialize};
 
 use super::network::{Fault, check_beta2, positive, range};
+use crate::schema::limits::Transformer;
 
 /// Settings of `widget-captioning`: the public widget captioner is built, counted, trained for some steps and measured.
 ///
@@ -94,6 +95,21 @@ impl WidgetCaptioning {
         model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
         range("screens", self.screens, 1, 100_000)?;
         range("batch", self.batch, 1, 4096)?;
+        let model = &self.model;
+        let rows = model.vocabulary as f64 * model.word_width as f64
+            + (model.tree_rows + model.types) as f64 * model.width as f64;
+        // Each stage has convolutions of three times three.
+        let convolutions = model.channels.iter().map(|c| 9.0 * (c * c) as f64).sum::<f64>();
+        Transformer {
+            layers: model.encoder_layers + model.decoder_layers,
+            width: model.width,
+            heads: model.heads,
+            feed_forward: model.feed_forward,
+            others: rows + convolutions,
+            batch: self.batch,
+            length: 1,
+        }
+        .check()?;
         range("steps", self.steps, 0, 10_000_000)?;
         range("held_out", self.held_out, 0, 1_000_000)?;
         positive("learning_rate", self.learning_rate, 10.0)?;

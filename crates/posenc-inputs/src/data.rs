@@ -1,0 +1,157 @@
+//! Data of others: archives, pictures, annotations, text, weights.
+//!
+//! Their readers take paths. The bytes are written into a folder of this process, in memory where the system has such a
+//! place; other names are links to the same file.
+
+use std::io::{Cursor, Write as _};
+use std::path::{Path, PathBuf};
+
+use posenc_data::interfaces::{
+    CaptionVocabulary, LabelledScreens, ReferringScreens, ViewHierarchy, WidgetCaptions,
+    WordVectors,
+};
+use posenc_data::{
+    AnnotatedImages, DownsampledImages, ParallelText, Picture, Split, Vocabulary, WeightFile,
+    load_clip_file, load_picture_file, npz as archives,
+};
+use tempfile::TempDir;
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+/// A folder that holds one input under many names.
+struct Folder {
+    folder: TempDir,
+}
+
+/// A screen with two nodes, of which a caption may speak.
+const SCREEN: &str = r#"{"activity":{"root":{"bounds":[0,0,1440,2560],"class":"View","clickable":false,
+"visibility":"visible","visible-to-user":true,"children":[{"bounds":[0,0,720,80],"class":"Button","clickable":true,
+"visibility":"visible","visible-to-user":true,"text":"go back"}]}}}"#;
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory)?,
+            false => tempfile::tempdir()?,
+        };
+        let folder = Folder { folder };
+        for inner in ["split", "combined", "images"] {
+            std::fs::create_dir(folder.path(inner))?;
+        }
+        std::fs::write(folder.path("split/train.txt"), "0\n1\n")?;
+        std::fs::write(folder.path("split/dev.txt"), "2\n")?;
+        std::fs::write(folder.path("split/test.txt"), "")?;
+        std::fs::write(folder.path("combined/0.json"), SCREEN)?;
+        std::fs::write(folder.path("images/a.png"), "")?;
+        Ok(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The bytes under these names.
+    fn put(&self, bytes: &[u8], names: &[&str]) -> std::io::Result<()> {
+        names.iter().try_for_each(|name| std::fs::write(self.path(name), bytes))
+    }
+}
+
+thread_local! {
+    static FOLDER: Option<Folder> = Folder::new().ok();
+}
+
+/// Runs `read` on a folder that holds the bytes under these names.
+fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Folder) -> usize) -> usize {
+    FOLDER.with(|folder| match folder {
+        Some(folder) if folder.put(bytes, names).is_ok() => read(folder),
+        _ => 0,
+    })
+}
+
+/// An npz archive: the names of its arrays, arrays of bytes, a clip, downsampled images. The bytes are also taken as the one
+/// array of an archive, whose checksums no fuzzer would guess.
+pub fn npz(bytes: &[u8]) -> usize {
+    let archive = with(bytes, &["val_data.npz"], read_archive);
+    match packed(bytes) {
+        Ok(packed) => archive + with(&packed, &["val_data.npz"], read_archive),
+        Err(_) => archive,
+    }
+}
+
+fn packed(array: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file("data.npy", SimpleFileOptions::default())?;
+    archive.write_all(array)?;
+    Ok(archive.finish()?.into_inner())
+}
+
+fn read_archive(folder: &Folder) -> usize {
+    let path = folder.path("val_data.npz");
+    let names = archives::array_names(&path).unwrap_or_default();
+    let arrays =
+        names.iter().take(3).filter(|name| archives::read_array(&path, name).is_ok()).count();
+    let clips =
+        [None, Some(2)].into_iter().filter(|size| load_clip_file(&path, *size).is_ok()).count();
+    let images = DownsampledImages::open(folder.folder.path(), 2, Split::Validation);
+    arrays + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
+}
+
+/// Annotations and screens: COCO's, RICO's trees, RICO Semantics, UIBert.
+pub fn json_data(bytes: &[u8]) -> usize {
+    with(bytes, &["instances.json"], |folder| {
+        let path = folder.path("instances.json");
+        let annotated = AnnotatedImages::open(folder.folder.path(), Split::Training);
+        let hierarchy = ViewHierarchy::read(&path);
+        let read = [
+            LabelledScreens::read(&path).is_ok(),
+            ReferringScreens::read(&path)
+                .is_ok_and(|screens| screens.remark().is_none_or(|r| !r.is_empty())),
+            hierarchy
+                .is_ok_and(|screen| screen.find("0.1.0").is_none_or(|at| at < screen.nodes.len())),
+            annotated.is_ok_and(|images| images.remark().is_none_or(|r| !r.is_empty())),
+        ];
+        read.into_iter().filter(|accepted| *accepted).count()
+    })
+}
+
+/// Captions of widgets, vectors of words, parallel text, plain and compressed.
+pub fn csv_data(bytes: &[u8]) -> usize {
+    let names = ["widget_captions.csv", "vectors.txt", "a.en", "a.de", "b.en.gz", "b.de.gz"];
+    with(bytes, &names, |folder| {
+        let root = folder.folder.path();
+        let vocabulary = CaptionVocabulary::new(["go", "back", "the"], 10);
+        let vectors = WordVectors::read(&folder.path("vectors.txt"), &vocabulary, 3);
+        let texts = ["a", "b"].map(|split| ParallelText::read(root, split, ["en", "de"]));
+        let read = [WidgetCaptions::read(root, root).is_ok(), vectors.is_ok()];
+        let texts = texts.into_iter().flatten();
+        let texts = texts
+            .filter(|text| Vocabulary::new(text, 10).number(text).target_entropy(11, 5) >= 0.0);
+        read.into_iter().filter(|accepted| *accepted).count() + texts.count()
+    })
+}
+
+/// Pictures: PNG, JPEG, TIFF; as a picture, as frames of a clip, as a picture of a record.
+pub fn picture(bytes: &[u8]) -> usize {
+    let own = posenc_experiments::record::Picture::from_png("truth", "a", bytes).is_ok();
+    let Ok(picture) = Picture::parse(Path::new("a.png"), bytes) else { return usize::from(own) };
+    let _ = picture.pixels_sha256();
+    let files = with(bytes, &["images/a.png"], |folder| {
+        let file = folder.path("images/a.png");
+        let pictures = [None, Some(2)].map(|size| load_picture_file(&file, size).is_ok());
+        let clip = load_clip_file(&folder.path("images"), Some(1)).is_ok();
+        pictures.into_iter().chain([clip]).filter(|accepted| *accepted).count()
+    });
+    1 + usize::from(own) + files
+}
+
+/// Weights: safetensors, PyTorch's files, zipped and not.
+pub fn weights(bytes: &[u8]) -> usize {
+    with(bytes, &["weights.pt"], |folder| {
+        let Ok(file) = WeightFile::open(&folder.path("weights.pt")) else { return 0 };
+        let arrays = ["a", "b.weight"].map(|name| {
+            let shapes = [&[][..], &[2], &[2, 3]].into_iter();
+            shapes.filter(|shape| file.has(name) && file.array(name, shape).is_ok()).count()
+        });
+        1 + arrays.into_iter().sum::<usize>()
+    })
+}

@@ -1,0 +1,109 @@
+//! Files that the program writes and reads again: records and published values.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use posenc_experiments::record::{
+    Benchmarks, CaptionRecord, Gallery, Provenance, Table, UnitCaptions, UnitRecord,
+};
+use posenc_experiments::schema::paper::Paper;
+use posenc_experiments::verdict::{Context, judge};
+use posenc_experiments::yaml::Document;
+use posenc_experiments::{Catalog, Experiment, Published};
+use posenc_report::{Inputs, Record, Records, render};
+
+use crate::text;
+
+/// An experiment with claims, plots and tables of all kinds; its record is whatever comes.
+const EXPERIMENT: &str = include_str!("demo/fig1.yaml");
+const PAPER: &str = include_str!("demo/paper.yaml");
+
+/// Rows that a report is rendered from, at most: drawing takes a millisecond for a few hundred.
+const MOST_ROWS: usize = 300;
+
+/// A paper with one item; none if this crate's own files are wrong, which a test would say.
+fn catalog() -> Option<&'static Catalog> {
+    static CATALOG: OnceLock<Option<Catalog>> = OnceLock::new();
+    let read = || {
+        let document = |name: &str, text| Document::parse(Path::new(name), text).ok();
+        let paper = Paper::from_document(&document("paper.yaml", PAPER)?).ok()?;
+        let experiment = Experiment::from_document(&document("fig1.yaml", EXPERIMENT)?).ok()?;
+        let published = Published::default();
+        Some(Catalog { papers: vec![paper], experiments: vec![experiment], published })
+    };
+    CATALOG.get_or_init(read).as_ref()
+}
+
+fn table(text: &str) -> Option<Table> {
+    Table::parse(Path::new("fig1.csv"), text.to_owned(), "demo", "fig1").ok()
+}
+
+/// A record's table, with every kind of claim judged on it; published values.
+pub fn csv_records(bytes: &[u8]) -> usize {
+    let Some(text) = text(bytes) else { return 0 };
+    let published = Published::parse(Path::new("demo.csv"), text.to_owned());
+    let mut accepted = usize::from(published.is_ok());
+    if let (Some(table), Some(catalog)) = (table(text), catalog()) {
+        accepted += 1;
+        let published = &catalog.published;
+        for experiment in &catalog.experiments {
+            for claim in &experiment.claims {
+                judge(claim, Context { experiment, record: Some(&table), published });
+            }
+        }
+        // What is written of it reads back.
+        let again = table.to_csv("demo", "fig1").ok();
+        let again = again.and_then(|text| self::table(&text));
+        debug_assert_eq!(again.map(|t| t.rows.len()), Some(table.rows.len()));
+    }
+    accepted
+}
+
+/// The records of units, provenance, benchmarks, captions, indices of pictures.
+pub fn json_records(bytes: &[u8]) -> usize {
+    let Some(text) = text(bytes) else { return 0 };
+    let file = Path::new("a.json");
+    let read = [
+        UnitRecord::parse(file, text).is_ok(),
+        UnitRecord::parse(file, &enveloped(text)).is_ok(),
+        Provenance::parse(file, text).is_ok_and(|own| {
+            // Compared as a repetition of a run compares them.
+            let origins: Vec<_> = own.origins.values().collect();
+            origins.iter().zip(origins.iter().skip(1)).for_each(|(a, b)| {
+                a.differences(b);
+            });
+            true
+        }),
+        Benchmarks::parse(file, text).is_ok(),
+        UnitCaptions::parse(file, text).is_ok_and(|captions| captions.bytes().is_ok()),
+        CaptionRecord::parse(file, text, "demo", "fig1").is_ok_and(|r| !r.lots().is_empty()),
+        Gallery::parse(file, text, "demo", "fig1").is_ok(),
+    ];
+    read.into_iter().filter(|accepted| *accepted).count()
+}
+
+/// A unit's record with the checksum that belongs to it, which no fuzzer would guess.
+fn enveloped(body: &str) -> String {
+    let Ok(body) = serde_json::from_str::<serde_json::Value>(body) else { return String::new() };
+    let checksum = blake3::hash(body.to_string().as_bytes()).to_hex();
+    format!("{{\"checksum\":\"{checksum}\",\"body\":{body}}}")
+}
+
+/// Pages and plots of a record.
+pub fn report(bytes: &[u8]) -> usize {
+    let parsed = text(bytes).and_then(table).filter(|table| table.rows.len() <= MOST_ROWS);
+    let (Some(table), Some(catalog)) = (parsed, catalog()) else { return 0 };
+    let record = Record { table, ..Record::default() };
+    let records = Records {
+        items: [(("demo".to_owned(), "fig1".to_owned()), record)].into(),
+        ..Records::default()
+    };
+    let inputs = Inputs {
+        catalog,
+        reference: &records,
+        local: None,
+        repository: "",
+        record: Some("record"),
+    };
+    usize::from(render(&inputs).is_ok())
+}

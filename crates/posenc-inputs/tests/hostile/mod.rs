@@ -1,0 +1,188 @@
+//! Small files that announce, repeat or nest more than there is.
+
+use std::io::{Cursor, Write as _};
+
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+/// Target, what it is, the bytes.
+pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut add = |target, what, bytes: Vec<u8>| all.push((target, what, bytes));
+    let laughs: String = (1..20)
+        .map(|i| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 9].join(",")))
+        .collect();
+    add("yaml", "a billion laughs", format!("a0: &a0 [x,x]\n{laughs}").into());
+    let words = "w,".repeat(200_000);
+    let aliases = "*a,".repeat(200_000);
+    add("yaml", "a long list many times", format!("a: &a [{words}]\nb: [{aliases}]\n").into());
+    add("yaml", "brackets inside each other", "[".repeat(500_000).into());
+    add("yaml", "dashes inside each other", "- ".repeat(500_000).into());
+    for (what, settings, seeds) in [
+        (
+            "samples without end",
+            "{ kind: stable-rank, samples: { from: 0, to: 1e18, step: 1e-9 } }",
+            1,
+        ),
+        (
+            "a count without end",
+            "{ kind: distance, displacements: { from: 0, to: 1, count: 1000000000000 } }",
+            1,
+        ),
+        ("a billion seeds", "{ kind: stable-rank, samples: [1] }", 1_000_000_000),
+    ] {
+        add("yaml", what, experiment(settings, "dimension: 8, sigma: 0.1", 1, seeds).into());
+    }
+    add(
+        "yaml",
+        "a dimension of a trillion",
+        experiment("{ kind: stable-rank, samples: [1] }", "dimension: 1e12, sigma: 0.1", 1, 1)
+            .into(),
+    );
+    add(
+        "yaml",
+        "ten thousand variants",
+        experiment("{ kind: stable-rank, samples: [1] }", "dimension: 8, sigma: 0.1", 10_000, 1)
+            .into(),
+    );
+    // Thirty bytes that each of a thousand variants repeats four times.
+    let long = "{ kind: stable-rank, samples: { from: 1, to: 8000, step: 1 } }";
+    add(
+        "yaml",
+        "settings written out",
+        experiment(long, "dimension: 8, sigma: 0.1", 1000, 1).into(),
+    );
+    add("formula", "parentheses inside each other", "(".repeat(100_000).into());
+
+    add("npz", "an exabyte announced", archive(&npy("|u1", "1152921504606846976", b"")));
+    add(
+        "npz",
+        "a product that overflows",
+        archive(&npy("<f4", "4294967296, 4294967296, 4294967296", b"")),
+    );
+    add("npz", "a gigabyte announced", archive(&npy("|u1", "1073741824", b"123")));
+    add("npz", "a header of four gigabytes", archive(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{"));
+    add("npz", "a hundred thousand axes", archive(&npy("|u1", &"1,".repeat(30_000), b"1")));
+    let mut entries = archive(&npy("|i8", "1", b"12345678"));
+    let end = entries.len() - 22;
+    // Number of entries, here and in all.
+    entries[end + 8..end + 12].copy_from_slice(&[0xff; 4]);
+    add("npz", "entries that are not there", entries);
+
+    for (target, what, open) in [
+        ("json_records", "lists inside each other", "["),
+        ("json_records", "objects inside each other", "{\"a\":"),
+        ("json_data", "lists inside each other", "["),
+        ("json_data", "nodes inside each other", "{\"activity\":{\"root\":{\"children\":["),
+    ] {
+        add(target, what, open.repeat(200_000).into());
+    }
+    let number = format!("{{\"metric\":\"m\",\"value\":\"{}\"}}", "9".repeat(1_000_000));
+    add("json_records", "a long number", number.into());
+    let phrase = "x".repeat(1_000_000);
+    let zeros = vec!["0"; 100_000].join(",");
+    let empty = vec!["[0,0,0]"; 100_000].join(",");
+    let captions = format!(
+        "{{\"phrases\":[\"{phrase}\"],\"said\":[{zeros}],\"wrong\":[],\"references\":[{empty}]}}"
+    );
+    add("json_records", "a long phrase many times", captions.into());
+
+    add("csv_records", "commas without end", ",".repeat(2_000_000).into());
+    add(
+        "csv_records",
+        "a quote that is never closed",
+        format!("item,\"{}", "a\n".repeat(500_000)).into(),
+    );
+    add("csv_data", "commas without end", ",".repeat(2_000_000).into());
+    add("csv_data", "a line without end", "a ".repeat(2_000_000).into());
+    add("csv_data", "zeros packed", packed_zeros());
+
+    for (what, side) in [("a large PNG", 32_768u32), ("a PNG beyond all sizes", u32::MAX)] {
+        add("picture", what, png(side, side));
+    }
+    add("picture", "a wide PNG", png(30_000, 2_200));
+    for (what, length) in
+        [("a header of exabytes", u64::MAX / 2), ("a header of gigabytes", 1 << 33)]
+    {
+        let mut bytes = length.to_le_bytes().to_vec();
+        bytes.extend(b"{\"a\":{}}");
+        add("weights", what, bytes);
+    }
+    let shape = r#"{"a":{"dtype":"F32","shape":[1099511627776,4194304],"data_offsets":[0,8]}}"#;
+    let mut bytes = (shape.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(shape.as_bytes());
+    bytes.extend([0; 8]);
+    add("weights", "a shape of exabytes", bytes);
+    all
+}
+
+fn experiment(protocol: &str, embedder: &str, variants: usize, seeds: usize) -> String {
+    let variants: String = (0..variants)
+        .map(|i| format!("      - {{ id: v{i}, embedder: {{ kind: gaussian, {embedder} }} }}\n"))
+        .collect();
+    format!(
+        "paper: p\nitem: i\nkind: extra\ntitle: t\nshows: s\ngroups:\n  - id: g\n    seeds: {seeds}\n    protocol: \
+         {protocol}\n    variants:\n{variants}"
+    )
+}
+
+fn npy(descr: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
+    let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
+    bytes.extend((header.len() as u32).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(elements);
+    bytes
+}
+
+fn archive(array: &[u8]) -> Vec<u8> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file("data.npy", SimpleFileOptions::default()).unwrap();
+    archive.write_all(array).unwrap();
+    archive.finish().unwrap().into_inner()
+}
+
+/// A PNG file whose header announces a size, with the first bytes of pixels.
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+    let mut header = b"IHDR".to_vec();
+    header.extend(width.to_be_bytes());
+    header.extend(height.to_be_bytes());
+    header.extend([8, 2, 0, 0, 0]);
+    let mut chunk = |content: &[u8]| {
+        bytes.extend((content.len() as u32 - 4).to_be_bytes());
+        bytes.extend(content);
+        bytes.extend(checksum(content).to_be_bytes());
+    };
+    chunk(&header);
+    chunk(b"IDAT\x78\x01\x01\x00\x00\xff\xff\x00\x00\x00\x01");
+    chunk(b"IEND");
+    bytes
+}
+
+/// CRC-32, as PNG has it.
+fn checksum(bytes: &[u8]) -> u32 {
+    let of_byte = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |c, _| {
+            if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 }
+        })
+    };
+    !bytes.iter().fold(u32::MAX, of_byte)
+}
+
+/// 64 MiB of line ends as a gzip file of a few kilobytes.
+fn packed_zeros() -> Vec<u8> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file("a", SimpleFileOptions::default()).unwrap();
+    let lines = vec![b'\n'; 1 << 20];
+    (0..64).for_each(|_| archive.write_all(&lines).unwrap());
+    let archive = archive.finish().unwrap().into_inner();
+    // The deflated bytes stand after the local header; gzip has a header and an end of its own.
+    let name = usize::from(u16::from_le_bytes([archive[26], archive[27]]));
+    let extra = usize::from(u16::from_le_bytes([archive[28], archive[29]]));
+    let packed = u32::from_le_bytes(archive[18..22].try_into().unwrap()) as usize;
+    let mut gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff".to_vec();
+    gzip.extend(&archive[30 + name + extra..][..packed]);
+    gzip.extend(&archive[14..18]);
+    gzip.extend((64u32 << 20).to_le_bytes());
+    gzip
+}

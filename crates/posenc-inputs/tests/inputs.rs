@@ -1,0 +1,158 @@
+//! Every seed of the fuzzers, every input they once failed on, and hostile files made here go through the functions that are
+//! fuzzed, on any compiler.
+
+mod hostile;
+mod mutations;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use posenc_data::Manifest;
+use posenc_experiments::Catalog;
+use posenc_inputs::{TARGETS, Target};
+use posenc_report::Records;
+
+fn fuzz() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+}
+
+/// Files of a folder of `fuzz/`, by name; none where there is no such folder.
+fn files(folder: &str, target: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(fuzz().join(folder).join(target));
+    let mut files: Vec<PathBuf> =
+        entries.into_iter().flatten().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn names(folder: &str) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(fuzz().join(folder)).unwrap();
+    entries.map(|e| e.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect()
+}
+
+fn run(target: Target, what: &str, bytes: &[u8]) -> usize {
+    // A panic says which input it was.
+    println!("{what}, {} bytes", bytes.len());
+    target(bytes)
+}
+
+/// Catches a reader that panics on a seed, and seeds that no reader reads any more: fuzzing would then start from nothing.
+#[test]
+fn every_seed_is_read() {
+    for (name, target) in TARGETS {
+        let seeds = files("corpus", name);
+        assert!(!seeds.is_empty(), "{name} has no seeds");
+        for seed in &seeds {
+            let accepted = run(*target, &seed.display().to_string(), &std::fs::read(seed).unwrap());
+            // Those are there for the branches that refuse them.
+            let refused = ["fortran.npy", "structured.npy", "scalar.npy", "clips.npz"];
+            let refused = refused.iter().any(|end| seed.ends_with(end));
+            assert!(accepted > 0 || refused, "{}: no reader accepts it", seed.display());
+        }
+    }
+}
+
+/// Catches a limit below what the repository itself has: its experiments, manifest, records and pictures.
+#[test]
+fn the_repository_keeps_within_the_limits() {
+    let root = fuzz().join("..");
+    let catalog = Catalog::read(&root).unwrap_or_else(|e| panic!("{e}"));
+    assert!(catalog.experiments.len() > 30);
+    let records = Records::read(&root.join("report/record"), &catalog);
+    assert!(records.unwrap_or_else(|e| panic!("{e}")).items.len() > 30);
+    Manifest::read(&root.join("data/manifest.yaml")).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Catches what a fuzzer once found.
+#[test]
+fn what_once_failed_is_survived() {
+    for (name, target) in TARGETS {
+        for file in files("regressions", name) {
+            run(*target, &file.display().to_string(), &std::fs::read(file).unwrap());
+        }
+    }
+}
+
+/// Catches a hostile file that is accepted, or that makes a reader panic.
+#[test]
+fn hostile_files_are_refused() {
+    for (name, what, bytes) in hostile::files() {
+        let target = TARGETS.iter().find(|(n, _)| *n == name).unwrap().1;
+        assert_eq!(run(target, what, &bytes), 0, "{name}: {what} is accepted");
+    }
+}
+
+/// Catches what a few changes of a seed bring to light: a step of fuzzing on any compiler, without its knowledge of what code was
+/// reached. `POSENC_MUTATIONS=100000` makes it longer, `POSENC_SEED=1` another.
+#[test]
+fn changed_seeds_are_survived() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let count = number("POSENC_MUTATIONS").unwrap_or(300);
+    for (name, target) in TARGETS {
+        let read = |file: &PathBuf| std::fs::read(file).unwrap();
+        let seeds: Vec<Vec<u8>> = files("corpus", name).iter().map(read).collect();
+        let mut changes = mutations::Mutations::new(number("POSENC_SEED").unwrap_or(0));
+        let mut accepted = 0;
+        for i in 0..count {
+            let bytes = changes.of(&seeds);
+            let outcome = std::panic::catch_unwind(|| target(&bytes));
+            let Ok(readers) = outcome else {
+                let file = std::env::temp_dir().join(format!("posenc-{name}-{i}"));
+                std::fs::write(&file, &bytes).unwrap();
+                panic!("{name}: change {i} makes a reader panic; it is in {}", file.display());
+            };
+            accepted += u64::from(readers > 0);
+        }
+        println!("{name}: {count} changed seeds, {accepted} accepted");
+        assert!(accepted < count || count == 0, "{name}: nothing is ever refused");
+    }
+}
+
+/// Catches a file of a few megabytes that makes a reader ask for gigabytes: the tests above run again in a process that may have
+/// no more than that.
+#[cfg(unix)]
+#[test]
+fn no_file_asks_for_more_than_two_gigabytes() {
+    let tests = [
+        "every_seed_is_read",
+        "what_once_failed_is_survived",
+        "hostile_files_are_refused",
+        "changed_seeds_are_survived",
+    ];
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 2097152 && exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(tests)
+        .args(["--exact", "--test-threads=1", "--nocapture"])
+        // Its pool reserves memory for each thread.
+        .env("POLARS_MAX_THREADS", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("4 passed"), "{said}\n{complaint}");
+}
+
+/// Catches a target without a fuzzer or seeds, a fuzzer that no test runs, and seeds that grow: only small files of our own
+/// making belong there.
+#[test]
+fn targets_fuzzers_and_seeds_belong_together() {
+    let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names("fuzz_targets"), targets);
+    assert_eq!(names("corpus"), targets);
+    let manifest = std::fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
+    let mut bytes = 0;
+    for target in &targets {
+        assert!(
+            manifest.contains(&format!("name = \"{target}\"")),
+            "{target} is not in fuzz/Cargo.toml"
+        );
+        let source = fuzz().join(format!("fuzz_targets/{target}.rs"));
+        let source = std::fs::read_to_string(source).unwrap();
+        assert!(source.contains(&format!("posenc_inputs::{target}(bytes)")), "{target}");
+        let all = files("corpus", target).into_iter().chain(files("regressions", target));
+        bytes += all.map(|file| std::fs::metadata(file).unwrap().len()).sum::<u64>();
+    }
+    assert!(bytes < 500_000, "{bytes} bytes of seeds");
+}
