@@ -53,7 +53,8 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     repository.ok(&["reproduce", "extensions/lorentzian"]);
     let page = repository.read("out/report/extensions.md");
     let section = page.split("<a id=\"lorentzian\">").nth(1).unwrap();
-    for absent in ["No plot yet", "No table yet", "No pictures", "This machine – Not run", "NaN"]
+    for absent in
+        ["No plot yet", "No table yet", "No pictures yet", "This machine – Not run", "NaN"]
     {
         assert!(!section.contains(absent), "{absent}: {section}");
     }

@@ -14,7 +14,7 @@ use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Group, Profile};
 
 use super::data::DataSets;
-use super::plan::{NO_DATA, PlannedJob, Unit, expand};
+use super::plan::{NO_DATA, PlannedJob, Unit, expand, picks_what_is_there};
 use super::store::{Found, Store};
 use crate::device::{CLASSES, CPU, Devices, may_leave_cpu};
 use crate::machine;
@@ -99,7 +99,9 @@ pub fn collect(
         std::iter::once(own).chain(CLASSES.into_iter().filter(|class| *class != own)).collect();
     let profiles = Profile::ALL.into_iter().rev();
     for (profile, class) in profiles.flat_map(|p| classes.iter().map(move |class| (p, *class))) {
-        let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        let mut all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        // Groups that pick what a smaller set of the user's does not have ran on other data, or not at all.
+        all.retain(|job| picks_what_is_there(job, data));
         // Seeds of one variant belong together.
         let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
         let of = |protocol: &Protocol| if may_leave_cpu(protocol) { class } else { CPU };

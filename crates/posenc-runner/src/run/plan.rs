@@ -37,6 +37,18 @@ pub const ALL_SIGNALS: &str = "all";
 /// Label and checksum where there is no data.
 pub const NO_DATA: &str = "-";
 
+/// Whether all signals that a job's group picks are in its data set, which may be a smaller one of the user's.
+pub fn picks_what_is_there(job: &Job<'_>, data: &DataSets) -> bool {
+    let Some(Data { set, pick: Some(places), .. }) = &job.group.data else { return true };
+    // A set of files has no signals; what is wrong with any other is told where it is read.
+    if !matches!(data.files(set), Ok(None)) {
+        return true;
+    }
+    let limit = job.resolved.signals.unwrap_or(usize::MAX);
+    let is_there = |count: usize| places.iter().take(limit).all(|p| *p < count);
+    data.identity(set).map_or(true, |identity| is_there(identity.signals.len()))
+}
+
 /// Expands jobs to units.
 ///
 /// `published` is the checksum of the published values, which the errata checks read; `class` gives the

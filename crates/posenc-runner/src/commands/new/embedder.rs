@@ -40,7 +40,7 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
             plan_experiment(&catalog, root, &name, of_code(&name)?, &mut changes)?;
             format!(
                 "  your formula goes to the places marked HERE in {KINDS}/{}.rs\n  \
-                 cargo test --release -p posenc-math {}        its tests\n  \
+                 cargo xtask test {}\n  \
                  cargo xtask reproduce extensions/{}",
                 name.snake(),
                 name.snake(),
