@@ -9,6 +9,7 @@
 
 mod colors;
 mod markdown;
+pub mod math;
 mod numbers;
 mod output;
 mod pages;
@@ -19,12 +20,13 @@ mod sources;
 mod tables;
 mod view;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
 
-pub use output::{Report, Stale};
+pub use output::{Report, Section, Stale};
 pub use records::{Record, Records, shown_rows};
 
 /// What a report is made from.
@@ -62,15 +64,20 @@ impl Inputs<'_> {
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let views = view::Views::new(inputs);
     let mut files = pages::item::Files::new();
+    let mut sections = BTreeMap::new();
     for paper in &inputs.catalog.papers {
         let page = pages::paper::render(inputs, &views, paper, &mut files)?;
-        files.insert(PathBuf::from(format!("{}.md", paper.key)), finished(&page));
+        sections.insert(PathBuf::from(format!("{}.md", paper.key)), page);
     }
-    let readme = pages::readme::render(inputs, &views);
-    files.insert(PathBuf::from("README.md"), finished(&readme));
+    sections.insert(PathBuf::from("README.md"), pages::readme::render(inputs, &views));
+    for page in sections.values_mut().flatten() {
+        page.title = markdown::protect_math(&page.title);
+        page.text = markdown::protect_math(&page.text);
+    }
+    files.extend(sections.iter().map(|(path, page)| (path.clone(), output::joined(page))));
     let errata = pages::errata::render(inputs, &views);
     files.insert(PathBuf::from("errata.md"), finished(&errata));
-    Ok(Report { files, unlisted: unlisted(inputs) })
+    Ok(Report { files, sections, unlisted: unlisted(inputs) })
 }
 
 /// Files beside the reference's pictures that no index lists, below the report's directory.
