@@ -11,6 +11,10 @@ reproduce *arguments:
 report *arguments:
     cargo xtask report {{arguments}}
 
+# Report and documents as a site in out/book.
+book *arguments:
+    cargo xtask book {{arguments}}
+
 # All tests.
 test *arguments:
     cargo xtask test {{arguments}}

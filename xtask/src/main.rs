@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let result = match verb.as_deref() {
         Some("test") => chores::test(rest),
         Some("check") => chores::check(),
+        Some("book") => process::book(rest),
         _ => process::runner(&arguments),
     };
     match result {

@@ -28,23 +28,30 @@ pub fn target_directory() -> PathBuf {
 
 /// Builds `posenc` and starts it with `arguments`, in the directory the user stands in.
 pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
-    let binary = target_directory().join("release").join(if cfg!(windows) {
-        "posenc.exe"
-    } else {
-        "posenc"
-    });
+    start("posenc", arguments)
+}
+
+/// Builds the site's binary, which the runner does without, and starts it.
+pub fn book(arguments: &[OsString]) -> Result<ExitCode, String> {
+    start("posenc-book", arguments)
+}
+
+fn start(name: &str, arguments: &[OsString]) -> Result<ExitCode, String> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let binary = target_directory().join("release").join(file);
     if !binary.exists() {
-        eprintln!("building posenc; the first time takes a few minutes");
+        eprintln!("building {name}; the first time takes a few minutes");
     }
+    // The features of the other binary, too: what both need is then built once.
     let (video, gpu) = (video::features(), gpu::features(arguments));
-    let mut built = build(&[video, gpu].concat(), binary.exists())?;
+    let mut built = build(name, &[video, gpu].concat(), binary.exists())?;
     if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
         eprintln!("video: does not build here (see above); building without it");
-        built = build(gpu, false)?;
+        built = build(name, gpu, false)?;
     }
     if !built {
-        return Err("posenc does not build; see above".into());
+        return Err(format!("{name} does not build; see above"));
     }
     let mut command = Command::new(&binary);
     command.args(arguments).env("POSENC_ROOT", root());
@@ -64,10 +71,10 @@ fn start(mut command: Command) -> std::io::Result<ExitCode> {
     command.status().map(exit_code)
 }
 
-/// Builds the runner; whether that worked.
-fn build(features: &[&str], quietly: bool) -> Result<bool, String> {
+/// Builds a binary; whether that worked.
+fn build(name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
     let mut build = cargo();
-    build.args(["build", "--release", "--workspace", "--bin", "posenc"]).args(features);
+    build.args(["build", "--release", "--workspace", "--bin", name]).args(features);
     if quietly {
         build.arg("--quiet");
     }

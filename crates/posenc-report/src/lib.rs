@@ -10,6 +10,7 @@
 mod colors;
 pub mod costs;
 mod markdown;
+pub mod math;
 mod numbers;
 mod output;
 mod pages;
@@ -20,13 +21,14 @@ mod sources;
 mod tables;
 mod view;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
 
-pub use output::{Report, Stale};
+pub use output::{Report, Section, Stale};
 pub use records::{Record, Records, shown_rows};
 
 /// What a report is made from.
@@ -66,12 +68,17 @@ impl Inputs<'_> {
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let views = view::Views::new(inputs);
     let mut files = pages::item::Files::new();
+    let mut sections = BTreeMap::new();
     for paper in &inputs.catalog.papers {
         let page = pages::paper::render(inputs, &views, paper, &mut files)?;
-        files.insert(PathBuf::from(format!("{}.md", paper.key)), finished(&page));
+        sections.insert(PathBuf::from(format!("{}.md", paper.key)), page);
     }
-    let readme = pages::readme::render(inputs, &views);
-    files.insert(PathBuf::from("README.md"), finished(&readme));
+    sections.insert(PathBuf::from("README.md"), pages::readme::render(inputs, &views));
+    for page in sections.values_mut().flatten() {
+        page.title = markdown::protect_math(&page.title);
+        page.text = markdown::protect_math(&page.text);
+    }
+    files.extend(sections.iter().map(|(path, page)| (path.clone(), output::joined(page))));
     let errata = pages::errata::render(inputs, &views);
     files.insert(PathBuf::from("errata.md"), finished(&errata));
     let gallery = pages::gallery::render(inputs, &mut files)?;
@@ -80,7 +87,7 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
         let page = pages::costs::render(inputs, costs);
         files.insert(PathBuf::from("costs.md"), finished(&page));
     }
-    Ok(Report { files, unlisted: unlisted(inputs) })
+    Ok(Report { files, sections, unlisted: unlisted(inputs) })
 }
 
 /// Puts the table of measured speed between the two lines `<!-- speed … -->` and `<!-- /speed -->` of the

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::math::pieces;
+
 /// Alignment of a table's column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Align {
@@ -153,72 +155,17 @@ pub fn bare(text: &str) -> String {
 /// plain `$…$` it unescapes `\,` and `\{`, and takes some `_` and `*` for emphasis. Code stays.
 pub fn protect_math(page: &str) -> String {
     let mut out = String::with_capacity(page.len() + 64);
-    let mut rest = page;
-    while let Some(place) = rest.find(['$', '`', '\\']) {
-        out.push_str(&rest[..place]);
-        rest = &rest[place..];
-        let taken = match rest.as_bytes()[0] {
-            b'\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            b'`' => code_length(rest),
-            _ if rest.starts_with("$$") => closed(rest, "$$"),
-            _ if rest.starts_with("$`") => closed(rest, "`$"),
-            _ => match math(rest) {
-                Some(inner) if is_fragile(inner) => {
-                    let one_line = inner.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
-                    out.push_str(&format!("$`{one_line}`$"));
-                    rest = &rest[inner.len() + 2..];
-                    continue;
-                }
-                Some(inner) => inner.len() + 2,
-                None => 1,
-            },
-        };
-        out.push_str(&rest[..taken]);
-        rest = &rest[taken..];
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Length of the code that begins with the backticks at the start of `text`.
-fn code_length(text: &str) -> usize {
-    let ticks = text.len() - text.trim_start_matches('`').len();
-    let mut place = ticks;
-    while let Some(found) = text[place..].find('`') {
-        let start = place + found;
-        let run = text[start..].len() - text[start..].trim_start_matches('`').len();
-        place = start + run;
-        if run == ticks {
-            return place;
-        }
-    }
-    ticks
-}
-
-/// Length up to and with the next `mark` after the one at the start; the mark's own without one.
-fn closed(text: &str, mark: &str) -> usize {
-    text[mark.len()..].find(mark).map_or(mark.len(), |end| end + 2 * mark.len())
-}
-
-/// What stands between the dollar at the start of `text` and its partner in the same paragraph.
-fn math(text: &str) -> Option<&str> {
-    let paragraph = text.split("\n\n").next().unwrap_or(text);
-    let mut escaped = false;
-    for (i, c) in paragraph.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '$' => {
-                let inner = &paragraph[1..i];
-                let digit = paragraph[i + 1..].starts_with(|c: char| c.is_ascii_digit());
-                let math =
-                    !inner.is_empty() && inner.trim() == inner && !inner.contains('`') && !digit;
-                return math.then_some(inner);
+    for piece in pieces(page) {
+        match piece.math {
+            // Between plain dollars, and neither a display nor protected already.
+            Some(math) if piece.raw.len() == math.latex.len() + 2 && is_fragile(math.latex) => {
+                let lines = math.latex.split('\n').map(str::trim).collect::<Vec<_>>();
+                out.push_str(&format!("$`{}`$", lines.join(" ")));
             }
-            _ => {}
+            _ => out.push_str(piece.raw),
         }
     }
-    None
+    out
 }
 
 /// Whether Markdown would change the formula.

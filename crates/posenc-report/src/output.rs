@@ -13,9 +13,41 @@ use crate::pages::MARKER;
 pub struct Report {
     /// Their bytes.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// The pages that have parts which can stand alone, by path: for readers other than that of one file.
+    pub sections: BTreeMap<PathBuf, Vec<Section>>,
     /// PNG files beside the reference's pictures that its index does not list: they belong to no
     /// report.
     pub unlisted: Vec<PathBuf>,
+}
+
+/// A part of a page: what stands before the first heading of the second level, or a heading with what is below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// The place that links name, where it has one of its own; in a paper's page, the item.
+    pub anchor: Option<String>,
+    /// The heading as Markdown, without its marks.
+    pub title: String,
+    /// The part as it stands in the page, with heading and anchor.
+    pub text: String,
+}
+
+impl Section {
+    /// The part that begins a page, with the page's title.
+    pub(crate) fn opening(title: String, text: String) -> Self {
+        Section { anchor: None, title, text }
+    }
+
+    /// What is below the heading.
+    pub fn body(&self) -> &str {
+        let heading = format!("# {}\n\n", self.title);
+        self.text.split_once(&heading).map_or(&*self.text, |(_, body)| body)
+    }
+}
+
+/// The bytes of a page.
+pub(crate) fn joined(page: &[Section]) -> Vec<u8> {
+    let text: String = page.iter().map(|section| &*section.text).collect();
+    (text.trim_end().to_owned() + "\n").into_bytes()
 }
 
 /// A file that differs from what the records give.

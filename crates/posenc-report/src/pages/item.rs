@@ -9,11 +9,11 @@ use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
 use super::{claims, errata, failures, parameters, pictures, screens, speed};
-use crate::markdown::{anchor, bare, cell, code, plain};
+use crate::markdown::{anchor, bare, cell, code, plain, slug};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
 use crate::view::{View, Views};
-use crate::{Inputs, tables};
+use crate::{Inputs, Section, tables};
 
 /// Files of the report, by path below its directory.
 pub type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -25,12 +25,14 @@ pub fn render(
     item: &Item,
     view: Option<&View<'_>>,
     files: &mut Files,
-) -> Result<String> {
-    let title = cell(&item.title);
-    let mut text = format!("{}\n\n## {}. {title}\n\n", anchor(&item.item), cell(&item.name));
+) -> Result<Section> {
+    let title = format!("{}. {}", cell(&item.name), cell(&item.title));
+    let text = format!("{}\n\n## {title}\n\n", anchor(&item.item));
+    let mut section = Section { anchor: Some(slug(&item.item)), title, text };
+    let text = &mut section.text;
     let Some(view) = view else {
         text.push_str("*Not in the harness yet.*\n\n");
-        return Ok(text);
+        return Ok(section);
     };
     let experiment = view.experiment;
     text.push_str(&labels(view));
@@ -63,7 +65,7 @@ pub fn render(
         ));
     }
     text.push_str(&parameters::render(inputs, view));
-    Ok(text)
+    Ok(section)
 }
 
 /// What a reader must know before any number: reduced runs, other data, missing runs.

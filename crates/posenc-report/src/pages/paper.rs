@@ -5,19 +5,20 @@ use posenc_experiments::schema::paper::Paper;
 
 use super::item::{self, Files};
 use super::{MARKER, named};
-use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, plain, slug};
 use crate::view::Views;
+use crate::{Inputs, Section};
 use posenc_experiments::verdict::Verdict;
 
-/// The page; pictures go to `files`.
+/// The page: what all items have in common, then a section per item. Pictures go to `files`.
 pub fn render(
     inputs: &Inputs<'_>,
     views: &Views<'_>,
     paper: &Paper,
     files: &mut Files,
-) -> Result<String> {
-    let mut text = format!("{MARKER}\n\n# {}\n\n", cell(&paper.title));
+) -> Result<Vec<Section>> {
+    let title = cell(&paper.title);
+    let mut text = format!("{MARKER}\n\n# {title}\n\n");
     text.push_str(&format!(
         "{}. *{}*, {}.",
         plain(&paper.authors.join(", ")),
@@ -57,9 +58,10 @@ pub fn render(
         "<sub>{} – [what they mean](README.md#verdicts)</sub>\n\n",
         legend.join(" · ")
     ));
+    let mut sections = vec![Section::opening(title, text)];
     for item in &paper.items {
         let view = views.get(&paper.key, &item.item);
-        text.push_str(&item::render(inputs, views, item, view, files)?);
+        sections.push(item::render(inputs, views, item, view, files)?);
     }
-    Ok(text.trim_end().to_owned() + "\n")
+    Ok(sections)
 }

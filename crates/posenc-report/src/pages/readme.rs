@@ -7,38 +7,37 @@ use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::Verdict;
 
 use super::{MARKER, failures, meaning, named, parameters};
-use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, cell, details, plain, slug};
 use crate::numbers::{MISSING, duration};
 use crate::records::Side;
 use crate::view::{Counts, SideView, View, Views};
+use crate::{Inputs, Section};
 
-/// The page.
-pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    let mut text = format!("{MARKER}\n\n# Reproducibility summary\n\n");
-    text.push_str(&opening(inputs, views));
-    text.push_str("## Scope of reproducibility\n\n");
-    text.push_str(&template(include_str!("../../templates/scope.md")));
-    for paper in &inputs.catalog.papers {
-        text.push_str(&scope(views, paper));
-    }
-    text.push_str("## Methodology\n\n");
-    text.push_str(&template(include_str!("../../templates/methodology.md")));
-    text.push_str("## Results\n\n");
-    text.push_str(&verdicts(inputs, views));
-    text.push_str(&failures::count(inputs, views));
-    for paper in &inputs.catalog.papers {
-        text.push_str(&results(inputs, views, paper));
-    }
-    text.push_str("## What was easy\n\n");
-    text.push_str(&template(include_str!("../../templates/easy.md")));
-    text.push_str("## What was difficult\n\n");
-    text.push_str(&template(include_str!("../../templates/difficult.md")));
-    text.push_str("## Machine and versions\n\n");
-    text.push_str(&machines(inputs, views));
-    text.push_str("## How to run it\n\n");
-    text.push_str(&template(include_str!("../../templates/run.md")));
-    text.trim_end().to_owned() + "\n"
+/// The page, a section for each question that a reader of a reproduction asks.
+pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Section> {
+    let title = "Reproducibility summary";
+    let opening = format!("{MARKER}\n\n# {title}\n\n{}", opening(inputs, views));
+    let papers = &inputs.catalog.papers;
+    let scopes: String = papers.iter().map(|paper| scope(views, paper)).collect();
+    let results: String = papers.iter().map(|paper| results(inputs, views, paper)).collect();
+    vec![
+        Section::opening(title.to_owned(), opening),
+        section(
+            "Scope of reproducibility",
+            &[&template(include_str!("../../templates/scope.md")), &scopes],
+        ),
+        section("Methodology", &[&template(include_str!("../../templates/methodology.md"))]),
+        section("Results", &[&verdicts(inputs, views), &failures::count(inputs, views), &results]),
+        section("What was easy", &[&template(include_str!("../../templates/easy.md"))]),
+        section("What was difficult", &[&template(include_str!("../../templates/difficult.md"))]),
+        section("Machine and versions", &[&machines(inputs, views)]),
+        section("How to run it", &[&template(include_str!("../../templates/run.md"))]),
+    ]
+}
+
+fn section(title: &str, parts: &[&str]) -> Section {
+    let text = format!("## {title}\n\n{}", parts.concat());
+    Section { anchor: None, title: title.to_owned(), text }
 }
 
 fn template(text: &str) -> String {

@@ -1,0 +1,141 @@
+//! The HTML that mdBook writes, as tags and what lies between them.
+//!
+//! mdBook serializes a tree, so that every tag is closed, every attribute stands in double quotes, and a `<` in
+//! text is escaped. Nothing more general is read here.
+
+/// A stretch of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// A tag, with its brackets.
+    Tag(Tag<'a>),
+    /// Text, with its entities, or a comment.
+    Text(&'a str),
+}
+
+/// A tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag<'a> {
+    /// The tag as it stands in the page.
+    pub raw: &'a str,
+    /// The element's name.
+    pub name: &'a str,
+    /// Whether it closes an element.
+    pub closes: bool,
+}
+
+/// Cuts a page into tags and text; all of them behind each other are the page.
+pub fn tokens(page: &str) -> impl Iterator<Item = Token<'_>> {
+    let mut rest = page;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (length, token) = next(rest);
+        rest = &rest[length..];
+        Some(token)
+    })
+}
+
+fn next(text: &str) -> (usize, Token<'_>) {
+    if text.starts_with("<!--") {
+        let length = text.find("-->").map_or(text.len(), |end| end + 3);
+        return (length, Token::Text(&text[..length]));
+    }
+    match (text.find('<'), text.find('>')) {
+        (Some(0), Some(end)) => {
+            let raw = &text[..=end];
+            let inner = raw.trim_start_matches('<').trim_end_matches('>');
+            let closes = inner.starts_with('/');
+            let name = inner.trim_start_matches('/');
+            let name = name.split([' ', '/', '\n']).next().unwrap_or(name);
+            (raw.len(), Token::Tag(Tag { raw, name, closes }))
+        }
+        (Some(0), None) | (None, _) => (text.len(), Token::Text(text)),
+        (Some(start), _) => (start, Token::Text(&text[..start])),
+    }
+}
+
+impl<'a> Tag<'a> {
+    /// The attribute's value as it stands in the page, with its entities.
+    fn raw_value(&self, name: &str) -> Option<&'a str> {
+        let mut rest = self.raw;
+        loop {
+            let (before, behind) = rest.split_once("=\"")?;
+            let (value, behind) = behind.split_once('"')?;
+            if before.rsplit([' ', '\n', '"']).next() == Some(name) {
+                return Some(value);
+            }
+            rest = behind;
+        }
+    }
+
+    /// The value of an attribute.
+    pub fn attribute(&self, name: &str) -> Option<String> {
+        self.raw_value(name).map(unescaped)
+    }
+}
+
+/// Text as it may stand in a page or in the value of an attribute.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The reverse, for the entities that mdBook writes.
+fn unescaped(text: &str) -> String {
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    text.replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")
+}
+
+/// Parts of a page between two marks, such as its content: before, inside and behind.
+pub fn between<'a>(page: &'a str, from: &str, to: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let start = page.find(from)? + from.len();
+    let end = start + page[start..].rfind(to)?;
+    Some((&page[..start], &page[start..end], &page[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a page that does not come back whole, and attributes that are taken for each other.
+    #[test]
+    fn a_page_is_its_tokens() {
+        let page = "a <!-- <b> --> <a href=\"x?a=1&amp;b\" data-href=\"no\">é</a><br><img alt=\"a = b\" src=\"c.svg\">";
+        let joined: String = tokens(page)
+            .map(|token| match token {
+                Token::Tag(tag) => tag.raw,
+                Token::Text(text) => text,
+            })
+            .collect();
+        assert_eq!(joined, page);
+        let tags: Vec<_> = tokens(page)
+            .filter_map(|token| match token {
+                Token::Tag(tag) => Some(tag),
+                Token::Text(_) => None,
+            })
+            .collect();
+        let names: Vec<_> = tags.iter().map(|t| (t.name, t.closes)).collect();
+        assert_eq!(names, [("a", false), ("a", true), ("br", false), ("img", false)]);
+        assert_eq!(tags[0].attribute("href").as_deref(), Some("x?a=1&b"));
+        assert_eq!(tags[3].attribute("src").as_deref(), Some("c.svg"));
+        assert_eq!(tags[3].attribute("b"), None);
+        assert_eq!(tags[2].attribute("href"), None);
+    }
+
+    /// Catches a page whose end is taken for its beginning.
+    #[test]
+    fn the_content_is_found() {
+        assert_eq!(between("x<m>a</m>b</m>y", "<m>", "</m>"), Some(("x<m>", "a</m>b", "</m>y")));
+        assert_eq!(between("x", "<m>", "</m>"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! `posenc-book`, which `cargo xtask book` builds and starts.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use posenc_book::Site;
+use posenc_experiments::Catalog;
+use posenc_report::{Inputs, Records};
+
+/// Renders the report and the documents as a static site that needs no server.
+#[derive(Parser)]
+#[command(name = "cargo xtask book", version, max_term_width = 100)]
+struct Arguments {
+    /// Where the site goes; out/book in the repository where absent.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Records of this machine, to be shown beside the reference; out/record where they are.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Leave this machine's records out.
+    #[arg(long, conflicts_with = "record")]
+    reference: bool,
+    /// Open the first page in the browser.
+    #[arg(long)]
+    open: bool,
+    /// Repository; the current directory where absent.
+    #[arg(long, value_name = "DIR", env = "POSENC_ROOT", default_value = ".")]
+    root: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let root = &arguments.root;
+    if !root.join("experiments").is_dir() || !root.join("data").is_dir() {
+        bail!(
+            "{} is no repository of posenc: it needs the folders experiments/ and data/",
+            root.display()
+        );
+    }
+    let catalog = Catalog::read(root)?;
+    let reference = Records::read(&root.join("report/record"), &catalog)?;
+    let local = local(arguments, &catalog)?;
+    let report = posenc_report::render(&Inputs {
+        catalog: &catalog,
+        reference: &reference,
+        local: local.as_ref(),
+        repository: "..",
+        record: None,
+    })?;
+    let site = Site::new(&report, root)?;
+    for remark in &site.remarks {
+        eprintln!("{remark}");
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| root.join("out/book"));
+    site.write(&out)?;
+    let first = out.join("index.html");
+    println!("{}", first.display());
+    if arguments.open {
+        open(&first)?;
+    }
+    Ok(())
+}
+
+/// The records of this machine, where there are any.
+fn local(arguments: &Arguments, catalog: &Catalog) -> Result<Option<Records>> {
+    if arguments.reference {
+        return Ok(None);
+    }
+    let directory = match &arguments.record {
+        Some(given) if !given.is_dir() => {
+            bail!("{} is no directory of records; cargo xtask reproduce makes one", given.display())
+        }
+        Some(given) => given.clone(),
+        None => arguments.root.join("out/record"),
+    };
+    let records = Records::read(&directory, catalog)?;
+    Ok((!records.items.is_empty()).then_some(records))
+}
+
+/// Asks the system to show a page.
+fn open(page: &Path) -> Result<()> {
+    let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("cmd", &["/C", "start", ""])
+    } else {
+        ("xdg-open", &[])
+    };
+    let status = Command::new(program).args(before).arg(page).status();
+    let status = status.with_context(|| format!("{program} cannot be started"))?;
+    if !status.success() {
+        bail!("{program} cannot open {}", page.display());
+    }
+    Ok(())
+}

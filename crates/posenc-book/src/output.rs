@@ -1,0 +1,89 @@
+//! The site on disk.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use posenc_experiments::record::table::write_atomically;
+
+/// Lists the files of a site in its directory, by which those of an earlier one are known.
+const LIST: &str = ".posenc-book";
+
+/// Writes what differs; removes files of an earlier site that this one does not have, and no others.
+pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> {
+    let list = directory.join(LIST);
+    let earlier = std::fs::read_to_string(&list).unwrap_or_default();
+    if earlier.is_empty() && !is_empty(directory)? {
+        bail!(
+            "{} is not empty and holds no site of `cargo xtask book`; name another directory by --out",
+            directory.display()
+        );
+    }
+    // The list first: whatever stops us, the next time finds all files in it.
+    let mut names: Vec<&str> = earlier.lines().chain(files.keys().map(String::as_str)).collect();
+    names.sort_unstable();
+    names.dedup();
+    write_file(&list, format!("{}\n", names.join("\n")).as_bytes())?;
+    for (name, bytes) in files {
+        let file = directory.join(name);
+        if std::fs::read(&file).is_ok_and(|old| old == *bytes) {
+            continue;
+        }
+        write_file(&file, bytes)?;
+    }
+    for name in earlier.lines().filter(|name| !files.contains_key(*name) && is_below(name)) {
+        let file = directory.join(name);
+        // It may be gone already, and its folder may hold other files.
+        let _ = std::fs::remove_file(&file);
+        if let Some(folder) = file.parent().filter(|f| *f != directory) {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    write_file(&list, format!("{}\n", names.join("\n")).as_bytes())
+}
+
+fn write_file(file: &Path, bytes: &[u8]) -> Result<()> {
+    write_atomically(file, bytes).with_context(|| format!("{} cannot be written", file.display()))
+}
+
+fn is_empty(directory: &Path) -> Result<bool> {
+    if !directory.exists() {
+        return Ok(true);
+    }
+    let mut entries = std::fs::read_dir(directory)
+        .with_context(|| format!("{} cannot be listed", directory.display()))?;
+    Ok(entries.next().is_none())
+}
+
+/// Whether a name of the list stays within the directory.
+fn is_below(name: &str) -> bool {
+    !name.starts_with('/') && !name.split('/').any(|part| part == ".." || part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(names: &[&str]) -> BTreeMap<String, Vec<u8>> {
+        names.iter().map(|n| ((*n).to_owned(), n.as_bytes().to_vec())).collect()
+    }
+
+    /// Catches a site that overwrites or removes what is not its own, and leaves what was.
+    #[test]
+    fn only_files_of_a_site_are_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("book");
+        write(&files(&["index.html", "a/b.html"]), &out).unwrap();
+        std::fs::write(out.join("notes.txt"), "mine").unwrap();
+        write(&files(&["index.html", "c.html"]), &out).unwrap();
+        assert!(out.join("notes.txt").exists() && out.join("c.html").exists());
+        assert!(!out.join("a").exists());
+        let foreign = directory.path().join("photos");
+        std::fs::create_dir(&foreign).unwrap();
+        std::fs::write(foreign.join("cat.jpg"), "x").unwrap();
+        let error = write(&files(&["index.html"]), &foreign).unwrap_err().to_string();
+        assert!(error.contains("photos is not empty") && error.contains("--out"), "{error}");
+        assert!(!foreign.join("index.html").exists());
+    }
+}

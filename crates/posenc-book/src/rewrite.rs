@@ -1,0 +1,340 @@
+//! From mdBook's pages to those of the site: links within it, pictures that can be enlarged, formulas, verdicts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use posenc_experiments::verdict::Verdict;
+use posenc_report::Report;
+
+use crate::html::{Tag, Token, between, escaped, tokens};
+use crate::links::{Links, Target, html_path, relative};
+use crate::math::Formulas;
+use crate::pages::{Outline, Page};
+use crate::pictures::{STEPS, Shrinking, is_drawing, shrunk, size};
+use crate::{HEAVIEST, Site};
+
+/// What a page's own text and pictures may weigh: the rest is styles and scripts.
+const BUDGET: u64 = HEAVIEST - 300_000;
+/// A picture that does not say how wide it is shown, is shown as wide as the text.
+const TEXT_WIDTH: u32 = 960;
+/// Folder of the site for pictures that were made smaller.
+const SMALLER: &str = "smaller";
+
+/// The site's files.
+pub fn rewrite(
+    outline: &Outline,
+    mut files: BTreeMap<String, Vec<u8>>,
+    formulas: &Formulas,
+    report: &Report,
+    root: &Path,
+) -> Result<Site> {
+    let links = Links::new(outline, &files, report, root);
+    let mut maker = Maker { links, formulas, report, files: BTreeMap::new(), remarks: Vec::new() };
+    for page in outline.pages() {
+        let path = html_path(&page.path);
+        let html = files.get(&path).map(|b| String::from_utf8_lossy(b)).unwrap_or_default();
+        let Some((head, content, foot)) = between(&html, "<main>", "</main>") else {
+            bail!("mdBook's page {path} has no content");
+        };
+        let content = maker.content(page, &path, content);
+        // The next page is not loaded before it is asked for.
+        let foot = foot.replace("rel=\"next prefetch\"", "rel=\"next\"");
+        let html = format!("{head}{content}{foot}");
+        files.insert(path, html.into_bytes());
+    }
+    let sources: Vec<_> = maker.links.source_pages().collect();
+    files.extend(sources);
+    files.extend(maker.files);
+    Ok(Site { files, remarks: maker.remarks })
+}
+
+/// What all pages share while they are made.
+struct Maker<'a> {
+    links: Links<'a>,
+    formulas: &'a Formulas,
+    report: &'a Report,
+    /// Pictures that pages show or lead to.
+    files: BTreeMap<String, Vec<u8>>,
+    remarks: Vec<String>,
+}
+
+impl Maker<'_> {
+    /// The content of a page.
+    fn content(&mut self, page: &Page, path: &str, content: &str) -> String {
+        let shrinking = self.shrinking(page, content);
+        let mut out = String::with_capacity(content.len() * 2);
+        // What closes the link that is open, and whether code is.
+        let mut link_end = "</a>";
+        let (mut in_link, mut code) = (false, 0usize);
+        // mdBook writes a picture twice, in a label with a box to tick; the first is enough.
+        let mut label: Option<bool> = None;
+        for token in tokens(content) {
+            let tag = match token {
+                Token::Text(_) if label.is_some() => continue,
+                Token::Text(text) => {
+                    let text = self.formulas.put_into(text);
+                    out.push_str(&if code > 0 { text } else { marked(&text) });
+                    continue;
+                }
+                Token::Tag(tag) => tag,
+            };
+            match (tag.name, tag.closes) {
+                ("label", false) => label = Some(false),
+                ("label", true) => label = None,
+                ("img", _) if label == Some(true) => {}
+                ("img", _) => {
+                    label = label.map(|_| true);
+                    out.push_str(&self.picture(page, path, tag, in_link, shrinking));
+                }
+                _ if label.is_some() => {}
+                ("a", false) if tag.attribute("href").is_some() => {
+                    in_link = true;
+                    let (start, end) = self.link(page, path, tag);
+                    link_end = end;
+                    out.push_str(&start);
+                }
+                ("a", true) => {
+                    out.push_str(if in_link { link_end } else { "</a>" });
+                    (in_link, link_end) = (false, "</a>");
+                }
+                (name, closes) => {
+                    if matches!(name, "code" | "pre") {
+                        code = if closes { code.saturating_sub(1) } else { code + 1 };
+                    }
+                    out.push_str(&self.formulas.put_as_text(tag.raw));
+                }
+            }
+        }
+        out
+    }
+
+    /// The start and the end of a link.
+    fn link(&mut self, page: &Page, path: &str, tag: Tag<'_>) -> (String, &'static str) {
+        let href = tag.attribute("href").unwrap_or_default();
+        match self.links.target(&page.document, &href) {
+            Target::Elsewhere => (tag.raw.to_owned(), "</a>"),
+            Target::File(file, place) => {
+                self.take(&file);
+                let href = relative(path, &file, place.as_deref());
+                let class = tag.attribute("class").map(|c| format!(" class=\"{c}\""));
+                (format!("<a href=\"{href}\"{}>", class.unwrap_or_default()), "</a>")
+            }
+            Target::Outside => ("<span>".into(), "</span>"),
+            Target::Nowhere => {
+                self.remarks.push(format!("{}: the link {href} leads nowhere", page.document));
+                ("<span>".into(), "</span>")
+            }
+        }
+    }
+
+    /// A picture in a link to itself, which a script makes a view of its own.
+    fn picture(
+        &mut self,
+        page: &Page,
+        path: &str,
+        tag: Tag<'_>,
+        in_link: bool,
+        shrinking: Option<Shrinking>,
+    ) -> String {
+        let src = tag.attribute("src").unwrap_or_default();
+        let Some(name) = self.links.picture(&page.document, &src) else {
+            self.remarks.push(format!("{}: there is no picture {src}", page.document));
+            return String::new();
+        };
+        let Some(bytes) = self.report.files.get(Path::new(&name)) else { return String::new() };
+        let natural = size(&name, bytes);
+        let asked = tag.attribute("width").and_then(|w| w.parse::<u32>().ok());
+        let width = asked.or(natural.map(|(width, _)| width.min(TEXT_WIDTH)));
+        let small = shrinking.and_then(|s| shrunk(bytes, width.unwrap_or(TEXT_WIDTH), s));
+        self.take(&name);
+        let shown = match small {
+            Some(bytes) => {
+                let shown = format!("{SMALLER}/{name}.jpg");
+                self.files.insert(shown.clone(), bytes);
+                shown
+            }
+            None => name.clone(),
+        };
+        let alt = self.formulas.put_as_text(&tag.attribute("alt").unwrap_or_default());
+        let mut img =
+            format!("<img src=\"{}\" alt=\"{}\"", relative(path, &shown, None), escaped(&alt));
+        if let (Some(width), Some((w, h))) = (width, natural.filter(|(w, _)| *w > 0)) {
+            let height = (f64::from(h) * f64::from(width) / f64::from(w)).round();
+            img.push_str(&format!(" width=\"{width}\" height=\"{height}\""));
+        }
+        img.push_str(" loading=\"lazy\" decoding=\"async\">");
+        if in_link {
+            return img;
+        }
+        let kind = if is_drawing(&name) { "plot" } else { "picture" };
+        format!("<a class=\"zoom {kind}\" href=\"{}\">{img}</a>", relative(path, &name, None))
+    }
+
+    /// Makes a file of the report part of the site.
+    fn take(&mut self, name: &str) {
+        if let Some(bytes) = self.report.files.get(Path::new(name)) {
+            self.files.entry(name.to_owned()).or_insert_with(|| bytes.clone());
+        }
+    }
+
+    /// By how much a page's pictures must be made smaller; `None` where all fit as they are.
+    fn shrinking(&self, page: &Page, content: &str) -> Option<Shrinking> {
+        let mut pictures: BTreeMap<String, u32> = BTreeMap::new();
+        for token in tokens(content) {
+            let Token::Tag(tag) = token else { continue };
+            if tag.name != "img" {
+                continue;
+            }
+            let src = tag.attribute("src").unwrap_or_default();
+            let Some(name) = self.links.picture(&page.document, &src) else { continue };
+            let width = tag.attribute("width").and_then(|w| w.parse().ok()).unwrap_or(TEXT_WIDTH);
+            pictures.insert(name, width);
+        }
+        // Formulas and links make the text longer.
+        let text = 2 * content.len() as u64;
+        let all = |weight: &dyn Fn(&[u8], u32) -> usize| -> u64 {
+            let of = |(name, width): (&String, &u32)| {
+                let bytes = self.report.files.get(Path::new(name));
+                bytes.map_or(0, |bytes| weight(bytes, *width)) as u64
+            };
+            text + pictures.iter().map(of).sum::<u64>()
+        };
+        if all(&|bytes, _| bytes.len()) <= BUDGET {
+            return None;
+        }
+        let fits = |step: &&Shrinking| {
+            let small = |bytes: &[u8], width: u32| {
+                shrunk(bytes, width, **step).map_or(bytes.len(), |small| small.len())
+            };
+            all(&small) <= BUDGET
+        };
+        STEPS.iter().find(fits).or(STEPS.last()).copied()
+    }
+}
+
+/// Text with the signs of verdicts as marks, which look alike with any font.
+fn marked(text: &str) -> String {
+    let mut out = text.to_owned();
+    for verdict in Verdict::ALL {
+        let sign = verdict.sign();
+        // The others are signs of text, too.
+        let has_color = matches!(
+            verdict,
+            Verdict::Reproduced
+                | Verdict::Erratum
+                | Verdict::NotReproduced
+                | Verdict::NotComparable
+        );
+        if has_color && out.contains(sign) {
+            let class = verdict.name().replace(' ', "-");
+            let name = verdict.name();
+            let mark = format!("<span class=\"mark {class}\" title=\"{name}\">{sign}</span>");
+            out = out.replace(sign, &mark);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::weights;
+
+    fn outline(text: &str) -> Outline {
+        let page = |path: &str, document: &str, text: &str| Page {
+            path: path.into(),
+            title: path.into(),
+            document: document.into(),
+            text: text.into(),
+        };
+        let below = vec![page("p/fig1.md", "report/p.md", text)];
+        let paper = page("p/index.md", "report/p.md", "# P\n\n[a](#fig1) [b](#nothing)\n");
+        let chapters = vec![crate::pages::Chapter { page: paper, below }];
+        let parts = vec![crate::pages::Part { title: "Papers", chapters }];
+        Outline { first: page("index.md", "report/README.md", "# Title\n"), parts }
+    }
+
+    fn made(text: &str, pictures: &[(&str, Vec<u8>)]) -> Site {
+        let mut outline = outline(text);
+        let files = pictures.iter().map(|(n, b)| ((*n).into(), b.clone())).collect();
+        let report = Report { files, sections: BTreeMap::new(), unlisted: Vec::new() };
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("data")).unwrap();
+        std::fs::write(root.path().join("data/a.yaml"), "a: <1>\n").unwrap();
+        let mut formulas = Formulas::new().unwrap();
+        for page in outline.pages_mut() {
+            page.text = formulas.taken_from(&page.text);
+        }
+        let rendered = crate::render::render(&outline).unwrap();
+        rewrite(&outline, rendered, &formulas, &report, root.path()).unwrap()
+    }
+
+    fn page<'a>(site: &'a Site, name: &str) -> &'a str {
+        std::str::from_utf8(&site.files[name]).unwrap()
+    }
+
+    /// Catches links that lead where the documents lay before they were cut into pages, and pictures that are
+    /// shown twice or cannot be opened.
+    #[test]
+    fn a_page_as_it_is_shown() {
+        let drawing = b"<svg width=\"480\" height=\"240\"></svg>".to_vec();
+        let site = made(
+            "# Figure 1. $\\sigma$\n\n<a id=\"fig1\"></a>\n\n![a $x$ \"b\"](figures/p/f.svg)\n\n\
+             [up](README.md), [data](../data/a.yaml), [folder](../data/), [lost](gone.md), \
+             [paper](https://example.org/x.md)\n\n| a | b |\n|---|---|\n| ✅ reproduced | `✅` $|x|$ |\n",
+            &[("figures/p/f.svg", drawing)],
+        );
+        let item = page(&site, "p/fig1.html");
+        let content = between(item, "<main>", "</main>").unwrap().1;
+        let has = |part: &str| assert!(content.contains(part), "{part} in {content}");
+        has(
+            "<h1 id=\"figure-1-\"><a href=\"#figure-1-\" class=\"header\">Figure 1. <math><mi>σ</mi></math></a></h1>",
+        );
+        has(
+            "<a class=\"zoom plot\" href=\"../figures/p/f.svg\"><img src=\"../figures/p/f.svg\" alt=\"a x &quot;b&quot;\" \
+             width=\"480\" height=\"240\" loading=\"lazy\" decoding=\"async\"></a>",
+        );
+        has("<a href=\"../index.html\">up</a>");
+        has("<a href=\"../source/data/a.yaml.html\">data</a>");
+        has(
+            "<span>folder</span>, <span>lost</span>, <a href=\"https://example.org/x.md\">paper</a>",
+        );
+        has("<td><span class=\"mark reproduced\" title=\"reproduced\">✅</span> reproduced</td>");
+        has("<code>✅</code>");
+        assert_eq!(content.matches("<img").count(), 1);
+        assert!(page(&site, "source/data/a.yaml.html").contains("a: &lt;1&gt;"));
+        let paper = page(&site, "p/index.html");
+        assert!(paper.contains("<a href=\"fig1.html#fig1\">a</a> <span>b</span>"), "{paper}");
+        assert_eq!(
+            site.remarks,
+            [
+                "report/p.md: the link #nothing leads nowhere",
+                "report/p.md: the link gone.html leads nowhere"
+            ]
+        );
+        assert!(!item.contains("prefetch") && !item.contains("<label class=\"checkbox"));
+    }
+
+    /// Catches pages of many pictures that are too heavy, and pictures made smaller where that is not needed.
+    #[test]
+    fn pictures_are_made_smaller_where_a_page_would_be_too_heavy() {
+        let noise = crate::pictures::tests::noise(500, 400);
+        let text = |n: usize| {
+            let one = |i| format!("<img src=\"pictures/p/{i}.png\" width=\"256\" alt=\"{i}\">\n");
+            format!("# Title\n\n<p>{}</p>\n", (0..n).map(one).collect::<String>())
+        };
+        let names: Vec<_> = (0..4).map(|i| format!("pictures/p/{i}.png")).collect();
+        let pictures: Vec<_> = names.iter().map(|n| (n.as_str(), noise.clone())).collect();
+        assert!(noise.len() as u64 > BUDGET / 4 && (noise.len() as u64) < BUDGET / 2);
+        let light = made(&text(2), &pictures);
+        assert!(!light.files.keys().any(|name| name.starts_with(SMALLER)));
+        let heavy = made(&text(4), &pictures);
+        let smaller = heavy.files.keys().filter(|name| name.starts_with(SMALLER)).count();
+        assert_eq!(smaller, 4);
+        assert!(heavy.files.contains_key("pictures/p/3.png"), "the picture itself can be opened");
+        for (name, weight) in weights(&heavy.files) {
+            assert!(weight < HEAVIEST, "{name}: {weight}");
+        }
+    }
+}

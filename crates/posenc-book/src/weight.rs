@@ -1,0 +1,110 @@
+//! What pages weigh.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::html::{Token, tokens};
+
+/// Bytes of every page with all that a browser loads to show it: styles, scripts, icons, fonts and pictures, each
+/// once.
+pub fn weights(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, u64> {
+    let pages = files.keys().filter(|name| name.ends_with(".html"));
+    pages.map(|name| (name.clone(), weight(files, name))).collect()
+}
+
+fn weight(files: &BTreeMap<String, Vec<u8>>, page: &str) -> u64 {
+    let mut loaded = BTreeSet::from([page.to_owned()]);
+    let mut waiting = vec![page.to_owned()];
+    while let Some(name) = waiting.pop() {
+        let Some(bytes) = files.get(&name) else { continue };
+        for wanted in loads(&name, &String::from_utf8_lossy(bytes)) {
+            if loaded.insert(wanted.clone()) {
+                waiting.push(wanted);
+            }
+        }
+    }
+    let sizes = loaded.iter().filter_map(|name| files.get(name));
+    sizes.map(|bytes| bytes.len() as u64).sum()
+}
+
+/// What a browser loads for a file, by path below the site.
+pub fn loads(name: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if name.ends_with(".html") {
+        for token in tokens(text) {
+            let Token::Tag(tag) = token else { continue };
+            let link = match tag.name {
+                "img" | "script" | "iframe" | "source" => tag.attribute("src"),
+                "link" => tag.attribute("href"),
+                _ => None,
+            };
+            found.extend(link);
+        }
+    } else if name.ends_with(".css") {
+        for part in text.split("url(").skip(1) {
+            let link = part.split(')').next().unwrap_or_default();
+            found.push(link.trim_matches(['"', '\'', ' ']).to_owned());
+        }
+    }
+    found.retain(|link| !link.starts_with("data:"));
+    found.iter().filter_map(|link| below(name, link)).collect()
+}
+
+/// A link of a file as a path below the site; `None` if it leads out of it.
+fn below(name: &str, link: &str) -> Option<String> {
+    let link = link.split(['#', '?']).next().unwrap_or_default();
+    let mut parts: Vec<&str> = name.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            ".." => drop(parts.pop()?),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    Some(decoded(&parts.join("/")))
+}
+
+/// A path without the escapes of links.
+fn decoded(link: &str) -> String {
+    let mut out = String::new();
+    let mut rest = link;
+    while let Some((before, behind)) = rest.split_once('%') {
+        out.push_str(before);
+        let code = behind.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code.filter(u8::is_ascii) {
+            Some(code) => {
+                out.push(char::from(code));
+                rest = &behind[2..];
+            }
+            None => {
+                out.push('%');
+                rest = behind;
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches something that a page loads and that is not weighed, and something weighed twice.
+    #[test]
+    fn all_that_is_loaded_counts_once() {
+        let page = "<link href=\"../a.css\"><script src=\"../b.js\"></script><img src=\"../p%20q.png\">\
+                    <img src=\"../p%20q.png\"><a href=\"../big.html\">x</a><img src=\"data:,x\">";
+        let files = [
+            ("x/y.html", page.to_owned()),
+            ("a.css", "@font-face { src: url('f.woff2') }".to_owned()),
+            ("b.js", "1".repeat(10)),
+            ("f.woff2", "1".repeat(100)),
+            ("p q.png", "1".repeat(1000)),
+            ("big.html", "1".repeat(10_000)),
+        ];
+        let files: BTreeMap<_, _> =
+            files.into_iter().map(|(n, t)| (n.to_owned(), t.into_bytes())).collect();
+        let expected = page.len() + files["a.css"].len() + 1110;
+        assert_eq!(weights(&files)["x/y.html"], expected as u64);
+    }
+}

@@ -1,0 +1,313 @@
+'use strict';
+
+// Tables that can be sorted, pictures that can be enlarged. Without this script both are there as they are: tables in
+// their own order, pictures as links to their files.
+
+(function themes() {
+    const dark = document.getElementById('mdbook-theme-navy');
+    if (dark) {
+        dark.textContent = 'Dark';
+    }
+})();
+
+(function tables() {
+    const RAISED = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+    const UNITS = { ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
+
+    /** The number that a text begins with, in its unit; null if it begins with none. */
+    function number(text) {
+        const found = /^[^\d+\-−∞]{0,2}([+\-−]?(?:\d[\d,]*(?:\.\d+)?|∞))(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|e([+-]?\d+))?/.exec(text);
+        if (!found) {
+            return null;
+        }
+        const base = found[1].replace('−', '-').replace(/,/g, '').replace('∞', 'Infinity');
+        let power = Number(found[3] || 0);
+        if (found[2]) {
+            const digits = Array.from(found[2].replace('⁻', ''), c => RAISED.indexOf(c)).join('');
+            power = Number(digits) * (found[2].startsWith('⁻') ? -1 : 1);
+        }
+        const unit = /^\s*([a-zA-Z]+)\b/.exec(text.slice(found[0].length));
+        const factor = unit && Object.hasOwn(UNITS, unit[1]) ? UNITS[unit[1]] : 1;
+        return Number(`${base}e${power}`.replace('Infinitye0', 'Infinity')) * factor;
+    }
+
+    /** What a cell shows in its first line. */
+    function text(cell) {
+        let shown = '';
+        for (const node of cell.childNodes) {
+            if (node.nodeName === 'BR' && shown.trim() !== '') {
+                break;
+            }
+            shown += node.nodeName === 'SUP' || node.nodeName === 'SUB' ? '' : node.textContent;
+        }
+        return shown.trim();
+    }
+
+    const is_missing = shown => shown === '' || shown === '–' || shown === '-' || shown === '—';
+
+    /** Rows that sum up others keep their place: their first cell is bold or italic as a whole. */
+    function is_fixed(row) {
+        const cell = row.cells[0];
+        const only = cell && cell.childNodes.length === 1 ? cell.firstChild.nodeName : '';
+        return only === 'STRONG' || only === 'EM';
+    }
+
+    function prepare(table) {
+        const body = table.tBodies[0];
+        const head = table.tHead && table.tHead.rows[0];
+        if (!body || !head || body.rows.length < 2 || body.querySelector('img')) {
+            return;
+        }
+        const rows = Array.from(body.rows);
+        // Repeated names are hidden until rows leave their place.
+        const repeated = [];
+        for (let i = 1, above = text(rows[0].cells[0]); i < rows.length; i++) {
+            const cell = rows[i].cells[0];
+            if (text(cell) !== '') {
+                above = text(cell);
+            } else if (above !== '' && head.cells[0].textContent.trim() !== '') {
+                repeated.push([cell, above]);
+            }
+        }
+
+        function fill(is_sorted) {
+            for (const [cell, above] of repeated) {
+                cell.replaceChildren();
+                if (is_sorted) {
+                    const span = document.createElement('span');
+                    span.className = 'repeated';
+                    span.textContent = above;
+                    cell.append(span);
+                }
+            }
+        }
+
+        function sort(column, direction) {
+            fill(direction !== 'none');
+            const free = rows.filter(row => !is_fixed(row));
+            if (direction !== 'none') {
+                const sign = direction === 'descending' ? -1 : 1;
+                const shown = new Map(free.map(row => [row, text(row.cells[column])]));
+                const numbers = new Map(free.map(row => [row, number(shown.get(row))]));
+                const filled = free.filter(row => !is_missing(shown.get(row)));
+                const is_number = filled.every(row => numbers.get(row) !== null);
+                free.sort((a, b) => {
+                    const missing = is_missing(shown.get(a)) - is_missing(shown.get(b));
+                    if (missing !== 0) {
+                        return missing;
+                    }
+                    return sign * (is_number
+                        ? numbers.get(a) - numbers.get(b)
+                        : shown.get(a).localeCompare(shown.get(b), 'en', { numeric: true }));
+                });
+            }
+            const next = free.values();
+            body.append(...rows.map(row => is_fixed(row) ? row : next.next().value));
+        }
+
+        Array.from(head.cells).forEach((cell, column) => {
+            if (cell.textContent.trim() === '') {
+                return;
+            }
+            const button = document.createElement('button');
+            button.type = 'button';
+            button.className = 'sort';
+            button.title = 'Sort by this column';
+            button.append(...cell.childNodes);
+            cell.append(button);
+            cell.setAttribute('aria-sort', 'none');
+            const order = ['none', 'ascending', 'descending'];
+            button.addEventListener('click', () => {
+                const now = order.indexOf(cell.getAttribute('aria-sort'));
+                const then = order[(now + 1) % order.length];
+                for (const other of head.cells) {
+                    if (other.hasAttribute('aria-sort')) {
+                        other.setAttribute('aria-sort', 'none');
+                    }
+                }
+                cell.setAttribute('aria-sort', then);
+                sort(column, then);
+            });
+        });
+    }
+
+    document.querySelectorAll('main table').forEach(prepare);
+
+    // A wide table scrolls in its frame, by keys, too; arrows are then not those of the book.
+    const frames = Array.from(document.querySelectorAll('main .table-wrapper'));
+    function reach() {
+        for (const frame of frames) {
+            const is_wide = frame.scrollWidth > frame.clientWidth;
+            frame.toggleAttribute('tabindex', false);
+            if (is_wide) {
+                frame.tabIndex = 0;
+                frame.setAttribute('role', 'region');
+                frame.setAttribute('aria-label', 'Table, scrolls sideways');
+            }
+        }
+    }
+    for (const frame of frames) {
+        frame.addEventListener('keydown', event => {
+            if (event.target === frame && frame.tabIndex === 0) {
+                event.stopPropagation();
+            }
+        });
+    }
+    reach();
+    window.addEventListener('resize', reach);
+    document.addEventListener('toggle', reach, true);
+})();
+
+(function pictures() {
+    if (!window.HTMLDialogElement) {
+        return;
+    }
+    let dialog = null;
+    let scale = 1;
+
+    function build() {
+        dialog = document.createElement('dialog');
+        dialog.className = 'zoom-view';
+        dialog.innerHTML = '<header><p></p>'
+            + '<button type="button" data-do="out" title="Smaller (−)" aria-label="Smaller">−</button>'
+            + '<button type="button" data-do="fit" title="Fit to the window (0)">Fit</button>'
+            + '<button type="button" data-do="in" title="Larger (+)" aria-label="Larger">+</button>'
+            + '<button type="button" data-do="close" title="Close (Esc)" aria-label="Close">✕</button></header>'
+            + '<div class="desk" tabindex="0" role="region" aria-label="Picture"></div>';
+        document.body.append(dialog);
+        const deeds = { out: () => zoom(1 / 1.4), in: () => zoom(1.4), fit, close: () => dialog.close() };
+        dialog.querySelectorAll('button').forEach(button => {
+            button.addEventListener('click', deeds[button.dataset.do]);
+        });
+        // No key of the book is one of the picture's.
+        dialog.addEventListener('keydown', event => {
+            event.stopPropagation();
+            const deed = { '+': deeds.in, '=': deeds.in, '-': deeds.out, '0': fit }[event.key];
+            if (deed && !event.ctrlKey && !event.metaKey) {
+                event.preventDefault();
+                deed();
+            }
+        });
+        const desk = dialog.querySelector('.desk');
+        desk.addEventListener('wheel', event => {
+            event.preventDefault();
+            zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event);
+        }, { passive: false });
+        desk.addEventListener('pointerdown', event => {
+            // Fingers scroll by themselves.
+            if (event.button !== 0 || event.pointerType === 'touch') {
+                return;
+            }
+            const from = [event.clientX + desk.scrollLeft, event.clientY + desk.scrollTop];
+            desk.setPointerCapture(event.pointerId);
+            desk.classList.add('held');
+            const move = e => desk.scrollTo(from[0] - e.clientX, from[1] - e.clientY);
+            desk.addEventListener('pointermove', move);
+            desk.addEventListener('lostpointercapture', () => {
+                desk.removeEventListener('pointermove', move);
+                desk.classList.remove('held');
+            }, { once: true });
+        });
+        dialog.addEventListener('close', () => desk.replaceChildren());
+        window.addEventListener('resize', () => dialog.open && fit());
+    }
+
+    function sheet() {
+        return dialog.querySelector('.sheet');
+    }
+
+    function resize() {
+        const image = sheet();
+        image.style.width = `${Number(image.dataset.width) * scale}px`;
+        image.style.height = 'auto';
+    }
+
+    /** As large as the window allows. */
+    function fit() {
+        const image = sheet();
+        const desk = dialog.querySelector('.desk');
+        if (!image || !image.dataset.width) {
+            return;
+        }
+        const across = desk.clientWidth / Number(image.dataset.width);
+        scale = Math.min(across, desk.clientHeight / Number(image.dataset.height));
+        resize();
+    }
+
+    /** Keeps what is under the pointer, or the middle, where it is. */
+    function zoom(factor, event) {
+        const desk = dialog.querySelector('.desk');
+        const box = desk.getBoundingClientRect();
+        const x = event ? event.clientX - box.left : desk.clientWidth / 2;
+        const y = event ? event.clientY - box.top : desk.clientHeight / 2;
+        const [left, top] = [(desk.scrollLeft + x) * factor, (desk.scrollTop + y) * factor];
+        const width = Number(sheet().dataset.width) * scale * factor;
+        if (width < 60 || width > 20000) {
+            return;
+        }
+        scale *= factor;
+        resize();
+        desk.scrollTo(left - x, top - y);
+    }
+
+    function open(link) {
+        if (!dialog) {
+            build();
+        }
+        const small = link.querySelector('img');
+        const image = document.createElement('img');
+        image.className = `sheet ${link.classList.contains('plot') ? 'plot' : 'picture'}`;
+        image.alt = small.alt;
+        image.draggable = false;
+        image.dataset.width = small.getAttribute('width') || small.naturalWidth;
+        image.dataset.height = small.getAttribute('height') || small.naturalHeight;
+        image.src = link.href;
+        dialog.querySelector('header p').textContent = small.alt;
+        dialog.querySelector('header p').title = small.alt;
+        dialog.querySelector('.desk').replaceChildren(image);
+        dialog.showModal();
+        dialog.querySelector('.desk').focus();
+        fit();
+    }
+
+    document.querySelectorAll('main a.zoom').forEach(link => {
+        link.setAttribute('aria-haspopup', 'dialog');
+        link.title = 'Enlarge';
+        link.addEventListener('click', event => {
+            // Whoever asks for a new tab gets the file.
+            if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) {
+                return;
+            }
+            event.preventDefault();
+            open(link);
+        });
+    });
+})();
+
+(function folds() {
+    /** Opens what hides the place that a link named. */
+    function reveal() {
+        const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+        if (!place) {
+            return;
+        }
+        let is_hidden = false;
+        for (let fold = place.closest('details'); fold; fold = fold.parentElement.closest('details')) {
+            is_hidden = is_hidden || !fold.open;
+            fold.open = true;
+        }
+        if (is_hidden) {
+            place.scrollIntoView();
+        }
+    }
+    reveal();
+    window.addEventListener('hashchange', reveal);
+
+    // On paper nothing can be opened.
+    let opened = [];
+    window.addEventListener('beforeprint', () => {
+        opened = Array.from(document.querySelectorAll('details:not([open])'));
+        opened.forEach(fold => { fold.open = true; });
+    });
+    window.addEventListener('afterprint', () => opened.forEach(fold => { fold.open = false; }));
+})();
