@@ -104,6 +104,7 @@ pub fn report(bytes: &[u8]) -> usize {
         local: None,
         repository: "",
         record: Some("record"),
+        costs: None,
     };
     usize::from(render(&inputs).is_ok())
 }

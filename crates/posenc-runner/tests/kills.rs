@@ -18,7 +18,7 @@ use serde_json::Value;
 
 const KILLS: usize = 16;
 
-/// 68 units of 8 protocols: closed forms, ranks, trainings with and without checkpoints.
+/// 70 units of 6 protocols: closed forms, ranks, trainings with and without checkpoints.
 fn experiment() -> String {
     let variants = |n: usize, dimension: usize| -> String {
         (0..n)
@@ -42,29 +42,35 @@ fn experiment() -> String {
     text += &group("rank", "", "kind: stable-rank, samples: [4, 64, 256]", variants(9, 256), 0);
     text += &group("values", "", "kind: singular-values, points: 128", variants(6, 128), 0);
     text += &group("distance", "", "kind: distance, displacements: [0, 0.1]", variants(9, 64), 0);
-    text += &group("images", "div2k-test", "kind: closed-form, step: 2", variants(5, 256), 6);
+    text += &group(
+        "images",
+        "embedded-images",
+        "kind: closed-form, side: 64, step: 2",
+        variants(8, 64),
+        4,
+    );
     text += &group(
         "grid",
         "embedded-images",
-        "kind: network-nd, side: 32, encoding: complex, learning_rate: 0.1, epochs: 400, pictures: true",
+        "kind: network-nd, side: 32, encoding: complex, learning_rate: 0.1, epochs: 6000, pictures: true",
         variants(2, 32),
         3,
     );
     text += &group(
         "lines",
-        "div2k-test",
-        "kind: network-1d, lines: { rows: [3] }, learning_rate: 1e-3, epochs: 1200, repeats: 2",
+        "embedded-images",
+        "kind: network-1d, lines: { rows: [3] }, learning_rate: 1e-3, epochs: 12000, repeats: 2",
         variants(2, 1024),
         2,
     );
     text += &group(
         "deep",
         "embedded-images",
-        "kind: network-nd, side: 32, depth: 2, width: 32, learning_rate: 0.01, epochs: 300",
+        "kind: network-nd, side: 32, depth: 2, width: 32, learning_rate: 0.01, epochs: 8000",
         variants(1, 16),
         2,
     );
-    text += "  - id: model\n    seeds: 2\n    protocol: { kind: image-model, side: 8, levels: 8, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 150, learning_rate: 0.01, warm_up: 2, measure_every: 50, encoding: { features: fourier, learned: true, gamma: 1 } }\n    variants: [{ id: one }]\n    profiles: { quick: { reduced: a test } }\n";
+    text += "  - id: model\n    seeds: 2\n    protocol: { kind: image-model, side: 8, levels: 8, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 600, learning_rate: 0.01, warm_up: 2, measure_every: 200, encoding: { features: fourier, learned: true, gamma: 1 } }\n    variants: [{ id: one }]\n    profiles: { quick: { reduced: a test } }\n";
     text
 }
 
@@ -123,10 +129,10 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     let started = Instant::now();
     let whole = repository.ok(&["reproduce", "--out", "whole"]);
     let undisturbed = started.elapsed();
-    assert!(whole.stderr.contains("68 of 68 units to run"), "{}", whole.stderr);
+    assert!(whole.stderr.contains("70 of 70 units to run"), "{}", whole.stderr);
     let expected = content(&repository.path().join("whole/raw"));
     let rows = repository.rows("whole");
-    // Most kills come while little is done, some when a training has had time for a checkpoint.
+    // Some kills come while little is done, others when a training has had time for a checkpoint.
     let longest = (undisturbed.as_millis() as u64).clamp(400, 20_000);
     let (mut state, mut kills, mut runs, mut compared, mut resumed) = (7, 0, 0, 0, 0);
     let mut in_flight = 0;
@@ -141,7 +147,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
             let mut child = repository.start(&["reproduce", "--out", &out, "--events", "events"]);
             // One in four at any moment of the process, the others when units run.
             let begun = if draw(&mut state, 4) == 0 { None } else { Some("unit-started") };
-            let part = [longest / 8, longest / 8, longest / 2][draw(&mut state, 3) as usize];
+            let part = [longest / 10, longest / 3, longest][draw(&mut state, 3) as usize];
             let delay = Duration::from_millis(draw(&mut state, part.max(1)));
             let mut kill_at = begun.is_none().then(|| Instant::now() + delay);
             let is_over = loop {
@@ -186,7 +192,7 @@ fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
         std::fs::remove_dir_all(repository.path().join(&out)).unwrap();
     }
     eprintln!(
-        "{kills} kills in {runs} runs of 68 units ({resumed} runs went on from checkpoints before they were killed, {in_flight} had \
+        "{kills} kills in {runs} runs of 70 units ({resumed} runs went on from checkpoints before they were killed, {in_flight} had \
          written records), {compared} files compared with those of the undisturbed run ({:.1} s), {:.0} s in all",
         undisturbed.as_secs_f64(),
         started.elapsed().as_secs_f64()

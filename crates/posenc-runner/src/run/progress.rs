@@ -1,5 +1,6 @@
 //! What a person sees while units run: bars on a terminal, one line per unit elsewhere.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,8 @@ const TELL_EVERY: Duration = Duration::from_secs(30);
 const EVENT_EVERY: Duration = Duration::from_secs(1);
 /// A terminal is drawn anew this often.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
+/// Results that a terminal shows.
+const RESULTS: usize = 3;
 /// Units in flight that have a line of their own.
 const MOST_LINES: usize = 24;
 
@@ -75,7 +78,9 @@ struct Screen {
     all: MultiProgress,
     bar: ProgressBar,
     lines: Vec<ProgressBar>,
-    last: ProgressBar,
+    last: Vec<ProgressBar>,
+    /// The latest results, the newest last.
+    results: VecDeque<String>,
 }
 
 impl Screen {
@@ -91,8 +96,19 @@ impl Screen {
         };
         let bar = line("{bar:30} {wide_msg}");
         let lines = (0..workers.clamp(1, MOST_LINES)).map(|_| line("  {wide_msg}")).collect();
-        let last = line("  {wide_msg}");
-        Screen { all, bar, lines, last }
+        let last = (0..RESULTS).map(|_| line("  {wide_msg}")).collect();
+        Screen { all, bar, lines, last, results: VecDeque::new() }
+    }
+
+    /// Shows a unit's result below those in flight.
+    fn result(&mut self, line: String) {
+        if self.results.len() == RESULTS {
+            self.results.pop_front();
+        }
+        self.results.push_back(line);
+        for (bar, line) in self.last.iter().zip(&self.results) {
+            bar.set_message(line.clone());
+        }
     }
 }
 
@@ -167,15 +183,16 @@ impl Progress {
             }
             line += &format!(", {} values, key {}", unit.values, unit.unit.key);
         }
-        match &self.screen {
-            Some(screen) => {
-                screen.last.set_message(format!("last: {name}: {:.2} s{result}", unit.seconds));
-                if self.detail == Detail::Verbose {
-                    self.say(&line);
-                }
-            }
-            None if self.detail != Detail::Quiet => self.say(&line),
-            None => {}
+        if let Some(screen) = &mut self.screen {
+            screen.result(format!("done: {name}: {:.2} s{result}", unit.seconds));
+        }
+        let is_told = match self.detail {
+            Detail::Quiet => false,
+            Detail::Usual => self.screen.is_none(),
+            Detail::Verbose => true,
+        };
+        if is_told {
+            self.say(&line);
         }
         let (metric, value, measure) = match unit.main {
             Some((metric, value, measure)) => {

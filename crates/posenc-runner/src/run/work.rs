@@ -148,8 +148,12 @@ pub fn run(
         outcome: Outcome::default(),
         give_up: None,
         stopped: Vec::new(),
+        left_behind: 0,
     };
     for lanes in [&[Lane::Cpu, Lane::Device][..], &[Lane::Alone]] {
+        if lanes == [Lane::Alone] {
+            watch.spare_clocks();
+        }
         watch.start(lanes);
         watch.until_idle(&messages);
     }
@@ -177,6 +181,8 @@ struct Watch<'r> {
     give_up: Option<Instant>,
     /// Seconds that jobs which it stopped still take.
     stopped: Vec<f64>,
+    /// Threads that could not be ended.
+    left_behind: usize,
 }
 
 impl Watch<'_> {
@@ -185,6 +191,19 @@ impl Watch<'_> {
             let waiting = lock(&self.shared.queue).waiting(lane).count();
             let workers = if lane == Lane::Cpu { self.workers } else { 1 };
             (0..workers.min(waiting)).for_each(|_| self.hire(lane));
+        }
+    }
+
+    /// Jobs that read the clock are left for another run where a thread that was left behind may still use a core.
+    fn spare_clocks(&mut self) {
+        let mut queue = lock(&self.shared.queue);
+        let waiting = queue.waiting(Lane::Alone).count();
+        if self.left_behind > 0 && waiting > 0 {
+            queue.close();
+            drop(queue);
+            self.progress.warn(&format!(
+                "note: {waiting} jobs that measure time are left for another run: a unit that was given up may still use a core"
+            ));
         }
     }
 
@@ -369,11 +388,15 @@ impl Watch<'_> {
             };
             let (lane, path) = (job.lane, job.work.job.path());
             self.jobs.remove(&id);
+            self.left_behind += 1;
             self.progress.note(&format!(
                 "note: {path}: does not end; it is left behind and may use a core until this run ends"
             ));
             if let Some(alive) = self.alive.get_mut(&lane) {
                 *alive = alive.saturating_sub(1);
+            }
+            if lane == Lane::Alone {
+                self.spare_clocks();
             }
             self.hire(lane);
         }
