@@ -55,19 +55,19 @@ fn start(name: &str, arguments: &[OsString]) -> Result<ExitCode, String> {
     }
     let mut command = Command::new(&binary);
     command.args(arguments).env("POSENC_ROOT", root());
-    start(command).map_err(|e| format!("{} cannot be started: {e}", binary.display()))
+    become_it(command).map_err(|e| format!("{} cannot be started: {e}", binary.display()))
 }
 
 /// Starts the runner in the place of this process, so that signals and its exit status are its own.
 #[cfg(unix)]
-fn start(mut command: Command) -> std::io::Result<ExitCode> {
+fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
 /// Starts the runner and waits for it.
 #[cfg(not(unix))]
-fn start(mut command: Command) -> std::io::Result<ExitCode> {
+fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     command.status().map(exit_code)
 }
 

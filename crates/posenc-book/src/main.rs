@@ -51,13 +51,18 @@ fn run(arguments: &Arguments) -> Result<()> {
     let catalog = Catalog::read(root)?;
     let reference = Records::read(&root.join("report/record"), &catalog)?;
     let local = local(arguments, &catalog)?;
-    let report = posenc_report::render(&Inputs {
+    let mut report = posenc_report::render(&Inputs {
         catalog: &catalog,
         reference: &reference,
         local: local.as_ref(),
         repository: "..",
         record: None,
+        costs: None,
     })?;
+    // What things would cost only the runner can say; the page that it rendered is part of the reference.
+    if let Ok(page) = std::fs::read(root.join("report/costs.md")) {
+        report.files.insert(PathBuf::from("costs.md"), page);
+    }
     let site = Site::new(&report, root)?;
     for remark in &site.remarks {
         eprintln!("{remark}");

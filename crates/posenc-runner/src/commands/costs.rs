@@ -18,7 +18,7 @@ use crate::arguments::CostOptions;
 use crate::device::{is_left_on_cpu, may_leave_cpu};
 use crate::protocols;
 use crate::repository::Repository;
-use crate::run::progress::duration;
+use crate::run::span::duration;
 
 /// What the report's page assumes: a machine as the reference's, a small cluster of them, a GPU that trains at a tenth of
 /// what present-day data sheets say.
