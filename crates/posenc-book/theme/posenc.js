@@ -208,7 +208,8 @@
                 desk.classList.remove('held');
             }, { once: true });
         });
-        dialog.addEventListener('close', () => desk.replaceChildren());
+        // The event comes late: the next picture may be open by then.
+        dialog.addEventListener('close', () => dialog.open || desk.replaceChildren());
         window.addEventListener('resize', () => dialog.open && fit());
     }
 

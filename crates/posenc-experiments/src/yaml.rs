@@ -170,15 +170,24 @@ enum Frame {
 /// Line, and what is wrong there.
 type Fault = (usize, String);
 
+fn too_deep() -> String {
+    format!("more than {MAX_DEPTH} lists and mappings inside each other, which is the most")
+}
+
 impl Indexer {
     /// Lines of all keys and values by their paths. The events are taken one by one: the parser's own loop recurses.
     fn of(text: &str) -> Result<HashMap<String, usize>, Fault> {
         let mut indexer = Indexer::default();
         let mut parser = Parser::new_from_str(text);
         loop {
-            let (event, marker) = parser
-                .next_token()
-                .map_err(|e| (e.marker().line(), format!("not valid YAML: {}", e.info())))?;
+            let (event, marker) = parser.next_token().map_err(|e| {
+                // The scanner runs ahead of the events and has a limit of its own.
+                let message = match e.info() {
+                    info if info.contains("recursion limit") => too_deep(),
+                    info => format!("not valid YAML: {info}"),
+                };
+                (e.marker().line(), message)
+            })?;
             // Whatever follows the first document is refused by the reader of values.
             if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
                 return Ok(indexer.lines);
@@ -230,10 +239,7 @@ impl Indexer {
     fn open(&mut self, marker: Marker, frame: impl Fn(String) -> Frame) -> Result<(), Fault> {
         let path = self.node(None, marker)?;
         if self.stack.len() >= MAX_DEPTH {
-            let message = format!(
-                "more than {MAX_DEPTH} lists and mappings inside each other, which is the most"
-            );
-            return Err((marker.line(), message));
+            return Err((marker.line(), too_deep()));
         }
         self.stack.push(frame(path));
         Ok(())

@@ -163,6 +163,6 @@ fn a_unit_beyond_the_limits_fails_alone() {
     let needles =
         ["extensions/mexican-hat/lines/Wide", "a buffer of this adapter holds", "--device cpu"];
     let run = repository.fails(&["reproduce", "--device", &device], &needles);
-    assert!(run.stderr.contains("1 jobs failed"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 unit failed"), "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2, "the others are not all there");
 }

@@ -67,7 +67,7 @@ fn wrong_settings_are_named() {
         ("{ encoding: { features: cosine } }", "cosine"),
         ("{ encoding: { features: sine, learned: true } }", "belongs to `features: fourier`"),
         ("{ divergence: { form: pooled, weight: -1 } }", "above 0"),
-        ("{ batch: 4096, side: 64, heads: 16 }", "would take"),
+        ("{ batch: 4096, side: 64, heads: 16 }", "would keep"),
         ("{ measure_every: 7 }", "allowed: 1 to 6"),
     ] {
         let text = group(&format!("      - {{ id: one, settings: {settings} }}\n"));

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tungstenite::protocol::Role;
@@ -151,6 +151,15 @@ impl Browser {
         let answer = self.call("Runtime.evaluate", parameters);
         assert!(answer.get("exceptionDetails").is_none(), "{script}: {answer}");
         answer["result"]["value"].clone()
+    }
+
+    /// Waits until a script's last expression is true: what a click or key does may come after the answer to it.
+    pub fn wait_for(&mut self, script: &str) {
+        let started = Instant::now();
+        while self.eval(script) != true {
+            assert!(started.elapsed() < Duration::from_secs(5), "not within 5 s: {script}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Clicks the middle of what a selector finds first.

@@ -303,7 +303,7 @@ fn plots_are_enlarged_and_closed() {
         browser.open(&reference().page("rethinking/fig5.html"));
         let link = browser.eval("document.querySelector('main a.plot').href");
         browser.click("main a.plot");
-        assert_eq!(browser.eval(is_open), true);
+        browser.wait_for(is_open);
         let loaded = "document.querySelector('.zoom-view .sheet').decode().then(() => true)";
         assert_eq!(browser.eval(loaded), true);
         assert_eq!(browser.eval("document.querySelector('.zoom-view .sheet').src"), link);
@@ -313,16 +313,16 @@ fn plots_are_enlarged_and_closed() {
         assert!(browser.eval(width).as_f64().unwrap() > 1.3 * fitted);
         browser.press("ArrowRight");
         browser.press("Escape");
-        assert_eq!(browser.eval(is_open), false);
+        browser.wait_for(&format!("!({is_open})"));
         assert!(
             browser.eval("location.pathname").as_str().unwrap().ends_with("/rethinking/fig5.html")
         );
         // The same by keys alone.
         browser.eval("document.querySelector('main a.plot').focus()");
         browser.press("Enter");
-        assert_eq!(browser.eval(is_open), true);
+        browser.wait_for(is_open);
         browser.click(".zoom-view [data-do=close]");
-        assert_eq!(browser.eval(is_open), false);
+        browser.wait_for(&format!("!({is_open})"));
         assert_eq!(browser.complaints(), Vec::<String>::new());
     }
 }

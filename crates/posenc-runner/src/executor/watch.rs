@@ -11,7 +11,7 @@ use super::gather::CANCELLED;
 use super::slurm::{self, Queued};
 use super::submit::release;
 use crate::run::signals::Signals;
-use crate::run::span::duration;
+use crate::run::span::{counted, duration};
 use crate::run::store::Store;
 use crate::run::work::Work;
 
@@ -163,8 +163,8 @@ pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
     eprintln!("{line}");
     if !ending.failed.is_empty() {
         eprintln!(
-            "{} units failed; run the same command again to retry only them",
-            ending.failed.len()
+            "{} failed; run the same command again to retry only them",
+            counted(ending.failed.len())
         );
     }
     if let Some(page) = &ending.page {

@@ -58,6 +58,11 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A number of units for people: `1 unit`, `7 units`.
+pub fn counted(units: usize) -> String {
+    format!("{units} unit{}", if units == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use posenc_report::shown_rows;
 
 use crate::run::events::ChangedVerdict;
 use crate::run::signals;
-use crate::run::span::duration;
+use crate::run::span::{counted, duration};
 use crate::run::work::{Outcome, Work};
 
 /// Verdicts that are listed; of more the number is told.
@@ -91,8 +91,8 @@ pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize) {
     }
     if !outcome.failures.is_empty() {
         eprintln!(
-            "{} units failed; run the same command again with --failed to retry only them",
-            outcome.failures.len()
+            "{} failed; run the same command again with --failed to retry only them",
+            counted(outcome.failures.len())
         );
     }
     let (units, seconds) = outcome.left;
