@@ -88,7 +88,7 @@ pub(super) fn check_bytes(
 
 /// Refuses curves with more points than a record can hold.
 pub(super) fn check_curves(epochs: u64, every: u64, runs: usize) -> Result<(), Fault> {
-    let points = if every == 0 { 0.0 } else { (epochs / every) as f64 * runs as f64 };
+    let points = epochs.checked_div(every).unwrap_or(0) as f64 * runs as f64;
     if points <= MOST_CURVE_POINTS {
         return Ok(());
     }

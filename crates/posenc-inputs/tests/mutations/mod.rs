@@ -92,7 +92,7 @@ impl Mutations {
                 }
                 4 | 5 => {
                     let token = TOKENS[self.below(TOKENS.len())];
-                    let over = if self.next() % 2 == 0 { 0 } else { token.len() };
+                    let over = if self.next().is_multiple_of(2) { 0 } else { token.len() };
                     bytes.splice(at..(at + over).min(bytes.len()), token.iter().copied());
                 }
                 6 => {

@@ -280,8 +280,8 @@ fn dry_run(
     let mut seconds: Vec<f64> = waiting.into_iter().map(|(k, c)| pace.seconds(k, c)).collect();
     seconds.sort_by(|a, b| b.total_cmp(a));
     let seconds = makespan(&[], seconds.into_iter(), workers);
-    print!(
-        "{text}{units} of {total} units would run, about {} on {workers} workers\n",
+    println!(
+        "{text}{units} of {total} units would run, about {} on {workers} workers",
         duration(seconds)
     );
     if options.executor.executor == Executor::Slurm {
