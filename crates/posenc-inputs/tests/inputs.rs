@@ -53,6 +53,46 @@ fn every_seed_is_read() {
     }
 }
 
+/// Catches a dictionary that libFuzzer refuses, so that its target would not start: it takes comments, and quoted ASCII with the
+/// escapes of a backslash, of a quote and `\xAB` alone.
+#[test]
+fn dictionaries_are_such_as_libfuzzer_takes() {
+    for entry in std::fs::read_dir(fuzz().join("dictionaries")).unwrap() {
+        let file = entry.unwrap().path();
+        for (i, line) in std::fs::read_to_string(&file).unwrap().lines().enumerate() {
+            let line = line.trim();
+            assert!(is_dictionary_line(line), "{}:{}: {line}", file.display(), i + 1);
+        }
+    }
+    for refused in [r#""|\n""#, "\"π\"", r#""a"#, "a", r#""\x4""#, r#""""#] {
+        assert!(!is_dictionary_line(refused), "{refused}");
+    }
+}
+
+fn is_dictionary_line(line: &str) -> bool {
+    if line.is_empty() || line.starts_with('#') {
+        return true;
+    }
+    let inner = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let Some(mut rest) = inner.filter(|inner| !inner.is_empty()) else { return false };
+    while let Some(c) = rest.chars().next() {
+        let is_hexadecimal =
+            |code: &str| code.len() == 2 && code.bytes().all(|b| b.is_ascii_hexdigit());
+        let taken = match c {
+            '"' => 0,
+            '\\' if matches!(rest.as_bytes().get(1), Some(b'\\' | b'"')) => 2,
+            '\\' if rest[1..].starts_with('x') && rest.get(2..4).is_some_and(is_hexadecimal) => 4,
+            ' '..='~' if c != '\\' => 1,
+            _ => 0,
+        };
+        if taken == 0 {
+            return false;
+        }
+        rest = &rest[taken..];
+    }
+    true
+}
+
 /// Catches a limit below what the repository itself has: its experiments, manifest, records and pictures.
 #[test]
 fn the_repository_keeps_within_the_limits() {

@@ -153,6 +153,10 @@ pub struct Conditions {
     pub devices: BTreeSet<String>,
     /// What is reduced against the published protocol, with the groups it holds for.
     pub reduced: BTreeMap<String, BTreeSet<String>>,
+    /// What groups are for that the paper does not have.
+    pub ours: BTreeMap<String, BTreeSet<String>>,
+    /// Whether any row is of a group that the paper does have.
+    pub has_published: bool,
     /// Data used and the set they stand in for, with the groups it holds for.
     pub other_data: BTreeMap<(String, String), BTreeSet<String>>,
     /// Devices other than the CPU, with the groups that ran on them.
@@ -172,6 +176,12 @@ impl Conditions {
                 let of = all.other_devices.entry(row.device.clone()).or_default();
                 of.insert(row.group.clone());
             }
+            match &group.ours {
+                Some(what) => {
+                    all.ours.entry(what.clone()).or_default().insert(row.group.clone());
+                }
+                None => all.has_published = true,
+            }
             if let Some(reduced) = group.reduced(row.profile) {
                 all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
             }
@@ -190,6 +200,13 @@ impl Conditions {
         let mut labels = Vec::new();
         for (what, of) in &self.reduced {
             labels.push(format!("**Reduced run:** {} ({})", plain(what), groups(of)));
+        }
+        if !self.ours.is_empty() {
+            // One line: tables of `trading` have half a dozen controls.
+            let each =
+                self.ours.iter().map(|(what, of)| format!("{} ({})", plain(what), groups(of)));
+            let all = each.collect::<Vec<_>>().join("; ");
+            labels.push(format!("**Ours, not the paper's:** {all}"));
         }
         for ((data, set), of) in &self.other_data {
             // Sets of these names (data/manifest.yaml) stand in for nothing; a substitute is the set itself.
@@ -216,6 +233,10 @@ impl Conditions {
         if !self.reduced.is_empty() {
             let what: Vec<_> = self.reduced.keys().cloned().collect();
             parts.push(format!("Reduced run: {}", what.join("; ")));
+        }
+        if !self.has_published && !self.ours.is_empty() {
+            let what: Vec<_> = self.ours.keys().cloned().collect();
+            parts.push(format!("Ours: {}", what.join("; ")));
         }
         if !self.other_data.is_empty() {
             let what: BTreeSet<_> = self.other_data.keys().map(|(d, _)| d.clone()).collect();
@@ -246,6 +267,10 @@ impl Conditions {
         if !self.reduced.is_empty() {
             let what: Vec<_> = self.reduced.keys().cloned().collect();
             parts.push(format!("reduced run: {}", what.join("; ")));
+        }
+        if !self.has_published && !self.ours.is_empty() {
+            let what: Vec<_> = self.ours.keys().cloned().collect();
+            parts.push(format!("ours: {}", what.join("; ")));
         }
         parts.join(" · ")
     }

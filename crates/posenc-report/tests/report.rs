@@ -6,21 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{LOCAL, Made, REFERENCE, catalog, records};
+use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmark;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Inputs, Records, Report, render};
 
 fn report(reference: &Records, local: Option<&Records>) -> Report {
     let root = tempfile::tempdir().expect("a directory");
-    let catalog = catalog(root.path());
-    let inputs = Inputs {
-        catalog: &catalog,
-        reference,
-        local,
-        repository: "..",
-        record: Some("record"),
-        costs: None,
-    };
+    report_of(&catalog(root.path()), reference, local)
+}
+
+fn report_of(catalog: &Catalog, reference: &Records, local: Option<&Records>) -> Report {
+    let inputs =
+        Inputs { catalog, reference, local, repository: "..", record: Some("record"), costs: None };
     render(&inputs).expect("a report")
 }
 
@@ -83,6 +81,25 @@ fn reduced_runs_and_other_data_are_labelled() {
     assert!(svg.contains("reduced run: 2 of 4 sample counts"), "{svg}");
     let full = page(&report(&records(REFERENCE), None), "demo.md");
     assert!(!full.contains("Reduced run") && !full.contains("in place of"), "{full}");
+}
+
+/// A reader must never take a control of ours for a run of the paper's: not above the item, and not below a plot that shows
+/// nothing else. Beside groups of the paper the plot needs no such words.
+#[test]
+fn groups_of_ours_are_labelled() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut catalog = catalog(root.path());
+    catalog.experiments[0].groups[0].ours = Some("a control with other samples".into());
+    let of_ours = report_of(&catalog, &records(REFERENCE), None);
+    let text = page(&of_ours, "demo.md");
+    let label = "> **Ours, not the paper's:** a control with other samples (`rank`)";
+    assert!(text.contains(label), "{text}");
+    assert!(text.contains("Ours: a control with other samples*"), "{text}");
+    let svg = page(&of_ours, "figures/demo/fig1-curves.svg");
+    assert!(svg.contains("ours: a control with other samples"), "{svg}");
+    let papers = report(&records(REFERENCE), None);
+    assert!(!page(&papers, "demo.md").contains("Ours"));
+    assert!(!page(&papers, "figures/demo/fig1-curves.svg").contains("ours:"));
 }
 
 /// A table of which some rows are reduced or on other data says so at each number.

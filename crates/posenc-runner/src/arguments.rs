@@ -8,9 +8,15 @@ use crate::device::Request;
 use crate::executor::{ExecutorOptions, Task};
 use crate::run::span::Span;
 
+/// Verbs that `xtask` keeps to itself, since they run cargo or a program of another crate.
+const CHORES: &str = "And of cargo xtask itself:
+  book       Render report and documents as a site in out/book
+  test       Build and run all tests
+  check      Check formatting, lints and that the committed report is fresh";
+
 /// Runs the experiments of the papers and renders the report.
 #[derive(Parser)]
-#[command(name = "cargo xtask", version, max_term_width = 100)]
+#[command(name = "cargo xtask", version, max_term_width = 100, after_help = CHORES)]
 pub struct Arguments {
     /// Repository; found from the current directory upwards where absent.
     #[arg(long, global = true, value_name = "DIR", env = "POSENC_ROOT")]

@@ -124,6 +124,9 @@ pub struct Speed {
 pub struct Group {
     /// Group key, such as `closed-form`.
     pub id: String,
+    /// What it is for, where the paper has no such runs: a control, another reading, generated pictures. Its `paper` is
+    /// then the whole of our definition, and no published protocol.
+    pub ours: Option<String>,
     /// Data the signals come from; none for experiments on embeddings alone.
     pub data: Option<Data>,
     /// Independent repetitions.
@@ -245,6 +248,8 @@ struct WireExperiment {
 #[serde(deny_unknown_fields)]
 struct WireGroup {
     id: String,
+    #[serde(default)]
+    ours: Option<String>,
     protocol: Mapping,
     #[serde(default)]
     data: Option<Data>,
@@ -451,6 +456,12 @@ impl WireGroup {
         asked: &mut Asked,
     ) -> Result<Group, FileError> {
         check_key(document, &format!("{path}.id"), &self.id)?;
+        if self.ours.as_ref().is_some_and(|what| what.trim().is_empty()) {
+            return Err(document.error(
+                &format!("{path}.ours"),
+                "empty; say in a few words what the group is for, or leave the key out",
+            ));
+        }
         if self.variants.is_empty() {
             return Err(document
                 .error(&format!("{path}.variants"), "empty; a group needs at least one variant"));
@@ -569,6 +580,7 @@ impl WireGroup {
         }
         Ok(Group {
             id: self.id,
+            ours: self.ours,
             data: self.data,
             seeds: self.seeds,
             variants,

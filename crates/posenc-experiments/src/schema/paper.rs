@@ -7,6 +7,9 @@ use serde::Deserialize;
 use super::experiment::check_key;
 use crate::yaml::{Document, FileError};
 
+/// Pages of the report, or of the site made of it, that a paper's would overwrite.
+const RESERVED: [&str; 5] = ["readme", "index", "errata", "embedders", "costs"];
+
 /// A paper and its items.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,9 +55,39 @@ impl Paper {
     pub fn from_document(document: &Document) -> Result<Self, FileError> {
         let paper: Paper = document.typed("", document.value.clone())?;
         check_key(document, "key", &paper.key)?;
+        if RESERVED.contains(&paper.key.as_str()) {
+            let message = format!(
+                "`{}` is the name of another page of the report; not allowed: {}",
+                paper.key,
+                RESERVED.join(", ")
+            );
+            return Err(document.error("key", message));
+        }
         for (i, item) in paper.items.iter().enumerate() {
             check_key(document, &format!("items[{i}].item"), &item.item)?;
         }
         Ok(paper)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A paper of that name would have its page written over the errata's, or the other way round.
+    #[test]
+    fn names_of_other_pages_are_refused() {
+        for key in RESERVED {
+            let text = format!(
+                "key: {key}\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems: []\n"
+            );
+            let document = Document::parse(Path::new("paper.yaml"), &text).unwrap();
+            let error = Paper::from_document(&document).unwrap_err();
+            assert_eq!(error.key, "key");
+            assert!(error.message.contains("another page of the report"), "{error}");
+            let document =
+                Document::parse(Path::new("paper.yaml"), &text.replacen(key, "mine", 1)).unwrap();
+            assert_eq!(Paper::from_document(&document).unwrap().key, "mine");
+        }
     }
 }

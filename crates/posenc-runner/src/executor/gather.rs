@@ -109,9 +109,14 @@ fn step(
             failed.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
         let own = last.report.failed.iter().find(|(failed, _)| is_of(failed));
-        let fate = match own.map(|(_, why)| why).or(last.report.error.as_ref()) {
-            Some(why) => Fate::Settled(why.clone()),
-            None => fates
+        let fate = match (own, &last.report.error) {
+            (Some((_, why)), _) => Fate::Settled(why.clone()),
+            (None, Some(why)) => {
+                // The node refused the share before it came to any unit.
+                keep_failures(&store, &work, why);
+                Fate::Settled(why.clone())
+            }
+            (None, None) => fates
                 .entry(&last.name)
                 .or_insert_with(|| fate(folder, &rounds[last.round - 1], &last.name))
                 .clone(),
@@ -190,7 +195,7 @@ fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
     Fate::Lost(format!("the task died ({state})"))
 }
 
-/// Keeps what a task that died could not, so that the report shows it.
+/// Keeps what a task that died, or never began, could not, so that the report shows it.
 fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
     let experiment = work.job.experiment;
     for unit in &work.units {

@@ -80,7 +80,7 @@ fn features(embedder: &dyn Embedder, color: impl Fn(usize, usize) -> Rgb) -> Pan
     Panel {
         title: "features".into(),
         x: axis("coordinate x"),
-        y: axis("ψ_j(x)"),
+        y: axis("feature ψ(x)"),
         content: Content::Series(columns.iter().enumerate().map(of).collect()),
     }
 }
