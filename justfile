@@ -34,3 +34,4 @@ fuzz target seconds="1200":
 # Licences and advisories of the dependencies (needs cargo-deny).
 deny:
     cargo deny check
+    cargo deny --manifest-path fuzz/Cargo.toml check
