@@ -23,7 +23,7 @@ test *arguments:
 check:
     cargo xtask check
 
-# Speed against PyTorch.
+# Speed against PyTorch and JAX.
 bench *arguments:
     cargo xtask bench {{arguments}}
 
@@ -31,7 +31,7 @@ bench *arguments:
 fuzz target seconds="1200":
     fuzz/run {{target}} {{seconds}}
 
-# Licences and advisories of the dependencies (needs cargo-deny).
+# Licenses and advisories of the dependencies (needs cargo-deny).
 deny:
     cargo deny check
     cargo deny --manifest-path fuzz/Cargo.toml check

@@ -46,20 +46,27 @@ impl Formulas {
         let mut out = String::with_capacity(page.len());
         for piece in pieces(page) {
             match piece.math {
-                Some(math) => out.push_str(&self.stand_in(math)),
+                Some(math) => {
+                    let line = out.rsplit('\n').next().unwrap_or_default();
+                    let is_cell = line.trim_start_matches([' ', '>']).starts_with('|');
+                    out.push_str(&self.stand_in(math, is_cell));
+                }
                 None => out.push_str(piece.raw),
             }
         }
         out
     }
 
-    fn stand_in(&mut self, math: Math<'_>) -> String {
+    fn stand_in(&mut self, math: Math<'_>, is_cell: bool) -> String {
         let display = match math.is_display {
             true => MathDisplay::Block,
             false => MathDisplay::Inline,
         };
-        // In a table a bar is written with a backslash, which would be the LaTeX of a double bar.
-        let latex = math.latex.replace("\\|", "|");
+        // In a table a bar is written with a backslash, which elsewhere is the LaTeX of a double bar.
+        let latex = match is_cell {
+            true => math.latex.replace("\\|", "|"),
+            false => math.latex.to_owned(),
+        };
         let converted = self.converter.convert_with_local_state(&latex, display);
         let mathml = converted.ok().map(|result| result.mathml);
         let number = self.found.len().to_string();
@@ -116,7 +123,7 @@ mod tests {
     fn formulas_come_back() {
         let mut formulas = Formulas::new().unwrap();
         let page: String = (0..11).map(|i| format!("$x_{{{i}}}$ ")).collect();
-        let taken = formulas.taken_from(&(page + "`$5` $\\nonsense{<}$ | $a \\| b$ |"));
+        let taken = formulas.taken_from(&(page + "`$5` $\\nonsense{<}$\n| $a \\| b$ |"));
         assert!(!taken.contains("x_") && taken.contains("`$5`"), "{taken}");
         let back = formulas.put_into(&taken);
         let tens: Vec<_> = back.match_indices("<mn>10</mn>").collect();
@@ -125,6 +132,12 @@ mod tests {
         assert!(!back.contains('‖') && !back.contains('∥'), "{back}");
         assert_eq!(formulas.unreadable().collect::<Vec<_>>(), ["\\nonsense{<}"]);
         assert!(formulas.put_as_text(&taken).starts_with("x_0 x_1 "));
+        // A norm in a line of text has its double bars; in a cell they have a name.
+        for norm in ["so $\\|a\\|$ is", "> | $\\Vert a\\Vert$ | b |"] {
+            let taken = formulas.taken_from(norm);
+            let back = formulas.put_into(&taken);
+            assert!(back.contains('‖') || back.contains('∥'), "{back}");
+        }
         // A number that no formula has.
         assert_eq!(formulas.put_into("\u{e000}\u{e019}\u{e019}\u{e001}nothing"), "nothing");
     }

@@ -43,7 +43,7 @@
         return shown.trim();
     }
 
-    const is_missing = shown => shown === '' || shown === '–' || shown === '-' || shown === '—';
+    const is_missing = shown => shown === '' || shown === '–' || shown === '-' || shown === '—' || shown === 'NaN';
 
     /** Rows that sum up others keep their place: their first cell is bold or italic as a whole. */
     function is_fixed(row) {

@@ -223,6 +223,17 @@ pub enum DataError {
         required: u32,
     },
 
+    /// A name that records cannot hold as it is.
+    #[error(
+        "{:?}: records name signals by their files, one to a line, so a name must be UTF-8 without control characters \
+         such as line breaks; rename it",
+        path
+    )]
+    UnwritableName {
+        /// The file or folder.
+        path: PathBuf,
+    },
+
     /// A folder holds no images.
     #[error(
         "{}: the folder holds no images; put {FORMATS} files into it (sub-folders are not searched)",

@@ -490,14 +490,29 @@ fn adapt(picture: Picture, set: &DataSet, warnings: &mut Vec<String>) -> Result<
 /// The user's own signals at a path: a folder's images or the one image file itself, or clips.
 fn user_files(set: &DataSet, path: &Path) -> Result<Found, DataError> {
     if set.kind != Kind::Images {
-        return Ok(Found::Footage(footage::at(path)?));
+        let clips = footage::at(path)?;
+        clips.iter().try_for_each(|clip| check_name(clip.path()))?;
+        return Ok(Found::Footage(clips));
     }
     let metadata =
         std::fs::metadata(path).map_err(|source| DataError::io(path, "file or folder", source))?;
-    Ok(Found::Files(match metadata.is_dir() {
+    let files = match metadata.is_dir() {
         true => picture::images_in(path)?,
         false => vec![path.to_owned()],
-    }))
+    };
+    files.iter().try_for_each(|file| check_name(file))?;
+    Ok(Found::Files(files))
+}
+
+/// Two names that differ in what is no UTF-8 would be one in a record, and a line break would cut its line.
+fn check_name(path: &Path) -> Result<(), DataError> {
+    let is_plain = |name: &std::ffi::OsStr| {
+        name.to_str().is_some_and(|name| !name.chars().any(char::is_control))
+    };
+    match path.file_name().is_none_or(is_plain) {
+        true => Ok(()),
+        false => Err(DataError::UnwritableName { path: path.to_owned() }),
+    }
 }
 
 fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, Found), DataError> {
@@ -522,6 +537,7 @@ fn user_identity(set: &DataSet, path: &Path, found: Found) -> Result<(Identity, 
         Found::Array(_) | Found::Picture(_) | Found::Nothing => {}
     }
     let named = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    check_name(&named)?;
     let identity = Identity {
         label: format!("user:{}", file_name(&named)),
         origin: Origin::User,

@@ -70,9 +70,16 @@ impl Grid {
 /// Markdown written by an author, for one cell of a table.
 pub fn cell(text: &str) -> String {
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut out = String::with_capacity(one_line.len());
+    // There `\|` is a bar; the double bar of formulas has a name, too.
+    let named: String = pieces(&one_line)
+        .map(|piece| match piece.math {
+            Some(_) => piece.raw.replace("\\|", "\\Vert "),
+            None => piece.raw.to_owned(),
+        })
+        .collect();
+    let mut out = String::with_capacity(named.len());
     let mut before = ' ';
-    for c in one_line.chars() {
+    for c in named.chars() {
         if c == '|' && before != '\\' {
             out.push('\\');
         }
@@ -192,6 +199,8 @@ mod tests {
     fn pipes_stay_inside_their_cell() {
         assert_eq!(cell("$|x|$\nand"), "$\\|x\\|$ and");
         assert_eq!(cell("a \\| b"), "a \\| b");
+        // A norm would become a bar: the table takes its backslash.
+        assert_eq!(cell("$\\|x\\| = |y|$"), "$\\Vert x\\Vert  = \\|y\\|$");
         assert_eq!(plain("a|b <c> *d*"), "a\\|b &lt;c&gt; \\*d\\*");
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(attribute("a|\"b\" `$`\n<i>"), "a&#124;&#34;b&#34; &#96;&#36;&#96; &#60;i&#62;");

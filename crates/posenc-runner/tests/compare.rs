@@ -291,6 +291,13 @@ fn a_record_is_repeated_as_it_was_made() {
     let run =
         repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
     assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    // A method that is gone is no method that has the same bits.
+    repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
+    for selector in ["extensions/mexican-hat", "extensions/mexican-hat/rank"] {
+        let gone = ["reproduce", "--from", "out/record", selector];
+        repository.fails(&gone, &["rank/RFF: no such method here", "nothing was run"]);
+    }
+    repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/rank/Gaussian"]);
     repository.fails(&["reproduce", "--from", "out/record", "--seed", "1"], &["--seed"]);
     repository.fails(&["reproduce", "--from", "nowhere"], &["nowhere"]);
 }

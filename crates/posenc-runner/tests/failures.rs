@@ -96,6 +96,41 @@ fn a_failure_is_kept_shown_and_retried() {
     assert!(none.stderr.contains("0 units of 6 to run"), "{}", none.stderr);
 }
 
+/// Catches a failure on one's own images that ends every later run of the item, or that a run on other data forgets; and a group
+/// that needs more images than there are and ends the run instead of being left out with a word.
+#[test]
+fn a_failure_on_ones_own_images_outlasts_runs_on_others() {
+    let on_images = "  - id: own
+    data: { set: div2k-test }
+    protocol: { kind: network-nd, side: 100, epochs: 1, learning_rate: 0.01 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]
+  - id: tenth
+    data: { set: div2k-test, pick: [9] }
+    protocol: { kind: closed-form, step: 64 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]
+";
+    let repository = Repository::with_experiment(&experiment(&format!("{on_images}{QUICK}")));
+    let folder = repository.path().join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    let photo = image::RgbImage::from_fn(512, 512, |x, y| image::Rgb([x as u8, y as u8, 7]));
+    photo.save(folder.join("one.png")).unwrap();
+    let own = ["reproduce", "--images", "div2k-test=photos", "--failed"];
+    let run = repository.run(&own[..3]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
+    assert!(run.stderr.contains(left_out), "{}", run.stderr);
+    assert!(repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert_eq!((failures(&repository, "out").len(), repository.raw("out").len()), (1, 2));
+
+    // Other data, and something to run, so that the report is written anew.
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--force"]);
+    assert!(!repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert_eq!(failures(&repository, "out").len(), 1, "the failure is forgotten");
+    let again = repository.run(&own);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert!(again.stderr.contains("1 units of 3 to run"), "{}", again.stderr);
+}
+
 /// Catches a damaged failure file that ends the run or is believed.
 #[test]
 fn a_damaged_failure_is_ignored_with_a_note() {

@@ -135,6 +135,24 @@ fn images_named_by_the_user_win_over_the_published_ones() {
     assert_eq!(source.load("trio", 0, None).unwrap().label, "user:beach.png");
 }
 
+/// Catches names that would cut a line of a record in two, or that are the same once they are written.
+#[cfg(unix)]
+#[test]
+fn names_that_records_cannot_hold_are_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let data = Data::empty();
+    for (i, name) in [&b"a\nb.png"[..], &b"a\xff.png"[..]].into_iter().enumerate() {
+        let folder = data.path(&format!("holiday-{i}"));
+        std::fs::create_dir(&folder).unwrap();
+        save_rgb(&folder.join("plain.png"), 40, 30);
+        data.source().use_images("trio", &folder).unwrap();
+        let odd = folder.join(std::ffi::OsStr::from_bytes(name));
+        std::fs::rename(folder.join("plain.png"), odd).unwrap();
+        let error = data.source().use_images("trio", &folder).unwrap_err();
+        assert_says(&error, &["rename it", "UTF-8"]);
+    }
+}
+
 #[test]
 fn images_beside_the_published_files_are_mentioned() {
     let data = Data::with_trio(3);

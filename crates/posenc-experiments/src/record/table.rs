@@ -56,6 +56,20 @@ pub fn is_of_machine(metric: &str) -> bool {
     metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
 
+/// A column of texts, and where a row has it.
+type TextColumn = (&'static str, fn(&Row) -> &str);
+
+/// Columns of texts that may be empty, or hold what a user named.
+const TEXTS: [TextColumn; 7] = [
+    ("group", |r| &r.group),
+    ("method", |r| &r.method),
+    ("signal", |r| &r.signal),
+    ("metric", |r| &r.metric),
+    ("unit", |r| &r.unit),
+    ("device", |r| &r.device),
+    ("data", |r| &r.data),
+];
+
 /// All rows of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
@@ -150,7 +164,7 @@ impl Table {
     pub fn to_csv(&self, paper: &str, item: &str) -> PolarsResult<String> {
         // polars prints floats with its own formatter; ours is Rust's shortest round trip, so
         // that bytes are equal exactly where numbers are.
-        let number = |v: Option<f64>| v.map(|v| format!("{v:?}")).unwrap_or_default();
+        let number = |v: Option<f64>| v.map(|v| format!("{v:?}"));
         let mut frame = self.frame(paper, item)?;
         for (name, f) in [
             ("x", (|r: &Row| r.x) as fn(&Row) -> Option<f64>),
@@ -160,10 +174,15 @@ impl Table {
             let texts: Vec<_> = self.rows.iter().map(|r| number(f(r))).collect();
             frame.with_column(Column::new(name.into(), texts))?;
         }
+        // An empty text would come out as `""`; nothing says the same and reads better.
+        for (name, f) in TEXTS {
+            let texts: Vec<_> =
+                self.rows.iter().map(|r| Some(f(r)).filter(|t| !t.is_empty())).collect();
+            frame.with_column(Column::new(name.into(), texts))?;
+        }
         let mut bytes = Vec::new();
         CsvWriter::new(&mut bytes).with_quote_style(QuoteStyle::Necessary).finish(&mut frame)?;
-        // Empty texts come out as `""`; an empty field says the same and reads better.
-        Ok(String::from_utf8_lossy(&bytes).replace("\"\"", ""))
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Writes the record beside itself and renames it: a reader never sees half a file.
@@ -235,4 +254,34 @@ fn write_parts(file: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
         std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a name that reads back as another, and empty fields written as quotes.
+    #[test]
+    fn names_with_quotes_and_commas_read_back() {
+        let row = |method: &str, signal: &str| Row {
+            group: "g".into(),
+            method: method.into(),
+            signal: signal.into(),
+            seed: 0,
+            metric: "test_psnr".into(),
+            x: None,
+            y: Some(0.1),
+            value: 1e-300,
+            unit: String::new(),
+            profile: Profile::Quick,
+            device: "cpu".into(),
+            data: "-".into(),
+        };
+        let rows = vec![row("Gau 5\"", "a\"b.png"), row("\"\"", "\"a, b\".png"), row("Gau", "-")];
+        let table = Table { rows };
+        let text = table.to_csv("p", "i").unwrap();
+        assert!(text.ends_with("p,i,g,Gau,-,0,test_psnr,,0.1,1e-300,,quick,cpu,-\n"), "{text}");
+        let back = Table::parse(Path::new("t.csv"), text, "p", "i").unwrap();
+        assert_eq!(back, table);
+    }
 }

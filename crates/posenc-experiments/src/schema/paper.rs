@@ -64,7 +64,12 @@ impl Paper {
             return Err(document.error("key", message));
         }
         for (i, item) in paper.items.iter().enumerate() {
-            check_key(document, &format!("items[{i}].item"), &item.item)?;
+            let here = format!("items[{i}].item");
+            check_key(document, &here, &item.item)?;
+            if paper.items[..i].iter().any(|other| other.item == item.item) {
+                let message = format!("`{}` stands twice; every item must be its own", item.item);
+                return Err(document.error(&here, message));
+            }
         }
         Ok(paper)
     }
@@ -89,5 +94,18 @@ mod tests {
                 Document::parse(Path::new("paper.yaml"), &text.replacen(key, "mine", 1)).unwrap();
             assert_eq!(Paper::from_document(&document).unwrap().key, "mine");
         }
+    }
+
+    /// Two sections of a page would have one anchor, and two pages of the site one file.
+    #[test]
+    fn items_that_stand_twice_are_refused() {
+        let item = "  - { item: fig1, name: Figure 1, title: T }\n";
+        let text = format!(
+            "key: mine\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n{item}{item}"
+        );
+        let document = Document::parse(Path::new("paper.yaml"), &text).unwrap();
+        let error = Paper::from_document(&document).unwrap_err();
+        assert_eq!((error.key.as_str(), error.line), ("items[1].item", Some(9)));
+        assert!(error.message.contains("stands twice"), "{error}");
     }
 }

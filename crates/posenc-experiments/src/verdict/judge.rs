@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::select::{
     Context, Point, describe, incomparable, margin, not_run, pairs, points, show, spread_text,
-    values,
+    unlike, values,
 };
 use super::{Judgement, Verdict, curves, statistics};
 use crate::schema::claim::{
@@ -132,6 +132,7 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
     let mut statistics_text = Vec::new();
     let mut reasons = Vec::new();
     let names = names(&check.of);
+    let mut means = Vec::new();
     for (window, names) in all.windows(2).zip(names.windows(2)) {
         let ((a, left), (b, right)) = (&window[0], &window[1]);
         let pairs = pairs((a, left), (b, right));
@@ -140,8 +141,19 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
             return not_run(format!("{title}: no values in common"));
         }
         let differences: Vec<f64> = pairs.iter().map(|(l, r)| sign * (l - r)).collect();
+        // Of what has no counterpart nothing is said here, so it is not shown either.
+        let (lefts, rights): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        means.push(statistics::mean_interval(&lefts).mean);
+        if means.len() + 1 == all.len() {
+            means.push(statistics::mean_interval(&rights).mean);
+        }
         let test = statistics::mean_interval(&differences);
+        let is_finite = differences.iter().all(|d| d.is_finite());
         let verdict = match test.half_width {
+            // Beyond all numbers there is no mean: only the signs are left.
+            None if !is_finite && differences.iter().all(|d| *d > 0.0) => Verdict::Reproduced,
+            None if differences.iter().any(|d| d.is_nan()) => Verdict::NotReproduced,
+            None if !is_finite && differences.iter().any(|d| *d > 0.0) => Verdict::WithinNoise,
             // One exact number: its sign is all there is.
             None if test.mean > 0.0 => Verdict::Reproduced,
             None => Verdict::NotReproduced,
@@ -167,21 +179,21 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
             _ => Verdict::Reproduced,
         };
     }
-    let measured = all
-        .iter()
-        .zip(&names)
-        .map(|((_, p), name)| {
-            format!("{name} {}", show(statistics::mean_interval(&values(p)).mean))
-        })
-        .collect::<Vec<_>>()
-        .join(if sign > 0.0 { " > " } else { " < " });
+    let between = match (worst, sign > 0.0) {
+        (Verdict::Reproduced, true) => " > ",
+        (Verdict::Reproduced, false) => " < ",
+        _ => ", ",
+    };
+    let each = means.iter().zip(&names).map(|(mean, name)| format!("{name} {}", show(*mean)));
+    let measured = each.collect::<Vec<_>>().join(between);
+    let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
+    if let Some(reason) = unlike {
+        let statistics = statistics_text.join("; ");
+        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
+    }
     Judgement {
         verdict: worst,
-        measured: if worst == Verdict::Reproduced {
-            measured
-        } else {
-            measured.replace(['>', '<'], ",").replace(" ,", ",")
-        },
+        measured,
         statistics: statistics_text.join("; "),
         reason: reasons.join("; "),
     }
@@ -217,8 +229,16 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
             (Ok(a), Ok(b)) => (a, b),
             (Err(j), _) | (_, Err(j)) => return j,
         };
-    let mean = |p: &[Point]| statistics::mean_interval(&values(p)).mean;
-    let quotient = mean(&above) / mean(&below);
+    let pairs = pairs((&check.numerator, &above), (&check.denominator, &below));
+    let mean = |values: &[f64]| statistics::mean_interval(values).mean;
+    // Where some have counterparts and some have none, those that have none are left out.
+    let quotient = match pairs.len() {
+        n if n > 0 && (n < above.len() || n < below.len()) => {
+            let (above, below): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+            mean(&above) / mean(&below)
+        }
+        _ => mean(&values(&above)) / mean(&values(&below)),
+    };
     let mut limits = Vec::new();
     if let Some(least) = check.at_least {
         limits.push(format!("at least {}", show(least)));
@@ -229,10 +249,7 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
     let holds = quotient.is_finite()
         && check.at_least.is_none_or(|l| quotient >= l)
         && check.at_most.is_none_or(|m| quotient <= m);
-    let each: Vec<f64> = pairs((&check.numerator, &above), (&check.denominator, &below))
-        .iter()
-        .map(|(a, b)| a / b)
-        .collect();
+    let each: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
     let statistics = match each.len() {
         0 | 1 => String::new(),
         n => {
@@ -241,9 +258,13 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
             format!("n = {n} pairs, quotients from {} to {}", show(least), show(most))
         }
     };
+    let measured = format!("{} ({})", show(quotient), limits.join(", "));
+    if let Some(reason) = unlike(&check.numerator, &check.denominator, context) {
+        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
+    }
     Judgement {
         verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
-        measured: format!("{} ({})", show(quotient), limits.join(", ")),
+        measured,
         statistics,
         reason: if holds { String::new() } else { "outside the limits".into() },
     }
@@ -263,6 +284,9 @@ fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
         let key = if x.is_sign_negative() { !bits } else { bits | 1 << 63 };
         let entry = curves.entry(&p.method).or_default().entry(key);
         entry.or_insert_with(|| (x, Vec::new())).1.push(p.value);
+    }
+    if curves.is_empty() {
+        return not_run(format!("no curve for {}: its values have no x", describe(&check.of)));
     }
     let mut failures = Vec::new();
     let mut steps = 0;
@@ -335,6 +359,7 @@ fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
                                 && o.signal == p.signal
                                 && o.seed == p.seed
                                 && o.x == p.x
+                                && o.y == p.y
                         })
                         .map(|o| o.value)
                 };
@@ -407,6 +432,11 @@ fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
     let holds = largest <= tolerance;
     let unit = if relative { " %" } else { "" };
     let scale = if relative { 100.0 } else { 1.0 };
+    if let Some(reason) = unlike(&check.left, &check.right, context) {
+        let measured = format!("largest difference {}{unit}", show(scale * largest));
+        let statistics = format!("{} pairs", pairs.len());
+        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
+    }
     Judgement {
         verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
         measured: format!(

@@ -1,6 +1,6 @@
 //! What a claim looks at: values by selection, their statistics, and numbers as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::statistics::{self, Interval};
 use super::{Judgement, Verdict};
@@ -27,6 +27,8 @@ pub(super) struct Point {
     pub signal: String,
     pub seed: u64,
     pub x: Option<f64>,
+    /// Of a map.
+    pub y: Option<f64>,
     pub value: f64,
 }
 
@@ -58,6 +60,7 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
                     signal: r.signal.clone(),
                     seed: r.seed,
                     x: r.x,
+                    y: r.y,
                     value: r.value - taken_away(select, context, r)?,
                 })
             })
@@ -71,6 +74,7 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
                     signal: v.signal.clone(),
                     seed: 0,
                     x: v.x,
+                    y: None,
                     value: v.value?,
                 })
             })
@@ -94,7 +98,7 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
             };
             let missing = || not_run(format!("no spread of one value for {}", describe(select)));
             let value = value.ok_or_else(missing)?;
-            Ok(Point { method: p.method, signal: String::new(), seed: 0, x: p.x, value })
+            Ok(Point { method: p.method, signal: String::new(), seed: 0, x: p.x, y: None, value })
         })
         .collect()
 }
@@ -104,7 +108,8 @@ fn taken_away(select: &Select, context: Context<'_>, row: &Row) -> Result<f64, J
     let Some(metric) = &select.minus else { return Ok(0.0) };
     let other = Select { metric: metric.clone(), minus: None, ..select.clone() };
     let own = rows(&other, context).find(|r| {
-        r.method == row.method && r.signal == row.signal && r.seed == row.seed && r.x == row.x
+        let is_alike = r.method == row.method && r.signal == row.signal && r.seed == row.seed;
+        is_alike && r.x == row.x && r.y == row.y
     });
     let missing = || not_run(format!("no values for {}", describe(&other)));
     own.map(|r| r.value).ok_or_else(missing)
@@ -240,8 +245,44 @@ pub(super) fn spread_text(interval: &Interval) -> String {
     }
 }
 
-/// Pairs two selections over signal, seed and abscissa, and over the method where neither
-/// selection names one. Where both name one place of the abscissa, these may differ.
+/// Why numbers of two selections cannot be held against each other: methods of one group that were run at profiles which do
+/// different things, such as five epochs and two thousand. Fewer signals or seeds alone do no harm, since only the same are paired.
+pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
+    if a.group != b.group || a.from != Source::Measured || b.from != Source::Measured {
+        return None;
+    }
+    let group = context.experiment.group(&a.group)?;
+    let runs = |select| {
+        let of = |row: &Row| (row.method.clone(), row.profile);
+        rows(select, context).map(of).collect::<BTreeSet<(String, Profile)>>()
+    };
+    let (left, right) = (runs(a), runs(b));
+    let protocol = |method: &str, profile| {
+        let variant = group.variants.iter().position(|v| v.id == method)?;
+        group.resolved(profile, variant).map(|resolved| &resolved.protocol)
+    };
+    for (method, profile) in &left {
+        for (other, there) in &right {
+            if profile != there
+                && select_pairs(a, b, method, other)
+                && protocol(method, *profile) != protocol(method, *there)
+            {
+                return Some(format!(
+                    "measured at different profiles: {method} at `{profile}`, {other} at `{there}`"
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// Whether rows of these methods may be paired.
+fn select_pairs(a: &Select, b: &Select, method: &str, other: &str) -> bool {
+    a.method.is_some() || b.method.is_some() || method == other
+}
+
+/// Pairs two selections over signal, seed and place, and over the method where neither selection names one; where one does, with
+/// all methods of the other. Where both name one place of the abscissa, these may differ.
 pub(super) fn pairs(left: (&Select, &[Point]), right: (&Select, &[Point])) -> Vec<(f64, f64)> {
     let both = |of: fn(&Select) -> bool| of(left.0) && of(right.0);
     let by_method = both(|s| s.method.is_none());
@@ -250,11 +291,12 @@ pub(super) fn pairs(left: (&Select, &[Point]), right: (&Select, &[Point])) -> Ve
         let method = if by_method { p.method.clone() } else { String::new() };
         // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
         let x = p.x.filter(|_| by_x).map(f64::to_bits);
-        (method, p.signal.clone(), p.seed, x)
+        (method, p.signal.clone(), p.seed, x, p.y.map(f64::to_bits))
     };
-    let mut index = BTreeMap::new();
+    let mut index: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for p in right.1 {
-        index.insert(key(p), p.value);
+        index.entry(key(p)).or_default().push(p.value);
     }
-    left.1.iter().filter_map(|p| Some((p.value, *index.get(&key(p))?))).collect()
+    let all = |p: &Point| index.get(&key(p)).cloned().unwrap_or_default();
+    left.1.iter().flat_map(|p| all(p).into_iter().map(|other| (p.value, other))).collect()
 }

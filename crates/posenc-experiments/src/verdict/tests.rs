@@ -294,3 +294,95 @@ fn a_difference_of_independent_samples() {
     assert_eq!(difference_interval(&[7.0], &[8.0]).half_width, None);
     assert_eq!(difference_interval(&[1.0; 4], &[1.5; 3]).half_width, None);
 }
+
+/// Catches a trend over numbers that have no abscissa, which nothing can be against.
+#[test]
+fn a_trend_needs_an_abscissa() {
+    let mut record = record(Profile::Paper, 0.0, CURVE);
+    record.rows.iter_mut().for_each(|row| row.x = None);
+    let check = "{ kind: trend, of: { group: run, metric: psnr }, direction: increasing }";
+    let judgement = verdict(check, &record);
+    assert_eq!(judgement.verdict, Verdict::NotRun, "{judgement:?}");
+    assert!(judgement.reason.contains("no x"), "{judgement:?}");
+}
+
+/// Catches methods of which one ran a fraction of what the other did and that are compared as if they were alike; and those that
+/// did the same at two profiles and are not compared.
+#[test]
+fn methods_at_other_profiles_are_not_compared() {
+    let a = ("A", 1.0, 10.0);
+    let b = ("B", 1.0, 5.0);
+    let both = |profile| {
+        let mut table = record(Profile::Paper, 0.1, &[a]);
+        table.rows.extend(record(profile, 0.1, &[b]).rows);
+        table
+    };
+    let of = |method: &str| format!("{{ group: run, method: {method}, metric: psnr }}");
+    for check in [
+        format!("{{ kind: ordering, of: [{}, {}] }}", of("A"), of("B")),
+        format!(
+            "{{ kind: ratio, numerator: {}, denominator: {}, at_least: 1.5 }}",
+            of("A"),
+            of("B")
+        ),
+        format!(
+            "{{ kind: equality, left: {}, right: {}, tolerance: {{ absolute: 9 }} }}",
+            of("A"),
+            of("B")
+        ),
+    ] {
+        // `quick` does what `paper` does; `smoke` has other samples.
+        assert_eq!(verdict(&check, &both(Profile::Quick)).verdict, Verdict::Reproduced, "{check}");
+        let judgement = verdict(&check, &both(Profile::Smoke));
+        assert_eq!(judgement.verdict, Verdict::NotComparable, "{check}");
+        assert!(judgement.reason.contains("A at `paper`, B at `smoke`"), "{judgement:?}");
+    }
+}
+
+/// Catches an order against all methods of a group that looks at the last one alone.
+#[test]
+fn one_method_is_held_against_all() {
+    let record = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0), ("B", 1.0, 50.0)]);
+    let check = "{ kind: ordering, of: [{ group: run, method: B, metric: psnr }, { group: run, metric: psnr }] }";
+    let judgement = verdict(check, &record);
+    assert!(judgement.statistics.contains("n = 4"), "{judgement:?}");
+}
+
+/// Catches a map of which each row is held against another map's last one.
+#[test]
+fn maps_are_paired_by_both_coordinates() {
+    let mut record = record(Profile::Paper, 0.0, &[("A", 1.0, 0.0), ("B", 1.0, 0.0)]);
+    for row in record.rows.clone() {
+        record.rows.push(Row { y: Some(2.0), value: 7.0, ..row });
+    }
+    let check = "{ kind: equality, left: { group: run, method: A, metric: psnr }, \
+                 right: { group: run, method: B, metric: psnr }, tolerance: { absolute: 0 } }";
+    assert_eq!(verdict(check, &record).verdict, Verdict::Reproduced);
+    record.rows.last_mut().unwrap().value = 8.0;
+    assert_eq!(verdict(check, &record).verdict, Verdict::NotReproduced);
+}
+
+/// Catches an infinite value that decides over all others, and means shown of values that were not compared.
+#[test]
+fn an_order_is_decided_and_shown_by_its_pairs() {
+    let check = "{ kind: ordering, of: [{ group: run, method: A, metric: psnr }, { group: run, method: B, metric: psnr }] }";
+    let curve: Vec<_> = (0..9).flat_map(|x| [("A", x as f64, 1.0), ("B", x as f64, 2.0)]).collect();
+    let mut table = record(Profile::Paper, 0.0, &curve);
+    assert_eq!(verdict(check, &table).verdict, Verdict::NotReproduced);
+    table.rows[0].value = f64::INFINITY;
+    assert_eq!(verdict(check, &table).verdict, Verdict::WithinNoise);
+    for row in table.rows.iter_mut().filter(|row| row.method == "A") {
+        row.value = f64::INFINITY;
+    }
+    assert_eq!(verdict(check, &table).verdict, Verdict::Reproduced);
+    table.rows[0].value = f64::NAN;
+    assert_eq!(verdict(check, &table).verdict, Verdict::NotReproduced);
+
+    let mut table = record(Profile::Paper, 0.1, &[("A", 1.0, 5.0), ("B", 1.0, 4.0)]);
+    // A ran where B did not.
+    table.rows.extend(record(Profile::Paper, 0.1, &[("A", 2.0, -50.0)]).rows);
+    assert_eq!(verdict(check, &table).measured, "A 5 > B 4");
+    let ratio = "{ kind: ratio, numerator: { group: run, method: A, metric: psnr }, \
+                 denominator: { group: run, method: B, metric: psnr }, at_least: 1.2 }";
+    assert_eq!(verdict(ratio, &table).verdict, Verdict::Reproduced);
+}

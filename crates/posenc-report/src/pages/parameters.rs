@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::Inputs;
 use crate::markdown::{code, details, plain};
 use crate::numbers::{duration, fixed, significant};
+use crate::records::Side;
 use crate::view::View;
 
 /// Longest list of numbers that is printed whole.
@@ -40,7 +41,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
                 } else {
                     String::new()
                 };
-                format!("{heading}{}", provenance(&run.provenance))
+                format!("{heading}{}", provenance(&run.provenance, run.side, &view.experiment.id()))
             })
             .collect();
         text.push_str(&details("Provenance", &parts.join("\n")));
@@ -221,14 +222,21 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn provenance(p: &Provenance) -> String {
+fn provenance(p: &Provenance, side: Side, item: &str) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
             let _ = writeln!(text, "- {name}: {value}");
         }
     };
-    line("command", code(&p.command));
+    match side {
+        // Profile and seed of each method are the record's.
+        Side::Reference => line(
+            "to repeat it",
+            code(&format!("cargo xtask reproduce --from report/record {item}")),
+        ),
+        Side::Local => line("command", code(&p.command)),
+    }
     line("commit", code(&p.commit));
     let cores = match p.cores {
         0 => String::new(),

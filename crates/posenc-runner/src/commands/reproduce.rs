@@ -23,7 +23,7 @@ use crate::run::data::{self, DataSets};
 use crate::run::events::{Event, Events, millis};
 use crate::run::lock::Lock;
 use crate::run::pace::{Pace, makespan};
-use crate::run::plan::{PlannedJob, Reason, expand, look};
+use crate::run::plan::{PlannedJob, Reason, expand, leave_out_absent_picks, look};
 use crate::run::progress::{Detail, Progress};
 use crate::run::signals::{self, Signals};
 use crate::run::span::duration;
@@ -46,9 +46,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let out = repository.out(options.out.as_deref());
     let store = keep(Store::new(&out));
 
-    let selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
     announce::refusals(catalog, &selectors, profile);
     announce::data_sets(&selected, data)?;
+    leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
     let devices = keep(executor::devices(options)?);
     let class = |protocol: &Protocol| devices.class(protocol);
     let planned = expand(selected, data, &repository.published_checksum(), options.seed, &class)?;
@@ -80,11 +81,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     announce::devices(&work, devices);
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
-    let detail = match (options.quiet, options.verbose) {
-        (true, _) => Detail::Quiet,
-        (_, true) => Detail::Verbose,
-        _ => Detail::Usual,
-    };
+    let detail = Detail::asked(options.quiet, options.verbose);
     let events = options.events.as_deref().map_or_else(|| Ok(Events::none()), Events::open)?;
     let mut progress = Progress::new(units, workers, detail, events);
     progress.event(&Event::RunStarted {
@@ -109,10 +106,12 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     outcome.pace.write(&out);
     let page = out.join("report/README.md");
     let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
-    if options.record || units > 0 || !report.is_fresh() {
-        results::write(repository, catalog, store, data, devices, options, &out)?;
-        report.keep();
-    }
+    let written = if options.record || units > 0 || !report.is_fresh() {
+        results::write(repository, catalog, store, data, devices, options, &out)
+            .map(|()| report.keep())
+    } else {
+        Ok(())
+    };
     let changed = verdicts.changed();
     progress.event(&Event::RunFinished {
         units: outcome.items.values().map(|tally| tally.done).sum(),
@@ -123,7 +122,13 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         verdicts: &changed,
         report: page.display().to_string(),
     });
-    summary::tell(&outcome, &changed, workers);
+    summary::tell(&outcome, &changed, workers, options.force);
+    // What the run itself has to say is not lost with its report.
+    if let Err(error) = written {
+        let Some(signal) = outcome.interrupted else { return Err(error) };
+        eprintln!("error: {error:#}");
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
     // Events have the standard output for themselves.
     match options.events.as_deref() == Some(Path::new("-")) {
         true => eprintln!("{}", page.display()),

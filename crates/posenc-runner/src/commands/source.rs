@@ -61,7 +61,7 @@ impl Source {
     }
 
     fn at_revision(repository: &Repository, name: &str) -> Result<Self> {
-        let allowed = "allowed are a directory of records, such as out/record, and a git revision, such as HEAD~3 or v0.1";
+        let allowed = "allowed are a directory of records, such as out/record, and a git revision, such as HEAD~3";
         ensure!(
             is_revision_name(name),
             "`{name}` is no directory, and no name of a revision; {allowed}"

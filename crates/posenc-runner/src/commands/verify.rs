@@ -19,7 +19,7 @@ use crate::arguments::Verify;
 use crate::device::{CPU, Devices};
 use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
-use crate::run::plan::{PlannedJob, Unit, expand};
+use crate::run::plan::{PlannedJob, Unit, expand, leave_out_absent_picks};
 use crate::run::store::{Found, Store};
 use crate::run::work::{self, Site, Work, keep};
 use crate::{machine, protocols};
@@ -57,9 +57,11 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     let catalog = keep(Catalog::read(repository.root())?);
     let selectors = parse_selectors(catalog, &options.selectors)?;
     let data = keep(DataSets::new(data::source(repository, &options.data)?, RUN_SEED));
-    let selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    let left_out = leave_out_absent_picks(&mut selected, data);
     let is_child = options.run_into.is_some();
     if !is_child {
+        left_out.iter().for_each(|line| eprintln!("{line}"));
         announce_skipped(&selected, data)?;
     }
     let planned = expand(selected, data, &repository.published_checksum(), RUN_SEED, &|_| CPU)?;

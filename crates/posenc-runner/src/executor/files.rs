@@ -14,7 +14,7 @@ use super::options::SlurmOptions;
 use crate::arguments::{Arguments, Reproduce, Verb};
 
 /// Counts changes of these files.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// `run.json`: what was asked for. Every task and the collecting step read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,8 +88,8 @@ pub struct TaskReport {
     pub attempts: Vec<Attempt>,
     /// Whether the last one came to its end.
     pub ended: bool,
-    /// Jobs that failed: path, and why.
-    pub failed: Vec<(String, String)>,
+    /// Why units failed, by key.
+    pub failed: BTreeMap<String, String>,
     /// Why nothing could be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

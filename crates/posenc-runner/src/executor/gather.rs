@@ -1,21 +1,22 @@
 //! The collecting step: what is missing is submitted again, or named with its reason; then tables and report.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
-use posenc_experiments::plan::{NO_SIGNAL, jobs};
+use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
 use posenc_experiments::record::{Failure, UnitFailure};
 
 use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, TaskReport};
 use super::{shares, slurm, submit};
 use crate::arguments::Reproduce;
 use crate::commands::reproduce::{parse_profile, parse_selectors, results};
+use crate::protocols;
 use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
-use crate::run::plan::expand;
+use crate::run::plan::{Unit, expand};
 use crate::run::store::Store;
 use crate::run::work::{Work, keep};
 
@@ -47,6 +48,10 @@ struct Submitted {
 pub fn gather(folder: &Folder, round: usize) -> Result<ExitCode> {
     let run = folder.run()?;
     let (root, options) = run.options()?;
+    if folder.state()?.rounds.len() > round || folder.ending()?.is_some() {
+        // Slurm started this step again after it had done its work.
+        return Ok(ExitCode::SUCCESS);
+    }
     let repository = Repository::find(Some(&root))?;
     let out = repository.out(options.out.as_deref());
     let ending = match step(folder, &run, &repository, &options, round) {
@@ -105,18 +110,27 @@ fn step(
             jobs.iter().any(|j| j.repetition == work.job.seed_index && j.path == path)
         };
         let Some(last) = submitted.iter().rev().find(is_its) else { continue };
-        let is_of = |failed: &str| {
-            failed.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        };
-        let own = last.report.failed.iter().find(|(failed, _)| is_of(failed));
-        let fate = match (own, &last.report.error) {
-            (Some((_, why)), _) => Fate::Settled(why.clone()),
-            (None, Some(why)) => {
+        let log = folder.log(&last.name);
+        // Units of a job end apart: one may have failed, and the task died before it came to the next.
+        let own = &last.report.failed;
+        let (settled, open): (Vec<Unit>, Vec<Unit>) =
+            work.units.into_iter().partition(|unit| own.contains_key(&unit.parts.key()));
+        for unit in &settled {
+            let why = own.get(&unit.parts.key()).map_or("", String::as_str);
+            ending.failed.push(failed(&work.job, unit, why, &log));
+        }
+        if open.is_empty() {
+            continue;
+        }
+        let cost = protocols::cost(&work.job, open.len());
+        let work = Work { job: work.job, units: open, cost };
+        let fate = match &last.report.error {
+            Some(why) => {
                 // The node refused the share before it came to any unit.
                 keep_failures(&store, &work, why);
                 Fate::Settled(why.clone())
             }
-            (None, None) => fates
+            None => fates
                 .entry(&last.name)
                 .or_insert_with(|| fate(folder, &rounds[last.round - 1], &last.name))
                 .clone(),
@@ -129,10 +143,12 @@ fn step(
             Fate::Lost(why) => {
                 let reason = format!("{why}, the last of {round} times");
                 keep_failures(&store, &work, &reason);
-                ending.failed.extend(failed(&work, &reason, folder.log(&last.name)));
+                let units = work.units.iter();
+                ending.failed.extend(units.map(|unit| failed(&work.job, unit, &reason, &log)));
             }
             Fate::Settled(why) => {
-                ending.failed.extend(failed(&work, &why, folder.log(&last.name)));
+                let units = work.units.iter();
+                ending.failed.extend(units.map(|unit| failed(&work.job, unit, &why, &log)));
             }
         }
     }
@@ -216,16 +232,12 @@ fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
     }
 }
 
-/// The units of a job that have no record.
-fn failed(work: &Work<'_>, reason: &str, log: PathBuf) -> Vec<FailedUnit> {
-    let path = work.job.path();
-    let repetition = work.job.seed_index;
-    let of = |signal: &str| FailedUnit {
-        unit: format!("{path} seed {repetition} {signal}").trim_end().to_owned(),
+/// A unit that has no record, and why.
+fn failed(job: &Job<'_>, unit: &Unit, reason: &str, log: &Path) -> FailedUnit {
+    let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
+    FailedUnit {
+        unit: format!("{} seed {} {signal}", job.path(), job.seed_index).trim_end().to_owned(),
         reason: reason.to_owned(),
-        log: log.clone(),
-    };
-    let name =
-        |signal: &'_ str| if signal == NO_SIGNAL { String::new() } else { signal.to_owned() };
-    work.units.iter().map(|unit| of(&name(&unit.signal))).collect()
+        log: log.to_owned(),
+    }
 }

@@ -166,6 +166,11 @@ pub fn cancel(job_name: &str) -> Result<()> {
     call(command("scancel").arg(format!("--name={job_name}"))).map(drop)
 }
 
+/// Cancels one job, or array, by its number.
+pub fn cancel_job(number: &str) -> Result<()> {
+    call(command("scancel").arg(number)).map(drop)
+}
+
 /// How a job ended, in Slurm's own words, such as `OUT_OF_MEMORY` or `FAILED (exit 127:0)`; `None` where Slurm has
 /// forgotten it and keeps no accounts.
 pub fn ended(job: &str) -> Option<String> {

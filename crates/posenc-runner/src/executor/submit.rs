@@ -1,5 +1,6 @@
 //! From a plan to jobs of Slurm.
 
+use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -132,7 +133,12 @@ pub fn round(
     if !split.clock.is_empty() {
         files::write(&folder.share(&files::name(round, None)), &shares::written(&split.clock))?;
     }
-    let submit = |job: Job<'_>| slurm::submit(run, folder, root, round, &job);
+    let obtained = RefCell::new(Vec::new());
+    let submit = |job: Job<'_>| {
+        let number = slurm::submit(run, folder, root, round, &job)?;
+        obtained.borrow_mut().push(number.clone());
+        Ok::<_, anyhow::Error>(number)
+    };
     let all = || -> Result<Round> {
         let tasks = split.tasks.len();
         let array = (tasks > 0).then(|| submit(Job::Array(tasks))).transpose()?;
@@ -142,9 +148,12 @@ pub fn round(
         Ok(Round { array: array.map(|array| (array, tasks)), clock, collect })
     };
     let submitted = all().inspect_err(|_| {
-        // The collecting step of an earlier round has the same name and is this process: it has the error to tell.
         if round == 1 {
             let _ = slurm::cancel(&run.job_name());
+        }
+        // The collecting step of an earlier round has the same name and is this process: it has the error to tell.
+        for number in obtained.borrow().iter().filter(|_| round > 1) {
+            let _ = slurm::cancel_job(number);
         }
     })?;
     let mut state = folder.state()?;

@@ -74,7 +74,7 @@ fn run_share(folder: &Folder, name: &str, cores: u16, report: &mut TaskReport) -
     let site = Site { store, data, devices, seed: options.seed };
     let outcome = work::run(work, site, &run, Pace::read(&out), &mut progress);
     signals.end_at_once();
-    report.failed.extend(outcome.failures.into_iter().map(|f| (f.path, f.message)));
+    report.failed.extend(outcome.failures.into_iter().map(|f| (f.key, f.message)));
     Ok(())
 }
 

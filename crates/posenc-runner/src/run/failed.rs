@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use posenc_experiments::plan::jobs;
-use posenc_experiments::record::Failure;
+use posenc_experiments::record::{Failure, UnitFailure};
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Profile};
 
 use super::data::DataSets;
-use super::plan::expand;
+use super::plan::{expand, picks_what_is_there};
 use super::store::{Found, Store};
 use crate::device::{CLASSES, CPU, may_leave_cpu};
+use crate::protocols;
 
 /// The failures of an item that this machine's report shows: of units that some profile plans now, with this data and seed, and
-/// that have no record. Failures of units that have one, or that no profile plans in any such way, are removed. Second are the lines
-/// of files that cannot be used.
+/// that have no record. Failures of units that have one, or whose definition is no more, are removed; those on other data, which a
+/// later run may bring again, are kept and not shown. Second are the lines of files that cannot be used.
 ///
 /// # Errors
 ///
@@ -34,31 +35,34 @@ pub fn current(
         return Ok((Vec::new(), damaged));
     }
     let mut keys = BTreeSet::new();
-    let mut definitions = BTreeSet::new();
+    let mut is_defined = vec![false; kept.len()];
     for profile in Profile::ALL {
+        let mut all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        for job in &all {
+            let epochs = protocols::epochs(job.protocol());
+            for (UnitFailure { parts, failure }, is_defined) in kept.iter().zip(&mut is_defined) {
+                *is_defined |= failure.group == job.group.id
+                    && failure.method == job.variant.id
+                    && failure.seed == job.seed_index
+                    // Signals, device and seed are the failure's own: the data at hand may be others.
+                    && job.key_parts(&failure.signal, &parts.data, &parts.device, parts.seed, &epochs)
+                        == *parts;
+            }
+        }
+        all.retain(|job| picks_what_is_there(job, data));
         for class in CLASSES {
             let of = |protocol: &Protocol| if may_leave_cpu(protocol) { class } else { CPU };
-            let all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
-            for planned in expand(all, data, published, seed, &of)? {
-                for unit in planned.units {
-                    keys.insert(unit.parts.key());
-                    let parts = unit.parts;
-                    definitions.insert((parts.identity, parts.specification, parts.epochs));
-                }
+            for planned in expand(all.clone(), data, published, seed, &of)? {
+                keys.extend(planned.units.iter().map(|unit| unit.parts.key()));
             }
         }
     }
     let mut shown = Vec::new();
-    for failure in kept {
+    for (failure, is_defined) in kept.into_iter().zip(is_defined) {
         let parts = &failure.parts;
-        let is_planned = keys.contains(&parts.key());
-        let definition =
-            (parts.identity.clone(), parts.specification.clone(), parts.epochs.clone());
-        let is_history = !definitions.contains(&definition)
-            || matches!(store.find(paper, item, parts), Found::Record(_));
-        if is_history {
+        if !is_defined || matches!(store.find(paper, item, parts), Found::Record(_)) {
             store.forget_failure(paper, item, parts);
-        } else if is_planned {
+        } else if keys.contains(&parts.key()) {
             shown.push(failure.failure);
         }
     }

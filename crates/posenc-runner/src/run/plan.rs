@@ -49,6 +49,36 @@ pub fn picks_what_is_there(job: &Job<'_>, data: &DataSets) -> bool {
     data.identity(set).map_or(true, |identity| is_there(identity.signals.len()))
 }
 
+/// Takes out jobs whose groups pick signals that a data set of the user's own does not have; a line for each group says so.
+/// Of any other set it is a mistake of the file, which [`expand`] tells.
+pub fn leave_out_absent_picks(jobs: &mut Vec<Job<'_>>, data: &DataSets) -> Vec<String> {
+    let mut lines = Vec::new();
+    jobs.retain(|job| {
+        if picks_what_is_there(job, data) {
+            return true;
+        }
+        let Some(Data { set, pick: Some(places), .. }) = &job.group.data else { return true };
+        let Ok(identity) = data.identity(set) else { return true };
+        if !["user:", "other:"].iter().any(|own| identity.label.starts_with(own)) {
+            return true;
+        }
+        let limit = job.resolved.signals.unwrap_or(usize::MAX);
+        let needed = places.iter().take(limit).max().map_or(0, |most| most + 1);
+        let line = format!(
+            "not run: {}/{}: needs at least {needed} signals of `{set}`, and {} has {}",
+            job.experiment.id(),
+            job.group.id,
+            identity.label,
+            identity.signals.len()
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+        false
+    });
+    lines
+}
+
 /// Expands jobs to units.
 ///
 /// `published` is the checksum of the published values, which the errata checks read; `class` gives the

@@ -33,6 +33,17 @@ pub enum Detail {
     Verbose,
 }
 
+impl Detail {
+    /// What `--quiet` and `--verbose` ask for.
+    pub fn asked(quiet: bool, verbose: bool) -> Detail {
+        match (quiet, verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Usual,
+        }
+    }
+}
+
 /// A unit that has a record now.
 pub struct Finished<'a> {
     /// Which.

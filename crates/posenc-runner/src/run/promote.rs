@@ -62,6 +62,7 @@ pub fn promote(
     };
     let mut merged = Table::default();
     let mut outcome = Vec::new();
+    let mut stays = BTreeSet::new();
     for group in &experiment.groups {
         let of = |table: &'_ Table, method: &str| -> Vec<Row> {
             let rows = table.rows.iter().filter(|r| r.group == group.id && r.method == method);
@@ -82,6 +83,11 @@ pub fn promote(
         for method in methods {
             let (mine, theirs) = (of(&local.table, method), of(&old, method));
             if mine.is_empty() {
+                let is_of_method = |r: &&Row| r.group == group.id && r.method == method;
+                if local.table.rows.iter().any(|r| is_of_method(&r)) {
+                    // Rows of a software adapter are not taken, nor is what made them.
+                    stays.insert(format!("{}/{method}", group.id));
+                }
                 merged.rows.extend(theirs);
                 continue;
             }
@@ -98,6 +104,7 @@ pub fn promote(
                 outcome.push((name, Promotion::Taken));
             } else {
                 merged.rows.extend(theirs);
+                stays.insert(name.clone());
                 outcome.push((name, Promotion::Kept));
             }
         }
@@ -106,9 +113,7 @@ pub fn promote(
         let mut provenance = local.provenance.clone();
         // What made the rows that stay is what made them before.
         let before = Provenance::read(&provenance_file)?;
-        let is_kept =
-            |key: &String| outcome.iter().any(|(method, p)| method == key && *p == Promotion::Kept);
-        provenance.origins.retain(|key, _| !is_kept(key));
+        provenance.origins.retain(|key, _| !stays.contains(key));
         let is_defined = |key: &String| {
             experiment.groups.iter().any(|group| {
                 group.variants.iter().any(|v| format!("{}/{}", group.id, v.id) == *key)

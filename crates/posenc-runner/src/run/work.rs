@@ -70,6 +70,8 @@ pub struct Options {
 pub struct Failure {
     /// `paper/item/group/method`, and the signal where there are several.
     pub path: String,
+    /// Key of the unit.
+    pub key: String,
     /// Why.
     pub message: String,
 }
@@ -213,7 +215,18 @@ impl Watch<'_> {
         let hired = std::thread::Builder::new().spawn(move || work(&shared, lane));
         match hired {
             Ok(_) => *self.alive.entry(lane).or_default() += 1,
-            Err(error) => self.progress.warn(&format!("warning: no further thread: {error}")),
+            Err(error) if self.alive.get(&lane).is_some_and(|n| *n > 0) => {
+                self.progress.warn(&format!("warning: no further thread: {error}"));
+            }
+            Err(error) => {
+                // Nobody would run what waits: a run that does nothing must not end well.
+                let message = format!("no thread can be started ({error}); see `ulimit -u`");
+                let is_told = self.outcome.failures.iter().any(|f| f.message == message);
+                if !is_told {
+                    let path = "all units that wait".to_owned();
+                    self.outcome.failures.push(Failure { path, key: String::new(), message });
+                }
+            }
         }
     }
 
@@ -345,6 +358,7 @@ impl Watch<'_> {
             tally.seconds += seconds;
             self.outcome.failures.push(Failure {
                 path: named(&work.job.path(), &unit.signal),
+                key: unit.parts.key(),
                 message: reason.to_owned(),
             });
         }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use posenc_experiments::record::UnitCaptions;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_experiments::yaml::FileError;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,8 +56,7 @@ pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
         key,
         message,
     };
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| problem(None, String::new(), format!("cannot be read: {e}")))?;
+    let text = read_text(file, MAX_RECORD_BYTES)?;
     let entries: Vec<Value> = serde_json::from_str(&text).map_err(|e| {
         let message =
             format!("not the output of SPICE's scorer: {e}; score the captions again, with {JAVA}");

@@ -9,7 +9,7 @@ mod same;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use posenc_experiments::plan::jobs;
 use posenc_experiments::record::{Origin, Provenance, Row, Table};
 use posenc_experiments::selector::Selectors;
@@ -22,11 +22,15 @@ use crate::device::{CPU, Devices, GPU, SOFTWARE};
 use crate::repository::Repository;
 use crate::run::collect;
 use crate::run::data::{self, DataSets};
+use crate::run::events::Events;
 use crate::run::lock::Lock;
+use crate::run::pace::Pace;
 use crate::run::plan::{NO_DATA, PlannedJob, expand, pending};
+use crate::run::progress::{Detail, Progress};
+use crate::run::signals::{self, Signals};
 use crate::run::store::{Found, Store};
-use crate::run::work::{self, Site, Work, keep};
-use crate::{machine, protocols};
+use crate::run::work::{self, Outcome, Site, Work, keep};
+use crate::{executor, machine, protocols};
 use same::Sameness;
 
 /// A variant that a record has numbers of.
@@ -131,12 +135,27 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     announce_unchecked(&items);
     let out = options.out.clone().unwrap_or_else(|| repository.out(None).join("repeat"));
     let _lock = Lock::take(&out)?;
+    executor::refuse_beside(&out)?;
     let store = keep(Store::new(&out));
     store.sweep();
+    let signals = Signals::listen().context("signals cannot be listened to")?;
     let mut failures = Vec::new();
     for round in &plans {
-        failures.extend(run(round, store, devices, options));
+        let outcome = run(round, store, devices, options, &signals);
+        failures.extend(outcome.failures);
+        if let Some(signal) = outcome.interrupted {
+            eprintln!(
+                "{}: not compared; the same command goes on where this one was",
+                signals::name(signal)
+            );
+            return Ok(ExitCode::from(128 + signal as u8));
+        }
+        // The disk is full, or nothing is to begin after a failure.
+        if outcome.left.0 > 0 || options.fail_fast && !failures.is_empty() {
+            break;
+        }
     }
+    signals.end_at_once();
     for failure in &failures {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
@@ -166,23 +185,49 @@ fn items<'a>(
             targets.extend(of_group(experiment, group, &rows.collect::<Vec<_>>(), &provenance));
         }
         targets.retain(|t| selectors.matches(&paper, &item, &t.group.id, t.variant()));
-        if selectors.is_everything() {
-            let is_defined = |row: &&Row| experiment.group(&row.group).is_some();
-            let lost: BTreeSet<&str> = table
-                .rows
-                .iter()
-                .filter(|row| !is_defined(row))
-                .map(|r| r.group.as_str())
-                .collect();
-            refusals.extend(
-                lost.into_iter().map(|g| format!("{paper}/{item}/{g}: no such group here")),
-            );
-        }
+        let lost = lost(experiment, selectors, &table, &provenance);
+        refusals.extend(lost.into_iter().map(|what| format!("{paper}/{item}/{what}")));
         if !targets.is_empty() {
             items.push(Item { experiment, table, provenance, targets });
         }
     }
     Ok(items)
+}
+
+/// Groups and methods of a record that are selected and have no definition here.
+fn lost(
+    experiment: &Experiment,
+    selectors: &Selectors,
+    table: &Table,
+    provenance: &Provenance,
+) -> BTreeSet<String> {
+    // Ids of groups have no slash, methods may.
+    let origins = provenance.origins.keys().filter_map(|key| key.split_once('/'));
+    let has_rows = |group: &str, method: &str| {
+        table.rows.iter().any(|row| row.group == group && row.method == method)
+    };
+    let rows = table.rows.iter().map(|row| (row.group.as_str(), row.method.as_str()));
+    let is_of_a_variant = |(group, method): &(&str, &str)| {
+        experiment.group(group).is_some_and(|group| {
+            let is_variant = group.variants.iter().any(|v| v.id == *method);
+            // A variant without rows under its own id has rows with names of their own.
+            let is_named_otherwise =
+                !provenance.origins.contains_key(&format!("{}/{method}", group.id))
+                    && group.variants.iter().any(|v| !has_rows(&group.id, &v.id));
+            is_variant || is_named_otherwise
+        })
+    };
+    origins
+        .chain(rows)
+        .filter(|(group, method)| {
+            selectors.matches(&experiment.paper, &experiment.item, group, method)
+        })
+        .filter(|name| !is_of_a_variant(name))
+        .map(|(group, method)| match experiment.group(group) {
+            Some(_) => format!("{group}/{method}: no such method here"),
+            None => format!("{group}: no such group here"),
+        })
+        .collect()
 }
 
 /// Variants of a group that have rows, or whose origin the record tells: a variant may measure several things, and its
@@ -310,7 +355,8 @@ fn run(
     store: &'static Store,
     devices: &'static Devices,
     options: &Reproduce,
-) -> Vec<work::Failure> {
+    signals: &Signals,
+) -> Outcome {
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
     let work: Vec<Work<'static>> = round
         .planned
@@ -326,7 +372,19 @@ fn run(
     eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let site = Site { store, data: round.data, devices, seed: round.seed };
-    work::run_plainly(work, site, workers, options.fail_fast)
+    let mut progress = Progress::new(
+        to_run,
+        workers,
+        Detail::asked(options.quiet, options.verbose),
+        Events::none(),
+    );
+    let run = work::Options {
+        workers,
+        fail_fast: options.fail_fast,
+        signals: signals.clone(),
+        ..work::Options::default()
+    };
+    work::run(work, site, &run, Pace::default(), &mut progress)
 }
 
 /// Says of each item whether its values are the same bits; true if all are.

@@ -63,7 +63,7 @@ fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec
 }
 
 /// Says what was done.
-pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize) {
+pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
     let width = outcome.items.keys().map(|item| item.chars().count()).max().unwrap_or(0);
     for (item, tally) in &outcome.items {
         let failed = match tally.failed {
@@ -101,8 +101,10 @@ pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize) {
         None => String::new(),
     };
     if units > 0 {
+        // What was run again cannot be told from what waits for it: both have a record.
+        let next = if is_forced { "to begin anew (--force)" } else { "to go on" };
         eprintln!(
-            "{why}{units} units left, about {} on {workers} workers; to go on: {}",
+            "{why}{units} units left, about {} on {workers} workers; {next}: {}",
             duration(seconds),
             command()
         );
