@@ -98,7 +98,8 @@ pub fn jobs<'a>(
                     continue;
                 };
                 let recorded_profile = group.equivalent_profile(own, variant_index);
-                for seed_index in 0..resolved.seeds as u64 {
+                let first = group.first_seed;
+                for seed_index in first..first + resolved.seeds as u64 {
                     jobs.push(Job {
                         experiment,
                         group,

@@ -131,6 +131,8 @@ pub struct Group {
     pub data: Option<Data>,
     /// Independent repetitions.
     pub seeds: usize,
+    /// Index of the first repetition: a group that repeats another one with further seeds starts where that one ends.
+    pub first_seed: u64,
     /// The variants.
     pub variants: Vec<Variant>,
     /// Resolved settings per profile and variant (same order as `variants`).
@@ -255,6 +257,8 @@ struct WireGroup {
     data: Option<Data>,
     #[serde(default = "one")]
     seeds: usize,
+    #[serde(default)]
+    first_seed: u64,
     variants: Vec<WireVariant>,
     #[serde(default)]
     profiles: BTreeMap<Profile, WireProfile>,
@@ -514,6 +518,9 @@ impl WireGroup {
                     return Err(document.error(&format!("{here}.{key}"), "allowed: 1 to 100000"));
                 }
             }
+            if self.first_seed > 100_000 {
+                return Err(document.error(&format!("{path}.first_seed"), "allowed: 0 to 100000"));
+            }
             if signals.is_some() && self.data.is_none() {
                 return Err(document.error(
                     &format!("{here}.signals"),
@@ -583,6 +590,7 @@ impl WireGroup {
             ours: self.ours,
             data: self.data,
             seeds: self.seeds,
+            first_seed: self.first_seed,
             variants,
             plans,
             reductions,

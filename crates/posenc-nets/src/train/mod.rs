@@ -83,6 +83,10 @@ pub struct Summary {
     pub final_train_psnr: f64,
     /// After the last epoch; none without test samples.
     pub final_test_psnr: Option<f64>,
+    /// Standard deviation of the PSNRs after each of the last epochs; 0 for a single epoch.
+    pub train_deviation: f64,
+    /// The same on the test samples; none without them.
+    pub test_deviation: Option<f64>,
     /// The epoch (from 1) in whose step the error was not finite; the last one if only its step
     /// has made the error so.
     pub diverged: Option<u64>,
@@ -198,16 +202,40 @@ struct Window {
     sum: Vec<f64>,
     /// The latest.
     last: Vec<f64>,
+    /// The first; deviations are summed around it, since PSNRs vary little around a large value.
+    first: Vec<f64>,
+    /// Sum of squared differences from `first` so far.
+    squares: Vec<f64>,
 }
 
 impl Window {
     fn new(runs: usize) -> Self {
-        Window { sum: vec![0.0; runs], last: vec![f64::NAN; runs] }
+        Window {
+            sum: vec![0.0; runs],
+            last: vec![f64::NAN; runs],
+            first: vec![f64::NAN; runs],
+            squares: vec![0.0; runs],
+        }
     }
 
     fn add(&mut self, psnrs: &[f64]) {
         self.sum.iter_mut().zip(psnrs).for_each(|(sum, psnr)| *sum += psnr);
         self.last.copy_from_slice(psnrs);
+        for ((first, squares), psnr) in self.first.iter_mut().zip(&mut self.squares).zip(psnrs) {
+            if first.is_nan() {
+                *first = *psnr;
+            }
+            *squares += (psnr - *first).powi(2);
+        }
+    }
+
+    /// Sample standard deviation of a run's PSNRs in a window of `count` epochs.
+    fn deviation(&self, run: usize, count: f64) -> f64 {
+        if count < 2.0 {
+            return 0.0;
+        }
+        let shift = self.sum[run] - count * self.first[run];
+        ((self.squares[run] - shift * shift / count) / (count - 1.0)).max(0.0).sqrt()
     }
 }
 
@@ -240,15 +268,17 @@ impl Measured {
             let broken = last.is_nan() || last == f64::NEG_INFINITY;
             let diverged = noted.or(broken.then_some(schedule.epochs));
             let unless_diverged = |psnr: f64| if diverged.is_some() { f64::NAN } else { psnr };
-            let test = |of: fn(&Window) -> &[f64], scale: f64| {
-                let psnr = self.test.as_ref().map_or(f64::NAN, |window| of(window)[run] / scale);
+            let test = |of: &dyn Fn(&Window) -> f64| {
+                let psnr = self.test.as_ref().map_or(f64::NAN, of);
                 has_test.then_some(unless_diverged(psnr))
             };
             Summary {
                 train_psnr: unless_diverged(self.train.sum[run] / count),
-                test_psnr: test(|window| &window.sum, count),
+                test_psnr: test(&|window| window.sum[run] / count),
                 final_train_psnr: unless_diverged(last),
-                final_test_psnr: test(|window| &window.last, 1.0),
+                final_test_psnr: test(&|window| window.last[run]),
+                train_deviation: unless_diverged(self.train.deviation(run, count)),
+                test_deviation: test(&|window| window.deviation(run, count)),
                 diverged,
             }
         };

@@ -8,8 +8,8 @@ use super::{CurvePoint, Measured, Schedule, Window};
 use crate::{NetError, State};
 
 const MAGIC: &[u8; 8] = b"posncfit";
-// 2: the test errors of the parameters at hand are not yet in the window.
-const VERSION: u32 = 2;
+// 3: windows hold what standard deviations need.
+const VERSION: u32 = 3;
 const CHECKSUM: usize = blake3::OUT_LEN;
 
 /// Everything that [`decode`] needs.
@@ -127,8 +127,9 @@ fn put_schedule(bytes: &mut Vec<u8>, schedule: &Schedule) {
 }
 
 fn put_window(bytes: &mut Vec<u8>, window: &Window) {
-    put_floats(bytes, &window.sum);
-    put_floats(bytes, &window.last);
+    for numbers in [&window.sum, &window.last, &window.first, &window.squares] {
+        put_floats(bytes, numbers);
+    }
 }
 
 /// What has not been read yet.
@@ -212,7 +213,12 @@ impl<'a> Reader<'a> {
     }
 
     fn window(&mut self, runs: usize) -> Result<Window, NetError> {
-        Ok(Window { sum: self.per_run(runs)?, last: self.per_run(runs)? })
+        Ok(Window {
+            sum: self.per_run(runs)?,
+            last: self.per_run(runs)?,
+            first: self.per_run(runs)?,
+            squares: self.per_run(runs)?,
+        })
     }
 
     fn measured(&mut self, runs: usize) -> Result<Measured, NetError> {

@@ -127,6 +127,11 @@ fn the_window_takes_in_the_errors_after_each_of_the_last_steps() {
     let mean = (test(8) + test(9) + test(10)) / 3.0;
     assert_close(summary.test_psnr.unwrap(), mean, Tolerance::relative(1e-12));
     assert_close(summary.final_test_psnr.unwrap(), test(10), Tolerance::relative(1e-12));
+    // Train PSNRs of epochs 8, 9 and 10 are 6.02 dB apart, so their sample standard deviation is 6.02 dB.
+    assert_close(summary.train_deviation, by_hand(1), Tolerance::relative(1e-12));
+    let squares: f64 = [test(8), test(9), test(10)].iter().map(|psnr| (psnr - mean).powi(2)).sum();
+    let deviation = (squares / 2.0).sqrt();
+    assert_close(summary.test_deviation.unwrap(), deviation, Tolerance::relative(1e-9));
     // The other run starts twice as far away: 6.02 dB less.
     let less = summary.train_psnr - history.summaries[1].train_psnr;
     assert_close(less, by_hand(1), Tolerance::relative(1e-12));

@@ -175,6 +175,9 @@ fn map(group: &Group, profile: Profile, variant: usize) -> (String, BTreeMap<Str
     if resolved.seeds > 1 {
         settings.insert("seeds".into(), Value::from(resolved.seeds));
     }
+    if group.first_seed > 0 {
+        settings.insert("first_seed".into(), Value::from(group.first_seed));
+    }
     if let Some(signals) = resolved.signals {
         settings.insert("signals".into(), Value::from(signals));
     }

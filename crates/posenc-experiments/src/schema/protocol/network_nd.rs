@@ -60,6 +60,10 @@ pub struct NetworkNd {
     /// The PSNR of a run is its mean, in dB, over so many last epochs.
     #[serde(default = "one")]
     pub mean_of_last: u64,
+    /// Also record mean and standard deviation of both PSNRs over this number of last epochs. At a constant learning
+    /// rate the PSNR of a single epoch fluctuates; these show by how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_epochs: Option<u64>,
     /// Curves have a point at every so many epochs; 0 for no curves.
     #[serde(default)]
     pub curve_every: u64,
@@ -287,6 +291,14 @@ impl NetworkNd {
         }
         range("epochs", self.epochs, 1, 100_000_000)?;
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
+        if let Some(late_epochs) = self.late_epochs {
+            range("late_epochs", late_epochs, 2, 100_000_000)?;
+            if self.mean_of_last != 1 {
+                let message =
+                    "needs `mean_of_last: 1`, since `test_psnr` is then that of the last epoch";
+                return Err(("late_epochs", message.to_owned()));
+            }
+        }
         range("curve_every", self.curve_every, 0, self.epochs)?;
         check_curves(self.epochs, self.curve_every, 1)?;
         if self.scale == Scale::Unit {

@@ -115,6 +115,7 @@ pub fn network(options: &Fit, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
         beta2: None,
         epochs: u64::from(options.epochs),
         mean_of_last: 1,
+        late_epochs: None,
         curve_every: 0,
         sweep: None,
         blending: None,

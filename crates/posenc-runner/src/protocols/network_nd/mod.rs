@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
 use posenc_experiments::schema::protocol::NetworkNd;
 use posenc_math::random::stream;
-use posenc_nets::train::{History, Schedule};
+use posenc_nets::train::{History, Schedule, Summary};
 
 use super::saved::{Done, Resumption};
 use super::{Context, Emit, Outcome};
@@ -138,22 +138,35 @@ impl<'a> Training<'a> {
             epochs: settings.epochs,
             curve_every: settings.curve_every,
             layers: false,
-            mean_of_last: settings.mean_of_last.min(settings.epochs),
+            mean_of_last: settings
+                .late_epochs
+                .unwrap_or(settings.mean_of_last)
+                .min(settings.epochs),
         };
         let start = || engine.start(prepared.task.clone());
         let (mut session, history) =
             self.resumption().fit(start, &schedule, resume, done, remarks)?;
         let seconds = started.elapsed().as_secs_f64();
         let parameters = prepared.task.network.parameter_count();
-        let test_psnr = history.summaries[0].test_psnr.unwrap_or(f64::NAN);
+        let late = settings.late_epochs.is_some();
+        let test_psnr = psnrs(&history.summaries[0], late)[0];
         let pictures = if settings.pictures {
             let outputs = session.predict(&prepared.everywhere()?)?;
             pictures(&self.signal, &reconstruction::interleaved(&outputs), test_psnr)
         } else {
             Vec::new()
         };
-        Ok(Trained { history, parameters, seconds, pictures })
+        Ok(Trained { history, parameters, seconds, pictures, late })
     }
+}
+
+/// Test and train PSNR: of the last epoch where the window of the means is that of `late_epochs`.
+fn psnrs(summary: &Summary, late: bool) -> [f64; 2] {
+    let (test, train) = match late {
+        true => (summary.final_test_psnr, summary.final_train_psnr),
+        false => (summary.test_psnr, summary.train_psnr),
+    };
+    [test.unwrap_or(f64::NAN), train]
 }
 
 /// What one value of the sweep gave.
@@ -163,6 +176,8 @@ struct Trained {
     /// From before the embedding to after the last measurement.
     seconds: f64,
     pictures: Vec<Picture>,
+    /// Whether means and deviations over `late_epochs` are recorded.
+    late: bool,
 }
 
 /// The numbers of one run.
@@ -175,8 +190,15 @@ fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Valu
             None => value,
         });
     };
-    add("test_psnr", summary.test_psnr.unwrap_or(f64::NAN), "dB");
-    add("train_psnr", summary.train_psnr, "dB");
+    let [test_psnr, train_psnr] = psnrs(summary, trained.late);
+    add("test_psnr", test_psnr, "dB");
+    add("train_psnr", train_psnr, "dB");
+    if trained.late {
+        add("late_test_psnr", summary.test_psnr.unwrap_or(f64::NAN), "dB");
+        add("late_test_psnr_sd", summary.test_deviation.unwrap_or(f64::NAN), "dB");
+        add("late_train_psnr", summary.train_psnr, "dB");
+        add("late_train_psnr_sd", summary.train_deviation, "dB");
+    }
     let parameters = trained.parameters as f64;
     add("params", parameters, "count");
     // Four bytes a parameter, as the papers count.
