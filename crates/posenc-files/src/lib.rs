@@ -21,7 +21,7 @@ mod write;
 
 pub use folder::{Entry, Kind, entries, make_folder, remove, remove_empty_folder, sweep};
 pub use lock::{Lock, LockError, host};
-pub use read::{ReadError, is_same, open, read};
+pub use read::{ReadError, is_same, is_there, open, read};
 pub use roots::protect;
 pub use write::{
     Prepared, create_new, create_program, is_full, prepare, prepare_with, write_atomically,

@@ -1,14 +1,11 @@
 //! Reading files that others made.
 
 use std::fs::File;
-use std::io::{Error, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
 use crate::folder::{locate, open_following};
 use crate::roots::protected;
-
-/// Most bytes that are asked for before any are read.
-const FIRST_ALLOCATION: u64 = 1 << 20;
 
 /// Why a file is not read.
 #[derive(Debug)]
@@ -41,7 +38,7 @@ impl From<ReadError> for Error {
     fn from(error: ReadError) -> Error {
         match error {
             ReadError::Io(error) => error,
-            long => Error::new(std::io::ErrorKind::FileTooLarge, long.to_string()),
+            long => Error::new(ErrorKind::FileTooLarge, long.to_string()),
         }
     }
 }
@@ -75,11 +72,23 @@ pub fn read(path: &Path, most: u64) -> std::result::Result<Vec<u8>, ReadError> {
     if length > most {
         return Err(ReadError::TooLong { length, most });
     }
-    let mut bytes = Vec::with_capacity(length.min(FIRST_ALLOCATION) as usize + 1);
+    let mut bytes = Vec::new();
+    // One byte more, so that its end is found without asking for more memory.
+    let reserved = bytes.try_reserve_exact(usize::try_from(length + 1).unwrap_or(usize::MAX));
+    reserved.map_err(|_| ReadError::Io(ErrorKind::OutOfMemory.into()))?;
     file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(ReadError::Io)?;
     match bytes.len() as u64 {
         length if length > most => Err(ReadError::TooLong { length, most }),
         _ => Ok(bytes),
+    }
+}
+
+/// Whether anything has this name: also a link without a target, or what cannot be looked at, so that whoever reads it
+/// gets the error.
+pub fn is_there(path: &Path) -> bool {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => true,
+        Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
 
@@ -102,7 +111,20 @@ mod tests {
         let error = read(&file, 4).unwrap_err();
         assert!(matches!(error, ReadError::TooLong { length: 5, most: 4 }), "{error}");
         assert!(is_same(&file, b"12345") && !is_same(&file, b"1234") && !is_same(&file, b"123456"));
-        assert!(!is_same(&folder.path().join("b"), b""));
+        assert!(!is_same(&folder.path().join("b"), b"") && !is_there(&folder.path().join("b")));
+    }
+
+    /// The kernel's files report no length, as a file does that grows after it was opened. Catches a reader that trusts the
+    /// length.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_grows_is_read_up_to_its_limit() {
+        let file = Path::new("/proc/self/status");
+        assert_eq!(std::fs::metadata(file).unwrap().len(), 0);
+        let error = read(file, 10).unwrap_err();
+        assert!(matches!(error, ReadError::TooLong { length: 11, most: 10 }), "{error}");
+        assert!(read(file, 1 << 16).unwrap().len() > 10);
+        assert!(!is_same(file, b""));
     }
 
     /// Catches a reader that waits for a pipe or reads a device, directly or through a link, and one that takes a
@@ -131,6 +153,7 @@ mod tests {
         ] {
             let error = read(&at(name), 100).unwrap_err().to_string();
             assert!(error.contains(reason), "{name}: {error}");
+            assert!(is_there(&at(name)), "{name}");
         }
         // Data often lie elsewhere.
         std::fs::write(at("file"), "x").unwrap();
