@@ -10,8 +10,7 @@ static ROOTS: RwLock<BTreeSet<PathBuf>> = RwLock::new(BTreeSet::new());
 
 /// From now on this process follows no symbolic link below `root`, which itself may be one and need not exist yet.
 ///
-/// A folder inside of another protected one that a user names (such as an output folder below `report/`) is a root of
-/// its own.
+/// A folder inside of a protected one is no root of its own: the outermost counts.
 pub fn protect(root: &Path) {
     if let Ok(root) = std::path::absolute(root) {
         ROOTS.write().unwrap_or_else(PoisonError::into_inner).insert(root);
@@ -25,7 +24,7 @@ pub(crate) struct Split {
     pub names: Vec<OsString>,
 }
 
-/// The innermost protected folder that contains `path`, if there is one.
+/// `path` below the outermost protected folder that contains it, if there is one.
 ///
 /// # Errors
 ///
@@ -33,7 +32,7 @@ pub(crate) struct Split {
 pub(crate) fn protected(path: &Path) -> Result<Option<Split>> {
     let path = std::path::absolute(path)?;
     let roots = ROOTS.read().unwrap_or_else(PoisonError::into_inner);
-    let Some(root) = path.ancestors().find(|folder| roots.contains(*folder)) else {
+    let Some(root) = path.ancestors().filter(|folder| roots.contains(*folder)).last() else {
         return Ok(None);
     };
     let below = path.strip_prefix(root).map_err(Error::other)?;
@@ -65,7 +64,8 @@ pub(crate) fn split(path: &Path) -> Result<Split> {
 mod tests {
     use super::*;
 
-    /// Catches a path that leaves a protected folder, and one that is not recognized as being below it.
+    /// Catches a path that leaves a protected folder, one that is not recognized as being below it, and a folder in it that
+    /// becomes a root and could then be a link.
     #[test]
     fn paths_below_protected_folders_are_split() {
         let root = std::env::temp_dir().join("posenc-files-roots");
@@ -73,6 +73,8 @@ mod tests {
         let split = |path: &Path| split(path).map(|split| (split.root, split.names.len()));
         assert_eq!(split(&root.join("a/b")).unwrap(), (root.clone(), 2));
         assert_eq!(split(&root.join("./a//b")).unwrap(), (root.clone(), 2));
+        protect(&root.join("a"));
+        assert_eq!(split(&root.join("a/b")).unwrap(), (root.clone(), 2));
         let error = split(&root.join("a/../../b")).unwrap_err().to_string();
         assert!(error.contains("leads out of"), "{error}");
         // The folder itself, and one whose name begins in the same way.

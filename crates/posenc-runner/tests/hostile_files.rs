@@ -177,9 +177,10 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn hostile_definitions_are_named() {
     let scene = Scene::new();
-    let published = "data/papers/lff.csv";
+    // Most papers have published values; this one may do without.
+    let published = "data/papers/extensions.csv";
     for file in [DEFINITION, "experiments/extensions/paper.yaml", published, "data/manifest.yaml"] {
-        let whole = scene.repository.read(file);
+        let whole = std::fs::read(scene.at(file)).ok();
         let name = file.rsplit('/').next().unwrap();
         for hostile in ALL {
             scene.replace(file, hostile);
@@ -193,7 +194,7 @@ fn hostile_definitions_are_named() {
             scene.fails(&["reproduce", "--dry-run"], &[name, reason]);
         }
         scene.clear(file);
-        scene.repository.write(file, &whole);
+        whole.into_iter().for_each(|bytes| std::fs::write(scene.at(file), bytes).unwrap());
     }
     scene.ok(&["reproduce", "--dry-run"]);
 }
@@ -345,11 +346,11 @@ fn hostile_data_are_named() {
     let image = image::RgbImage::from_fn(64, 48, |x, y| image::Rgb([x as u8, y as u8, 128]));
     for hostile in ALL {
         scene.replace("photo.png", hostile);
-        scene.fails(&["fit", "photo.png"], &["photo.png"]);
+        scene.fails(&["fit", "photo.png", "--out", "fitted.png"], &["photo.png"]);
         let arguments = ["reproduce", "--images", "div2k-test=photo.png", "--profile", "smoke"];
         scene.fails(&arguments, &["photo.png"]);
         scene.replace("clip.npz", hostile);
-        scene.fails(&["fit", "clip.npz"], &["clip.npz"]);
+        scene.fails(&["fit", "clip.npz", "--out", "fitted.npz"], &["clip.npz"]);
         scene.replace("records/extensions/mexican-hat.csv", hostile);
         scene.fails(&["diff", "records", "records"], &["mexican-hat.csv"]);
         scene.fails(&["reproduce", "--from", "records"], &["mexican-hat.csv"]);
@@ -357,7 +358,6 @@ fn hostile_data_are_named() {
     scene.clear("photo.png");
     image.save(scene.at("elsewhere.png")).unwrap();
     symlink(scene.at("elsewhere.png"), scene.at("photo.png")).unwrap();
-    scene.ok(&["fit", "photo.png"]);
     // A name for a temporary file that is a link already.
     symlink(scene.foreign.path().join("file"), scene.at("fitted.png.tmp")).unwrap();
     scene.ok(&["fit", "photo.png", "--out", "fitted.png"]);
