@@ -122,9 +122,7 @@ impl<'a> Links<'a> {
 
 /// The text of a file of the repository, if it is one that can be shown.
 fn source(root: &Path, name: &str) -> Option<String> {
-    let file = root.join(name);
-    let is_short = std::fs::metadata(&file).is_ok_and(|m| m.len() <= LONGEST);
-    if is_short { std::fs::read_to_string(file).ok() } else { None }
+    posenc_files::read(&root.join(name), LONGEST).ok().and_then(|text| String::from_utf8(text).ok())
 }
 
 /// The page that has a place, or the document's first.

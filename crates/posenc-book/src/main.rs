@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use posenc_book::Site;
 use posenc_experiments::Catalog;
+use posenc_experiments::text::MAX_RECORD_BYTES;
 use posenc_report::{Inputs, Records};
 
 /// Renders the report and the documents as a static site that needs no server.
@@ -60,7 +61,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         costs: None,
     })?;
     // What things would cost only the runner can say; the page that it rendered is part of the reference.
-    if let Ok(page) = std::fs::read(root.join("report/costs.md")) {
+    if let Ok(page) = posenc_files::read(&root.join("report/costs.md"), MAX_RECORD_BYTES) {
         report.files.insert(PathBuf::from("costs.md"), page);
     }
     let site = Site::new(&report, root)?;

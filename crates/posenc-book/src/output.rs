@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
+use posenc_files::{entries, is_there, write_atomically, write_if_changed};
 
 /// Lists the files of a site in its directory, by which those of an earlier one are known.
 const LIST: &str = ".posenc-book";
 
 /// Writes what differs; removes files of an earlier site that this one does not have, and no others.
 pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> {
+    posenc_files::protect(directory);
     let list = directory.join(LIST);
-    let earlier = std::fs::read_to_string(&list).unwrap_or_default();
+    let earlier = read_text(&list, MAX_RECORD_BYTES).unwrap_or_default();
     if earlier.is_empty() && !is_empty(directory)? {
         bail!(
             "{} is not empty and holds no site of `cargo xtask book`; name another directory by --out",
@@ -26,17 +28,15 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
     write_file(&list, format!("{}\n", names.join("\n")).as_bytes())?;
     for (name, bytes) in files {
         let file = directory.join(name);
-        if std::fs::read(&file).is_ok_and(|old| old == *bytes) {
-            continue;
-        }
-        write_file(&file, bytes)?;
+        write_if_changed(&file, bytes)
+            .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     for name in earlier.lines().filter(|name| !files.contains_key(*name) && is_below(name)) {
         let file = directory.join(name);
         // It may be gone already, and its folder may hold other files.
-        let _ = std::fs::remove_file(&file);
+        let _ = posenc_files::remove(&file);
         if let Some(folder) = file.parent().filter(|f| *f != directory) {
-            let _ = std::fs::remove_dir(folder);
+            posenc_files::remove_empty_folder(folder);
         }
     }
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
@@ -48,12 +48,12 @@ fn write_file(file: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn is_empty(directory: &Path) -> Result<bool> {
-    if !directory.exists() {
+    if !is_there(directory) {
         return Ok(true);
     }
-    let mut entries = std::fs::read_dir(directory)
-        .with_context(|| format!("{} cannot be listed", directory.display()))?;
-    Ok(entries.next().is_none())
+    let entries =
+        entries(directory).with_context(|| format!("{} cannot be listed", directory.display()))?;
+    Ok(entries.is_empty())
 }
 
 /// Whether a name of the list stays within the directory.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_report::{Report, Section};
 
 /// Where the report lies in the repository, as far as its links are concerned.
@@ -211,8 +212,7 @@ fn documents(root: &Path) -> Result<Vec<Chapter>> {
         if !file.is_file() {
             continue;
         }
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("{} cannot be read", file.display()))?;
+        let text = read_text(&file, MAX_RECORD_BYTES)?;
         let place = match &*name {
             "README.md" => "docs/posenc.md".to_owned(),
             name => format!("docs/{}", name.trim_start_matches("docs/").to_lowercase()),

@@ -82,9 +82,7 @@ pub fn render(outline: &Outline) -> Result<BTreeMap<String, Vec<u8>>> {
 
 fn put(root: &Path, name: &str, text: &str) -> Result<()> {
     let file = root.join(name);
-    let folder = file.parent().unwrap_or(root);
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&file, text))
+    posenc_files::write_new(&file, text.as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 

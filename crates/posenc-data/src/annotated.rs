@@ -294,7 +294,7 @@ fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> 
 /// Writes photographs as JPEG files and their boxes as COCO writes them: `instances.json` and `images/` in `folder`.
 ///
 /// # Errors
-/// When a file cannot be written, or pixels are not as many as their size says.
+/// When a file exists or cannot be written, or the number of pixels does not match their size.
 pub fn write_annotated(
     folder: &Path,
     categories: &[&str],
@@ -302,7 +302,7 @@ pub fn write_annotated(
 ) -> Result<(), DataError> {
     let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
     let pictures = folder.join("images");
-    std::fs::create_dir_all(&pictures).map_err(|e| unwritable(&pictures, e))?;
+    posenc_files::make_folder(&pictures).map_err(|e| unwritable(&pictures, e))?;
     let categories = categories.iter().enumerate();
     let mut wire = WireFile {
         images: Vec::new(),
@@ -322,7 +322,7 @@ pub fn write_annotated(
         let mut bytes = Vec::new();
         let written = picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95));
         written.map_err(|e| unwritable(&path, std::io::Error::other(e)))?;
-        std::fs::write(&path, bytes).map_err(|e| unwritable(&path, e))?;
+        posenc_files::write_new(&path, &bytes).map_err(|e| unwritable(&path, e))?;
         let id = i as u64 + 1;
         wire.images.push(WireImage { id, file_name, height: *height, width: *width });
         for own in boxes {
@@ -339,5 +339,5 @@ pub fn write_annotated(
     }
     let path = folder.join("instances.json");
     let text = serde_json::to_vec(&wire).map_err(std::io::Error::from);
-    text.and_then(|text| std::fs::write(&path, text)).map_err(|e| unwritable(&path, e))
+    text.and_then(|text| posenc_files::write_new(&path, &text)).map_err(|e| unwritable(&path, e))
 }

@@ -1,7 +1,6 @@
 //! Checksums: 64 lower-case hexadecimal digits of SHA-256.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -16,13 +15,21 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 
 /// SHA-256 of a file, read in pieces.
 pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
-    let mut file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
-    let mut state = Sha256::new();
+    let unreadable = |source| DataError::io(path, "file", source);
+    let file = posenc_files::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    // A file that grows as fast as it is read would have no end.
+    let mut file = file.take(length.saturating_add(1));
+    let (mut state, mut total) = (Sha256::new(), 0);
     let mut piece = vec![0; 1 << 16];
     loop {
-        let n_read = file.read(&mut piece).map_err(|source| DataError::io(path, "file", source))?;
+        let n_read = file.read(&mut piece).map_err(unreadable)?;
         if n_read == 0 {
             return Ok(hex(state));
+        }
+        total += n_read as u64;
+        if total > length {
+            return Err(unreadable(std::io::Error::other("it grew while it was read")));
         }
         state.update(&piece[..n_read]);
     }

@@ -1,10 +1,9 @@
 //! Sets of files that a protocol reads by itself: text, annotations, archives too large to be loaded whole.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use posenc_files::ReadError;
 use serde::Deserialize;
 
 use crate::digest;
@@ -147,19 +146,15 @@ impl FileSet {
     }
 }
 
-/// The whole of a file of at most `limit` bytes.
+/// The whole of a regular file of at most `limit` bytes.
 pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| DataError::io(path, "file", e))?;
-    let read = file.take(limit + 1).read_to_end(&mut bytes);
-    read.map_err(|e| DataError::io(path, "file", e))?;
-    if bytes.len() as u64 > limit {
-        // A device has no length of its own.
-        let length = std::fs::metadata(path).map_or(0, |data| data.len());
-        let bytes = u128::from(length.max(limit + 1));
-        return Err(DataError::TooLarge { path: path.into(), what: what.into(), bytes, limit });
-    }
-    Ok(bytes)
+    posenc_files::read(path, limit).map_err(|error| match error {
+        ReadError::Io(error) => DataError::io(path, "file", error),
+        ReadError::TooLong { length, .. } => {
+            let bytes = u128::from(length);
+            DataError::TooLarge { path: path.into(), what: what.into(), bytes, limit }
+        }
+    })
 }
 
 /// A path that a file names, as one that stays below the folder it is looked for in; else why it does not. What it is does not

@@ -177,7 +177,7 @@ fn read_within(
 }
 
 fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {
-    let file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
     ZipArchive::new(BufReader::new(file)).map_err(|error| DataError::NotAnArchive {
         path: path.to_owned(),
         reason: error.to_string(),

@@ -1,7 +1,6 @@
 //! Sentences and their translations, line by line: `train.en` and `train.de`, plain or compressed (`.gz`).
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -82,7 +81,7 @@ fn find(folder: &Path, split: &str, language: &str) -> Result<PathBuf, DataError
 }
 
 fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
-    let file = File::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
     let length = file.metadata().map_err(|source| DataError::io(path, "file", source))?.len();
     let expanded = length.saturating_mul(MOST_EXPANSION).max(SHORT_TEXT);
     let most_bytes = MAX_TEXT_BYTES.min(expanded);

@@ -44,7 +44,7 @@ mod backend {
                            yuv4mpegpipe,gif,wav,mp3,aac,flac";
 
     pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
-        let file = std::fs::File::open(path).map_err(|e| DataError::io(path, "file", e))?;
+        let file = posenc_files::open(path).map_err(|e| DataError::io(path, "file", e))?;
         drop(file);
         initialize();
         // A playlist is a text file that names others, on this machine or across the network.

@@ -1,6 +1,6 @@
 //! Saving signals: PNG images, folders of PNG frames, npz arrays.
 //!
-//! A file is written under another name beside its place and renamed, so that a killed program
+//! A file is written under another name in the same folder and renamed, so that a killed program
 //! leaves no half of one.
 
 use std::fs::File;
@@ -64,7 +64,7 @@ impl Clip {
     /// # Errors
     /// As [`Image::write_png`], and when `folder` holds images already: they would mix.
     pub fn write_frames(&self, folder: &Path) -> Result<(), DataError> {
-        std::fs::create_dir_all(folder).map_err(|source| unwritable(folder, source))?;
+        posenc_files::make_folder(folder).map_err(|source| unwritable(folder, source))?;
         if crate::picture::images_in(folder).is_ok() {
             return Err(DataError::FolderInUse { path: folder.to_owned() });
         }
@@ -154,21 +154,14 @@ fn unwritable(path: &Path, source: std::io::Error) -> DataError {
 /// Writes a file completely or not at all.
 fn write_whole(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> Result<(), DataError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let written = File::create(&temporary).and_then(|file| {
+    let written = posenc_files::write_with(path, |file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;
         file.flush()
     });
-    written.and_then(|()| std::fs::rename(&temporary, path)).map_err(|source| {
-        // What could not be finished is of no use; that it is there may be the error itself.
-        let _ = std::fs::remove_file(&temporary);
-        unwritable(path, source)
-    })
+    written.map_err(|source| unwritable(path, source))
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Published {
         let mut all = Published::default();
         for paper in papers {
             let file = directory.join(format!("{paper}.csv"));
-            if !file.exists() {
+            if !posenc_files::is_there(&file) {
                 continue;
             }
             let values = Published::parse(&file, read_text(&file, MAX_RECORD_BYTES)?)?;

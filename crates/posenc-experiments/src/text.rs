@@ -1,8 +1,8 @@
-//! Text of files, with a limit on its length: a reader asks for memory only after it has seen how much there is.
+//! Text of regular files, with a limit on its length.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
+
+use posenc_files::ReadError;
 
 use crate::yaml::FileError;
 
@@ -13,7 +13,7 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 ///
 /// # Errors
 ///
-/// A file that cannot be read, is longer or is not UTF-8, by name.
+/// A file that cannot be read, is not a regular file, is longer or is not UTF-8, by name.
 pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
     let bytes = read_bytes(file, most)?;
     String::from_utf8(bytes).map_err(|e| {
@@ -27,20 +27,12 @@ pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is longer, by name.
+/// A file that cannot be read, is not a regular file or is longer, by name.
 pub fn read_bytes(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    let unreadable = |e: std::io::Error| error(file, None, format!("cannot be read: {e}"));
-    let mut bytes = Vec::new();
-    File::open(file)
-        .map_err(unreadable)?
-        .take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > most {
-        let message = format!("more than {most} bytes, which is the most for a file of its kind");
-        return Err(error(file, None, message));
-    }
-    Ok(bytes)
+    posenc_files::read(file, most).map_err(|e| match e {
+        ReadError::Io(e) => error(file, None, format!("cannot be read: {e}")),
+        long => error(file, None, long.to_string()),
+    })
 }
 
 fn error(file: &Path, line: Option<usize>, message: String) -> FileError {
@@ -51,15 +43,12 @@ fn error(file: &Path, line: Option<usize>, message: String) -> FileError {
 mod tests {
     use super::*;
 
-    /// Catches a file that is read without end, and bytes that are no text and pass or are named without their line.
+    /// Catches a device or a long file that is read, and bytes that are not UTF-8 and are accepted or reported without their line.
     #[cfg(unix)]
     #[test]
     fn long_files_and_bytes_are_refused() {
         let endless = read_text(Path::new("/dev/zero"), 1000).unwrap_err().to_string();
-        assert!(
-            endless.contains("/dev/zero") && endless.contains("more than 1000 bytes"),
-            "{endless}"
-        );
+        assert!(endless.contains("/dev/zero") && endless.contains("a device"), "{endless}");
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.txt");
         std::fs::write(&file, b"ab\nc\xff").unwrap();

@@ -1,10 +1,11 @@
 //! The finished report: written to a directory, or compared with one.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use posenc_experiments::record::table::write_atomically;
+use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::pages::MARKER;
 
@@ -73,21 +74,19 @@ impl Report {
     ///
     /// A file that cannot be written or removed, by name.
     pub fn write(&self, directory: &Path) -> Result<()> {
+        posenc_files::protect(directory);
         for (path, bytes) in &self.files {
             let file = directory.join(path);
-            if std::fs::read(&file).is_ok_and(|old| old == *bytes) {
-                continue;
-            }
-            write_atomically(&file, bytes)
+            write_if_changed(&file, bytes)
                 .with_context(|| format!("{} cannot be written", file.display()))?;
         }
         for path in self.surplus(directory)? {
             let file = directory.join(&path);
-            std::fs::remove_file(&file)
+            posenc_files::remove(&file)
                 .with_context(|| format!("{} cannot be removed", file.display()))?;
             // A folder that this leaves empty goes too; one that is not empty stays.
             if let Some(folder) = file.parent().filter(|f| *f != directory) {
-                let _ = std::fs::remove_dir(folder);
+                posenc_files::remove_empty_folder(folder);
             }
         }
         Ok(())
@@ -101,10 +100,11 @@ impl Report {
     pub fn check(&self, directory: &Path) -> Result<Vec<Stale>> {
         let mut stale = Vec::new();
         for (path, bytes) in &self.files {
-            match std::fs::read(directory.join(path)) {
-                Ok(old) if old == *bytes => {}
-                Ok(_) => stale.push(Stale { path: path.clone(), why: "differs from the records" }),
-                Err(_) => stale.push(Stale { path: path.clone(), why: "is missing" }),
+            let file = directory.join(path);
+            match is_there(&file) {
+                _ if is_same(&file, bytes) => {}
+                true => stale.push(Stale { path: path.clone(), why: "differs from the records" }),
+                false => stale.push(Stale { path: path.clone(), why: "is missing" }),
             }
         }
         for path in self.surplus(directory)? {
@@ -117,19 +117,16 @@ impl Report {
     /// Generated files that the report does not have: pages with our first line, and pictures.
     fn surplus(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
-        for file in list(directory)? {
-            let page = file.extension().is_some_and(|e| e == "md");
-            if page && std::fs::read(&file).is_ok_and(|b| b.starts_with(MARKER.as_bytes())) {
+        for file in list(directory, Kind::File)? {
+            if file.extension().is_some_and(|e| e == "md") && is_page(&file) {
                 found.push(file);
             }
         }
         let of = |folder: &Path, ending: &str| -> Result<Vec<PathBuf>> {
-            let files = list(folder)?.into_iter();
+            let files = list(folder, Kind::File)?.into_iter();
             Ok(files.filter(|f| f.extension().is_some_and(|e| e == ending)).collect())
         };
-        let folders = |folder: &Path| -> Result<Vec<PathBuf>> {
-            Ok(list(folder)?.into_iter().filter(|f| f.is_dir()).collect())
-        };
+        let folders = |folder: &Path| list(folder, Kind::Folder);
         for paper in folders(&directory.join("figures"))? {
             found.extend(of(&paper, "svg")?);
         }
@@ -142,19 +139,27 @@ impl Report {
             .into_iter()
             .filter_map(|f| f.strip_prefix(directory).ok().map(Path::to_owned))
             .filter(|f| !self.files.contains_key(f))
-            .chain(self.unlisted.iter().filter(|f| directory.join(f).exists()).cloned())
+            .chain(self.unlisted.iter().filter(|f| is_there(&directory.join(f))).cloned())
             .collect();
         surplus.sort();
         Ok(surplus)
     }
 }
 
-fn list(directory: &Path) -> Result<Vec<PathBuf>> {
-    if !directory.exists() {
+/// Whether a file begins as our pages do.
+fn is_page(file: &Path) -> bool {
+    let mut start = vec![0; MARKER.len()];
+    let read = posenc_files::open(file).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == MARKER.as_bytes()
+}
+
+/// What a folder holds of a kind; nothing if it is missing.
+fn list(directory: &Path, kind: Kind) -> Result<Vec<PathBuf>> {
+    if !is_there(directory) {
         return Ok(Vec::new());
     }
-    let entries = std::fs::read_dir(directory)
-        .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
-        .with_context(|| format!("{} cannot be listed", directory.display()))?;
-    Ok(entries)
+    let found = entries(directory)
+        .with_context(|| format!("{} cannot be listed", directory.display()))?
+        .into_iter();
+    Ok(found.filter(|e| e.kind == kind).map(|e| directory.join(e.name)).collect())
 }

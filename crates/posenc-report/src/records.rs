@@ -5,7 +5,7 @@ use std::path::Path;
 
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, CaptionRecord, Failure, Gallery, Provenance, Row, Table, read_failures,
+    Benchmarks, CaptionRecord, Failure, Gallery, Provenance, Row, Table, pair, read_failures,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
@@ -43,7 +43,7 @@ impl Records {
     ///
     /// # Errors
     ///
-    /// A damaged file, by name, line and column; a picture that is missing or damaged, captions that are.
+    /// A damaged file, by name, line and column; a table that does not match its provenance; a picture that is missing or damaged, captions that are.
     pub fn read(directory: &Path, catalog: &Catalog) -> Result<Self, FileError> {
         let benchmarks = Benchmarks::read(directory)?;
         let mut records = Records { benchmarks, ..Records::default() };
@@ -52,16 +52,18 @@ impl Records {
             let file = folder.join(format!("{}.csv", experiment.item));
             let key = (experiment.paper.clone(), experiment.item.clone());
             let failures = read_failures(directory, &experiment.paper, &experiment.item)?;
-            if !file.exists() {
+            if !posenc_files::is_there(&file) {
                 if !failures.is_empty() {
                     records.items.insert(key, Record { failures, ..Record::default() });
                 }
                 continue;
             }
             let provenance = folder.join(format!("{}.provenance.json", experiment.item));
+            let (table, provenance) =
+                pair::read(&file, &provenance, &experiment.paper, &experiment.item)?;
             let record = Record {
-                table: Table::read(&file, &experiment.paper, &experiment.item)?,
-                provenance: Provenance::read(&provenance)?,
+                table,
+                provenance,
                 pictures: Gallery::read(directory, &experiment.paper, &experiment.item)?,
                 captions: CaptionRecord::read(directory, &experiment.paper, &experiment.item)?,
                 failures,

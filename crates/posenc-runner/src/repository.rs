@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use posenc_experiments::text::MAX_RECORD_BYTES;
 
 /// A checkout of the project, or a directory laid out like one.
 #[derive(Debug, Clone)]
@@ -22,16 +23,22 @@ impl Repository {
                     root.display()
                 );
             }
-            return Ok(Repository { root: root.to_owned() });
+            return Ok(Repository::at(root));
         }
         let current = std::env::current_dir().context("the current directory cannot be read")?;
         match current.ancestors().find(|p| is_root(p)) {
-            Some(root) => Ok(Repository { root: root.to_owned() }),
+            Some(root) => Ok(Repository::at(root)),
             None => bail!(
                 "no repository of posenc at {} or above (folders experiments/ and data/); go there or give --root DIR",
                 current.display()
             ),
         }
+    }
+
+    fn at(root: &Path) -> Self {
+        let repository = Repository { root: root.to_owned() };
+        posenc_files::protect(&repository.report());
+        repository
     }
 
     /// The directory itself.
@@ -65,7 +72,7 @@ impl Repository {
         for paper in posenc_experiments::catalog::PAPER_ORDER {
             let file = self.root.join("data/papers").join(format!("{paper}.csv"));
             // A missing file is a paper without values; its absence is part of the sum.
-            let bytes = std::fs::read(file).unwrap_or_default();
+            let bytes = posenc_files::read(&file, MAX_RECORD_BYTES).unwrap_or_default();
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(&bytes);
         }

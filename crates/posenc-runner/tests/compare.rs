@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{EXPERIMENT, Repository, Run};
-use posenc_experiments::record::{Provenance, Row, Table, UnitRecord};
+use posenc_experiments::record::{Provenance, Row, UnitRecord, pair};
 
 const RANK: &str = "extensions/mexican-hat/rank";
 const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
@@ -18,11 +18,16 @@ fn record(repository: &Repository, directory: &str) -> PathBuf {
 
 /// Copies a directory of records with its rows changed.
 fn edited(repository: &Repository, from: &str, to: &str, mut edit: impl FnMut(&mut Row)) {
-    let mut table = Table::read(&record(repository, from), "extensions", "mexican-hat").unwrap();
+    let files = |directory| {
+        let table = record(repository, directory);
+        let provenance = table.with_extension("provenance.json");
+        (table, provenance)
+    };
+    let ((table, provenance), (paper, item)) = (files(from), ("extensions", "mexican-hat"));
+    let (mut table, provenance) = pair::read(&table, &provenance, paper, item).unwrap();
     table.rows.iter_mut().for_each(&mut edit);
-    table.write(&record(repository, to), "extensions", "mexican-hat").unwrap();
-    let provenance = |directory| record(repository, directory).with_extension("provenance.json");
-    std::fs::copy(provenance(from), provenance(to)).unwrap();
+    let (table_file, provenance_file) = files(to);
+    pair::write(&table_file, &provenance_file, paper, item, (&table, &provenance)).unwrap();
 }
 
 /// The last stable rank of the Gaussian embedder, with which its curve falls and a claim fails.

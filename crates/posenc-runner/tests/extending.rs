@@ -281,10 +281,11 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
+    "posenc-files",
     "posenc-math",
     "posenc-nets",
     "posenc-report",

@@ -1,7 +1,6 @@
 //! Words of user interfaces, their numbers, and vectors for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -264,7 +263,7 @@ impl WordVectors {
         vocabulary: &CaptionVocabulary,
         dimension: usize,
     ) -> Result<Self, DataError> {
-        let file = File::open(path).map_err(|e| DataError::io(path, "file", e))?;
+        let file = posenc_files::open(path).map_err(|e| DataError::io(path, "file", e))?;
         let mut reader = BufReader::with_capacity(1 << 18, file.take(MAX_VECTOR_BYTES + 1));
         let numbers: BTreeMap<&[u8], usize> =
             vocabulary.numbers.iter().map(|(word, n)| (word.as_bytes(), *n)).collect();

@@ -45,15 +45,16 @@ struct Placed<'a> {
 /// center that lies higher in the tree.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// When a file exists or cannot be written.
 pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(), DataError> {
     let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
     let combined = folder.join("combined");
     for folder in [&combined, &folder.join("split")] {
-        std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+        posenc_files::make_folder(folder).map_err(|e| unwritable(folder, e))?;
     }
-    let write =
-        |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| unwritable(path, e));
+    let write = |path: &Path, bytes: &[u8]| {
+        posenc_files::write_new(path, bytes).map_err(|e| unwritable(path, e))
+    };
     let mut table = String::from("screenId,nodeId,captions,datasetId\n");
     let mut number = 0;
     for (split, screens) in CaptionSplit::ALL.into_iter().zip(splits) {

@@ -62,7 +62,7 @@ impl Benchmarks {
     /// A file that cannot be read, is no such record, or holds a time that is no time.
     pub fn read(directory: &Path) -> Result<Self, FileError> {
         let file = directory.join(FILE);
-        if !file.exists() {
+        if !posenc_files::is_there(&file) {
             return Ok(Benchmarks::default());
         }
         Benchmarks::parse(&file, &read_text(&file, MAX_RECORD_BYTES)?)

@@ -379,7 +379,7 @@ impl CaptionRecord {
     /// A file that is damaged, of another item, or says what cannot be, by name and entry.
     pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
-        if !file.exists() {
+        if !posenc_files::is_there(&file) {
             return Ok(CaptionRecord::default());
         }
         CaptionRecord::parse(&file, &read_text(&file, MAX_RECORD_BYTES)?, paper, item)
@@ -420,13 +420,12 @@ impl CaptionRecord {
         let file = CaptionRecord::file_of(directory, paper, item);
         let problem = |message: String| error(&file, None, (String::new(), message));
         if self.methods.is_empty() {
-            if !file.exists() {
-                return Ok(false);
+            let removed = posenc_files::remove(&file);
+            let removed = removed.map_err(|e| problem(format!("cannot be removed: {e}")))?;
+            if let Some(folder) = file.parent().filter(|_| removed) {
+                posenc_files::remove_empty_folder(folder);
             }
-            std::fs::remove_file(&file).map_err(|e| problem(format!("cannot be removed: {e}")))?;
-            // Only if nothing else lies there.
-            let _ = file.parent().map(std::fs::remove_dir);
-            return Ok(true);
+            return Ok(removed);
         }
         for method in &self.methods {
             method.captions.check().map_err(|(key, message)| {
@@ -435,12 +434,8 @@ impl CaptionRecord {
         }
         let text =
             self.text(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
-        if std::fs::read(&file).ok().as_deref() == Some(text.as_bytes()) {
-            return Ok(false);
-        }
         write_if_changed(&file, text.as_bytes())
-            .map_err(|e| problem(format!("cannot be written: {e}")))?;
-        Ok(true)
+            .map_err(|e| problem(format!("cannot be written: {e}")))
     }
 
     /// The file: a line per screen, widget and method, so that a change is seen where it is.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::{write_atomically, write_if_changed};
 use super::unit::{self, KeyParts, UnitRecord};
+use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// A unit that failed, as a reader sees it.
@@ -63,7 +64,7 @@ fn file(directory: &Path, paper: &str, item: &str) -> PathBuf {
     directory.join(paper).join(format!("{item}.failed.json"))
 }
 
-/// The failures of an item; none where there is no file.
+/// The failures of an item; none if there is no file.
 ///
 /// # Errors
 ///
@@ -72,13 +73,11 @@ pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Fa
     let file = file(directory, paper, item);
     let problem =
         |line, message| FileError { file: file.clone(), line, key: String::new(), message };
-    match std::fs::read_to_string(&file) {
-        Ok(text) => serde_json::from_str(&text).map_err(|e| {
-            problem(Some(e.line()), format!("damaged ({e}); reproduce writes it anew"))
-        }),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(problem(None, format!("cannot be read: {e}"))),
+    if !posenc_files::is_there(&file) {
+        return Ok(Vec::new());
     }
+    serde_json::from_str(&read_text(&file, MAX_RECORD_BYTES)?)
+        .map_err(|e| problem(Some(e.line()), format!("damaged ({e}); reproduce writes it anew")))
 }
 
 /// Writes the failures of an item; without any there is no file.
@@ -100,13 +99,10 @@ pub fn write_failures(
         message: format!("cannot be written: {e}"),
     };
     if failures.is_empty() {
-        return match std::fs::remove_file(&file) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(problem(e)),
-            _ => Ok(()),
-        };
+        return posenc_files::remove(&file).map(drop).map_err(problem);
     }
     let text = serde_json::to_string_pretty(failures).map_err(|e| problem(e.into()))?;
-    write_if_changed(&file, format!("{text}\n").as_bytes()).map_err(problem)
+    write_if_changed(&file, format!("{text}\n").as_bytes()).map(drop).map_err(problem)
 }
 
 #[cfg(test)]

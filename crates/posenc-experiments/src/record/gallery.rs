@@ -318,7 +318,7 @@ impl Gallery {
         let folder = Gallery::folder_of(directory, paper, item);
         let file = folder.join(INDEX);
         let mut gallery = Gallery::default();
-        if file.exists() {
+        if posenc_files::is_there(&file) {
             let text = read_text(&file, MAX_RECORD_BYTES)?;
             gallery.pictures = Gallery::parse(&file, &text, paper, item)?;
         }
@@ -398,27 +398,23 @@ impl Gallery {
             let text = serde_json::to_string_pretty(&whole)
                 .map_err(|e| problem(&index, format!("cannot be written: {e}")))?
                 + "\n";
-            if std::fs::read(&index).ok().as_deref() != Some(text.as_bytes()) {
-                write_if_changed(&index, text.as_bytes())
-                    .map_err(|e| problem(&index, format!("cannot be written: {e}")))?;
-                changed = true;
-            }
+            changed |= write_if_changed(&index, text.as_bytes())
+                .map_err(|e| problem(&index, format!("cannot be written: {e}")))?;
         }
         let mut old: Vec<PathBuf> = png_files(&folder)
             .into_iter()
             .filter(|f| !written.contains(file_name(f).as_str()))
             .collect();
-        if pictures.is_empty() && index.exists() {
+        if pictures.is_empty() && posenc_files::is_there(&index) {
             old.push(index);
         }
         for file in &old {
-            std::fs::remove_file(file)
+            posenc_files::remove(file)
                 .map_err(|e| problem(file, format!("cannot be removed: {e}")))?;
             changed = true;
         }
         if pictures.is_empty() {
-            // Only if nothing else lies there.
-            let _ = std::fs::remove_dir(&folder);
+            posenc_files::remove_empty_folder(&folder);
         }
         Ok(changed)
     }
@@ -430,15 +426,9 @@ fn file_name(path: &Path) -> String {
 
 /// PNG files of a folder, sorted; none if there is no folder.
 fn png_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "png"))
-        .collect();
-    files.sort();
-    files
+    let entries = posenc_files::entries(folder).unwrap_or_default().into_iter();
+    let files = entries.map(|entry| folder.join(entry.name));
+    files.filter(|path| path.extension().is_some_and(|e| e == "png")).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod captions;
 pub mod csv;
 pub mod failure;
 pub mod gallery;
+pub mod pair;
 pub mod picture;
 pub mod provenance;
 pub mod table;

@@ -35,6 +35,9 @@ pub struct Provenance {
     /// The largest of the units' peak memories, in bytes; absent where the system does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
+    /// Checksum of the table ([`super::pair::checksum`]); absent in records from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
     /// What made the numbers of each variant, by `group/variant`; empty in records from before this was kept.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub origins: BTreeMap<String, Origin>,
@@ -136,7 +139,7 @@ fn clipped(text: &str) -> String {
 impl Provenance {
     /// Reads the file; a record without one gets an empty provenance.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        if !file.exists() {
+        if !posenc_files::is_there(file) {
             return Ok(Provenance::default());
         }
         Provenance::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
@@ -152,10 +155,15 @@ impl Provenance {
         })
     }
 
-    /// Writes the file.
+    /// The text of the file.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Writes the file alone; [`super::pair::write`] writes it with its table.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
-        let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        write_if_changed(file, text.as_bytes()).map_err(|e| FileError {
+        let text = self.text();
+        write_if_changed(file, text.as_bytes()).map(drop).map_err(|e| FileError {
             file: file.to_owned(),
             line: None,
             key: String::new(),

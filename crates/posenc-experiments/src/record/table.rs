@@ -1,9 +1,9 @@
 //! A record in long form, one row per measured number: `report/record/<paper>/<item>.csv`.
 
-use std::io::Write;
 use std::path::Path;
 
 use polars::prelude::*;
+pub use posenc_files::{is_full, write_atomically, write_if_changed, write_parts_atomically};
 
 use super::csv::CsvFile;
 use crate::schema::Profile;
@@ -185,7 +185,7 @@ impl Table {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Writes the record beside itself and renames it: a reader never sees half a file.
+    /// Writes the record whole or not at all.
     pub fn write(&self, file: &Path, paper: &str, item: &str) -> Result<(), FileError> {
         let problem = |message: String| FileError {
             file: file.to_owned(),
@@ -196,64 +196,14 @@ impl Table {
         let text =
             self.to_csv(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
         write_if_changed(file, text.as_bytes())
-            .map_err(|e| problem(format!("cannot be written: {e}")))
+            .map_err(|e| problem(format!("cannot be written: {e}")))?;
+        Ok(())
     }
 
     /// Rows that a selection names.
     pub fn select<'a>(&'a self, select: &'a Select) -> impl Iterator<Item = &'a Row> + 'a {
         self.rows.iter().filter(move |r| r.selected(select))
     }
-}
-
-/// As [`write_atomically`], but leaves a file alone that has these bytes: nothing waits for the disk then.
-pub fn write_if_changed(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    match std::fs::read(file) {
-        Ok(before) if before == bytes => Ok(()),
-        _ => write_atomically(file, bytes),
-    }
-}
-
-/// Writes a file by way of a temporary one in the same directory.
-pub fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    write_parts_atomically(file, &[bytes])
-}
-
-/// Whether an error says that there is no more space: the disk, a quota or a limit on the size of files.
-pub fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-}
-
-/// As [`write_atomically`], of pieces that need not lie side by side in memory. Where there is no more space the error
-/// says how much was to be written.
-pub fn write_parts_atomically(file: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
-    let bytes: usize = parts.iter().map(|part| part.len()).sum();
-    write_parts(file, parts).map_err(|error| match is_full(&error) {
-        true => std::io::Error::new(
-            error.kind(),
-            format!("{error}; {bytes} bytes were to be written: free some space"),
-        ),
-        false => error,
-    })
-}
-
-fn write_parts(file: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
-    let directory = file.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory)?;
-    let mut temporary =
-        tempfile::Builder::new().prefix(".writing-").suffix(".tmp").tempfile_in(directory)?;
-    for part in parts {
-        temporary.write_all(part)?;
-    }
-    temporary.as_file().sync_all()?;
-    temporary.persist(file).map_err(|e| e.error)?;
-    // Temporary files are private; records are for everyone who may read the directory.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

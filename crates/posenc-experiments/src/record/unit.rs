@@ -193,7 +193,7 @@ impl StoredCaptions {
 
 /// Why a file is not the one whose blake3 is given; `None` if it is.
 pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
-    if !file.exists() {
+    if !posenc_files::is_there(file) {
         return Some(format!("{}: is missing", file.display()));
     }
     match read_bytes(file, MAX_RECORD_BYTES) {

@@ -293,10 +293,14 @@ struct WireProfile {
     settings: Mapping,
 }
 
-/// Keys become parts of file names and selectors.
-pub(super) fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
+/// Whether a text can be a paper, an item or an id: 1 to 60 of a-z, 0-9 and -. Keys become parts of file names and selectors.
+pub fn is_key(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if key.is_empty() || key.len() > 60 || !key.chars().all(allowed) {
+    !text.is_empty() && text.len() <= 60 && text.chars().all(allowed)
+}
+
+pub(super) fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
+    if !is_key(key) {
         return Err(document
             .error(path, format!("`{key}` is not allowed; allowed: 1 to 60 of a-z, 0-9 and -")));
     }

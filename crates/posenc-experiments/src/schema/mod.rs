@@ -10,6 +10,8 @@ mod numbers;
 pub mod paper;
 pub mod protocol;
 
-pub use experiment::{Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant};
+pub use experiment::{
+    Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant, is_key,
+};
 pub use numbers::Numbers;
 pub use protocol::Protocol;

@@ -262,6 +262,7 @@ pub fn records(made: Made) -> Records {
             units: 3,
             seconds: 1.25,
             peak_memory: None,
+            table: None,
             origins: Default::default(),
         };
         let record = Record { table: Table { rows }, provenance, ..Record::default() };

@@ -5,14 +5,18 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_report::{Inputs, Records};
 
 use crate::arguments::Report;
 use crate::repository::Repository;
+use crate::run::lock::Lock;
 
 /// Runs the verb.
 pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root())?;
+    let is_written = !options.check && options.out.is_none();
+    let _lock = is_written.then(|| Lock::of_reference(repository)).transpose()?;
     let reference = Records::read(&repository.record(), &catalog)?;
     let report = render_reference(repository, &catalog, &reference, options.out.is_none())?;
     if options.check {
@@ -50,11 +54,10 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
 /// no page or no place for the table.
 fn first_page(repository: &Repository, reference: &Records) -> Result<Option<String>> {
     let file = repository.root().join("README.md");
-    if !file.exists() {
+    if !posenc_files::is_there(&file) {
         return Ok(None);
     }
-    let page = std::fs::read_to_string(&file)
-        .with_context(|| format!("{} cannot be read", file.display()))?;
+    let page = read_text(&file, MAX_RECORD_BYTES)?;
     let fresh = posenc_report::with_speed(&page, &reference.benchmarks);
     Ok(fresh.filter(|fresh| *fresh != page))
 }

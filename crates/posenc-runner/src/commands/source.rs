@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use posenc_experiments::record::{Provenance, Table};
+use posenc_experiments::record::{Provenance, Table, pair};
+use posenc_experiments::schema::is_key;
+use posenc_experiments::text::MAX_RECORD_BYTES;
+use posenc_files::{is_there, write_new};
 
 use crate::repository::Repository;
 
@@ -94,6 +97,7 @@ impl Source {
         let others = ["ls-files", "--others", "--exclude-standard", "--"];
         let added = git(root, &[&others[..], &definitions].concat())?;
         let copies = tempfile::tempdir().context("a temporary directory cannot be made")?;
+        posenc_files::protect(copies.path());
         let source = Source {
             name: name.to_owned(),
             is_of_other_definitions: !changed.status.success() || !added.stdout.is_empty(),
@@ -114,13 +118,13 @@ impl Source {
                 items.extend(item(&file));
             }
         } else {
-            for folder in entries(&self.directory)? {
+            for paper in entries(&self.directory)?.into_iter().filter(|name| is_key(name)) {
+                let folder = self.directory.join(&paper);
                 if !folder.is_dir() {
                     continue;
                 }
-                let paper = file_name(&folder);
                 for file in entries(&folder)? {
-                    items.extend(item(&format!("{paper}/{}", file_name(&file))));
+                    items.extend(item(&format!("{paper}/{file}")));
                 }
             }
         }
@@ -132,7 +136,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// A damaged file, by name and line.
+    /// A damaged file, by name and line; a table that does not match its provenance.
     pub fn read(&self, paper: &str, item: &str) -> Result<Option<(Table, Provenance)>> {
         let names = [format!("{paper}/{item}.csv"), format!("{paper}/{item}.provenance.json")];
         if let Some(revision) = &self.revision {
@@ -141,14 +145,11 @@ impl Source {
             }
         }
         let [table, provenance] = names.map(|name| self.directory.join(name));
-        if !table.exists() {
+        if !is_there(&table) {
             return Ok(None);
         }
-        let of = || format!("record of {}", self.name);
-        Ok(Some((
-            Table::read(&table, paper, item).with_context(of)?,
-            Provenance::read(&provenance).with_context(of)?,
-        )))
+        let record = pair::read(&table, &provenance, paper, item);
+        record.map(Some).with_context(|| format!("record of {}", self.name))
     }
 }
 
@@ -157,35 +158,38 @@ impl Revision {
     fn copy(&self, name: &str, directory: &Path) -> Result<()> {
         let path = format!("{REFERENCE}/{name}");
         let file = directory.join(name);
-        if file.exists() || !self.files.contains(&path) {
+        if is_there(&file) || !self.files.contains(&path) {
             return Ok(());
         }
-        let shown = git(&self.root, &["show", &format!("{}:./{path}", self.commit)])?;
-        ensure!(shown.status.success(), "git cannot read {path}: {}", complaint(&shown));
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("{} cannot be made", folder.display()))?;
-        }
-        std::fs::write(&file, &shown.stdout)
+        let object = format!("{}:./{path}", self.commit);
+        let read = |arguments: [&str; 3]| {
+            let output = git(&self.root, &arguments)?;
+            ensure!(output.status.success(), "git cannot read {path}: {}", complaint(&output));
+            Ok(output.stdout)
+        };
+        // A few kilobytes of a repository may expand to any length.
+        let size = String::from_utf8_lossy(&read(["cat-file", "-s", &object])?).trim().to_owned();
+        ensure!(
+            size.parse::<u64>().is_ok_and(|bytes| bytes <= MAX_RECORD_BYTES),
+            "{path} of {} has {size} bytes; a record has at most {MAX_RECORD_BYTES}",
+            self.commit
+        );
+        write_new(&file, &read(["cat-file", "blob", &object])?)
             .with_context(|| format!("{} cannot be written", file.display()))
     }
 }
 
-/// Paper and item of `<paper>/<item>.csv`.
+/// Paper and item of `<paper>/<item>.csv`. Other names are no records: those of a git tree may be `..`.
 fn item(path: &str) -> Option<(String, String)> {
     let (paper, file) = path.split_once('/')?;
-    let item = file.strip_suffix(".csv").filter(|item| !item.is_empty() && !item.contains('/'))?;
-    Some((paper.to_owned(), item.to_owned()))
+    let item = file.strip_suffix(".csv")?;
+    (is_key(paper) && is_key(item)).then(|| (paper.to_owned(), item.to_owned()))
 }
 
-fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
-    let read = std::fs::read_dir(directory)
+fn entries(directory: &Path) -> Result<Vec<String>> {
+    let entries = posenc_files::entries(directory)
         .with_context(|| format!("{} cannot be listed", directory.display()))?;
-    Ok(read.flatten().map(|entry| entry.path()).collect())
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
 }
 
 /// Whether a text can only be a revision to git: no option, no range, no path inside a revision.
@@ -229,11 +233,22 @@ mod tests {
         }
     }
 
-    /// Catches files beside the records, such as pictures, that are taken for items.
+    /// Catches files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
     #[test]
     fn items_are_csv_files_of_papers() {
         assert_eq!(item("lff/fig1.csv"), Some(("lff".to_owned(), "fig1".to_owned())));
-        for other in ["lff/fig1.provenance.json", "lff/fig4/a.csv", "benchmarks.json", "lff/.csv"] {
+        for other in [
+            "lff/fig1.provenance.json",
+            "lff/fig4/a.csv",
+            "benchmarks.json",
+            "lff/.csv",
+            "../fig1.csv",
+            "lff/../fig1.csv",
+            "lff/...csv",
+            "/fig1.csv",
+            "lff/a\\b.csv",
+            "lff/a b.csv",
+        ] {
             assert_eq!(item(other), None, "{other}");
         }
     }

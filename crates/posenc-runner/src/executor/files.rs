@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -271,18 +272,11 @@ pub fn write(file: &Path, content: &impl Serialize) -> Result<()> {
 
 /// Reads one of these files.
 pub fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
-    let text = std::fs::read_to_string(file)
-        .with_context(|| format!("{} cannot be read", file.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is damaged", file.display()))
+    serde_json::from_str(&read_text(file, MAX_RECORD_BYTES)?)
+        .with_context(|| format!("{} is damaged", file.display()))
 }
 
 /// Reads one of these files where it is.
 pub fn read_if_there<T: DeserializeOwned>(file: &Path) -> Result<Option<T>> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => serde_json::from_str(&text)
-            .map(Some)
-            .with_context(|| format!("{} is damaged", file.display())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("{} cannot be read", file.display())),
-    }
+    posenc_files::is_there(file).then(|| read(file)).transpose()
 }

@@ -54,6 +54,7 @@ pub fn gather(folder: &Folder, round: usize) -> Result<ExitCode> {
     }
     let repository = Repository::find(Some(&root))?;
     let out = repository.out(options.out.as_deref());
+    posenc_files::protect(&out);
     let ending = match step(folder, &run, &repository, &options, round) {
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Ok(Some(ending)) => ending,
@@ -65,7 +66,7 @@ pub fn gather(folder: &Folder, round: usize) -> Result<ExitCode> {
     let is_well = ending.error.is_none() && ending.failed.is_empty();
     files::write(&folder.file("result.json"), &ending)?;
     submit::release(&out, &run.id);
-    let _ = std::fs::remove_file(folder.file("posenc"));
+    let _ = posenc_files::remove(&folder.file("posenc"));
     Ok(ExitCode::from(u8::from(!is_well)))
 }
 
@@ -205,7 +206,7 @@ fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
     };
     let state = number.and_then(|number| slurm::ended(&number));
     let state = state.unwrap_or_else(|| "Slurm has forgotten how".to_owned());
-    if folder.file(CANCELLED).exists() || state.starts_with("CANCELLED") {
+    if posenc_files::is_there(&folder.file(CANCELLED)) || state.starts_with("CANCELLED") {
         return Fate::Settled(format!("the task was cancelled ({state})"));
     }
     Fate::Lost(format!("the task died ({state})"))

@@ -229,7 +229,8 @@ pub fn quoted(word: &str) -> String {
 pub fn copy_binary(folder: &Folder) -> Result<PathBuf> {
     let own = std::env::current_exe().context("this program's own file is not known")?;
     let copy = folder.file("posenc");
-    std::fs::copy(&own, &copy)
+    posenc_files::open(&own)
+        .and_then(|mut own| std::io::copy(&mut own, &mut posenc_files::create_program(&copy)?))
         .with_context(|| format!("{} cannot be copied to {}", own.display(), copy.display()))?;
     Ok(copy)
 }

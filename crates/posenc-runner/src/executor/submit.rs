@@ -1,7 +1,6 @@
 //! From a plan to jobs of Slurm.
 
 use std::cell::RefCell;
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,8 +8,8 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::files::{self, Claim, FORMAT, Folder, Round, Run};
+use super::shares;
 use super::slurm::{self, Job};
-use super::{shares, task};
 use crate::arguments::Reproduce;
 use crate::device::{CPU, Devices, GPU, Request};
 use crate::repository::Repository;
@@ -86,7 +85,7 @@ pub fn begin(
     units: usize,
 ) -> Result<(Folder, Run)> {
     let directory = files::slurm_directory(out);
-    std::fs::create_dir_all(&directory)
+    posenc_files::make_folder(&directory)
         .with_context(|| format!("{} cannot be created", directory.display()))?;
     let id = next_id(&directory);
     let claim = Claim { id: id.clone(), by: owner() };
@@ -100,11 +99,9 @@ pub fn begin(
             slurm: options.executor.slurm.clone(),
             units,
         };
-        std::fs::create_dir(folder.path())
-            .with_context(|| format!("{} cannot be created", folder.path().display()))?;
         files::write(&folder.file("run.json"), &run)?;
         let script = slurm::script(&run, &slurm::copy_binary(&folder)?, root)?;
-        std::fs::write(folder.file("task.sh"), script)
+        posenc_files::write_new(&folder.file("task.sh"), script.as_bytes())
             .with_context(|| format!("{} cannot be written", folder.file("task.sh").display()))?;
         Ok(run)
     };
@@ -164,9 +161,9 @@ pub fn round(
 
 /// `<number>-<eight digits>`: the number orders the runs of a directory, the digits tell directories apart.
 fn next_id(directory: &Path) -> String {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = posenc_files::entries(directory).unwrap_or_default().into_iter();
     let number = |name: &str| name.split('-').next()?.parse::<usize>().ok();
-    let last = entries.filter_map(|e| number(&e.file_name().to_string_lossy())).max().unwrap_or(0);
+    let last = entries.filter_map(|e| number(&e.name.to_string_lossy())).max().unwrap_or(0);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let seed = format!("{} {} {}", directory.display(), owner(), now.as_nanos());
     format!("{}-{}", last + 1, &blake3::hash(seed.as_bytes()).to_hex()[..8])
@@ -174,7 +171,7 @@ fn next_id(directory: &Path) -> String {
 
 /// This process, for people.
 fn owner() -> String {
-    format!("process {} on {}", std::process::id(), task::host())
+    format!("process {} on {}", std::process::id(), posenc_files::host())
 }
 
 /// Claims `out`. That a file is created by one process only holds on shared file systems, too; that a lock of the
@@ -182,7 +179,7 @@ fn owner() -> String {
 fn claim_for(out: &Path, claim: &Claim) -> Result<()> {
     let file = files::claim_file(out);
     let text = serde_json::to_string_pretty(claim)?;
-    match OpenOptions::new().write(true).create_new(true).open(&file) {
+    match posenc_files::create_new(&file) {
         Ok(mut opened) => opened
             .write_all(text.as_bytes())
             .and_then(|()| opened.sync_all())
@@ -197,7 +194,7 @@ fn claim_for(out: &Path, claim: &Claim) -> Result<()> {
 /// Gives `out` back, if that run has it.
 pub fn release(out: &Path, id: &str) {
     if matches!(files::claim(out), Ok(Some(claim)) if claim.id == id) {
-        let _ = std::fs::remove_file(files::claim_file(out));
+        let _ = posenc_files::remove(&files::claim_file(out));
     }
 }
 
@@ -223,7 +220,9 @@ pub fn alive(out: &Path) -> Result<Option<(Folder, Run)>> {
     let submitted = folder.state().with_context(unknown)?.rounds;
     if ended || waits.is_empty() {
         ensure!(
-            ended || !submitted.is_empty() || claim.by.ends_with(&format!(" on {}", task::host())),
+            ended
+                || !submitted.is_empty()
+                || claim.by.ends_with(&format!(" on {}", posenc_files::host())),
             "{} is submitting to Slurm from {}; if that process is gone, remove {}",
             claim.by,
             out.display(),

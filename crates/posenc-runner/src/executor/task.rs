@@ -1,6 +1,5 @@
 //! What runs on a node: a share of the units.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -80,11 +79,5 @@ fn run_share(folder: &Folder, name: &str, cores: u16, report: &mut TaskReport) -
 
 /// The node's name, as Slurm has it.
 fn node() -> String {
-    std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| host())
-}
-
-/// The machine's name.
-pub fn host() -> String {
-    let kernel = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname"));
-    kernel.map_or_else(|_| "this machine".to_owned(), |name| name.trim().to_owned())
+    std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| posenc_files::host())
 }

@@ -176,7 +176,7 @@ pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
 /// Cancels all jobs of a run and waits until none is left.
 pub fn cancel(folder: &Folder, run: &Run, out: &Path) -> Result<()> {
     // Seen by a collecting step that would submit a round just now.
-    std::fs::write(folder.file(CANCELLED), "")?;
+    posenc_files::write_atomically(&folder.file(CANCELLED), b"")?;
     let started = Instant::now();
     loop {
         slurm::cancel(&run.job_name())?;
@@ -189,7 +189,7 @@ pub fn cancel(folder: &Folder, run: &Run, out: &Path) -> Result<()> {
         }
     }
     release(out, &run.id);
-    let _ = std::fs::remove_file(folder.file("posenc"));
+    let _ = posenc_files::remove(&folder.file("posenc"));
     Ok(())
 }
 

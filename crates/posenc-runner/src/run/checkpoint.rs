@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use posenc_experiments::record::KeyParts;
 use posenc_experiments::record::table::write_parts_atomically;
+use posenc_files::ReadError;
 
 use super::control::{Control, Stopped};
 
@@ -122,16 +123,11 @@ impl Checkpoint {
 
     /// What a killed run left.
     pub fn read(&self) -> Saved {
-        let metadata = match std::fs::metadata(&self.file) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Saved::Nothing,
-            Err(error) => return Saved::Damaged(format!("cannot be read: {error}")),
-        };
-        if metadata.len() > LARGEST_FILE {
-            return Saved::Damaged(format!("has {} bytes", metadata.len()));
-        }
-        let mut bytes = match std::fs::read(&self.file) {
+        let mut bytes = match posenc_files::read(&self.file, LARGEST_FILE) {
             Ok(bytes) => bytes,
+            Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Saved::Nothing;
+            }
             Err(error) => return Saved::Damaged(format!("cannot be read: {error}")),
         };
         if bytes.len() < HEADER + CHECKSUM || bytes[..MAGIC.len()] != MAGIC[..] {
@@ -219,7 +215,7 @@ impl Checkpoint {
 
     /// Removes it: the job's records are on disk.
     pub fn remove(&self) {
-        let _ = std::fs::remove_file(&self.file);
+        let _ = posenc_files::remove(&self.file);
     }
 }
 

@@ -160,6 +160,7 @@ pub fn collect(
         units: spent.units,
         seconds: (spent.seconds * 100.0).round() / 100.0,
         peak_memory: spent.peak_memory,
+        table: None,
         origins,
     };
     Ok(Some(Collected { table, pictures, captions, provenance, incomplete }))

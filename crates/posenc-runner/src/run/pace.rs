@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::read_text;
 
 /// The latest measurements of a kind that are looked at.
 const SAMPLES: usize = 64;
+
+/// Most bytes of the file: a hundred times what all protocols leave.
+const MOST_BYTES: u64 = 1 << 22;
 
 /// Name of the file below the output directory.
 const FILE: &str = "pace.json";
@@ -23,9 +27,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// What earlier runs left in a directory. Nothing depends on it but the time that is foretold: a damaged file is as none.
+    /// What earlier runs left in a directory. Only estimates use this file, so a damaged one is ignored.
     pub fn read(out: &Path) -> Self {
-        let text = std::fs::read_to_string(out.join(FILE)).unwrap_or_default();
+        let text = read_text(&out.join(FILE), MOST_BYTES).unwrap_or_default();
         let kinds: BTreeMap<String, Vec<Sample>> = serde_json::from_str(&text).unwrap_or_default();
         let mut pace = Pace::default();
         for (kind, samples) in kinds {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use posenc_experiments::record::gallery::{Content, is_publishable};
 use posenc_experiments::record::{
-    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Provenance, Row, Table,
+    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Row, Table, pair,
 };
 use posenc_experiments::{Experiment, Group, Profile};
+use posenc_files::is_there;
 
 use super::collect::Collected;
 
@@ -55,10 +56,10 @@ pub fn promote(
     directory: &Path,
 ) -> Result<Vec<(String, Promotion)>> {
     let (csv, provenance_file) = files(directory, experiment);
-    let old = if csv.exists() {
-        Table::read(&csv, &experiment.paper, &experiment.item)?
-    } else {
-        Table::default()
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let (old, before) = match is_there(&csv) {
+        true => pair::read(&csv, &provenance_file, paper, item)?,
+        false => Default::default(),
     };
     let mut merged = Table::default();
     let mut outcome = Vec::new();
@@ -112,7 +113,6 @@ pub fn promote(
     if outcome.iter().any(|(_, p)| *p == Promotion::Taken) && merged != old {
         let mut provenance = local.provenance.clone();
         // What made the rows that stay is what made them before.
-        let before = Provenance::read(&provenance_file)?;
         provenance.origins.retain(|key, _| !stays.contains(key));
         let is_defined = |key: &String| {
             experiment.groups.iter().any(|group| {
@@ -132,8 +132,7 @@ pub fn promote(
                 provenance.data.entry(label).or_insert(sha);
             }
         }
-        merged.write(&csv, &experiment.paper, &experiment.item)?;
-        provenance.write(&provenance_file)?;
+        pair::write(&csv, &provenance_file, paper, item, (&merged, &provenance))?;
     }
     Ok(outcome)
 }

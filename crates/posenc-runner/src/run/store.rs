@@ -32,6 +32,7 @@ pub enum Found {
 impl Store {
     /// The store below `out`.
     pub fn new(out: &Path) -> Self {
+        posenc_files::protect(out);
         Store {
             directory: out.join("raw"),
             checkpoints: out.join("checkpoints"),
@@ -58,7 +59,7 @@ impl Store {
     /// read to find out: a damaged record must be run again, not skipped.
     pub fn find(&self, paper: &str, item: &str, parts: &KeyParts) -> Found {
         let file = self.file(paper, item, parts);
-        if !file.exists() {
+        if !posenc_files::is_there(&file) {
             return Found::Nothing;
         }
         match UnitRecord::read(&file) {
@@ -86,17 +87,15 @@ impl Store {
         let name = UnitRecord::file_name(parts);
         // The file name is <unit>-<16 digits>.json.
         let prefix = &name[..name.len() - "0123456789abcdef.json".len()];
-        let Ok(entries) = std::fs::read_dir(self.folder(paper, item)) else {
-            return Found::Nothing;
-        };
+        let folder = self.folder(paper, item);
         let mut nearest: Option<Vec<&'static str>> = None;
-        for entry in entries.flatten() {
-            let other = entry.file_name().to_string_lossy().into_owned();
+        for entry in posenc_files::entries(&folder).unwrap_or_default() {
+            let other = entry.name.to_string_lossy().into_owned();
             let is_record = other.len() == name.len() && other.ends_with(".json");
             if !is_record || !other.starts_with(prefix) {
                 continue;
             }
-            let Ok(record) = UnitRecord::read(&entry.path()) else {
+            let Ok(record) = UnitRecord::read(&folder.join(&entry.name)) else {
                 continue;
             };
             if record.parts.identity != parts.identity {
@@ -161,7 +160,7 @@ impl Store {
         // A forced run may give fewer pictures than the one before.
         for old in before {
             if record.pictures.iter().all(|new| new.file != old.file) {
-                let _ = std::fs::remove_file(folder.join(old.file));
+                let _ = posenc_files::remove(&folder.join(old.file));
             }
         }
         Ok(())
@@ -183,21 +182,16 @@ impl Store {
     /// Removes a unit's failure, if it has one.
     pub fn forget_failure(&self, paper: &str, item: &str, parts: &KeyParts) {
         let name = UnitRecord::file_name(parts);
-        let _ = std::fs::remove_file(self.failed.join(paper).join(item).join(name));
+        let _ = posenc_files::remove(&self.failed.join(paper).join(item).join(name));
     }
 
     /// Failures of an item that are kept, by name, and one line for each file that cannot be used.
     pub fn failures(&self, paper: &str, item: &str) -> (Vec<UnitFailure>, Vec<String>) {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(self.failed.join(paper).join(item))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|e| e == "json"))
-            .collect();
-        files.sort();
+        let folder = self.failed.join(paper).join(item);
+        let entries = posenc_files::entries(&folder).unwrap_or_default().into_iter();
+        let files = entries.map(|entry| folder.join(entry.name));
         let (mut failures, mut damaged) = (Vec::new(), Vec::new());
-        for file in files {
+        for file in files.filter(|file| file.extension().is_some_and(|e| e == "json")) {
             match UnitFailure::read(&file) {
                 Ok(failure) => failures.push(failure),
                 Err(why) => damaged.push(format!("the failure in {why}; it is ignored")),
@@ -208,18 +202,8 @@ impl Store {
 
     /// Removes what a killed process left half written.
     pub fn sweep(&self) {
-        let mut folders =
-            vec![self.directory.clone(), self.checkpoints.clone(), self.failed.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if name.starts_with(".writing-") && name.ends_with(".tmp") {
-                    let _ = std::fs::remove_file(path);
-                }
-            }
+        for folder in [&self.directory, &self.checkpoints, &self.failed] {
+            posenc_files::sweep(folder);
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::arguments::Bench;
 use crate::device::{Devices, GPU};
 use crate::machine;
 use crate::repository::Repository;
+use crate::run::lock::Lock;
 use peer::{Framework, Peer};
 
 /// Ours, the peers' and the machine's own rate are measured in turn, so many rounds: a machine that
@@ -117,6 +118,7 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
 /// Puts the numbers into the reference record, in place of earlier ones of the same workloads.
 fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::PathBuf> {
     let directory = repository.record();
+    let _lock = Lock::of_reference(repository)?;
     let mut all = Benchmarks::read(&directory)?;
     let (machine, commit) = (machine::processor(), repository.commit());
     for m in measured {

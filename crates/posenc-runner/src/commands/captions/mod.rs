@@ -102,7 +102,8 @@ fn export(collected: &Collected, directory: &Path, item: &str) -> Result<ExitCod
         write_atomically(&file, text.as_bytes())
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
-    std::fs::create_dir_all(&back).with_context(|| format!("{} cannot be made", back.display()))?;
+    posenc_files::make_folder(&back)
+        .with_context(|| format!("{} cannot be made", back.display()))?;
     let (to, back) = (to.display(), back.display());
     println!(
         "{} units in {to}; SPICE's own scorer is a program that you must have, for {}:",
@@ -126,7 +127,7 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
     let mut lacking = 0;
     for kept in &collected.captions {
         let file = folder.join(file_name(kept));
-        if !file.exists() {
+        if !posenc_files::is_there(&file) {
             eprintln!(
                 "note: {}/{} seed {}: no {}",
                 kept.group,

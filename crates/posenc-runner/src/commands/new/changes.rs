@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 
 /// What a verb is about to write, by path below the repository's root.
 #[derive(Default)]
@@ -28,7 +29,7 @@ struct Insertion {
 impl Changes {
     /// Plans a new file.
     pub fn create(&mut self, root: &Path, file: PathBuf, text: String) -> Result<()> {
-        if root.join(&file).exists() {
+        if posenc_files::is_there(&root.join(&file)) {
             bail!("{} exists already; nothing is overwritten", file.display());
         }
         self.created.push((file, text));
@@ -46,7 +47,7 @@ impl Changes {
     ) -> Result<()> {
         let by_hand = || format!("add to it by hand: {}", line.trim());
         let path = root.join(file);
-        let before = std::fs::read_to_string(&path)
+        let before = read_text(&path, MAX_RECORD_BYTES)
             .with_context(|| format!("{file} cannot be read; {}", by_hand()))?;
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         let places: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].trim() == anchor).collect();
@@ -94,12 +95,8 @@ impl Changes {
     fn apply<'a>(&'a self, root: &Path, undo: &mut Undo<'a>) -> Result<()> {
         for (file, text) in &self.created {
             let path = root.join(file);
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("{} cannot be made", folder.display()))?;
-            }
             // Never over a file that came in the meantime.
-            let mut handle = std::fs::File::create_new(&path)
+            let mut handle = posenc_files::create_new(&path)
                 .with_context(|| format!("{} cannot be written", file.display()))?;
             undo.created.push(file);
             handle
@@ -163,7 +160,7 @@ impl Undo<'_> {
     fn run(&self) -> Result<()> {
         let mut errors = Vec::new();
         for file in &self.created {
-            if let Err(e) = std::fs::remove_file(self.root.join(file)) {
+            if let Err(e) = posenc_files::remove(&self.root.join(file)) {
                 errors.push(format!("{}: {e}", file.display()));
             }
         }

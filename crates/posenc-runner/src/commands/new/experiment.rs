@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use posenc_experiments::derive::{Target, derive};
 use posenc_experiments::schema::Protocol;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_experiments::{Catalog, Profile};
 
 use super::changes::Changes;
@@ -41,8 +42,7 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
         let list: Vec<&str> = source.groups.iter().map(|g| g.id.as_str()).collect();
         bail!("--group {wrong}: {from} has no such group; allowed: {}", list.join(", "));
     }
-    let text = std::fs::read_to_string(&source.file)
-        .with_context(|| format!("{} cannot be read", source.file.display()))?;
+    let text = read_text(&source.file, MAX_RECORD_BYTES)?;
     let title = format!("{}, after {from}", source.title.trim());
     let target = Target { item: &name.kebab(), title: &title, groups: &options.group };
     let derived = derive(source, &text, &target)?;

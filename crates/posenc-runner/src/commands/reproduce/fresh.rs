@@ -5,11 +5,14 @@
 //! machine; tables, pictures, pages. What changed in any of them, or was removed, is seen.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::read_text;
+use posenc_files::{Kind, entries, is_there};
 
 use crate::arguments::Reproduce;
 use crate::device::Devices;
@@ -19,6 +22,9 @@ use crate::run::data::DataSets;
 
 /// Name of the checksum's file below the output directory.
 const FILE: &str = "report.checksum";
+
+/// Bytes of the checksum.
+const CHECKSUM_BYTES: u64 = 64;
 
 /// What tables and report are made from.
 pub struct Fresh<'a> {
@@ -33,7 +39,7 @@ pub struct Fresh<'a> {
 impl Fresh<'_> {
     /// Whether nothing has changed since the checksum was kept.
     pub fn is_fresh(&self) -> bool {
-        let kept = std::fs::read_to_string(self.out.join(FILE)).unwrap_or_default();
+        let kept = read_text(&self.out.join(FILE), CHECKSUM_BYTES).unwrap_or_default();
         !kept.is_empty() && self.checksum().is_ok_and(|checksum| checksum == kept)
     }
 
@@ -42,7 +48,7 @@ impl Fresh<'_> {
         let file = self.out.join(FILE);
         let kept = self.checksum().map(|checksum| write_atomically(&file, checksum.as_bytes()));
         if !matches!(kept, Ok(Ok(()))) {
-            let _ = std::fs::remove_file(file);
+            let _ = posenc_files::remove(&file);
         }
     }
 
@@ -50,16 +56,17 @@ impl Fresh<'_> {
         let mut hasher = blake3::Hasher::new();
         let program = std::env::current_exe().context("this program's own file is not known")?;
         add_file(&mut hasher, "program", &program)?;
-        for (name, folder) in [
-            ("experiments", self.repository.root().join("experiments")),
-            ("published", self.repository.root().join("data/papers")),
-            ("reference", self.repository.record()),
-            ("raw", self.out.join("raw")),
-            ("failed", self.out.join("failed")),
-            ("record", self.out.join("record")),
-            ("report", self.out.join("report")),
+        let root = self.repository.root();
+        for (name, folder, linked) in [
+            ("experiments", root.join("experiments"), 1),
+            ("published", root.join("data/papers"), 0),
+            ("reference", self.repository.record(), 0),
+            ("raw", self.out.join("raw"), 0),
+            ("failed", self.out.join("failed"), 0),
+            ("record", self.out.join("record"), 0),
+            ("report", self.out.join("report"), 0),
         ] {
-            add_folder(&mut hasher, name, &folder)?;
+            add_folder(&mut hasher, name, &folder, linked)?;
         }
         let groups = self.catalog.experiments.iter().flat_map(|e| &e.groups);
         let sets: BTreeSet<&String> = groups
@@ -103,24 +110,24 @@ fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
 
 fn add_file(hasher: &mut blake3::Hasher, name: &str, file: &Path) -> Result<()> {
     add(hasher, name.as_bytes());
-    add(hasher, &std::fs::read(file)?);
+    let file = posenc_files::open(file)?;
+    let length = file.metadata()?.len();
+    hasher.update(&length.to_le_bytes());
+    hasher.update_reader(file.take(length))?;
     Ok(())
 }
 
-/// All files below a folder, by name; a folder that is not there has none.
-fn add_folder(hasher: &mut blake3::Hasher, name: &str, folder: &Path) -> Result<()> {
+/// All files below a folder, by name; a folder that is not there has none. Links to folders are followed that many levels
+/// down, as those that read the folder do, and are an error below.
+fn add_folder(hasher: &mut blake3::Hasher, name: &str, folder: &Path, linked: usize) -> Result<()> {
     add(hasher, name.as_bytes());
-    let mut entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries.map(|e| e.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>()?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
-    entries.sort();
+    let entries = if is_there(folder) { entries(folder)? } else { Vec::new() };
     add(hasher, &(entries.len() as u64).to_le_bytes());
-    for path in entries {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            add_folder(hasher, &name, &path)?;
+    for entry in entries {
+        let path = folder.join(&entry.name);
+        let name = entry.name.to_string_lossy();
+        if entry.kind == Kind::Folder || linked > 0 && path.is_dir() {
+            add_folder(hasher, &name, &path, linked.saturating_sub(1))?;
         } else {
             add_file(hasher, &name, &path)?;
         }

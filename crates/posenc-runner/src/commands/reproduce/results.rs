@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::{CaptionRecord, Gallery, write_failures};
+use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
 use posenc_report::{Inputs, Records};
 
 use crate::arguments::Reproduce;
@@ -13,6 +13,7 @@ use crate::repository::Repository;
 use crate::run::collect::collect;
 use crate::run::data::DataSets;
 use crate::run::failed;
+use crate::run::lock::Lock;
 use crate::run::promote::{Promotion, files, promote, promote_captions, promote_pictures};
 use crate::run::store::Store;
 
@@ -28,6 +29,8 @@ pub fn write(
 ) -> Result<()> {
     let local_directory = out.join("record");
     let mut promoted = false;
+    // Until the report is rendered: two runs that record at a time would each lose the other's rows.
+    let _lock = options.record.then(|| Lock::of_reference(repository)).transpose()?;
     let published = repository.published_checksum();
     for experiment in &catalog.experiments {
         let (paper, item) = (&experiment.paper, &experiment.item);
@@ -39,16 +42,13 @@ pub fn write(
         let (csv, provenance) = files(&local_directory, experiment);
         let Some(local) = collect(experiment, store, data, devices, options.seed, repository)?
         else {
-            for stale in [csv, provenance] {
-                let _ = std::fs::remove_file(stale);
-            }
+            pair::remove(&csv, &provenance)?;
             Gallery::write(&local_directory, &experiment.paper, &experiment.item, Vec::new())?;
             let nothing = CaptionRecord::default();
             nothing.write(&local_directory, &experiment.paper, &experiment.item)?;
             continue;
         };
-        local.table.write(&csv, &experiment.paper, &experiment.item)?;
-        local.provenance.write(&provenance)?;
+        pair::write(&csv, &provenance, paper, item, (&local.table, &local.provenance))?;
         let pictures = local.pictures.clone();
         Gallery::write(&local_directory, &experiment.paper, &experiment.item, pictures)?;
         let captions = CaptionRecord { methods: local.captioned()? };

@@ -1,0 +1,171 @@
+//! A table and its provenance, which belong together: the provenance keeps a checksum of the table.
+//!
+//! Two files cannot be replaced in one step. Both are first written beside their places, so that a full disk leaves the old
+//! pair; of a process that is killed between the two renames a table stays that does not match its provenance, which every
+//! reader reports.
+
+use std::path::Path;
+
+use posenc_files::{is_same, is_there, prepare};
+
+use super::{Provenance, Table};
+use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::yaml::FileError;
+
+/// BLAKE3 of a table's text, in hexadecimal; the same for line ends of Windows, which git may write.
+pub fn checksum(text: &str) -> String {
+    blake3::hash(text.replace("\r\n", "\n").as_bytes()).to_hex().to_string()
+}
+
+fn problem(file: &Path, message: String) -> FileError {
+    FileError { file: file.to_owned(), line: None, key: String::new(), message }
+}
+
+/// Reads a table and its provenance. A table without a provenance gets an empty one.
+///
+/// # Errors
+///
+/// A damaged file; a table that does not match the checksum in its provenance.
+pub fn read(
+    table_file: &Path,
+    provenance_file: &Path,
+    paper: &str,
+    item: &str,
+) -> Result<(Table, Provenance), FileError> {
+    let text = read_text(table_file, MAX_RECORD_BYTES)?;
+    let found = checksum(&text);
+    // Damage that has a line is more use to a reader than the checksum.
+    let table = Table::parse(table_file, text, paper, item)?;
+    let provenance = Provenance::read(provenance_file)?;
+    if provenance.table.as_ref().is_some_and(|expected| *expected != found) {
+        return Err(problem(
+            table_file,
+            format!(
+                "does not match the checksum in {}: one of the two files was changed or replaced alone; restore both (git \
+                 checkout), or remove both and run the item again",
+                provenance_file.display()
+            ),
+        ));
+    }
+    Ok((table, provenance))
+}
+
+/// Writes a table and its provenance with the table's checksum. Files that would not change are left alone.
+///
+/// # Errors
+///
+/// A file that cannot be written; then both are the old ones, unless the second rename fails.
+pub fn write(
+    table_file: &Path,
+    provenance_file: &Path,
+    paper: &str,
+    item: &str,
+    record: (&Table, &Provenance),
+) -> Result<(), FileError> {
+    let (table, provenance) = record;
+    let unwritable =
+        |file, e: &dyn std::fmt::Display| problem(file, format!("cannot be written: {e}"));
+    let text = table.to_csv(paper, item).map_err(|e| unwritable(table_file, &e))?;
+    let provenance = Provenance { table: Some(checksum(&text)), ..provenance.clone() }.text();
+    let mut prepared = Vec::new();
+    for (file, text) in [(table_file, &text), (provenance_file, &provenance)] {
+        if !is_same(file, text.as_bytes()) {
+            let one = prepare(file, &[text.as_bytes()]).map_err(|e| unwritable(file, &e))?;
+            prepared.push((file, one));
+        }
+    }
+    for (file, one) in prepared {
+        one.commit().map_err(|e| unwritable(file, &e))?;
+    }
+    Ok(())
+}
+
+/// Removes a table and its provenance, if they are there.
+///
+/// # Errors
+///
+/// A file that cannot be removed.
+pub fn remove(table_file: &Path, provenance_file: &Path) -> Result<(), FileError> {
+    for file in [table_file, provenance_file].into_iter().filter(|file| is_there(file)) {
+        posenc_files::remove(file).map_err(|e| problem(file, format!("cannot be removed: {e}")))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Row;
+    use crate::schema::Profile;
+
+    fn table(value: f64) -> Table {
+        let row = Row {
+            group: "g".into(),
+            method: "m".into(),
+            signal: "-".into(),
+            seed: 0,
+            metric: "test_psnr".into(),
+            x: None,
+            y: None,
+            value,
+            unit: "dB".into(),
+            profile: Profile::Quick,
+            device: "cpu".into(),
+            data: "-".into(),
+        };
+        Table { rows: vec![row] }
+    }
+
+    /// Catches a table of one run that is read with the provenance of another (as a process leaves them that is killed
+    /// between two renames), a message without one of the files, and older records that no longer read.
+    #[test]
+    fn a_table_that_does_not_match_its_provenance_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let (csv, json) = (folder.path().join("i.csv"), folder.path().join("i.provenance.json"));
+        let read = || super::read(&csv, &json, "p", "i");
+        let provenance = Provenance { seed: 7, ..Provenance::default() };
+        let write =
+            |value| super::write(&csv, &json, "p", "i", (&table(value), &provenance)).unwrap();
+        write(1.0);
+        let first = [&csv, &json].map(|file| std::fs::read(file).unwrap());
+        let (rows, own) = read().unwrap();
+        assert_eq!((rows, own.seed), (table(1.0), 7));
+        write(2.0);
+        let (rows, own) = read().unwrap();
+        assert_eq!(rows, table(2.0));
+        // Killed before the second rename; in the other order; line ends of Windows.
+        for (file, bytes) in [&csv, &json].into_iter().zip(&first) {
+            let second = std::fs::read(file).unwrap();
+            std::fs::write(file, bytes).unwrap();
+            let error = read().unwrap_err().to_string();
+            for name in ["i.csv", "i.provenance.json", "git checkout"] {
+                assert!(error.contains(name), "{name}: {error}");
+            }
+            std::fs::write(file, second).unwrap();
+        }
+        let text = std::fs::read_to_string(&csv).unwrap();
+        std::fs::write(&csv, text.replace('\n', "\r\n")).unwrap();
+        read().unwrap();
+        // Records from before checksums, and those without a provenance.
+        Provenance { table: None, ..own }.write(&json).unwrap();
+        std::fs::write(&csv, &first[0]).unwrap();
+        assert_eq!(read().unwrap().0, table(1.0));
+        remove(&csv, &json).unwrap();
+        remove(&csv, &json).unwrap();
+        std::fs::write(&csv, &first[0]).unwrap();
+        assert_eq!(read().unwrap().1, Provenance::default());
+    }
+
+    /// Catches a table that was replaced although its provenance could not be written.
+    #[test]
+    fn what_cannot_be_written_as_a_pair_changes_neither() {
+        let folder = tempfile::tempdir().unwrap();
+        let csv = folder.path().join("i.csv");
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let json = folder.path().join("file/i.provenance.json");
+        let record = (&table(1.0), &Provenance::default());
+        assert!(super::write(&csv, &json, "p", "i", record).is_err());
+        assert!(!csv.exists());
+        assert_eq!(posenc_files::entries(folder.path()).unwrap().len(), 1);
+    }
+}

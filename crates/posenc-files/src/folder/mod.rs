@@ -1,0 +1,218 @@
+//! Folders whose links are not followed.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+use unix as system;
+
+#[cfg(not(unix))]
+mod other;
+#[cfg(not(unix))]
+use other as system;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::FileType;
+use std::io::{Error, ErrorKind, Result};
+use std::path::Path;
+
+pub(crate) use system::Folder;
+pub(crate) use system::open_following;
+
+use crate::roots::{Split, protected, split};
+
+/// What a name in a folder stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+}
+
+impl Kind {
+    /// In words, for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::File => "a regular file",
+            Kind::Folder => "a directory",
+            Kind::Link => "a symbolic link",
+            Kind::Pipe => "a named pipe",
+            Kind::Socket => "a socket",
+            Kind::Device => "a device",
+        }
+    }
+
+    pub(crate) fn of(kind: FileType) -> Kind {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::FileTypeExt as _;
+            if kind.is_fifo() {
+                return Kind::Pipe;
+            }
+            if kind.is_socket() {
+                return Kind::Socket;
+            }
+        }
+        match kind {
+            kind if kind.is_file() => Kind::File,
+            kind if kind.is_dir() => Kind::Folder,
+            kind if kind.is_symlink() => Kind::Link,
+            _ => Kind::Device,
+        }
+    }
+
+    /// Refuses everything but a regular file.
+    pub(crate) fn require_file(self) -> Result<()> {
+        match self {
+            Kind::File => Ok(()),
+            other => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("it is {}; a regular file is required", other.name()),
+            )),
+        }
+    }
+}
+
+/// A name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name.
+    pub name: OsString,
+    /// What it stands for; links are not followed.
+    pub kind: Kind,
+}
+
+/// Prefix and suffix of files that are being written.
+pub(crate) const WRITING: (&str, &str) = (".writing-", ".tmp");
+
+/// Folders inside each other that [`sweep`] visits.
+const DEEPEST: usize = 32;
+
+/// Why a name is not entered as a folder.
+fn not_a_folder(path: &Path, root: &Path, kind: Kind) -> Error {
+    let message = match kind {
+        Kind::Link => format!(
+            "{} is a symbolic link; links below {} are not followed, so replace it by a directory",
+            path.display(),
+            root.display()
+        ),
+        kind => format!("{} is {}; a directory is required", path.display(), kind.name()),
+    };
+    Error::new(ErrorKind::NotADirectory, message)
+}
+
+/// Opens the folder in which a file lies, and names the file. With `create`, folders that are missing are made.
+pub(crate) fn locate(path: &Path, create: bool) -> Result<(Folder, OsString)> {
+    let mut place = split(path)?;
+    let Some(name) = place.names.pop() else {
+        return Err(Error::new(ErrorKind::InvalidInput, "the path has no file name"));
+    };
+    Ok((enter(&place, create)?, name))
+}
+
+fn enter(place: &Split, create: bool) -> Result<Folder> {
+    if create {
+        std::fs::create_dir_all(&place.root)?;
+    }
+    let mut folder = Folder::open(&place.root)?;
+    for name in &place.names {
+        if create {
+            folder.make(name)?;
+        }
+        folder = folder.enter(name, &place.root)?;
+    }
+    Ok(folder)
+}
+
+/// Opens a folder: below a protected one without following links.
+fn folder_at(path: &Path) -> Result<Folder> {
+    match protected(path)? {
+        Some(place) => enter(&place, false),
+        None => Folder::open(path),
+    }
+}
+
+/// Makes a folder and those that it lies in; below a protected one without following links.
+///
+/// # Errors
+///
+/// A folder that cannot be made; a link or file in its place.
+pub fn make_folder(path: &Path) -> Result<()> {
+    match protected(path)? {
+        Some(place) => enter(&place, true).map(drop),
+        None => std::fs::create_dir_all(path),
+    }
+}
+
+/// What lies in a folder, by name. Links are listed as such.
+///
+/// # Errors
+///
+/// A folder that cannot be listed.
+pub fn entries(folder: &Path) -> Result<Vec<Entry>> {
+    let mut entries = folder_at(folder)?.entries()?;
+    entries.sort();
+    Ok(entries)
+}
+
+/// Removes a file or a link, never what the link points to. False if there is none.
+///
+/// # Errors
+///
+/// A file that cannot be removed.
+pub fn remove(path: &Path) -> Result<bool> {
+    let removed = locate(path, false).and_then(|(folder, name)| folder.remove(&name));
+    match removed {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a folder if it is empty.
+pub fn remove_empty_folder(path: &Path) {
+    if let Ok((folder, name)) = locate(path, false) {
+        // A folder that is not empty stays.
+        let _ = folder.remove_folder(&name);
+    }
+}
+
+/// Removes the files that killed processes left half written, in a folder and in those inside it. Links are not followed.
+/// What cannot be removed stays.
+pub fn sweep(folder: &Path) {
+    if let Ok(folder) = folder_at(folder) {
+        sweep_below(&folder, folder.path(), 0);
+    }
+}
+
+fn sweep_below(folder: &Folder, root: &Path, depth: usize) {
+    for entry in folder.entries().unwrap_or_default() {
+        match entry.kind {
+            Kind::Folder if depth < DEEPEST => {
+                if let Ok(inner) = folder.enter(&entry.name, root) {
+                    sweep_below(&inner, root, depth + 1);
+                }
+            }
+            Kind::File if is_half_written(&entry.name) => {
+                let _ = folder.remove(&entry.name);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_half_written(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(WRITING.0.as_bytes()) && name.ends_with(WRITING.1.as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

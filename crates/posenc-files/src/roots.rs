@@ -1,0 +1,87 @@
+//! The folders below which no link is followed.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+static ROOTS: RwLock<BTreeSet<PathBuf>> = RwLock::new(BTreeSet::new());
+
+/// From now on this process follows no symbolic link below `root`, which itself may be one and need not exist yet.
+///
+/// A folder inside of a protected one is no root of its own: the outermost counts.
+pub fn protect(root: &Path) {
+    if let Ok(root) = std::path::absolute(root) {
+        ROOTS.write().unwrap_or_else(PoisonError::into_inner).insert(root);
+    }
+}
+
+/// A path as a folder that may be reached through links, and the names below it that may not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Split {
+    pub root: PathBuf,
+    pub names: Vec<OsString>,
+}
+
+/// `path` below the outermost protected folder that contains it, if there is one.
+///
+/// # Errors
+///
+/// A path below a protected folder that contains `..`.
+pub(crate) fn protected(path: &Path) -> Result<Option<Split>> {
+    let path = std::path::absolute(path)?;
+    let roots = ROOTS.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(root) = path.ancestors().filter(|folder| roots.contains(*folder)).last() else {
+        return Ok(None);
+    };
+    let below = path.strip_prefix(root).map_err(Error::other)?;
+    let names = below.components().map(|component| match component {
+        Component::Normal(name) => Ok(name.to_owned()),
+        _ => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("the path leads out of {}", root.display()),
+        )),
+    });
+    Ok(Some(Split { names: names.collect::<Result<_>>()?, root: root.to_owned() }))
+}
+
+/// As [`protected`]; for other paths, the folder of the file is reached through links and the file itself is not.
+pub(crate) fn split(path: &Path) -> Result<Split> {
+    if let Some(split) = protected(path)?
+        && !split.names.is_empty()
+    {
+        return Ok(split);
+    }
+    let Some(name) = path.file_name() else {
+        return Err(Error::new(ErrorKind::InvalidInput, "the path has no file name"));
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Ok(Split { root: folder.unwrap_or(Path::new(".")).to_owned(), names: vec![name.to_owned()] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a path that leaves a protected folder, one that is not recognized as being below it, and a folder in it that
+    /// becomes a root and could then be a link.
+    #[test]
+    fn paths_below_protected_folders_are_split() {
+        let root = std::env::temp_dir().join("posenc-files-roots");
+        protect(&root);
+        let split = |path: &Path| split(path).map(|split| (split.root, split.names.len()));
+        assert_eq!(split(&root.join("a/b")).unwrap(), (root.clone(), 2));
+        assert_eq!(split(&root.join("./a//b")).unwrap(), (root.clone(), 2));
+        protect(&root.join("a"));
+        assert_eq!(split(&root.join("a/b")).unwrap(), (root.clone(), 2));
+        let error = split(&root.join("a/../../b")).unwrap_err().to_string();
+        assert!(error.contains("leads out of"), "{error}");
+        // The folder itself, and one whose name begins in the same way.
+        assert_eq!(split(&root).unwrap(), (std::env::temp_dir().components().collect(), 1));
+        let other = root.with_file_name("posenc-files-roots-2");
+        assert_eq!(split(&other.join("a")).unwrap(), (other, 1));
+        assert_eq!(split(Path::new("a")).unwrap(), (".".into(), 1));
+        assert!(split(Path::new("..")).is_err());
+    }
+}
