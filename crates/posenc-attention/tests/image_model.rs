@@ -153,7 +153,52 @@ fn the_divergence_shapes_the_frequencies() {
     assert!(printed.anisotropy > 1.3, "{}", printed.anisotropy);
 }
 
-/// Would catch a step that is not Adam's, by the formulas on one parameter vector.
+/// Would catch a step that is not Adam's: the mean of gradients, that of their squares, the correction of both for the first
+/// steps, ε outside of the root, the learning rate, decoupled weight decay, and clipping by the global norm. Expected are the
+/// formulas of Kingma and Ba (2015) and of Loshchilov and Hutter (2019), in double precision.
+#[test]
+fn steps_are_those_of_adam() {
+    let device = posenc_attention::cpu();
+    let batches: Vec<_> = (0..4).map(|seed| tokens(&images(20 + seed, 4), &device)).collect();
+    let (beta1, beta2, epsilon, rate) = (0.8, 0.95, 1e-3, 0.02);
+    for (weight_decay, longest) in [(0.0, None), (0.3, None), (0.0, Some(0.05)), (0.3, Some(1e9))] {
+        let mut adam = Adam::new(beta1, beta2, epsilon);
+        (adam.weight_decay, adam.longest) = (weight_decay, longest);
+        let mut model = model(5);
+        let mut expected: Vec<f64> =
+            parameters::values(&model).into_iter().map(f64::from).collect();
+        let mut moments = vec![[0.0; 2]; expected.len()];
+        for (batch, t) in batches.iter().zip(1..) {
+            let fixed = model.fix(&SIZES, &device);
+            let log_probabilities = model.forward(batch, &fixed, None).log_probabilities;
+            let gradients = cross_entropy(log_probabilities, batch).backward();
+            let slopes = parameters::gradients(&model, &gradients);
+            let norm = slopes.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+            assert!(norm > 0.05, "the gradient of batch {t} has norm {norm}: nothing is clipped");
+            let factor = longest.map_or(1.0, |longest: f64| (longest / norm).min(1.0));
+            let before = parameters::values(&model);
+            model = adam.step(model, &gradients, rate);
+            let after = parameters::values(&model);
+            let mut moved = 0;
+            for (i, [m, v]) in moments.iter_mut().enumerate() {
+                let g = factor * f64::from(slopes[i]);
+                *m = beta1 * *m + (1.0 - beta1) * g;
+                *v = beta2 * *v + (1.0 - beta2) * g * g;
+                let (m, v) = (*m / (1.0 - beta1.powi(t)), *v / (1.0 - beta2.powi(t)));
+                let decayed = (1.0 - rate * weight_decay) * f64::from(before[i]);
+                expected[i] = decayed - rate * m / (v.sqrt() + epsilon);
+                let difference = (f64::from(after[i]) - expected[i]).abs();
+                let limit = 2e-6 * (1.0 + expected[i].abs());
+                assert!(difference < limit, "{i} at step {t}: {} and {}", after[i], expected[i]);
+                moved += usize::from((f64::from(after[i]) - f64::from(before[i])).abs() > 1e-3);
+            }
+            // Adam's first steps are nearly as long as the learning rate, however small the gradient is.
+            assert!(longest == Some(0.05) || moved > expected.len() / 4, "{moved} moved");
+        }
+    }
+}
+
+/// Would catch parameters that are read back as others, and too few of them that are taken.
 #[test]
 fn states_are_read_back() {
     let history = run(1, 5, None);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use posenc_experiments::Experiment;
 use posenc_experiments::schema::paper::Paper;
+use posenc_experiments::schema::protocol;
 use posenc_experiments::yaml::Document;
 
 fn root() -> PathBuf {
@@ -72,37 +73,29 @@ fn expected_names(message: &str) -> Vec<String> {
 #[test]
 fn format_documents_every_key() {
     let documentation = std::fs::read_to_string(root().join("FORMAT.md")).unwrap();
-    let protocols = [
-        "{ kind: embedding, zz: 1 }",
-        "{ kind: stable-rank, zz: 1 }",
-        "{ kind: distance, zz: 1 }",
-        "{ kind: feature-curve, zz: 1 }",
-        "{ kind: singular-values, zz: 1 }",
-        "{ kind: memorization, zz: 1 }",
-        "{ kind: closed-form, zz: 1 }",
-        "{ kind: network-1d, zz: 1 }",
-        "{ kind: network-1d, lines: { zz: 1 } }",
-        "{ kind: network-1d, lines: { random: 1 }, learning_rate: { zz: 1 } }",
-        "{ kind: network-1d, lines: { random: 1 }, sweep: { zz: 1 } }",
-        "{ kind: network-1d, lines: { random: 1 }, reconstruction: { zz: 1 } }",
-        "{ kind: network-nd, zz: 1 }",
-        "{ kind: network-nd, blending: { zz: 1 } }",
-        "{ kind: network-nd, sweep: { zz: 1 } }",
-        "{ kind: distance-map, zz: 1 }",
-        "{ kind: complexity, zz: 1 }",
-        "{ kind: kronecker-rank, zz: 1 }",
-        "{ kind: separable-solution, zz: 1 }",
-        "{ kind: blending-weights, zz: 1 }",
-        "{ kind: similarity, zz: 1 }",
-        "{ kind: icon-labels, zz: 1 }",
-        "{ kind: referred-box, zz: 1 }",
-        "{ kind: box-positions, zz: 1 }",
-        "{ kind: parameter-count, zz: 1 }",
-    ];
+    // Every protocol, and the mappings inside of some.
+    let mut protocols: Vec<String> =
+        protocol::NAMES.iter().map(|kind| format!("{{ kind: {kind}, zz: 1 }}")).collect();
+    protocols.extend(
+        [
+            "{ kind: network-1d, lines: { zz: 1 } }",
+            "{ kind: network-1d, lines: { random: 1 }, learning_rate: { zz: 1 } }",
+            "{ kind: network-1d, lines: { random: 1 }, sweep: { zz: 1 } }",
+            "{ kind: network-1d, lines: { random: 1 }, reconstruction: { zz: 1 } }",
+            "{ kind: network-nd, blending: { zz: 1 } }",
+            "{ kind: network-nd, sweep: { zz: 1 } }",
+        ]
+        .map(str::to_owned),
+    );
+    // What is replaced must be there: a probe that no longer matches would check nothing.
+    let probe = |from: &str, to: &str| {
+        assert!(FILE.contains(from), "the file of the probes does not contain `{from}`");
+        FILE.replacen(from, to, 1)
+    };
     let mut probes: Vec<String> =
-        protocols.iter().map(|p| FILE.replace("{ kind: closed-form }", p)).collect();
+        protocols.iter().map(|p| probe("{ kind: closed-form }", p)).collect();
     for check in posenc_experiments::schema::claim::KINDS {
-        probes.push(FILE.replace(
+        probes.push(probe(
             "{ kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
             &format!("{{ kind: {check}, zz: 1 }}"),
         ));
@@ -126,20 +119,18 @@ fn format_documents_every_key() {
         ("title: A table", "title: A table\n    zz: 1"),
         ("title: A grid", "title: A grid\n    zz: 1"),
         ("metric: test_psnr }", "metric: test_psnr, zz: 1 }"),
-        ("label: rank }\n\"", "label: rank, zz: 1 }"),
+        ("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
     ] {
-        if FILE.contains(from) {
-            probes.push(FILE.replacen(from, to, 1));
-        }
+        probes.push(probe(from, to));
     }
-    probes.push(
-        FILE.replace("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
-    );
     let mut checked = 0;
     for probe in probes {
         let message = parse(&probe).expect_err("zz is no key anywhere");
+        assert!(message.contains("unknown field `zz`"), "another mistake is told first: {message}");
         let names = expected_names(&message);
-        assert!(!names.is_empty(), "no list of keys in: {message}");
+        // A protocol without settings has no keys to list.
+        let has_keys = !probe.contains("{ kind: errata, zz: 1 }");
+        assert!(names.is_empty() != has_keys, "no list of keys in: {message}");
         for name in names {
             assert!(
                 documentation.contains(&format!("`{name}`")),
@@ -152,7 +143,7 @@ fn format_documents_every_key() {
     for name in posenc_experiments::record::picture::NAMES {
         assert!(documentation.contains(&format!("`{}`", name.name)), "picture {}", name.name);
     }
-    for kind in posenc_experiments::schema::protocol::NAMES {
+    for kind in protocol::NAMES {
         assert!(documentation.contains(&format!("| `{kind}` |")), "protocol {kind}");
     }
 }
@@ -222,6 +213,7 @@ fn mistakes_are_named_with_line_and_remedy() {
         ),
     ];
     for (from, to, needles) in cases {
+        assert!(FILE.contains(from), "{from}");
         let text = FILE.replacen(from, to, 1);
         let message = parse(&text).expect_err(to);
         assert!(message.starts_with("a.yaml"), "{to}: {message}");

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::device::Request;
 use crate::executor::{ExecutorOptions, Task};
+use crate::run::memory::Bytes;
 use crate::run::span::Span;
 
 /// Verbs that `xtask` keeps to itself, since they run cargo or a program of another crate.
@@ -114,6 +115,9 @@ pub struct Reproduce {
     /// A unit that takes longer than this, such as 10m, fails, and the others go on.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<Span>,
+    /// Memory that units may take together, such as 8GiB; what the machine, its container and `ulimit` leave if absent.
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
     /// Go on after a unit that fails: so it is without this option, too.
     #[arg(long)]
     pub keep_going: bool,

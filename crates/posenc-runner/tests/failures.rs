@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::{EXPERIMENT, Repository};
+use common::{EXPERIMENT, Repository, events, in_flight};
 
 /// A sweep reaches a width that the embedder refuses, which only running it shows.
 fn with_a_failing_unit() -> String {
@@ -22,10 +22,10 @@ fn experiment(groups: &str) -> String {
     )
 }
 
-/// Singular values of a matrix that one thread does not factor in seconds, and that never asks whether it should end.
+/// Stable ranks of two thousand matrices, half an hour of work at least, which never asks whether it should end.
 const SLOW: &str = "  - id: slow
-    protocol: { kind: singular-values, points: 2800 }
-    variants: [{ id: dense, embedder: { kind: gaussian, dimension: 6000, sigma: 0.3 } }]
+    protocol: { kind: stable-rank, samples: { from: 3001, to: 5000, step: 1 } }
+    variants: [{ id: dense, embedder: { kind: gaussian, dimension: 4000, sigma: 0.3 } }]
 ";
 
 /// A training of hours, which asks after every epoch.
@@ -153,11 +153,13 @@ fn a_damaged_failure_is_ignored_with_a_note() {
 #[test]
 fn a_unit_that_takes_too_long_fails_and_the_others_go_on() {
     let repository = Repository::with_experiment(&experiment(&format!("{SLOW}{QUICK}")));
-    let started = Instant::now();
-    let run = repository.run(&["reproduce", "--timeout", "1s", "--jobs", "1"]);
+    // A process that waited for the unit would end half an hour later, with a result of it.
+    let run =
+        repository.run(&["reproduce", "--timeout", "1s", "--jobs", "1", "--events", "events"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("slow/dense: took longer than 1 s"), "{}", run.stderr);
-    assert!(started.elapsed() < Duration::from_secs(60), "it waited for the slow unit");
+    assert!(run.stderr.contains("it is left behind"), "{}", run.stderr);
+    assert_eq!(in_flight(&events(&repository.read("events"))), 0, "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
     assert!(repository.read("out/report/extensions.md").contains("took longer than 1 s"));
     repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "alone"]);
@@ -186,14 +188,18 @@ fn a_training_that_takes_too_long_keeps_what_it_has_reached() {
 #[test]
 fn a_budget_runs_what_fits_and_names_the_rest() {
     let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
-    let started = Instant::now();
     // A unit that began in spite of it ends.
-    let run = repository.ok(&["reproduce", "--budget", "1m", "--timeout", "30s"]);
-    assert!(started.elapsed() < Duration::from_secs(30), "{}", run.stderr);
+    let budget = ["--budget", "1m", "--timeout", "30s"];
+    let run = repository.ok(&[&["reproduce", "--events", "events"], &budget[..]].concat());
+    let began = events(&repository.read("events"));
+    let began = began.iter().filter(|event| event["event"] == "unit-started");
+    let paths: Vec<&str> = began.map(|event| event["path"].as_str().unwrap()).collect();
+    assert!(paths.len() == 2 && paths.iter().all(|path| path.contains("/rank/")), "{paths:?}");
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
     assert!(run.stderr.contains("1 units left, about"), "{}", run.stderr);
     assert!(
-        run.stderr.contains("to go on: cargo xtask reproduce --budget 1m --timeout 30s"),
+        run.stderr
+            .contains("to go on: cargo xtask reproduce --events events --budget 1m --timeout 30s"),
         "{}",
         run.stderr
     );

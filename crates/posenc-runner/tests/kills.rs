@@ -1,9 +1,11 @@
-//! A run is killed again and again, at moments that a seed draws, until it is done: nothing may be lost or become other.
+//! A run is killed again and again until it is done: nothing may be lost or become other. A seed draws the moments; one kill in
+//! five or more comes between the records of one training, as soon as the first of them is on disk.
 //!
 //! Compared are, with those of an undisturbed run: of every raw record all bytes of its content but what is read off the machine (`seconds`,
 //! `peak_memory`, and values of metrics that begin with `time`, or are `rate` or `peak_memory`) and the checksum over these; all bytes
 //! of pictures; all rows of the tables but of such metrics. And after every kill: each file of a record that was there
-//! before the process began has the same bytes, whatever is read off the machine included.
+//! before the process began has the same bytes, whatever is read off the machine included. A training of which a record was on
+//! disk is never repeated: units that are written later take no training step.
 //!
 //! POSENC_KILLS=200 sets the number of kills.
 
@@ -13,12 +15,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::Repository;
+use common::{Repository, events, files_in, in_flight};
 use serde_json::Value;
 
 const KILLS: usize = 16;
 
-/// 70 units of 6 protocols: closed forms, ranks, trainings with and without checkpoints.
+/// 74 units of 6 protocols: closed forms, ranks, trainings with and without checkpoints.
 fn experiment() -> String {
     let variants = |n: usize, dimension: usize| -> String {
         (0..n)
@@ -59,9 +61,9 @@ fn experiment() -> String {
     text += &group(
         "lines",
         "embedded-images",
-        "kind: network-1d, lines: { rows: [3] }, learning_rate: 1e-3, epochs: 12000, repeats: 2",
+        "kind: network-1d, lines: { rows: [3] }, learning_rate: 1e-3, epochs: 4000, repeats: 2, curve_every: 5",
         variants(2, 1024),
-        2,
+        UNITS_OF_TRAINING,
     );
     text += &group(
         "deep",
@@ -119,82 +121,187 @@ fn draw(state: &mut u64, n: u64) -> u64 {
     (z ^ (z >> 31)) % n
 }
 
-/// Catches any record that a kill loses, changes or leaves half, and any number that depends on whether its unit was killed and
-/// went on.
+/// How a run is killed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Moment {
+    /// So long after it was started.
+    Any(Duration),
+    /// So long after its first unit began.
+    Running(Duration),
+    /// When the first record of a training of several units is on disk.
+    BetweenRecords,
+}
+
+/// Trainings of several units, with the number of their records; all units are [`UNITS_OF_TRAINING`].
+fn trainings(raw: &Path) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for file in files_in(raw, "json") {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        if let Some(method) = name.strip_prefix("lines.").and_then(|rest| rest.get(..2)) {
+            *found.entry(format!("extensions/mexican-hat/lines/{method}")).or_default() += 1;
+        }
+    }
+    found
+}
+
+const UNITS_OF_TRAINING: usize = 4;
+
+/// Trainings of which some records are on disk.
+fn partly_recorded(raw: &Path) -> Vec<String> {
+    let all = trainings(raw).into_iter();
+    all.filter(|(_, records)| *records < UNITS_OF_TRAINING).map(|(path, _)| path).collect()
+}
+
+/// What the kills met.
+#[derive(Debug, Default)]
+struct Counts {
+    kills: usize,
+    runs: usize,
+    /// Kills while a unit was running.
+    hits: usize,
+    /// Kills between the records of a training.
+    between: usize,
+    /// Units that were written from a checkpoint whose training was complete.
+    without_training: usize,
+    /// Processes that resumed a training.
+    resumed: usize,
+    /// Files that were compared.
+    compared: usize,
+}
+
+/// Starts a run and kills it at a moment: whether it was done before.
+fn run_until(
+    repository: &Repository,
+    out: &str,
+    moment: Option<Moment>,
+    counts: &mut Counts,
+) -> bool {
+    let raw = repository.path().join(out).join("raw");
+    let file = repository.path().join("events");
+    let _ = std::fs::remove_file(&file);
+    let said = || std::fs::read_to_string(&file).unwrap_or_default();
+    let (before, begun) = (files(&raw), partly_recorded(&raw));
+    let recorded = trainings(&raw);
+    let mut child = repository.start(&["reproduce", "--out", out, "--events", "events"]);
+    let started = Instant::now();
+    let mut first_unit = None;
+    let is_over = loop {
+        if child.try_wait().unwrap().is_some() {
+            break true;
+        }
+        let is_time = match moment {
+            None => false,
+            Some(Moment::Any(delay)) => started.elapsed() >= delay,
+            Some(Moment::Running(delay)) => {
+                if first_unit.is_none() && said().contains("unit-started") {
+                    first_unit = Some(Instant::now());
+                }
+                first_unit.is_some_and(|since| since.elapsed() >= delay)
+            }
+            Some(Moment::BetweenRecords) => trainings(&raw).iter().any(|(path, records)| {
+                *records < UNITS_OF_TRAINING && recorded.get(path).is_none_or(|n| n < records)
+            }),
+        };
+        if is_time {
+            child.kill().unwrap();
+            break false;
+        }
+        if moment != Some(Moment::BetweenRecords) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let events = events(&said());
+    counts.resumed += usize::from(stderr.contains("goes on"));
+    if is_over {
+        assert!(output.status.success(), "{stderr}");
+    } else {
+        counts.kills += 1;
+        counts.hits += usize::from(in_flight(&events) > 0);
+        let now = trainings(&raw);
+        let grew = |path: &String| recorded.get(path).is_none_or(|n| *n < now[path]);
+        counts.between += usize::from(partly_recorded(&raw).iter().any(grew));
+    }
+    for event in events.iter().filter(|event| event["event"] == "unit-finished") {
+        let path = event["path"].as_str().unwrap();
+        if begun.iter().any(|training| training == path) {
+            assert_eq!(event["steps"], 0, "a training was repeated: {event}\n{stderr}");
+            counts.without_training += 1;
+        }
+    }
+    for (file, bytes) in &before {
+        let now = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        assert_eq!(&now, bytes, "{} is another after {counts:?}", file.display());
+    }
+    is_over
+}
+
+/// Catches any record that a kill loses, changes or leaves half, any number that depends on whether its unit was killed and
+/// went on, and a training that is repeated although it was complete.
 #[test]
 fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
     let wanted = std::env::var("POSENC_KILLS").ok();
     let wanted = wanted.map_or(KILLS, |n| n.parse().expect("POSENC_KILLS: a number"));
     let repository = Repository::with_experiment(&experiment());
     let started = Instant::now();
-    let whole = repository.ok(&["reproduce", "--out", "whole"]);
+    let whole = repository.ok(&["reproduce", "--out", "whole", "--events", "events"]);
     let undisturbed = started.elapsed();
-    assert!(whole.stderr.contains("70 of 70 units to run"), "{}", whole.stderr);
-    let expected = content(&repository.path().join("whole/raw"));
+    assert!(whole.stderr.contains("74 of 74 units to run"), "{}", whole.stderr);
+    let whole_raw = repository.path().join("whole/raw");
+    let all = trainings(&whole_raw);
+    assert!(all.len() == 2 && all.values().all(|n| *n == UNITS_OF_TRAINING), "{all:?}");
+    // The first unit of a training has all its steps.
+    let steps = |path: &str| -> u64 {
+        let events = events(&repository.read("events"));
+        events.iter().filter(|e| e["path"] == path).filter_map(|e| e["steps"].as_u64()).sum()
+    };
+    assert!(all.keys().all(|path| steps(path) >= 4000), "steps are not counted");
+    let expected = content(&whole_raw);
     let rows = repository.rows("whole");
     // Some kills come while little is done, others when a training has had time for a checkpoint.
     let longest = (undisturbed.as_millis() as u64).clamp(400, 20_000);
-    let (mut state, mut kills, mut runs, mut compared, mut resumed) = (7, 0, 0, 0, 0);
-    let mut in_flight = 0;
-    let events = repository.path().join("events");
-    while kills < wanted {
-        let out = format!("killed-{runs}");
-        let raw = repository.path().join(&out).join("raw");
-        runs += 1;
+    let mut state = 7;
+    let mut counts = Counts::default();
+    while counts.kills < wanted {
+        let out = format!("killed-{}", counts.runs);
+        counts.runs += 1;
         loop {
-            let before = files(&raw);
-            let _ = std::fs::remove_file(&events);
-            let mut child = repository.start(&["reproduce", "--out", &out, "--events", "events"]);
-            // One in four at any moment of the process, the others when units run.
-            let begun = if draw(&mut state, 4) == 0 { None } else { Some("unit-started") };
             let part = [longest / 10, longest / 3, longest][draw(&mut state, 3) as usize];
             let delay = Duration::from_millis(draw(&mut state, part.max(1)));
-            let mut kill_at = begun.is_none().then(|| Instant::now() + delay);
-            let is_over = loop {
-                if child.try_wait().unwrap().is_some() {
-                    break true;
-                }
-                if kills < wanted && kill_at.is_some_and(|at| Instant::now() >= at) {
-                    break false;
-                }
-                let said = || std::fs::read_to_string(&events).unwrap_or_default();
-                if kill_at.is_none() && begun.is_some_and(|event| said().contains(event)) {
-                    kill_at = Some(Instant::now() + delay);
-                }
-                std::thread::sleep(Duration::from_millis(1));
+            let moment = match draw(&mut state, 4) {
+                _ if counts.kills >= wanted => None,
+                _ if 4 * counts.between <= counts.kills => Some(Moment::BetweenRecords),
+                0 => Some(Moment::Any(delay)),
+                _ => Some(Moment::Running(delay)),
             };
-            if is_over {
-                let output = child.wait_with_output().unwrap();
-                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            } else {
-                child.kill().unwrap();
-                let output = child.wait_with_output().unwrap();
-                kills += 1;
-                resumed += usize::from(String::from_utf8_lossy(&output.stderr).contains("goes on"));
-                in_flight += usize::from(before.len() < files(&raw).len());
-            }
-            for (file, bytes) in &before {
-                let now = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-                assert_eq!(&now, bytes, "{} is another after kill {kills}", file.display());
-            }
-            if is_over {
+            if run_until(&repository, &out, moment, &mut counts) {
                 break;
             }
         }
+        let raw = repository.path().join(&out).join("raw");
         let found = content(&raw);
         assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
         for (file, bytes) in &expected {
-            assert_eq!(&found[file], bytes, "{} after {kills} kills", file.display());
-            compared += 1;
+            assert_eq!(&found[file], bytes, "{} after {counts:?}", file.display());
+            counts.compared += 1;
         }
-        assert_eq!(repository.rows(&out), rows, "after {kills} kills");
-        assert_eq!(repository.checkpoints(&out), 0, "a checkpoint is left");
+        assert_eq!(repository.rows(&out), rows, "after {counts:?}");
+        assert_eq!(repository.checkpoints(&out), 0, "a checkpoint is left after {counts:?}");
         std::fs::remove_dir_all(repository.path().join(&out)).unwrap();
     }
     eprintln!(
-        "{kills} kills in {runs} runs of 70 units ({resumed} runs went on from checkpoints before they were killed, {in_flight} had \
-         written records), {compared} files compared with those of the undisturbed run ({:.1} s), {:.0} s in all",
-        undisturbed.as_secs_f64(),
-        started.elapsed().as_secs_f64()
+        "{} kills in {} runs of 74 units: {} hit a running unit, {} came between the records of a training; {} processes resumed \
+         trainings, {} units were written without a training step after a kill; {} files compared with those of the undisturbed run",
+        counts.kills,
+        counts.runs,
+        counts.hits,
+        counts.between,
+        counts.resumed,
+        counts.without_training,
+        counts.compared,
     );
+    assert!(2 * counts.hits >= counts.kills, "too few kills hit a running unit: {counts:?}");
+    assert!(6 * counts.between >= counts.kills, "too few kills between records: {counts:?}");
+    assert!(counts.resumed > 0 && 2 * counts.without_training >= counts.between, "{counts:?}");
 }

@@ -7,6 +7,7 @@ mod cluster;
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -178,7 +179,8 @@ fn two_nodes_give_the_records_of_one_machine() {
         "slurm",
         "--array-size",
         "5",
-        "--sbatch-arg=--begin=now+3",
+        // Held until the second submission has seen it.
+        "--sbatch-arg=--hold",
     ]);
     let started = Instant::now();
     let first = run(&repository, &cluster, &[&slurm[..], &["--detach"]].concat());
@@ -190,9 +192,16 @@ fn two_nodes_give_the_records_of_one_machine() {
         ["reproduce", "--profile", "smoke", "--out", out, "--executor", "slurm", "lff/fig2"];
     let other = run(&repository, &cluster, &other);
     assert!(other.code == 2 && other.stderr.contains("on something else"), "{}", other.stderr);
-    let second = run(&repository, &cluster, &slurm);
-    assert_eq!(second.code, 0, "{}", second.stderr);
-    assert!(second.stderr.contains("is at work on this already"), "{}", second.stderr);
+    let mut second = command(&repository, &cluster, &slurm).spawn().unwrap();
+    let mut lines = BufReader::new(second.stderr.take().unwrap());
+    let mut seen = String::new();
+    while !seen.contains("is at work on this already") {
+        assert!(lines.read_line(&mut seen).unwrap() > 0, "it does not see the first: {seen}");
+    }
+    cluster.release();
+    let reader = std::thread::spawn(move || lines.read_to_string(&mut seen).map(|_| seen));
+    let second = finish(second);
+    assert_eq!(second.code, 0, "{}", reader.join().unwrap().unwrap());
     let page = second.stdout.lines().last().unwrap();
     assert!(std::fs::read_to_string(page).unwrap().contains("Reproducibility"));
     let seconds = started.elapsed().as_secs_f64();
@@ -360,13 +369,8 @@ fn a_node_with_other_definitions_refuses_its_share() {
     let Some(cluster) = Cluster::start() else { return };
     let repository = Repository::with_experiment(common::EXPERIMENT);
     // Held until the definition has changed.
-    let slurm = [
-        "reproduce",
-        "--executor",
-        "slurm",
-        "--sbatch-arg=--begin=now+2",
-        "extensions/mexican-hat/rank",
-    ];
+    let slurm =
+        ["reproduce", "--executor", "slurm", "--sbatch-arg=--hold", "extensions/mexican-hat/rank"];
     let mut child = command(&repository, &cluster, &slurm).spawn().unwrap();
     let there = |file: &str| {
         let folder = repository.path().join("out/slurm");
@@ -377,6 +381,7 @@ fn a_node_with_other_definitions_refuses_its_share() {
     let file = "experiments/extensions/01-mexican-hat.yaml";
     let before = repository.read(file);
     repository.write(file, &before.replace("sigma: 5", "sigma: 6"));
+    cluster.release();
     wait("report of the task", &mut child, || there("task-1-0.json"));
     repository.write(file, &before);
     let ended = finish(child);

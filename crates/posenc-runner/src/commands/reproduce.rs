@@ -22,6 +22,7 @@ use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
 use crate::run::events::{Event, Events, millis};
 use crate::run::lock::Lock;
+use crate::run::orphans;
 use crate::run::pace::{Pace, makespan};
 use crate::run::plan::{PlannedJob, Reason, expand, leave_out_absent_picks, look};
 use crate::run::progress::{Detail, Progress};
@@ -65,6 +66,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let _lock = Lock::take(&out)?;
     executor::refuse_beside(&out)?;
     store.sweep();
+    sweep_checkpoints(store, repository, catalog, data, options);
     let mut pace = Pace::read(&out);
     let work = to_run(&planned, store, options, &mut pace);
     let units: usize = work.iter().map(|w| w.units.len()).sum();
@@ -97,6 +99,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         workers,
         fail_fast: options.fail_fast && !options.keep_going,
         timeout: options.timeout,
+        memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
     };
@@ -140,6 +143,26 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     })
 }
 
+/// Removes checkpoints that no run resumes from.
+fn sweep_checkpoints(
+    store: &Store,
+    repository: &Repository,
+    catalog: &Catalog,
+    data: &DataSets,
+    options: &Reproduce,
+) {
+    let published = repository.published_checksum();
+    let (seed, is_forced) = (options.seed, options.force);
+    let plans = orphans::Plans { catalog, data, seed, published: &published, is_forced };
+    match orphans::sweep(store, plans) {
+        Ok(0) => {}
+        Ok(removed) => {
+            eprintln!("removed checkpoints that no run resumes from: {removed}");
+        }
+        Err(error) => eprintln!("warning: checkpoints of older versions are kept: {error:#}"),
+    }
+}
+
 /// What has no record, or was asked for, with what records say of how long such work takes.
 fn to_run(
     planned: &[PlannedJob<'static>],
@@ -181,10 +204,7 @@ fn to_run(
             }
             units.push(unit);
         }
-        let cost = protocols::cost(&p.job, units.len());
-        if !units.is_empty() {
-            all.push(Work { job: p.job.clone(), units, cost });
-        }
+        all.extend(Work::of(p, units));
     }
     all
 }

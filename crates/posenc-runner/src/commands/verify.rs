@@ -142,10 +142,10 @@ fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
 /// A sample of units: cheap ones in a random order, protocols in turn, so that a small sample meets many of them.
 fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>> {
     let mut all: Vec<Drawn<'_>> = Vec::new();
-    for PlannedJob { job, units } in planned {
+    for PlannedJob { job, units, .. } in planned {
         let cost = protocols::cost(&job, 1);
         let drawn = |unit| Drawn { job: job.clone(), unit, cost };
-        all.extend(units.into_iter().map(drawn));
+        all.extend(units.iter().cloned().map(drawn));
     }
     let order = uniform_vector(&mut stream(seed, "verify: choice of units"), all.len(), 0.0, 1.0);
     let mut all: Vec<(f64, Drawn<'_>)> = order.into_iter().zip(all).collect();
@@ -171,7 +171,10 @@ fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>>
 fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
     let work: Vec<Work<'static>> = drawn
         .into_iter()
-        .map(|Drawn { job, unit, cost }| Work { job, units: vec![unit], cost })
+        .filter_map(|Drawn { job, unit, .. }| {
+            let planned = PlannedJob { job, units: [unit.clone()].into(), share: None };
+            Work::of(&planned, vec![unit])
+        })
         .collect();
     let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
     let site = Site { store, data, devices, seed: RUN_SEED };

@@ -13,7 +13,6 @@ use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, 
 use super::{shares, slurm, submit};
 use crate::arguments::Reproduce;
 use crate::commands::reproduce::{parse_profile, parse_selectors, results};
-use crate::protocols;
 use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
 use crate::run::plan::{Unit, expand};
@@ -115,7 +114,7 @@ fn step(
         // Units of a job end apart: one may have failed, and the task died before it came to the next.
         let own = &last.report.failed;
         let (settled, open): (Vec<Unit>, Vec<Unit>) =
-            work.units.into_iter().partition(|unit| own.contains_key(&unit.parts.key()));
+            work.units.iter().cloned().partition(|unit| own.contains_key(&unit.parts.key()));
         for unit in &settled {
             let why = own.get(&unit.parts.key()).map_or("", String::as_str);
             ending.failed.push(failed(&work.job, unit, why, &log));
@@ -123,8 +122,7 @@ fn step(
         if open.is_empty() {
             continue;
         }
-        let cost = protocols::cost(&work.job, open.len());
-        let work = Work { job: work.job, units: open, cost };
+        let work = work.only(open);
         let fate = match &last.report.error {
             Some(why) => {
                 // The node refused the share before it came to any unit.

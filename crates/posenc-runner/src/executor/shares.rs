@@ -7,7 +7,6 @@ use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
 
 use super::files::{FORMAT, Share, SharedJob};
-use crate::protocols;
 use crate::run::plan::{PlannedJob, Unit, pending};
 use crate::run::store::Store;
 use crate::run::work::Work;
@@ -31,10 +30,8 @@ pub fn to_run<'a>(planned: &[PlannedJob<'a>], store: &Store) -> Vec<Work<'a>> {
     planned
         .iter()
         .filter_map(|p| {
-            let units: Vec<Unit> =
-                pending(p, store, false, false).into_iter().map(|(unit, _)| unit).collect();
-            let cost = protocols::cost(&p.job, units.len());
-            (!units.is_empty()).then(|| Work { job: p.job.clone(), units, cost })
+            let pending = pending(p, store, false, false);
+            Work::of(p, pending.into_iter().map(|(unit, _)| unit).collect())
         })
         .collect()
 }
@@ -102,14 +99,11 @@ pub fn found<'a>(
     let mut all = Vec::new();
     for shared in &share.jobs {
         let path = &shared.path;
-        let planned = plan.remove(&(path.clone(), shared.repetition)).with_context(|| {
+        let mut planned = plan.remove(&(path.clone(), shared.repetition)).with_context(|| {
             format!("{path} is not in the plan of {node}: experiments or data differ from the submitter's")
         })?;
-        // In the order of the plan, which the key of the job's checkpoint depends on.
-        let is_shared = |u: &Unit| shared.units.contains_key(&u.signal);
-        let units: Vec<Unit> = planned.units.into_iter().filter(is_shared).collect();
         for (signal, key) in &shared.units {
-            let Some(unit) = units.iter().find(|u| u.signal == *signal) else {
+            let Some(unit) = planned.units.iter().find(|u| u.signal == *signal) else {
                 bail!(
                     "{path} {signal} is not in the plan of {node}: its data differ from the submitter's"
                 );
@@ -118,7 +112,8 @@ pub fn found<'a>(
                 bail!("{path} {signal} has another key on {node}: {}", differences(shared, unit));
             }
         }
-        all.push(PlannedJob { job: planned.job, units });
+        planned.share = Some(shared.units.keys().cloned().collect());
+        all.push(planned);
     }
     Ok(all)
 }

@@ -68,6 +68,9 @@ pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<Str
     if let Some(timeout) = options.timeout {
         add("timeout", &format!("{}s", timeout.0.as_secs()));
     }
+    if let Some(memory) = options.memory {
+        add("memory", &format!("{}MiB", (memory.0 >> 20).max(1)));
+    }
     if options.record {
         all.push("--record".to_owned());
     }

@@ -55,7 +55,7 @@ fn run_share(folder: &Folder, name: &str, cores: u16, report: &mut TaskReport) -
     let out = repository.out(options.out.as_deref());
     let store = keep(Store::new(&out));
     let work = shares::to_run(&planned, store);
-    let all: usize = planned.iter().map(|p| p.units.len()).sum();
+    let all: usize = planned.iter().map(|p| p.own().count()).sum();
     let to_run = work.iter().map(|w| w.units.len()).sum();
     eprintln!("share {name} on {node}: {to_run} of {all} units to run, {} on record", all - to_run);
     report.attempts.push(Attempt { node, on_record: all - to_run, to_run });
@@ -67,6 +67,7 @@ fn run_share(folder: &Folder, name: &str, cores: u16, report: &mut TaskReport) -
     let run = work::Options {
         workers,
         timeout: options.timeout,
+        memory: options.memory,
         signals: signals.clone(),
         ..work::Options::default()
     };

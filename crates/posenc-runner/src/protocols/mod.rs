@@ -15,6 +15,7 @@ mod icon_labels;
 mod image_model;
 mod kronecker_rank;
 mod memorization;
+mod memory;
 mod network_1d;
 mod network_nd;
 mod parameter_count;
@@ -46,6 +47,7 @@ use crate::run::data::DataSets;
 use crate::run::plan::Unit;
 
 pub use estimate::{Estimate, cost, estimate};
+pub use memory::memory;
 
 /// What a protocol is given.
 pub struct Context<'a> {

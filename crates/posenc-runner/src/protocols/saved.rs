@@ -55,6 +55,7 @@ impl Resumption<'_> {
         remarks: &mut Vec<String>,
     ) -> Result<(Box<dyn Session>, History), NetError> {
         let mut after_epoch = |epoch: u64, save: &dyn Fn() -> Result<Vec<u8>, NetError>| {
+            self.checkpoint.count_step();
             self.checkpoint.reached(epoch as f64 / schedule.epochs.max(1) as f64);
             // A session that cannot be saved says why at its next epoch.
             if self.checkpoint.is_due()
@@ -78,6 +79,14 @@ impl Resumption<'_> {
     /// Keeps what is finished, if it is time to.
     pub fn keep(&self, done: &Done) {
         if self.checkpoint.is_due() {
+            self.write(&[&done.encode()]);
+        }
+    }
+
+    /// Keeps what is finished before the first of several records is written: a run that is killed between them does not
+    /// train again.
+    pub fn keep_all(&self, done: &Done) {
+        if !self.checkpoint.has_failed() {
             self.write(&[&done.encode()]);
         }
     }

@@ -189,7 +189,7 @@ struct Results {
 /// What makes the numbers of a variant, of which these are all jobs.
 pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Option<Origin> {
     let mut found: Option<Origin> = None;
-    for PlannedJob { job, units } in planned {
+    for PlannedJob { job, units, .. } in planned {
         if let Some(origin) = &mut found {
             origin.repetitions += 1;
         } else if let Some(parts) = units.first().map(|unit| &unit.parts) {
@@ -231,9 +231,9 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
     let mut pictures = Vec::new();
     let mut captions = Vec::new();
     let mut spent = Spent::default();
-    for PlannedJob { job, units } in planned {
+    for PlannedJob { job, units, .. } in planned {
         let experiment = job.experiment;
-        for unit in units {
+        for unit in units.iter() {
             let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
             let Found::Record(record) = found else {
                 complete = false;

@@ -51,6 +51,8 @@ pub struct Control {
     fraction: AtomicU64,
     /// Whether the units are computed together, not one after the other.
     together: bool,
+    /// Training steps since the last record.
+    steps: AtomicU64,
 }
 
 impl Default for Control {
@@ -75,6 +77,7 @@ impl Control {
             is_saving: AtomicBool::new(false),
             fraction: AtomicU64::new(f64::NAN.to_bits()),
             together,
+            steps: AtomicU64::new(0),
         }
     }
 
@@ -109,6 +112,16 @@ impl Control {
     pub fn fraction(&self) -> Option<f64> {
         let fraction = f64::from_bits(self.fraction.load(Ordering::Relaxed));
         (0.0..=1.0).contains(&fraction).then_some(fraction)
+    }
+
+    /// The job did one more training step.
+    pub fn count_step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Training steps since this was last asked.
+    pub fn take_steps(&self) -> u64 {
+        self.steps.swap(0, Ordering::Relaxed)
     }
 
     /// A checkpoint begins to be written, or has been.

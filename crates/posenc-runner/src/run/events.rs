@@ -68,6 +68,8 @@ pub enum Event<'a> {
         seconds: f64,
         /// How many numbers it gave.
         values: usize,
+        /// Training steps of this process since the unit before of the same job; steps of killed runs are not among them.
+        steps: u64,
         /// What its table or plot shows first.
         metric: Option<&'a str>,
         /// The mean of these numbers; null where it is none.

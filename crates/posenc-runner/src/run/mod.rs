@@ -8,6 +8,8 @@ pub mod events;
 pub mod failed;
 pub mod flight;
 pub mod lock;
+pub mod memory;
+pub mod orphans;
 pub mod pace;
 pub mod plan;
 pub mod progress;

@@ -1,5 +1,8 @@
 //! From jobs to units with keys, and what the store has for them.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 use posenc_data::Format;
 use posenc_experiments::plan::{Job, NO_SIGNAL};
@@ -28,7 +31,17 @@ pub struct PlannedJob<'a> {
     /// The job.
     pub job: Job<'a>,
     /// All its units.
-    pub units: Vec<Unit>,
+    pub units: Arc<[Unit]>,
+    /// Signals of the units that this process may run, where others run elsewhere.
+    pub share: Option<BTreeSet<String>>,
+}
+
+impl PlannedJob<'_> {
+    /// The units that this process may run.
+    pub fn own(&self) -> impl Iterator<Item = &Unit> {
+        let share = self.share.as_ref();
+        self.units.iter().filter(move |unit| share.is_none_or(|own| own.contains(&unit.signal)))
+    }
 }
 
 /// Name of the signal where a set is read as a whole.
@@ -157,7 +170,7 @@ pub fn expand<'a>(
                 places.into_iter().take(limit).map(one).collect::<Result<_>>()?
             }
         };
-        planned.push(PlannedJob { job, units });
+        planned.push(PlannedJob { job, units: units.into(), share: None });
     }
     Ok(planned)
 }
@@ -243,7 +256,7 @@ pub fn pending(
 pub fn look(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> Looked {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
     let mut looked = Looked::default();
-    for unit in &planned.units {
+    for unit in planned.own() {
         let found = match (force, explain) {
             (true, _) => {
                 looked.pending.push((unit.clone(), Reason::Forced));

@@ -56,6 +56,8 @@ pub struct Finished<'a> {
     pub peak_memory: Option<u64>,
     /// How many numbers it gave.
     pub values: usize,
+    /// Training steps of this process since the unit before.
+    pub steps: u64,
     /// Metric, mean and unit of what its table or plot shows first.
     pub main: Option<&'a (String, f64, String)>,
 }
@@ -215,6 +217,7 @@ impl Progress {
             unit: unit.unit,
             seconds: millis(unit.seconds),
             values: unit.values,
+            steps: unit.steps,
             metric,
             value: value.filter(|v| v.is_finite()),
             value_unit: measure,

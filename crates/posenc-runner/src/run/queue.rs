@@ -6,27 +6,50 @@
 //! into what is left of the workers' time are taken in this order, each with its longest jobs first; jobs of the others follow,
 //! the shortest first. No job starts that would not end within the budget, by what such jobs took so far; time that jobs which
 //! run alone need at the end is kept for them.
+//!
+//! No job starts whose memory, by its estimate, is not there: it waits for others to end while smaller ones start. One that
+//! needs more than the whole run may take is handed out as refused.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use posenc_experiments::plan::Job;
 
+use super::memory::{Bytes, Fit, Memory};
 use super::pace::Pace;
-use super::plan::Unit;
-use crate::device;
+use super::plan::{PlannedJob, Unit};
+use crate::{device, protocols};
 
 /// Units of one job that must run.
 #[derive(Clone)]
 pub struct Work<'a> {
     /// The job.
     pub job: Job<'a>,
-    /// The units.
+    /// All units that the plan has for the job, those with records among them.
+    pub all: Arc<[Unit]>,
+    /// The units that must run.
     pub units: Vec<Unit>,
     /// Estimated seconds on one core.
     pub cost: f64,
+    /// Bytes that it takes at most, estimated.
+    pub memory: u64,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// These units of a planned job, if there are any.
+    pub fn of(planned: &PlannedJob<'a>, units: Vec<Unit>) -> Option<Self> {
+        let (job, all) = (planned.job.clone(), planned.units.clone());
+        let none = Work { job, all, units: Vec::new(), cost: 0.0, memory: 0 };
+        (!units.is_empty()).then(|| none.only(units))
+    }
+
+    /// Other units of the same job.
+    pub fn only(&self, units: Vec<Unit>) -> Self {
+        let cost = protocols::cost(&self.job, units.len());
+        let memory = protocols::memory(&self.job, units.len());
+        Work { job: self.job.clone(), all: self.all.clone(), units, cost, memory }
+    }
+
     /// The kind of protocol, by which times are foretold.
     pub fn kind(&self) -> &'static str {
         self.job.protocol().name()
@@ -64,9 +87,22 @@ struct Waiting<'a> {
     is_admitted: bool,
 }
 
+/// What a worker does next.
+pub enum Next<'a> {
+    /// It runs a job.
+    Run(Work<'a>),
+    /// It refuses a job, since no more memory than this is there.
+    Refuse(Work<'a>, Bytes),
+    /// It waits: others give back memory.
+    Wait,
+    /// Nothing.
+    End,
+}
+
 /// Jobs that wait.
 pub struct Queue<'a> {
     lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>>,
+    memory: Memory,
     has_budget: bool,
     is_closed: bool,
 }
@@ -87,26 +123,63 @@ impl<'a> Queue<'a> {
         for waiting in ordered {
             lanes.entry(Lane::of(&waiting.work)).or_default().push_back(waiting);
         }
-        Queue { lanes, has_budget: budget.is_some(), is_closed: false }
+        let memory = Memory::new(None);
+        Queue { lanes, memory, has_budget: budget.is_some(), is_closed: false }
     }
 
-    /// The next job of a lane that fits into the seconds left; they count with a budget only.
-    pub fn next(&mut self, lane: Lane, left: f64, pace: &Pace) -> Option<Work<'a>> {
+    /// Hands out no more jobs at a time than fit into this memory.
+    pub fn within(mut self, memory: Option<Bytes>) -> Self {
+        self.memory = Memory::new(memory);
+        self
+    }
+
+    /// The next job of a lane that fits into the memory and into the seconds left; these count with a budget only. Its memory
+    /// is taken until [`Queue::give_back`].
+    pub fn next(&mut self, lane: Lane, left: f64, pace: &Pace) -> Next<'a> {
         if self.is_closed {
-            return None;
+            return Next::End;
         }
         let kept = match lane {
             Lane::Alone => 0.0,
             _ => self.admitted_alone(pace),
         };
         let has_budget = self.has_budget;
-        let jobs = self.lanes.get_mut(&lane)?;
-        let fits = |waiting: &Waiting<'_>| {
+        let Some(jobs) = self.lanes.get_mut(&lane) else { return Next::End };
+        let is_in_time = |waiting: &Waiting<'_>| {
             let kept = if waiting.is_admitted { 0.0 } else { kept };
             !has_budget || pace.seconds(waiting.work.kind(), waiting.work.cost) <= left - kept
         };
-        let place = jobs.iter().position(fits)?;
-        jobs.remove(place).map(|waiting| waiting.work)
+        let memory = self.memory;
+        let in_time = || jobs.iter().enumerate().filter(|(_, waiting)| is_in_time(waiting));
+        let fit = |waiting: &Waiting<'_>| memory.fit(waiting.work.memory);
+        let now = in_time().find(|(_, waiting)| fit(waiting) == Fit::Now);
+        let Some((place, fit)) = now.or_else(|| in_time().next()).map(|(i, w)| (i, fit(w))) else {
+            return Next::End;
+        };
+        if fit == Fit::Later {
+            return Next::Wait;
+        }
+        let Some(Waiting { work, .. }) = jobs.remove(place) else { return Next::End };
+        self.memory.take(work.memory);
+        match fit {
+            Fit::Never(there) => Next::Refuse(work, there),
+            _ => Next::Run(work),
+        }
+    }
+
+    /// A job has ended.
+    pub fn give_back(&mut self, work: &Work<'_>) {
+        self.memory.give_back(work.memory);
+    }
+
+    /// A job that was left behind has ended after all.
+    pub fn give_back_late(&mut self, work: &Work<'_>) {
+        self.memory.give_back_late(work.memory);
+    }
+
+    /// A job does not end, and others do not wait for its memory.
+    pub fn leave_behind(&mut self) {
+        self.memory.leave_behind();
     }
 
     fn admitted_alone(&self, pace: &Pace) -> f64 {
@@ -216,8 +289,21 @@ mod tests {
 
     fn work<'a>(experiment: &'a Experiment, costs: &[f64]) -> Vec<Work<'a>> {
         let jobs = jobs(std::iter::once(experiment), &Selectors::default(), Profile::Quick);
-        let one = |(job, cost): (Job<'a>, &f64)| Work { job, units: Vec::new(), cost: *cost };
+        let one = |(job, cost): (Job<'a>, &f64)| Work {
+            job,
+            all: Arc::default(),
+            units: Vec::new(),
+            cost: *cost,
+            memory: 10,
+        };
         jobs.into_iter().zip(costs).map(one).collect()
+    }
+
+    fn run<'a>(next: Next<'a>) -> Option<Work<'a>> {
+        match next {
+            Next::Run(work) => Some(work),
+            _ => None,
+        }
     }
 
     const RANK: &str = "kind: stable-rank, samples: [4]";
@@ -239,7 +325,7 @@ mod tests {
         // Two workers of 51 s: 102 s, of which a and b take 50.
         let mut queue = Queue::new(all, Some(51.0), 2, &pace);
         let mut order = Vec::new();
-        while let Some(work) = queue.next(Lane::Cpu, 51.0, &pace) {
+        while let Some(work) = run(queue.next(Lane::Cpu, 51.0, &pace)) {
             order.push((work.job.experiment.item.clone(), work.cost));
         }
         let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
@@ -249,7 +335,8 @@ mod tests {
         let mut slow = Pace::default();
         slow.add("stable-rank", 1.0, 100.0);
         let all = work(&experiments[1], costs[1]);
-        assert!(Queue::new(all, Some(51.0), 2, &slow).next(Lane::Cpu, 51.0, &slow).is_none());
+        let next = Queue::new(all, Some(51.0), 2, &slow).next(Lane::Cpu, 51.0, &slow);
+        assert!(matches!(next, Next::End));
     }
 
     /// Catches time that jobs which run alone at the end need and do not get, a queue that is closed and hands out, and the
@@ -264,11 +351,43 @@ mod tests {
         };
         let pace = Pace::default();
         let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), Some(30.0), 1, &pace);
-        assert!(queue.next(Lane::Cpu, 30.0, &pace).is_none(), "15 s of 30 where 20 s are kept");
-        assert_eq!(queue.next(Lane::Alone, 30.0, &pace).unwrap().cost, 20.0);
+        assert!(
+            run(queue.next(Lane::Cpu, 30.0, &pace)).is_none(),
+            "15 s of 30 where 20 s are kept"
+        );
+        assert_eq!(run(queue.next(Lane::Alone, 30.0, &pace)).unwrap().cost, 20.0);
         let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), None, 1, &pace);
-        assert_eq!(queue.next(Lane::Cpu, 0.0, &pace).unwrap().cost, 40.0, "the longest first");
+        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &pace)).unwrap().cost, 40.0, "the longest first");
         queue.close();
-        assert!(queue.next(Lane::Cpu, 0.0, &pace).is_none());
+        assert!(run(queue.next(Lane::Cpu, 0.0, &pace)).is_none());
+    }
+
+    /// Catches jobs that begin beyond the memory, small ones that wait behind a large one, a large one that nobody runs when its
+    /// memory is there, and one that waits for what never will be.
+    #[test]
+    fn no_more_begins_than_fits_into_the_memory() {
+        let experiment = experiment("a", 0, RANK, &[40.0, 30.0, 20.0, 10.0]);
+        let mut all = work(&experiment, &[40.0, 30.0, 20.0, 10.0]);
+        for (work, memory) in all.iter_mut().zip([6, 5, 4, 20]) {
+            work.memory = memory;
+        }
+        let pace = Pace::default();
+        let mut queue = Queue::new(all, None, 2, &pace).within(Some(Bytes(10)));
+        let mut next = || run(queue.next(Lane::Cpu, 0.0, &pace));
+        let (six, four) = (next().unwrap(), next().unwrap());
+        assert_eq!((six.memory, four.memory), (6, 4), "five do not fit beside six");
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        queue.give_back(&four);
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        queue.give_back(&six);
+        let five = run(queue.next(Lane::Cpu, 0.0, &pace)).unwrap();
+        assert_eq!(five.memory, 5);
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        // The job that has five does not end: twenty never fit beside it.
+        queue.leave_behind();
+        let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &pace) else { panic!() };
+        assert_eq!((large.memory, there), (20, Bytes(5)));
+        queue.give_back(&large);
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::End));
     }
 }

@@ -40,9 +40,14 @@ impl Store {
         }
     }
 
-    /// Where jobs in flight keep what they have reached.
-    pub fn checkpoints(&self) -> &Path {
+    /// The folder of all checkpoints.
+    pub fn all_checkpoints(&self) -> &Path {
         &self.checkpoints
+    }
+
+    /// Where jobs of an item save their checkpoints. Jobs of two items may have the same key.
+    pub fn checkpoints(&self, paper: &str, item: &str) -> PathBuf {
+        self.checkpoints.join(paper).join(item)
     }
 
     /// Where the records of an item lie, with their pictures.

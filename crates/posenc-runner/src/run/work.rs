@@ -15,6 +15,7 @@ use posenc_experiments::record::{Failure as UnitReason, UnitFailure};
 use super::control::{Control, Stop};
 use super::data::DataSets;
 use super::flight::{Job, in_flight, time_left, unit_name};
+use super::memory::{self, Bytes};
 use super::pace::{Pace, makespan};
 use super::progress::{Finished, Progress, named};
 pub use super::queue::Work;
@@ -61,6 +62,8 @@ pub struct Options {
     pub timeout: Option<Span>,
     /// When the budget ends: nothing begins that would not end before.
     pub end: Option<Instant>,
+    /// Memory that jobs may take together; what the machine has left if absent.
+    pub memory: Option<Bytes>,
     /// Signals that end the run.
     pub signals: Signals,
 }
@@ -129,7 +132,8 @@ pub fn run(
     let workers = options.workers.max(1);
     let total: usize = jobs.iter().map(|work| work.units.len()).sum();
     let budget = options.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
-    let queue = Queue::new(jobs, budget, workers, &pace);
+    let memory = options.memory.or_else(memory::available);
+    let queue = Queue::new(jobs, budget, workers, &pace).within(memory);
     let (sender, messages) = channel();
     let shared = Arc::new(Shared {
         site,
@@ -276,7 +280,7 @@ impl Watch<'_> {
                     Job { lane, work, control, started, expired: None, seconds: 0.0, first: None };
                 self.jobs.insert(id, job);
             }
-            Message::Unit { id, index, seconds, peak_memory, values, main } => {
+            Message::Unit { id, index, seconds, peak_memory, values, steps, main } => {
                 let Some(job) = self.jobs.get_mut(&id) else { return };
                 let Some(unit) = job.work.units.get(index) else { return };
                 job.seconds += seconds;
@@ -299,6 +303,7 @@ impl Watch<'_> {
                     expected,
                     peak_memory,
                     values,
+                    steps,
                     main,
                 });
                 if let Some(next) = job.work.units.get(index + 1).filter(|_| !is_together) {
@@ -402,6 +407,7 @@ impl Watch<'_> {
             };
             let (lane, path) = (job.lane, job.work.job.path());
             self.jobs.remove(&id);
+            lock(&self.shared.queue).leave_behind();
             self.left_behind += 1;
             self.progress.note(&format!(
                 "note: {path}: does not end; it is left behind and may use a core until this run ends"

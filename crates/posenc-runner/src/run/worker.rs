@@ -1,10 +1,11 @@
 //! A thread that takes jobs, runs their units and writes their records.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use posenc_experiments::plan::Job;
@@ -13,10 +14,15 @@ use posenc_experiments::schema::Protocol;
 
 use super::checkpoint::Checkpoint;
 use super::control::{Control, Stopped};
+use super::memory::Bytes;
 use super::pace::Pace;
-use super::queue::{Lane, Queue, Work};
+use super::plan::Unit;
+use super::queue::{Lane, Next, Queue, Work};
 use super::work::Site;
 use crate::{machine, protocols};
+
+/// How often a worker looks whether others gave back the memory that it waits for.
+const WAIT: Duration = Duration::from_millis(50);
 
 /// What workers share. It lives as long as the last of them, which may be longer than the run.
 pub struct Shared {
@@ -47,6 +53,7 @@ pub enum Message {
         seconds: f64,
         peak_memory: Option<u64>,
         values: usize,
+        steps: u64,
         main: Option<(String, f64, String)>,
     },
     /// A line for people.
@@ -100,13 +107,23 @@ pub fn work(shared: &Shared, lane: Lane) {
             end.saturating_duration_since(Instant::now()).as_secs_f64()
         });
         let next = lock(&shared.queue).next(lane, left, &lock(&shared.pace));
-        let Some(work) = next else { return };
-        let work = Arc::new(work);
+        let (work, refused) = match next {
+            Next::Run(work) => (Arc::new(work), None),
+            Next::Refuse(work, there) => (Arc::new(work), Some(there)),
+            Next::Wait => {
+                std::thread::sleep(WAIT);
+                continue;
+            }
+            Next::End => return,
+        };
         let control = Arc::new(Control::new(work.units.len(), is_together(&work.job)));
         let id = shared.next.fetch_add(1, Ordering::Relaxed);
         let started = Message::Started { id, lane, work: work.clone(), control: control.clone() };
         let _ = shared.messages.send(started);
-        let end = run(shared, id, &work, &control);
+        let end = match refused {
+            Some(there) => End::Failed(too_large(&work, there)),
+            None => run(shared, id, &work, &control),
+        };
         if control.end()
             && control.stopped().is_none()
             && let End::Failed(_) = end
@@ -118,6 +135,11 @@ pub fn work(shared: &Shared, lane: Lane) {
             put_back(shared, &work, &control.unwritten().1);
         }
         idle.is_replaced = control.is_replaced();
+        match idle.is_replaced {
+            // It was counted as ended before.
+            true => lock(&shared.queue).give_back_late(&work),
+            false => lock(&shared.queue).give_back(&work),
+        }
         let _ = shared.messages.send(Message::Ended { id, end });
         if idle.is_replaced {
             return;
@@ -125,29 +147,57 @@ pub fn work(shared: &Shared, lane: Lane) {
     }
 }
 
+/// Why a job is refused that needs more memory than there is.
+fn too_large(work: &Work<'_>, there: Bytes) -> String {
+    format!(
+        "needs about {} of memory, {there} are available; free some, run it on a larger machine, or raise the limit with --memory",
+        Bytes(work.memory)
+    )
+}
+
 /// Lets units of a job run later.
 pub fn put_back(shared: &Shared, work: &Work<'static>, units: &[usize]) {
     let of: Vec<_> = units.iter().filter_map(|&i| work.units.get(i).cloned()).collect();
-    if of.is_empty() {
-        return;
+    if !of.is_empty() {
+        lock(&shared.queue).put_back(work.only(of));
     }
-    let cost = work.cost * of.len() as f64 / work.units.len() as f64;
-    lock(&shared.queue).put_back(Work { job: work.job.clone(), units: of, cost });
+}
+
+/// Places, in the plan of the job, of the units that it trains: those that must run. Units that are computed together come
+/// all together from a checkpoint that has them, even if the records of some are on disk.
+fn trained(work: &Work<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
+    let must_run: BTreeSet<String> = work.units.iter().map(|unit| unit.parts.key()).collect();
+    let places = || work.all.iter().enumerate();
+    let pending: Vec<usize> =
+        places().filter(|(_, unit)| must_run.contains(&unit.parts.key())).map(|(i, _)| i).collect();
+    let resumed = checkpoint.trained().filter(|trained| {
+        is_together(&work.job)
+            && trained.iter().all(|i| *i < work.all.len())
+            && pending.iter().all(|i| trained.binary_search(i).is_ok())
+    });
+    resumed.unwrap_or(pending)
 }
 
 fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -> End {
     let Site { store, data, devices, seed } = shared.site;
     let path = work.job.path();
     let experiment = work.job.experiment;
-    let checkpoint =
-        Checkpoint::new(store.checkpoints(), work.units.iter().map(|unit| &unit.parts))
-            .of_job(control);
+    let folder = store.checkpoints(&experiment.paper, &experiment.item);
+    let checkpoint = Checkpoint::new(&folder, &work.job, &work.all).of_job(control);
+    let places = trained(work, &checkpoint);
+    let checkpoint = checkpoint.training(&places);
+    let units: Vec<Unit> = places.iter().filter_map(|&i| work.all.get(i).cloned()).collect();
+    // Places of these units among those that must run; the others have records, which stay as they are.
+    let of_key: BTreeMap<String, usize> =
+        work.units.iter().enumerate().map(|(i, unit)| (unit.parts.key(), i)).collect();
+    let must_run: Vec<Option<usize>> =
+        units.iter().map(|unit| of_key.get(&unit.parts.key()).copied()).collect();
     let note = |text: &str| {
         let _ = shared.messages.send(Message::Note(format!("note: {path}: {text}")));
     };
     let context = protocols::Context {
         job: &work.job,
-        units: &work.units,
+        units: &units,
         data,
         devices,
         seed,
@@ -157,7 +207,8 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     machine::reset_peak_memory();
     let mut last = Instant::now();
     // Each unit is on disk before the next one starts: a killed run loses one.
-    let mut emit = |index: usize, outcome: protocols::Outcome| -> Result<()> {
+    let mut emit = |trained: usize, outcome: protocols::Outcome| -> Result<()> {
+        let Some(index) = must_run.get(trained).copied().flatten() else { return Ok(()) };
         if !control.begin_record() {
             bail!("the unit was given up");
         }
@@ -183,7 +234,8 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
         written?;
         // What it takes to write pictures is no part of the next unit.
         last = Instant::now();
-        let message = Message::Unit { id, index, seconds, peak_memory, values, main };
+        let steps = control.take_steps();
+        let message = Message::Unit { id, index, seconds, peak_memory, values, steps, main };
         let _ = shared.messages.send(message);
         Ok(())
     };

@@ -36,6 +36,38 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Files with this extension in a folder and below, in order.
+pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whole lines of a file of events, the last of which a kill may have cut off.
+pub fn events(text: &str) -> Vec<serde_json::Value> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    whole.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect()
+}
+
+/// Units of a file of events that began and did not end.
+pub fn in_flight(events: &[serde_json::Value]) -> usize {
+    let count = |names: &[&str]| {
+        events.iter().filter(|e| names.iter().any(|name| e["event"] == *name)).count()
+    };
+    count(&["unit-started"]) - count(&["unit-finished", "unit-failed"])
+}
+
 impl Repository {
     /// All experiments, the manifest and the published values; no records, no data.
     pub fn new() -> Self {
@@ -121,9 +153,12 @@ impl Repository {
 
     /// Number of checkpoints below `out`.
     pub fn checkpoints(&self, out: &str) -> usize {
-        let folder = self.path().join(out).join("checkpoints");
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.filter(|e| e.path().extension().is_some_and(|x| x == "bin")).count()
+        self.checkpoint_files(out).len()
+    }
+
+    /// Checkpoints below `out`.
+    pub fn checkpoint_files(&self, out: &str) -> Vec<PathBuf> {
+        files_in(&self.path().join(out).join("checkpoints"), "bin")
     }
 
     /// Runs everything into `out` and kills it when its first checkpoint is there.
@@ -146,20 +181,7 @@ impl Repository {
 
     /// Raw records, by path below `out/raw`.
     pub fn raw(&self, out: &str) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.path().join(out).join("raw")];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|e| e == "json") {
-                    found.push(path);
-                }
-            }
-        }
-        found.sort();
-        found
+        files_in(&self.path().join(out).join("raw"), "json")
     }
 
     /// All rows of all records of `out`, without those that were read off a clock or of the process.

@@ -148,6 +148,14 @@ impl Cluster {
         self.ask("squeue", &["-h", "-r", "-o", "%i %T %N"])
     }
 
+    /// Lets jobs begin that were submitted with `--hold`.
+    pub fn release(&self) {
+        let jobs = self.ask("squeue", &["-h", "-o", "%A"]);
+        for job in jobs.lines().collect::<std::collections::BTreeSet<_>>() {
+            self.ask("scontrol", &["release", job.trim()]);
+        }
+    }
+
     /// Processes of jobs, on one node or all, with their parents' numbers.
     pub fn processes(&self, node: Option<&str>) -> Vec<(u32, u32)> {
         let conf = format!("SLURM_CONF={}", self.conf().display());

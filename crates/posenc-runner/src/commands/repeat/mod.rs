@@ -30,7 +30,7 @@ use crate::run::progress::{Detail, Progress};
 use crate::run::signals::{self, Signals};
 use crate::run::store::{Found, Store};
 use crate::run::work::{self, Outcome, Site, Work, keep};
-use crate::{executor, machine, protocols};
+use crate::{executor, machine};
 use same::Sameness;
 
 /// A variant that a record has numbers of.
@@ -280,7 +280,7 @@ fn refusal(
     devices: &Devices,
 ) -> Result<Option<String>> {
     let name = target.name();
-    let Some(unit) = planned.iter().flat_map(|p| &p.units).next() else {
+    let Some(unit) = planned.iter().flat_map(|p| p.units.iter()).next() else {
         if let Some(reason) = target.group.refused(target.profile) {
             return Ok(Some(format!(
                 "{name}: does not run at `{}`: {}",
@@ -363,9 +363,7 @@ fn run(
         .iter()
         .filter_map(|p| {
             let pending = pending(p, store, options.force, false);
-            let units: Vec<_> = pending.into_iter().map(|(unit, _)| unit).collect();
-            let cost = protocols::cost(&p.job, units.len());
-            (!units.is_empty()).then(|| Work { job: p.job.clone(), units, cost })
+            Work::of(p, pending.into_iter().map(|(unit, _)| unit).collect())
         })
         .collect();
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
@@ -381,6 +379,7 @@ fn run(
     let run = work::Options {
         workers,
         fail_fast: options.fail_fast,
+        memory: options.memory,
         signals: signals.clone(),
         ..work::Options::default()
     };
@@ -396,12 +395,12 @@ fn compare(items: &[Item<'_>], rounds: &[Round<'_>], store: &Store) -> bool {
         let mut measured: Vec<Row> = Vec::new();
         // A variant's rows may have names of their own; its groups' other rows are other variants'.
         let mut methods: BTreeSet<(String, String)> = BTreeSet::new();
-        for PlannedJob { job, units } in rounds.iter().flat_map(|round| &round.planned) {
+        for PlannedJob { job, units, .. } in rounds.iter().flat_map(|round| &round.planned) {
             if job.experiment.id() != id {
                 continue;
             }
             methods.insert((job.group.id.clone(), job.variant.id.clone()));
-            for unit in units {
+            for unit in units.iter() {
                 let found = store.find(&job.experiment.paper, &job.experiment.item, &unit.parts);
                 if let Found::Record(record) = found {
                     measured.extend(collect::rows(job, unit, &record));

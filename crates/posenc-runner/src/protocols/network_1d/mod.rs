@@ -36,7 +36,7 @@ pub use estimate::estimate;
 const COLUMNS: usize = posenc_nets::cpu::GROUP;
 
 /// Runs of one task take at most so many bytes: parameters, their moments, activations.
-const LARGEST_TASK: usize = 256 << 20;
+pub const LARGEST_TASK: usize = 256 << 20;
 
 /// `network-1d`.
 pub fn run(context: &Context<'_>, settings: &Network1d, emit: &mut Emit<'_>) -> Result<()> {
@@ -104,6 +104,7 @@ fn train(
     };
     let mut remarks = Vec::new();
     let (mut done, mut resume) = training.saved(values.len(), &mut remarks);
+    let is_trained = done.values == values.len();
     while let Some(&value) = values.get(done.values) {
         if settings.redraw {
             while let Some(run) = training.runs.get(done.runs) {
@@ -130,6 +131,9 @@ fn train(
         }
         done.values += 1;
         done.runs = 0;
+    }
+    if context.units.len() > 1 && !is_trained {
+        training.resumption().keep_all(&done);
     }
     Ok((done.records, remarks))
 }

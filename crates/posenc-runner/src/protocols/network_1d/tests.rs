@@ -56,8 +56,7 @@ impl Bench {
         let Protocol::Network1d(settings) = planned.job.protocol() else {
             panic!("another protocol");
         };
-        let keys = planned.units.iter().map(|unit| &unit.parts);
-        let mut checkpoint = Checkpoint::new(self.directory.path(), keys);
+        let mut checkpoint = Checkpoint::new(self.directory.path(), &planned.job, &planned.units);
         if self.always {
             checkpoint = checkpoint.always();
         }

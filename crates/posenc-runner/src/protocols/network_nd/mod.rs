@@ -54,7 +54,7 @@ impl<'a> Training<'a> {
         };
         let mut rng = reconstruction::mask(context, unit);
         let split = split(&signal.sides, rule, settings.test, &mut rng)?;
-        let checkpoint = context.checkpoint.of_unit(&unit.parts);
+        let checkpoint = context.checkpoint.of_unit(unit);
         Ok(Training { context, settings, unit, signal, split, checkpoint })
     }
 
