@@ -11,7 +11,6 @@
 //! and is unwound.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,7 +84,7 @@ impl Owner {
 
     /// The owner that a checkpoint names. The rest of the file is not looked at.
     pub fn read(file: &Path) -> Option<Self> {
-        let mut file = File::open(file).ok()?;
+        let mut file = posenc_files::open(file).ok()?;
         let mut head = [0; HEADER + 8];
         file.read_exact(&mut head).ok()?;
         let length = head.strip_prefix(MAGIC)?.last_chunk()?;
@@ -175,7 +174,7 @@ impl Checkpoint {
     pub fn trained(&self) -> Option<Vec<usize>> {
         Owner::read(&self.file).map(|owner| owner.trained).or_else(|| {
             let mut magic = [0; MAGIC.len()];
-            File::open(&self.file).ok()?.read_exact(&mut magic).ok()?;
+            posenc_files::open(&self.file).ok()?.read_exact(&mut magic).ok()?;
             self.owner.as_ref().filter(|_| magic == *MAGIC_WITHOUT_OWNER).map(Owner::all)
         })
     }

@@ -13,6 +13,7 @@ use posenc_experiments::record::KeyParts;
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
+use posenc_files::Kind;
 
 use super::checkpoint::{Owner, key};
 use super::data::DataSets;
@@ -63,7 +64,7 @@ pub fn sweep(store: &Store, plans: Plans<'_>) -> Result<usize> {
                     }
                 }
             };
-            if !is_used && std::fs::remove_file(&file).is_ok() {
+            if !is_used && posenc_files::remove(&file).is_ok() {
                 removed += 1;
             }
         }
@@ -78,7 +79,7 @@ fn adopt(file: &Path, folder: &Path) -> bool {
         return false;
     }
     // What cannot be moved now may be moved by the next run.
-    let _ = std::fs::create_dir_all(folder).and_then(|()| std::fs::rename(file, place));
+    let _ = posenc_files::make_folder(folder).and_then(|()| std::fs::rename(file, place));
     true
 }
 
@@ -95,10 +96,10 @@ fn folders<'a>(root: &Path, catalog: &'a Catalog) -> Vec<(PathBuf, Option<&'a Ex
 
 /// Directories in a folder with their names; links are not followed.
 fn directories(folder: &Path) -> Vec<(PathBuf, String)> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = posenc_files::entries(folder).unwrap_or_default().into_iter();
     entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| Some((entry.path(), entry.file_name().into_string().ok()?)))
+        .filter(|entry| entry.kind == Kind::Folder)
+        .filter_map(|entry| Some((folder.join(&entry.name), entry.name.into_string().ok()?)))
         .collect()
 }
 
@@ -109,10 +110,10 @@ fn checkpoints(folder: &Path) -> Vec<PathBuf> {
         path.extension().is_some_and(|extension| extension == "bin")
             && stem.is_some_and(|s| s.len() == 64 && s.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = posenc_files::entries(folder).unwrap_or_default().into_iter();
     entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .map(|entry| entry.path())
+        .filter(|entry| entry.kind == Kind::File)
+        .map(|entry| folder.join(entry.name))
         .filter(|path| is_name(path))
         .collect()
 }
