@@ -9,9 +9,8 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Prop. 1, main text vs. App. A",
         severity: Severity::Ambiguous,
-        printed: "Under perfect convergence, full rank of $X$ is \"the sufficient condition\" (main text) or \"the \
-                  necessary and sufficient condition\" (appendix) for a linear model to memorize the mapping from \
-                  $x$ to $y$.",
+        printed: "Under perfect convergence, full rank of $X$ is \"the sufficient condition\" for memorizing the mapping \
+                  from $x$ to $y$ (main text). The appendix calls it \"the necessary and sufficient condition\".",
         correct: "Full rank is necessary only for memorizing every $y$. A given $y$ only requires $y \\in \
                   \\operatorname{range}[X, 1]$.",
         consequence: "Redundant signals can be fitted at ranks far below $N$, as in Figure 7.",
