@@ -58,12 +58,12 @@ fn an_item_shows_the_errata_that_it_names() {
         row(second, "q", "measured", 7.0),
     ];
     let (page, _) = pages(rows, &format!("errata: [{first}]\n"));
-    let from = page.find("**Errors in what is printed**").expect("a heading");
+    let from = page.find("**Errata**").expect("a heading");
     assert!(page[from..].contains("  | $D(0)$ | 0.25 | 0.5 | – |"), "{page}");
     assert!(page[from..].contains(&format!("(errata.md#{first})")), "{page}");
     assert!(!page.contains(second), "{page}");
     let (page, _) = pages(Vec::new(), "");
-    assert!(!page.contains("**Errors in what is printed**"), "{page}");
+    assert!(!page.contains("**Errata**"), "{page}");
     let wrong = catalog("errata: [no-such]\n").1.expect_err("a name that is none");
     assert!(wrong.contains("90-errata.yaml:") && wrong.contains("no-such"), "{wrong}");
 }
@@ -119,13 +119,10 @@ fn numbers_join_their_texts() {
     };
     let found = section(first);
     assert!(found.contains("| $D(0)$ | 0.25 | 0.333333 | 0.333333 |"), "{found}");
-    assert!(found.contains("✅ established by its check"), "{found}");
+    assert!(found.contains("✅ confirmed by its check"), "{found}");
     assert!(found.contains("**Printed.**") && found.contains("**Correct.**"), "{found}");
     let found = section(second);
-    assert!(
-        found.contains("❌ not established") && found.contains("| q | – | NaN | – |"),
-        "{found}"
-    );
+    assert!(found.contains("❌ not confirmed") && found.contains("| q | – | NaN | – |"), "{found}");
     assert!(section(third).contains("– check not run"));
     assert!(text.contains(&format!("1 of {}", own.len())), "{text}");
     assert!(page.contains("(errata.md#trading)"), "{page}");

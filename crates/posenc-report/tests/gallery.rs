@@ -76,7 +76,7 @@ fn every_kind_is_drawn() {
         gaussian.contains("| `sigma` | required | a number above 0 and at most 1000 |"),
         "{gaussian}"
     );
-    assert_eq!(page.matches("in no experiment yet").count(), registry().len() - 1);
+    assert_eq!(page.matches("not used in any experiment").count(), registry().len() - 1);
 }
 
 /// Catches a formula that is shown twice or not at all, and one that cannot be drawn and takes the report with it.

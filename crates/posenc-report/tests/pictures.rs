@@ -116,7 +116,7 @@ fn reduction_and_data_are_labelled_once_per_grid() {
     let label = "*Reduced run: a tenth of the epochs (simple) · Data: embedded:dead-leaves*";
     assert_eq!(page.matches(label).count(), 1, "{page}");
     assert_eq!(page.matches("Data: embedded:dead-leaves").count(), 3, "one for each grid");
-    assert!(page.contains("no pictures of `image-07`; there are: "), "{page}");
+    assert!(page.contains("no pictures of `image-07`; available: "), "{page}");
 }
 
 /// Catches a report elsewhere that lacks its pictures, mixes two runs, or keeps old files.

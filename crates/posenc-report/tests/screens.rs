@@ -82,8 +82,8 @@ fn report(reference: &Records, local: Option<&Records>) -> Report {
 /// What a page says of screens.
 fn section(report: &Report) -> String {
     let page = String::from_utf8(report.files[Path::new("demo.md")].clone()).expect("text");
-    let from = page.find("**What each method says").expect("the section");
-    let end = "one training each, of the first seed";
+    let from = page.find("**Captions of each method").expect("the section");
+    let end = "one training run per method, with the first seed";
     let to = from + page[from..].rfind(end).expect("its notes");
     page[from..to].to_owned()
 }
@@ -130,7 +130,7 @@ fn screens_of_both_runs_have_their_drawings() {
     let without = report(&records(REFERENCE), None);
     assert!(drawings(&without).is_empty());
     let page = String::from_utf8(without.files[Path::new("demo.md")].clone()).expect("text");
-    assert!(!page.contains("What each method says"));
+    assert!(!page.contains("Captions of each method"));
     let stale = without.check(directory.path()).expect("checked");
     let old = stale.iter().filter(|s| s.to_string().contains(".screen-"));
     assert_eq!(old.count(), 6, "{stale:?}");

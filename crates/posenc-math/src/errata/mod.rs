@@ -1,9 +1,9 @@
 //! Errors and ambiguities of the three papers, each with a computation that establishes it.
 //!
-//! An [`Erratum`] states what is printed, what is right and what follows from it; its check
-//! recomputes the disputed numbers and decides from them alone whether the erratum stands
-//! ([`Finding::holds`]). Checks use Monte Carlo sampling with seeded ChaCha8 streams, linear
-//! algebra, quadrature, and arithmetic on published values, which come in through [`Inputs`].
+//! An [`Erratum`] has the printed statement, the corrected statement and the consequence for the
+//! reproduction. Its check recomputes the disputed numbers and decides from them alone whether the
+//! erratum is confirmed ([`Finding::holds`]). Checks use Monte Carlo sampling with seeded ChaCha8
+//! streams, linear algebra, quadrature, and arithmetic on the published values in [`Inputs`].
 
 mod lff;
 mod numeric;
@@ -14,16 +14,16 @@ mod trading;
 
 use rand_chacha::ChaCha8Rng;
 
-/// A number in dispute.
+/// A disputed number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantity {
-    /// What it is; Markdown with `$math$`.
+    /// Name of the quantity; Markdown with `$math$`. Records use it as a key.
     pub name: String,
-    /// The value the paper prints, or that its formula gives.
+    /// The value that the paper prints or that its formula yields.
     pub printed: Option<f64>,
     /// The value computed without either formula.
     pub measured: Option<f64>,
-    /// The value the corrected statement gives.
+    /// The value that the corrected statement yields.
     pub corrected: Option<f64>,
     /// Unit; empty for pure numbers.
     pub unit: &'static str,
@@ -66,7 +66,8 @@ impl Quantity {
             && !agree(self.measured, self.printed, relative)
     }
 
-    /// Measured like the corrected value and unlike the printed one, at one relative tolerance.
+    /// Whether the measured value agrees with the corrected value but not with the printed one, to a
+    /// relative tolerance.
     fn decides(&self, relative: f64) -> bool {
         self.is_corrected(relative) && self.refutes_printed(relative)
     }
@@ -79,23 +80,23 @@ fn agree(a: Option<f64>, b: Option<f64>, relative: f64) -> bool {
     }
 }
 
-/// What kind of fault it is.
+/// Kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// A formula or a statement is wrong.
+    /// A formula or statement is wrong.
     Mathematical,
-    /// A claim is contradicted by the paper's own numbers.
+    /// The paper's own numbers contradict a claim.
     Contradicted,
-    /// A statement admits several readings that lead to different numbers.
+    /// A statement has several readings that lead to different numbers.
     Ambiguous,
-    /// A misprint that the context repairs.
+    /// A misprint that is obvious from the context.
     Typographic,
-    /// The authors' public code does something else.
+    /// The authors' public code differs from the text.
     CodeDiffers,
 }
 
 impl Severity {
-    /// One word for tables.
+    /// Short name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mathematical => "mathematical",
@@ -107,44 +108,44 @@ impl Severity {
     }
 }
 
-/// The outcome of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The numbers, in the order to show them.
+    /// The numbers, in display order.
     pub quantities: Vec<Quantity>,
-    /// Whether these numbers establish the erratum.
+    /// Whether these numbers confirm the erratum.
     pub holds: bool,
 }
 
-/// An error or ambiguity of a paper.
+/// An error or ambiguity in a paper.
 #[derive(Debug)]
 pub struct Erratum {
-    /// Name, unique over all papers, beginning with the paper's key.
+    /// Identifier, unique across all papers; it begins with the paper's key.
     pub id: &'static str,
     /// `rethinking`, `trading` or `lff`.
     pub paper: &'static str,
-    /// Where it stands.
+    /// Its location in the paper.
     pub place: &'static str,
-    /// What kind of fault it is.
+    /// Kind of error.
     pub severity: Severity,
-    /// What is printed; Markdown with `$math$`.
+    /// The printed statement; Markdown with `$math$`.
     pub printed: &'static str,
-    /// What is right.
+    /// The corrected statement.
     pub correct: &'static str,
-    /// What follows for readers and for this reproduction.
+    /// The consequence for readers and for this reproduction.
     pub consequence: &'static str,
-    /// Computes the numbers; fails with a message when a published value is missing.
+    /// Computes the numbers; returns an error message if a published value is missing.
     pub check: fn(&Inputs<'_>) -> Result<Finding, String>,
 }
 
 /// Looks up a published value by paper, item, group, method, metric and abscissa.
 pub type Published<'a> = dyn Fn(&str, &str, &str, &str, &str, Option<f64>) -> Option<f64> + 'a;
 
-/// What checks may use besides their own arithmetic.
+/// External inputs of the checks.
 pub struct Inputs<'a> {
-    /// Published values (`data/papers/*.csv`); abscissas may differ by a relative 1e-9.
+    /// Published values (`data/papers/*.csv`); abscissas match to a relative tolerance of 1e-9.
     pub published: &'a Published<'a>,
-    /// Seed of every random number; each erratum has its own stream.
+    /// Seed of all random numbers; each erratum has its own stream.
     pub seed: u64,
 }
 
@@ -187,7 +188,7 @@ impl Inputs<'_> {
             let at = x.map_or(String::new(), |x| format!(" at x = {x}"));
             format!(
                 "no published value for {item}, group '{group}', method '{method}', metric \
-                 '{metric}'{at}; it belongs in data/papers/{paper}.csv"
+                 '{metric}'{at}; add it to data/papers/{paper}.csv"
             )
         })
     }

@@ -1,4 +1,4 @@
-//! Small tools of the checks: quadrature, stable rank, least squares, normal draws.
+//! Numerical helpers for the checks: quadrature, stable rank, least squares, normal samples.
 
 use crate::random::gaussian_vector;
 use crate::spectrum;
@@ -8,7 +8,7 @@ use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// $|a - b| \le r\,|b|$; with `b` zero, $|a| \le r$.
+/// Whether $|a - b| \le r\,|b|$, or $|a| \le r$ if `b` is zero.
 pub fn close(a: f64, b: f64, relative: f64) -> bool {
     let scale = if b == 0.0 { 1.0 } else { b.abs() };
     (a - b).abs() <= relative * scale
@@ -23,13 +23,13 @@ pub fn simpson(from: f64, to: f64, panels: usize, f: impl Fn(f64) -> f64) -> f64
     step / 3.0 * (f(from) + inner + f(to))
 }
 
-/// The middle-point rule with `cells` cells; unlike Simpson's it does not mind jumps.
+/// Midpoint rule with `cells` cells; unlike Simpson's rule it also works for integrands with jumps.
 pub fn midpoint(from: f64, to: f64, cells: usize, f: impl Fn(f64) -> f64) -> f64 {
     let step = (to - from) / cells as f64;
     step * (0..cells).map(|i| f(from + (i as f64 + 0.5) * step)).sum::<f64>()
 }
 
-/// $\exp(-u^2/2\sigma^2)$, the Gaussian embedder at displacement `u`.
+/// $\exp(-u^2/2\sigma^2)$: the Gaussian embedder at displacement `u`.
 pub fn gaussian(u: f64, sigma: f64) -> f64 {
     (-u * u / (2.0 * sigma * sigma)).exp()
 }
@@ -39,7 +39,7 @@ pub fn tri(u: f64) -> f64 {
     (1.0 - u.abs()).max(0.0)
 }
 
-/// `u` brought to $[-\tfrac12, \tfrac12)$ by whole turns.
+/// Shifts `u` by an integer into $[-\tfrac12, \tfrac12)$.
 pub fn wrap(u: f64) -> f64 {
     u - (u + 0.5).floor()
 }
@@ -65,7 +65,7 @@ pub fn stable_rank(embedding: &Mat<f64>) -> Result<f64, String> {
     spectrum::stable_rank(embedding.as_ref()).map_err(|error| error.to_string())
 }
 
-/// Stable rank of a circulant matrix from its first column.
+/// Stable rank of the circulant matrix with the given first column.
 pub fn circulant_stable_rank(column: &[f64]) -> Result<f64, String> {
     spectrum::circulant_stable_rank(column).map_err(|error| error.to_string())
 }
@@ -93,7 +93,7 @@ pub fn relative_residual(design: &Mat<f64>, target: &Mat<f64>) -> Result<f64, St
     Ok(residual.norm_l2() / target.norm_l2())
 }
 
-/// The columns of a matrix, one below the other.
+/// Vectorizes a matrix: stacks its columns.
 pub fn vec(matrix: MatRef<'_, f64>) -> Mat<f64> {
     let rows = matrix.nrows();
     Mat::from_fn(rows * matrix.ncols(), 1, |i, _| matrix[(i % rows, i / rows)])
@@ -104,8 +104,8 @@ pub fn relative_error(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
     (a - b).norm_l2() / b.norm_l2()
 }
 
-/// `count` frequencies at the centers of equally likely classes of $N(0, \sigma^2)$: an embedding
-/// whose dimension is as good as infinite.
+/// `count` frequencies at the medians of equally probable strata of $N(0, \sigma^2)$: they approximate
+/// an infinite embedding dimension.
 pub fn stratified_normal(count: usize, sigma: f64) -> Vec<f64> {
     let standard = Normal::standard();
     (0..count).map(|k| sigma * standard.inverse_cdf((k as f64 + 0.5) / count as f64)).collect()
@@ -131,7 +131,7 @@ mod tests {
     use crate::tolerance::{Tolerance, assert_close};
     use rand_chacha::rand_core::SeedableRng;
 
-    /// Would catch a wrong weight of either rule.
+    /// Catches a wrong weight in either rule.
     #[test]
     fn quadrature_of_a_polynomial() {
         let f = |x: f64| x * x * x - 2.0 * x;
@@ -140,7 +140,7 @@ mod tests {
         assert_close(simpson(0.0, 3.0, 1, |x| x * x), 9.0, Tolerance::relative(1e-14));
     }
 
-    /// Would catch a kernel sampled at the wrong lags.
+    /// Catches a kernel sampled at wrong lags.
     #[test]
     fn stable_ranks_agree() {
         let frequencies = [0.4, 1.7, 3.1];
@@ -152,7 +152,7 @@ mod tests {
         assert_close(stable_rank(&embedding).unwrap(), of_kernel, Tolerance::relative(1e-8));
     }
 
-    /// Would catch a projection on the wrong space, or one that ignores rank deficiency.
+    /// Catches a projection onto the wrong space, or one that ignores rank deficiency.
     #[test]
     fn residual_of_a_rank_deficient_design() {
         let design = Mat::from_fn(4, 3, |i, j| [1.0, 1.0, i as f64][j]);
@@ -166,7 +166,7 @@ mod tests {
         );
     }
 
-    /// Would catch a scale or a tail lost in the classes.
+    /// Catches a wrong scale or a missing tail of the strata.
     #[test]
     fn stratified_frequencies_have_the_kernel() {
         let frequencies = stratified_normal(4000, 3.0);

@@ -1,4 +1,4 @@
-//! Every erratum against the published values in `data/papers`, and mutations that must fail.
+//! Checks every erratum with the published values in `data/papers`, and mutations that must fail.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ fn erratum(id: &str) -> &'static Erratum {
     all().into_iter().find(|e| e.id == id).unwrap()
 }
 
-/// Would catch a check that its own numbers do not support, and quantities that say nothing.
+/// Catches a check that its own numbers do not support, and quantities without numbers.
 #[test]
 fn every_erratum_holds() {
     with_tables(
@@ -69,7 +69,7 @@ fn every_erratum_holds() {
                 }
                 assert!(
                     finding.holds,
-                    "{} is not established: {:#?}",
+                    "{} is not confirmed: {:#?}",
                     erratum.id, finding.quantities
                 );
             }
@@ -77,7 +77,7 @@ fn every_erratum_holds() {
     );
 }
 
-/// Would catch a check that only holds for one seed.
+/// Catches a check that holds for one seed only.
 #[test]
 fn findings_do_not_hang_on_the_seed() {
     let tables = Tables::read();
@@ -92,7 +92,7 @@ fn findings_do_not_hang_on_the_seed() {
     }
 }
 
-/// Would catch a copied id, a wrong paper, and text that a report cannot show.
+/// Catches a duplicate id, a wrong paper, and text that the report cannot render.
 #[test]
 fn descriptions_are_complete() {
     let errata = all();
@@ -108,7 +108,7 @@ fn descriptions_are_complete() {
     }
 }
 
-/// Would catch a random stream shared by two errata, or one that ignores the seed.
+/// Catches a random stream shared by two errata, or one that ignores the seed.
 #[test]
 fn streams_differ() {
     use rand_chacha::rand_core::Rng;
@@ -123,7 +123,7 @@ fn streams_differ() {
     );
 }
 
-/// A check must fail, or say what is missing, when the published number that it turns on changes.
+/// Requires that a check fails if the published value it depends on changes.
 #[track_caller]
 fn check_mutation(id: &str, key: &str, x: Option<f64>, value: f64) {
     let holds = with_tables(
@@ -134,14 +134,14 @@ fn check_mutation(id: &str, key: &str, x: Option<f64>, value: f64) {
         },
         |inputs| (erratum(id).check)(inputs).unwrap().holds,
     );
-    assert!(!holds, "{id} holds whatever is published");
+    assert!(!holds, "{id} holds for any published value");
 }
 
 #[test]
 fn a_true_claim_is_no_erratum() {
     let t1 =
         |group: &str, method: &str, metric: &str| format!("lff|table1|{group}|{method}|{metric}");
-    // Had the middle width been best, Figure 10's claim would stand.
+    // If the middle width were best, the claim of Figure 10 would be correct.
     check_mutation(
         "rethinking-fig10-best",
         "rethinking|fig10|house|Gaussian|test_psnr",
@@ -217,8 +217,8 @@ fn a_true_claim_is_no_erratum() {
     );
 }
 
-/// Taking the printed formula for the right one must break a finding: each deciding quantity has a
-/// measured value that agrees with one of the two only.
+/// Swapping the printed and the corrected values must break a finding: the measured value of each
+/// deciding quantity agrees with only one of them.
 #[test]
 fn printed_formulas_do_not_pass_for_correct() {
     let deciding = [
@@ -253,7 +253,7 @@ fn printed_formulas_do_not_pass_for_correct() {
     );
 }
 
-/// Would catch a lookup that takes a missing number for zero, or an unhelpful message.
+/// Catches a lookup that treats a missing number as zero, or an unhelpful message.
 #[test]
 fn a_missing_value_is_named() {
     let none = |_: &str, _: &str, _: &str, _: &str, _: &str, _: Option<f64>| None;

@@ -1,4 +1,4 @@
-//! The claims of an item with their verdicts.
+//! Claims of an item and their verdicts.
 
 use posenc_experiments::verdict::Judgement;
 
@@ -6,7 +6,7 @@ use crate::markdown::{Align, Grid, anchor, cell, plain};
 use crate::pages::named;
 use crate::view::View;
 
-/// The table of claims; empty without claims.
+/// Renders the table of claims; empty if the item has no claims.
 pub fn render(view: &View<'_>) -> String {
     let experiment = view.experiment;
     if experiment.claims.is_empty() {
@@ -21,7 +21,7 @@ pub fn render(view: &View<'_>) -> String {
         }
     } else {
         grid.column("Verdict", Align::Left);
-        grid.column("Measured against expected", Align::Left);
+        grid.column("Measured vs. expected", Align::Left);
         grid.column("Statistics and remarks", Align::Left);
     }
     for (i, claim) in experiment.claims.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What everything would cost, estimated, and how far the estimates are from what is on record.
+//! Cost estimates for all items, and a comparison of the estimates with recorded times.
 
 use super::MARKER;
 use crate::Inputs;
@@ -6,7 +6,7 @@ use crate::costs::{Costs, ItemCosts, Sums};
 use crate::markdown::{Align, Grid, cell, slug};
 use crate::numbers::{MISSING, duration, significant, superscript};
 
-/// Estimates within this factor of what was measured are taken for right.
+/// An estimate within this factor of the measured time counts as accurate.
 const FACTOR: f64 = 2.0;
 
 /// The page.
@@ -21,11 +21,11 @@ pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> String {
         text.push_str(&format!("## [{}]({}.md)\n\n", cell(&paper.title), paper.key));
         text.push_str(&table(costs, &own));
     }
-    text.push_str("## All of it\n\n");
+    text.push_str("## Total\n\n");
     text.push_str(&whole(costs));
     text.push_str("## Not run at this profile\n\n");
     text.push_str(&refused(costs));
-    text.push_str("## Data that not everybody has\n\n");
+    text.push_str("## Data that you must provide\n\n");
     text.push_str(&needs(costs));
     text.trim_end().to_owned() + "\n"
 }
@@ -34,16 +34,17 @@ fn opening(costs: &Costs) -> String {
     let (profile, cores, nodes) = (costs.profile.name(), costs.cores, costs.nodes);
     let rate = significant(costs.gpu_rate / 1e12, 3);
     format!(
-        "What the profile `{profile}` would cost, item by item. Times are **estimates**: counted operations over rates that a \
-         present-day core reaches, the same that order the jobs of a run. Only the last two columns were measured: the rate of training where units record one, and the \
-         seconds of all units on record over the estimate for just these units, whatever their profile. Where that is far from 1, so may be \
-         the other columns; a rate that is low beside that of its neighbors says that the units ran beside other work.\n\n\
-         - **FLOP**: floating-point operations of training, and of measuring what was trained; {MISSING} where an item trains nothing.\n\
-         - **{cores} cores**: estimated seconds on one core, over {cores}; at least the longest job, which runs on one core.\n\
-         - **with a GPU**: operations that a GPU can take over at {rate} TFLOP/s, or the rest on {cores} cores, whichever takes longer. The \
-         rate is an **assumption**, not a measurement; no GPU was measured.\n\
-         - **{nodes} nodes**: of {cores} cores each (`--executor slurm`); at least the longest job.\n\n\
-         `cargo xtask costs --cores C --nodes N --gpu-tflops R` gives the same for other numbers.\n\n"
+        "This page estimates the cost of each item at profile `{profile}`. Times are **estimates**: the number of operations divided by the \
+         rate of a present-day core. The scheduler orders jobs by the same estimates. Only the last two columns are measured. The first is \
+         the training rate, if units record one. The second is the recorded time of all units divided by the estimate for the same units, \
+         at any profile. If this ratio is far from 1, the other columns can be equally wrong. A rate far below that of neighboring items \
+         indicates that the units shared the machine with other work.\n\n\
+         - **FLOP**: floating-point operations of training and evaluation; {MISSING} if an item trains nothing.\n\
+         - **{cores} cores**: estimated time on one core divided by {cores}, but at least the time of the longest job, which runs on one core.\n\
+         - **with a GPU**: time of the operations that a GPU can run at {rate} TFLOP/s, or of the rest on {cores} cores, whichever is longer. The \
+         GPU rate is an **assumption**; no GPU was measured.\n\
+         - **{nodes} nodes**: {nodes} nodes with {cores} cores each (`--executor slurm`), but at least the time of the longest job.\n\n\
+         `cargo xtask costs --cores C --nodes N --gpu-tflops R` prints the estimates for another machine.\n\n"
     )
 }
 
@@ -72,7 +73,7 @@ fn cells(sums: &Sums) -> Vec<String> {
     ]
 }
 
-/// Two digits and a power of ten.
+/// Formats a value with two significant digits and a power of ten.
 fn scientific(value: f64) -> String {
     let text = format!("{value:.1e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -82,7 +83,7 @@ fn scientific(value: f64) -> String {
 fn table(costs: &Costs, own: &[&ItemCosts]) -> String {
     let mut grid = grid(costs, "item");
     grid.column("longest job", Align::Right);
-    grid.column("GFLOP/s on record", Align::Right);
+    grid.column("measured GFLOP/s", Align::Right);
     grid.column("measured / estimated", Align::Right);
     for item in own {
         let name = format!("[{}]({}.md#{})", cell(&item.name), item.paper, slug(&item.item));
@@ -114,16 +115,15 @@ fn whole(costs: &Costs) -> String {
     let checks: Vec<_> = costs.items.iter().filter_map(|i| i.check).collect();
     let measured: f64 = checks.iter().map(|c| c.measured).sum();
     let estimated: f64 = checks.iter().map(|c| c.estimated).sum();
-    // Of what takes a second nobody needs an estimate.
+    // Estimates for items of a few seconds do not matter.
     let telling = checks.iter().filter(|c| c.measured.max(c.estimated) >= 5.0);
     let (near, all) = telling.fold((0, 0), |(near, all), check| {
         let is_near = (1.0 / FACTOR..=FACTOR).contains(&check.ratio());
         (near + usize::from(is_near), all + 1)
     });
     format!(
-        "{}Of {} items it is known which units are on record: {} measured, {} estimated. Of the {all} that take five seconds or more {near} were \
-         estimated within a factor of {FACTOR}. Without a ratio are items without a record, and those of which records do not say which \
-         units they hold.\n\n",
+        "{}The records of {} items list their units: {} measured, {} estimated. Of the {all} items that take five seconds or more, {near} were \
+         estimated within a factor of {FACTOR}. Items without a ratio have no record, or their record does not list its units.\n\n",
         grid.render(),
         checks.len(),
         duration(measured),
@@ -133,7 +133,7 @@ fn whole(costs: &Costs) -> String {
 
 fn refused(costs: &Costs) -> String {
     let mut text = String::from(
-        "Groups that say themselves why they do not run at this profile; they are not in the tables above.\n\n",
+        "These groups do not run at this profile and are not in the tables above. Each gives its reason.\n\n",
     );
     for item in &costs.items {
         for (group, reason) in &item.refused {
@@ -151,7 +151,7 @@ fn refused(costs: &Costs) -> String {
 
 fn needs(costs: &Costs) -> String {
     let mut text = String::from(
-        "Groups for whose data nothing stands in. They are in the tables above, and run only where `--data` has the files.\n\n",
+        "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.\n\n",
     );
     for item in &costs.items {
         for (group, set) in &item.needs {

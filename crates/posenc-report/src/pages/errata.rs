@@ -1,4 +1,4 @@
-//! Errors and ambiguities of the papers, each with the numbers of its check.
+//! Errata page: errors and ambiguities of the papers, each with the numbers of its check.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::numbers::{MISSING, significant};
 use crate::records::Run;
 use crate::view::{View, Views};
 
-/// Item key under which each paper's checks are on record.
+/// Item key of the recorded checks of each paper.
 const ITEM: &str = "errata";
 /// Group of that item.
 const GROUP: &str = "checks";
 
-/// What a check's numbers say.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Outcome {
     Holds,
@@ -29,14 +29,14 @@ enum Outcome {
 impl Outcome {
     fn text(self) -> &'static str {
         match self {
-            Outcome::Holds => "✅ established by its check",
-            Outcome::Fails => "❌ not established by its check",
+            Outcome::Holds => "✅ confirmed by its check",
+            Outcome::Fails => "❌ not confirmed by its check",
             Outcome::NotRun => "– check not run",
         }
     }
 }
 
-/// The page.
+/// Renders the page.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut text = format!("{MARKER}\n\n# Errata and ambiguities\n\n");
     text.push_str(include_str!("../../templates/errata.md").trim());
@@ -49,7 +49,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             continue;
         }
         text.push_str(&format!("{}\n\n## {}\n\n", anchor(&paper.key), cell(&paper.title)));
-        text.push_str(&format!("[The paper's page]({}.md)\n\n", paper.key));
+        text.push_str(&format!("[Page of this paper]({}.md)\n\n", paper.key));
         let view = views.get(&paper.key, ITEM);
         for erratum in own {
             text.push_str(&section(views, view, erratum));
@@ -72,7 +72,7 @@ fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String 
     for severity in SEVERITIES {
         grid.column(severity.name(), Align::Right);
     }
-    grid.column("established", Align::Right);
+    grid.column("confirmed", Align::Right);
     for paper in &inputs.catalog.papers {
         let own: Vec<_> = all.iter().filter(|e| e.paper == paper.key).collect();
         if own.is_empty() {
@@ -156,12 +156,12 @@ fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> Str
         })
         .collect();
     if !seen.is_empty() {
-        text.push_str(&format!("Judged with the claims {}.\n\n", seen.join(", ")));
+        text.push_str(&format!("Claims that refer to this erratum: {}.\n\n", seen.join(", ")));
     }
     text
 }
 
-/// The errata that an item names, with their numbers.
+/// Renders the errata that an item lists, with their numbers.
 pub fn beside(views: &Views<'_>, experiment: &Experiment) -> String {
     let all = errata::all();
     let named = experiment.errata.iter().filter_map(|id| all.iter().find(|e| e.id == id));
@@ -181,11 +181,7 @@ pub fn beside(views: &Views<'_>, experiment: &Experiment) -> String {
             text.push_str(&format!("\n  {inside}\n\n"));
         }
     }
-    if text.is_empty() {
-        text
-    } else {
-        format!("**Errors in what is printed**\n\n{}\n\n", text.trim_end())
-    }
+    if text.is_empty() { text } else { format!("**Errata**\n\n{}\n\n", text.trim_end()) }
 }
 
 /// Numbers of a quantity by metric.

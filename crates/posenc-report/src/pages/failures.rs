@@ -1,4 +1,4 @@
-//! Units that failed on the reader's machine.
+//! Units that failed on this machine.
 
 use posenc_experiments::plan::NO_SIGNAL;
 use posenc_experiments::record::Failure;
@@ -9,16 +9,16 @@ use crate::numbers::MISSING;
 use crate::records::Side;
 use crate::view::{View, Views};
 
-/// Rows of an item's table; of more the number is told.
+/// Maximum number of rows in the table of an item; further failures are only counted.
 const LISTED: usize = 20;
-/// Characters of a reason.
+/// Maximum number of characters of a reason.
 const LONGEST_REASON: usize = 300;
 
 fn of<'a>(view: &'a View<'_>) -> impl Iterator<Item = &'a Failure> {
     view.sides.iter().filter(|side| side.side == Side::Local).flat_map(|side| &side.failures)
 }
 
-/// The table of an item's failures; empty without any.
+/// Renders the table of an item's failures; empty if no unit failed.
 pub fn render(view: &View<'_>) -> String {
     let count = of(view).count();
     if count == 0 {
@@ -50,7 +50,7 @@ pub fn render(view: &View<'_>) -> String {
     text
 }
 
-/// How many failed, and where, for the summary; empty without any.
+/// Renders the number of failures per item for the summary; empty if no unit failed.
 pub fn count(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut items = Vec::new();
     let mut all = 0;

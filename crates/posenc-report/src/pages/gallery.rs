@@ -1,8 +1,7 @@
-//! The gallery: every kind of embedder, drawn from its definition.
+//! Gallery: plots of every kind of embedder, computed from its definition.
 //!
-//! Nothing here is a measurement: the curves follow from the formulas of `posenc_math` alone, as the values of a table of
-//! functions do, need no data and no training, and take milliseconds. So they are computed when the page is made, and a kind
-//! that is added stands here without a run.
+//! The curves are not measurements. They follow from the formulas of `posenc_math` alone, need neither data nor training,
+//! and take milliseconds. The page is therefore computed when the report is rendered, and a new kind appears without a run.
 
 mod drawing;
 mod encodings;
@@ -21,23 +20,23 @@ use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, bare, cell, code, plain, slug};
 use crate::numbers::significant;
 
-/// The kind whose profiles experiments write themselves.
+/// The kind whose profiles are defined in the experiments.
 const FORMULA: &str = "formula";
 
-/// Something that is drawn.
+/// An embedder to plot.
 struct Entry<'a> {
-    /// Its place on the page.
+    /// Anchor on the page.
     key: String,
-    /// Its heading.
+    /// Heading.
     name: String,
     kind: &'static Kind,
-    /// With what it is drawn.
+    /// Parameters of the plot.
     spec: EmbedderSpec,
-    /// Experiments with it, in the order of the catalog.
+    /// Experiments that use it, in catalog order.
     users: Vec<&'a Experiment>,
 }
 
-/// The page; its drawings go to `files`.
+/// Renders the page; adds its drawings to `files`.
 pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<String> {
     let (kinds, formulas) = entries(&inputs.catalog.experiments);
     let mut text = format!("{MARKER}\n\n# Embedders and position encodings\n\n{OPENING}\n\n");
@@ -56,16 +55,16 @@ pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<String> {
     Ok(text.trim_end().to_owned() + "\n")
 }
 
-const OPENING: &str = "An embedder maps a coordinate $x$ in $[0, 1)$ to $d$ features $\\psi(x)$. What is drawn here follows from its \
-definition and is no measurement: three of its features; the inner products of rows of length 1 for every two coordinates; the \
-singular values of the rows of 60 equally spaced coordinates; the stable rank of $N$ such rows, with the law for $d \\to \\infty$ \
-dashed. All have $d = 240$ features where that can be chosen, and a periodic boundary where there is one. Add one: \
-`cargo xtask new embedder`.";
+const OPENING: &str = "An embedder maps a coordinate $x$ in $[0, 1)$ to $d$ features $\\psi(x)$. The plots on this page follow from the \
+definitions and are not measurements. Each figure shows three features, the inner products of the normalized rows for every pair of \
+coordinates, and the singular values of the rows of 60 equally spaced coordinates. The last panel shows the stable rank of $N$ such \
+rows, with the theory for $d \\to \\infty$ dashed. If they are parameters of the embedder, the dimension is $d = 240$ and the boundary is \
+periodic. To add an embedder, run `cargo xtask new embedder`.";
 
-const FORMULAS: &str = "Profiles $\\psi(u)$, $u = t_j - x$, that experiments write as text, each with the numbers of the first \
-experiment that has it.";
+const FORMULAS: &str = "Experiments can define a profile $\\psi(u)$, $u = t_j - x$, as text. Each profile is plotted with the parameters \
+of the first experiment that uses it.";
 
-/// Kinds of the registry, and formulas by their text.
+/// The kinds in the registry, and the formulas of the experiments, distinguished by their text.
 fn entries(experiments: &[Experiment]) -> (Vec<Entry<'_>>, Vec<Entry<'_>>) {
     let mut kinds: Vec<Entry<'_>> = registry()
         .iter()
@@ -126,7 +125,7 @@ fn overview(kinds: &[Entry<'_>], formulas: &[Entry<'_>]) -> String {
     grid.column("Kind", Align::Left)
         .column("Feature", Align::Left)
         .column("Stable rank", Align::Left);
-    grid.column("Items with it", Align::Right);
+    grid.column("Items that use it", Align::Right);
     for entry in kinds.iter().chain(formulas) {
         grid.row(vec![
             format!("[{}](#{})", plain(&entry.name), slug(&entry.key)),
@@ -172,18 +171,18 @@ fn section(inputs: &Inputs<'_>, entry: &Entry<'_>, files: &mut Files) -> Result<
             let _ = writeln!(text, "![{}]({path})\n", plain(&bare(&figure.alt)));
             files.insert(PathBuf::from(path), svg.into_bytes());
         }
-        // A formula may be fine for the places of its experiment and vanish on ours.
+        // A formula can be valid for the coordinates of its experiment and vanish on those used here.
         Err(error) => {
             let _ = writeln!(text, "*Not drawn: {}.*\n", plain(&error.to_string()));
         }
     }
-    let mut lines = vec![format!("Drawn: {}", code(&settings(&entry.spec)))];
+    let mut lines = vec![format!("Parameters: {}", code(&settings(&entry.spec)))];
     if !entry.kind.source.is_empty() && entry.key == entry.kind.name {
-        lines.push(format!("from: {}", plain(entry.kind.source)));
+        lines.push(format!("source: {}", plain(entry.kind.source)));
     }
     lines.push(match used(inputs, entry).as_str() {
-        "" => "in no experiment yet".to_owned(),
-        list => format!("in: {list}"),
+        "" => "not used in any experiment".to_owned(),
+        list => format!("used in: {list}"),
     });
     let _ = writeln!(text, "{}.\n", lines.join("; "));
     Ok(text)
@@ -247,7 +246,7 @@ fn parameters(kind: &Kind) -> String {
             "any other name".into(),
             "none".into(),
             "a finite number".into(),
-            "a number that stands in the formula".into(),
+            "a number used in the formula".into(),
         ]);
     }
     grid.render()

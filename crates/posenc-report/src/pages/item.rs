@@ -1,4 +1,4 @@
-//! The section of one item.
+//! Section of one item.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::series::Source;
 use crate::view::{View, Views};
 use crate::{Inputs, Section, tables};
 
-/// Files of the report, by path below its directory.
+/// Files of the report by path, relative to its directory.
 pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// The section; pictures go to `files`.
+/// Renders the section; adds pictures to `files`.
 pub fn render(
     inputs: &Inputs<'_>,
     views: &Views<'_>,
@@ -31,7 +31,7 @@ pub fn render(
     let mut section = Section { anchor: Some(slug(&item.item)), title, text };
     let text = &mut section.text;
     let Some(view) = view else {
-        text.push_str("*Not in the harness yet.*\n\n");
+        text.push_str("*No experiment yet.*\n\n");
         return Ok(section);
     };
     let experiment = view.experiment;
@@ -61,14 +61,14 @@ pub fn render(
     if item.item == "errata" {
         let paper = &experiment.paper;
         text.push_str(&format!(
-            "All of them, with their numbers: [errata](errata.md#{paper}).\n\n"
+            "The [errata page](errata.md#{paper}) lists all errata with their numbers.\n\n"
         ));
     }
     text.push_str(&parameters::render(inputs, view));
     Ok(section)
 }
 
-/// What a reader must know before any number: reduced runs, other data, missing runs.
+/// Labels above all numbers: reduced runs, other data, missing runs.
 fn labels(view: &View<'_>) -> String {
     let mut lines = Vec::new();
     for side in &view.sides {
@@ -83,7 +83,7 @@ fn labels(view: &View<'_>) -> String {
             }
             None if side.side == Side::Reference => {
                 let command = code(&format!("cargo xtask reproduce {}", view.experiment.id()));
-                lines.push(format!("{who}**Not run yet:** {command} makes a record."));
+                lines.push(format!("{who}**Not run yet:** {command} creates a record."));
             }
             None => lines.push(format!("{who}**Not run yet.**")),
         }
@@ -95,7 +95,7 @@ fn labels(view: &View<'_>) -> String {
     format!("{}\n\n", quoted.join("<br>\n"))
 }
 
-/// The plot of each run that has rows for it.
+/// Renders the plot of each run that has rows for it.
 fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
     let experiment = view.experiment;
     let mut text = String::new();

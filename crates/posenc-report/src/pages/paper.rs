@@ -10,7 +10,7 @@ use crate::view::Views;
 use crate::{Inputs, Section};
 use posenc_experiments::verdict::Verdict;
 
-/// The page: what all items have in common, then a section per item. Pictures go to `files`.
+/// Renders the page: an introduction, then one section per item. Adds pictures to `files`.
 pub fn render(
     inputs: &Inputs<'_>,
     views: &Views<'_>,
@@ -45,7 +45,7 @@ pub fn render(
             vec![format!("[{}](#{})", cell(&item.name), slug(&item.item)), cell(&item.title)];
         match views.get(&paper.key, &item.item) {
             None => {
-                row.push("*not in the harness yet*".into());
+                row.push("*no experiment yet*".into());
                 row.extend(sides.iter().skip(1).map(|_| String::new()));
             }
             Some(view) => row.extend(view.sides.iter().map(|s| s.counts().signs())),
@@ -55,7 +55,7 @@ pub fn render(
     text.push_str(&contents.render());
     let legend: Vec<_> = Verdict::ALL.into_iter().map(named).collect();
     text.push_str(&format!(
-        "<sub>{} – [what they mean](README.md#verdicts)</sub>\n\n",
+        "<sub>{} – [meaning of the verdicts](README.md#verdicts)</sub>\n\n",
         legend.join(" · ")
     ));
     let mut sections = vec![Section::opening(title, text)];

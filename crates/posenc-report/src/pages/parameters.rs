@@ -1,4 +1,4 @@
-//! What an item ran with: settings, embedders, deviations, provenance.
+//! Settings, embedders, deviations and provenance of an item.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,12 +14,12 @@ use crate::numbers::{duration, fixed, significant};
 use crate::records::Side;
 use crate::view::View;
 
-/// Longest list of numbers that is printed whole.
+/// Maximum length of a list of numbers that is printed in full.
 const LIST: usize = 8;
-/// Most variants that are listed one by one.
+/// Maximum number of variants that are listed individually.
 const VARIANTS: usize = 60;
 
-/// The folded parts below an item.
+/// Renders the folded parts below an item.
 pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let experiment = view.experiment;
     let mut text = String::new();
@@ -77,7 +77,7 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     text
 }
 
-/// Profiles that a group was run at and by whom; the published one where it was not.
+/// Profiles at which a group was run, with the sides that ran them; the `paper` profile if it was not run.
 fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)> {
     let mut found: BTreeMap<Profile, Vec<&'static str>> = BTreeMap::new();
     for run in view.runs() {
@@ -93,8 +93,8 @@ fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)>
     found.into_iter().rev().collect()
 }
 
-/// The variants of a group: the formula of each kind of embedder once, then what tells its
-/// variants apart.
+/// The variants of a group: the formula of each kind of embedder once, then the parameters that
+/// differ between its variants.
 fn variants(group: &Group, profile: Option<Profile>) -> String {
     let listed = &group.variants[..group.variants.len().min(VARIANTS)];
     let own = |i: usize| profile.map(|p| own_settings(group, p, i)).unwrap_or_default();
@@ -184,7 +184,7 @@ fn map(group: &Group, profile: Profile, variant: usize) -> (String, BTreeMap<Str
     (resolved.protocol.name().to_owned(), settings)
 }
 
-/// Settings that all variants of a group share.
+/// Settings shared by all variants of a group.
 fn settings(group: &Group, profile: Profile) -> String {
     let (name, first) = map(group, profile, 0);
     let all: Vec<_> = (0..group.variants.len()).map(|i| map(group, profile, i).1).collect();
@@ -194,7 +194,7 @@ fn settings(group: &Group, profile: Profile) -> String {
     format!("protocol {}{listed}", code(&name))
 }
 
-/// Settings of one variant that others do not share.
+/// Settings of one variant that differ from other variants.
 fn own_settings(group: &Group, profile: Profile, variant: usize) -> String {
     let all: Vec<_> = (0..group.variants.len()).map(|i| map(group, profile, i).1).collect();
     let Some(own) = all.get(variant) else { return String::new() };
@@ -233,9 +233,9 @@ fn provenance(p: &Provenance, side: Side, item: &str) -> String {
         }
     };
     match side {
-        // Profile and seed of each method are the record's.
+        // `--from` takes the profile and seed of each method from the record.
         Side::Reference => line(
-            "to repeat it",
+            "command to repeat",
             code(&format!("cargo xtask reproduce --from report/record {item}")),
         ),
         Side::Local => line("command", code(&p.command)),
@@ -277,7 +277,7 @@ fn provenance(p: &Provenance, side: Side, item: &str) -> String {
     text
 }
 
-/// Names and versions in one line.
+/// Names and versions on one line.
 pub fn versions(versions: &BTreeMap<String, String>) -> String {
     let all: Vec<_> =
         versions.iter().map(|(name, v)| format!("{} {}", plain(name), plain(v))).collect();

@@ -1,4 +1,4 @@
-//! The summary: scope, methodology, results, what was easy, what was difficult, the machine.
+//! Summary page: scope, methodology, results, what was easy, what was difficult, the machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::records::Side;
 use crate::view::{Counts, SideView, View, Views};
 use crate::{Inputs, Section};
 
-/// The page, a section for each question that a reader of a reproduction asks.
+/// Renders the page, with the usual sections of a reproducibility report.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Section> {
     let title = "Reproducibility summary";
     let opening = format!("{MARKER}\n\n# {title}\n\n{}", opening(inputs, views));
@@ -74,19 +74,18 @@ fn opening(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let with = views.all().count();
     let claims = views.all().map(|v| v.experiment.claims.len()).sum::<usize>();
     let mut text = format!(
-        "Every figure, table and proposition of\n\n{}\nrun again from one command",
+        "One command reproduces the figures, tables and propositions of these papers:\n\n{}\n",
         list(true)
     );
     text.push_str(&match list(false).as_str() {
-        "" => ". ".to_owned(),
-        own => format!(", and experiments of our own:\n\n{own}\n"),
+        "" => String::new(),
+        own => format!("It also runs additional experiments:\n\n{own}\n"),
     });
     text.push_str(&format!(
-        "{with} of {items} items have an experiment so far; together they hold {claims} claims. Errors and ambiguities \
-         of the papers stand on a page of their own: [errata](errata.md); every embedder is drawn on another: \
-         [embedders](embedders.md).{}\n\n",
+        "{with} of {items} items have an experiment, with {claims} claims in total. [Errata](errata.md) lists errors and \
+         ambiguities of the papers, and [embedders](embedders.md) plots every embedder.{}\n\n",
         match inputs.costs {
-            Some(_) => " What everything would cost at the papers' scale is estimated on a third: [costs](costs.md).",
+            Some(_) => " [Costs](costs.md) estimates the cost of all items at the scale of the papers.",
             None => "",
         }
     ));
@@ -180,7 +179,7 @@ fn results(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String {
         ];
         match views.get(&paper.key, &item.item) {
             None => {
-                row.push("*not in the harness yet*".into());
+                row.push("*no experiment yet*".into());
                 row.extend((1..width).map(|_| String::new()));
             }
             Some(view) => {
@@ -217,7 +216,7 @@ fn results(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String {
     format!("### {}\n\n{}", cell(&paper.title), grid.render())
 }
 
-/// Profiles and data of a run, marked where reduced or other than the paper's.
+/// Profiles and data of a run, with labels for reduced runs and for data other than the paper's.
 fn conditions(view: &View<'_>, side: &SideView) -> (String, String) {
     let Some(run) = &side.run else { return (MISSING.into(), MISSING.into()) };
     let all = view.conditions(run);
@@ -234,11 +233,11 @@ fn conditions(view: &View<'_>, side: &SideView) -> (String, String) {
     (profile, data)
 }
 
-/// Machines with what ran on them, for each side.
+/// Renders, for each side, the machines and the work they ran.
 fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut text = String::new();
     for side in sides(inputs) {
-        /// What one machine did.
+        /// Work of one machine.
         #[derive(Default)]
         struct Share {
             items: usize,
@@ -272,7 +271,7 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
         grid.column("Machine", Align::Left)
             .column("Cores", Align::Right)
             .column("Items", Align::Right);
-        grid.column("Units", Align::Right).column("Wall time of all units", Align::Right);
+        grid.column("Units", Align::Right).column("Total wall time of the units", Align::Right);
         grid.column("Commits", Align::Left);
         for ((machine, cores), share) in &machines {
             let commits: Vec<_> = share
@@ -302,7 +301,7 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     text
 }
 
-/// The start of a commit's name, with what stands behind a hyphen (`-dirty`).
+/// Shortens a commit hash and keeps a suffix such as `-dirty`.
 fn short(commit: &str) -> String {
     let (name, suffix) = commit.split_once('-').map_or((commit, ""), |(n, s)| (n, s));
     let name: String = name.chars().take(12).collect();

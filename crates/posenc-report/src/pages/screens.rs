@@ -1,4 +1,4 @@
-//! Screens of an item, drawn as boxes, and what each method said of their labelled widgets.
+//! Screens of an item, drawn as boxes, with the captions of each method for the labeled widgets.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::plot::screen;
 use crate::records::{Run, Side};
 use crate::view::View;
 
-/// Drawings side by side.
+/// Drawings per row.
 const COLUMNS: usize = 4;
-/// Width that drawings are shown with.
+/// Display width of a drawing.
 const SHOWN_WIDTH: usize = 200;
 
-/// The screens of each run that kept some; their drawings go to `files`.
+/// Renders the screens recorded by each run; adds their drawings to `files`.
 pub fn render(view: &View<'_>, files: &mut Files) -> Result<String> {
     let mut text = String::new();
     for run in view.runs() {
@@ -43,12 +43,12 @@ struct Screens<'a> {
     experiment: &'a Experiment,
     run: &'a Run,
     lot: &'a [&'a CaptionedMethod],
-    /// Screens of the run that were shown before.
+    /// Number of screens of the run that precede these.
     before: usize,
 }
 
 impl Screens<'_> {
-    /// Title, whose run it is, and what it was reduced by.
+    /// Title, side of the run, and how the run was reduced.
     fn title(&self, who: &str) -> String {
         let of = |method: &&CaptionedMethod| {
             let group = self.experiment.group(&method.group)?;
@@ -59,7 +59,7 @@ impl Screens<'_> {
         if !who.is_empty() {
             parts.insert(0, who.to_owned());
         }
-        let mut text = "**What each method says of the numbered widgets of a screen**".to_owned();
+        let mut text = "**Captions of each method for the numbered widgets**".to_owned();
         if !parts.is_empty() {
             text.push_str(&format!("<br>*{}*", plain(&parts.join(" – "))));
         }
@@ -99,7 +99,7 @@ impl Screens<'_> {
         Ok(text)
     }
 
-    /// A table per screen: a column per widget, a row per method. The first is open.
+    /// One table per screen, with a column per widget and a row per method. All but the first are folded.
     fn tables(&self, layouts: &[Layout]) -> String {
         let mut tables = Vec::new();
         let mut from = 0;
@@ -119,7 +119,7 @@ impl Screens<'_> {
         text
     }
 
-    /// What was said of the widgets `from..to`, which are those of one screen.
+    /// Captions of the widgets `from..to`, which belong to one screen.
     fn table(&self, from: usize, to: usize) -> String {
         let of = |method: &CaptionedMethod| -> Vec<Described> {
             method.captions.widgets.get(from..to).unwrap_or_default().to_vec()
@@ -129,7 +129,7 @@ impl Screens<'_> {
         (1..=to - from).for_each(|number| {
             grid.column(number.to_string(), Align::Left);
         });
-        let mut references = vec!["**a reference**".to_owned()];
+        let mut references = vec!["**reference**".to_owned()];
         if let Some(first) = self.lot.first() {
             let reference = |widget: &Described| widget.references.first().map(|r| plain(r));
             let bold = |text: String| format!("**{text}**");
@@ -147,14 +147,14 @@ impl Screens<'_> {
             grid.row(cells);
         }
         if self.lot.len() > 1 {
-            let mut cells = vec!["*right*".to_owned()];
+            let mut cells = vec!["*correct*".to_owned()];
             cells.extend(right.iter().map(|n| format!("*{n} of {}*", self.lot.len())));
             grid.row(cells);
         }
         grid.render()
     }
 
-    /// A method, with its group where another group has one of this name.
+    /// Name of a method, with its group if another group has a method of the same name.
     fn label(&self, method: &CaptionedMethod) -> String {
         let twice = self.lot.iter().filter(|m| m.method == method.method).count() > 1;
         match twice {
@@ -165,32 +165,32 @@ impl Screens<'_> {
 
     fn notes(&self, shown: usize) -> String {
         let which = match shown {
-            1 => "the first generated screen that was not trained on".to_owned(),
-            _ => format!("the first {shown} generated screens that were not trained on"),
+            1 => "the first generated screen outside the training set".to_owned(),
+            _ => format!("the first {shown} generated screens outside the training set"),
         };
         let mut notes = vec![
-            format!("{which}, in their order, not chosen"),
-            "columns: the numbered widgets; the model sees boxes, kinds and the words written in them".to_owned(),
-            "✓ right, ❌ wrong: a widget has several right captions, of which one is shown as reference".to_owned(),
+            format!("{which}, not selected by hand"),
+            "columns: the numbered widgets; the model input is the boxes, their kinds and the words in them".to_owned(),
+            "✓ correct, ❌ wrong: a widget has several correct captions, and one of them is shown as the reference".to_owned(),
         ];
         let first = self.lot.iter().map(|method| method.seed).collect::<BTreeSet<_>>();
         if first == BTreeSet::from([0]) {
-            notes.push("one training each, of the first seed".to_owned());
+            notes.push("one training run per method, with the first seed".to_owned());
         }
         format!("<sub>{}</sub>\n\n", notes.join(" · "))
     }
 }
 
-/// What a method said, and whether that is right.
+/// Caption of a method and whether it is correct.
 fn said(widget: &Described) -> String {
     let mark = if widget.is_right { "✓" } else { "❌" };
     match widget.said.is_empty() {
-        true => format!("{mark} *nothing*"),
+        true => format!("{mark} *empty*"),
         false => format!("{mark} {}", plain(&widget.said)),
     }
 }
 
-/// What a drawing shows, for who does not see it.
+/// Alternative text of a drawing.
 fn alt(layout: &Layout, number: usize) -> String {
     let widgets = layout.widgets.iter().filter_map(|i| layout.nodes.get(*i));
     let kinds: Vec<String> = (1..)
@@ -198,5 +198,5 @@ fn alt(layout: &Layout, number: usize) -> String {
         .map(|(i, node): (usize, _)| format!("{i}: {}", node.kind.words()))
         .collect();
     let nodes = layout.nodes.len();
-    format!("Screen {number} with {nodes} boxes; numbered are {}", kinds.join(", "))
+    format!("Screen {number} with {nodes} boxes; numbered widgets: {}", kinds.join(", "))
 }

@@ -1,4 +1,4 @@
-//! Our times beside those of other frameworks, as the committed benchmark has them.
+//! Run times of this project and of other frameworks, from the committed benchmark.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::markdown::{Align, Grid, cell, code, plain};
 use crate::numbers::{MISSING, significant};
 use crate::view::View;
 
-/// The table of an item, with what it was measured on; empty without workloads.
+/// Renders the table of an item with the hardware and versions; empty if the item names no workloads.
 pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let asked = &view.experiment.benchmarks;
     if asked.is_empty() {
@@ -28,7 +28,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     }
     let with_jax = measured.iter().any(|b| b.jax_s.is_some());
     let mut grid = Grid::default();
-    grid.column("What", Align::Left);
+    grid.column("Workload", Align::Left);
     for label in ["ours", "PyTorch", "PyTorch ÷ ours"] {
         grid.column(label, Align::Right);
     }
@@ -36,7 +36,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         grid.column("JAX", Align::Right);
         grid.column("JAX ÷ ours", Align::Right);
     }
-    grid.column("our share of the machine's matrix-product rate", Align::Right);
+    grid.column("ours, share of the machine's GEMM rate", Align::Right);
     for (speed, benchmark) in &found {
         let mut cells =
             vec![format!("{}<br><sub>{}</sub>", cell(&speed.covers), code(&speed.workload))];
@@ -54,21 +54,21 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         if with_jax {
             cells.extend([time(b.jax_s), ratio(b.jax_s)]);
         }
-        // Arithmetic is counted as of dense matrices where the benchmark has no better count: what is
-        // left out of it can make more than the whole rate, which says nothing.
+        // Without a better count the benchmark counts operations as if matrices were dense. Skipped
+        // operations can then yield a share above 1, which is meaningless.
         let share = Some(b.share_of_gemm).filter(|share| *share <= 1.0);
         cells.push(share.map_or(missing.clone(), |share| format!("{:.0} %", 1e2 * share)));
         grid.row(cells);
     }
     format!(
-        "**Speed on the same cores, each row in one run**\n\n{}\n\n<sub>medians of alternating rounds · {} · {}</sub>\n\n",
+        "**Speed on the same cores (each row measured in one run)**\n\n{}\n\n<sub>medians over alternating rounds · {} · {}</sub>\n\n",
         grid.render().trim_end(),
         measured_on(&measured),
         code(&command)
     )
 }
 
-/// Processors and peers; workloads may come from several runs of the benchmark.
+/// Processors and other frameworks; workloads can come from several benchmark runs.
 fn measured_on(measured: &[&Benchmark]) -> String {
     let machines = measured.iter().map(|b| format!("{}, {} threads", plain(&b.machine), b.threads));
     let machines: BTreeSet<String> = machines.collect();
@@ -81,10 +81,10 @@ fn measured_on(measured: &[&Benchmark]) -> String {
     texts.join(" · ")
 }
 
-/// All workloads that were measured beside a peer, the largest advantage last: the table of the
-/// repository's own first page. Empty without any.
+/// Renders the table of the repository's README: all workloads measured together with another framework,
+/// sorted by speedup, smallest first. Empty if there are none.
 pub fn overview(benchmarks: &Benchmarks) -> String {
-    // Against the faster peer: the more favorable comparison would say less.
+    // Compare with the faster framework; the other comparison would flatter this project.
     let peer = |b: &Benchmark| {
         [b.torch_s, b.jax_s].into_iter().flatten().min_by(f64::total_cmp).map(|s| s / b.ours_s)
     };
@@ -109,14 +109,14 @@ pub fn overview(benchmarks: &Benchmarks) -> String {
     }
     let measured: Vec<&Benchmark> = rows.into_iter().map(|(_, b)| b).collect();
     format!(
-        "{}\n\n<sub>medians of alternating rounds, each row in one run · {} · {}</sub>\n",
+        "{}\n\n<sub>medians over alternating rounds, each row measured in one run · {} · {}</sub>\n",
         grid.render().trim_end(),
         measured_on(&measured),
         code("cargo xtask bench")
     )
 }
 
-/// One time and, where a signal takes several, all of them.
+/// The time of one call and, if a signal needs several calls, their total.
 fn times(seconds: f64, count: usize) -> String {
     let one = format!("{} ms", significant(1e3 * seconds, 3));
     match count {
@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    /// Catches a ratio against the slower peer, a workload without a peer that is shown as one with,
-    /// and an order that hides where we are slower.
+    /// Catches a ratio with the slower framework, a listed workload without a comparison, and an order
+    /// that hides slower workloads.
     #[test]
     fn the_overview_is_against_the_faster_peer_and_begins_with_the_least_advantage() {
         let all = [

@@ -1,4 +1,4 @@
-//! The cells of a table: published, measured, and how far the two are apart.
+//! Cells of a table: published value, measured value and their difference.
 
 use posenc_experiments::PublishedValue;
 use posenc_experiments::record::Row;
@@ -10,30 +10,30 @@ use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
 
-/// What a row of the table stands for.
+/// Identifies a row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// Group key.
     pub group: String,
     /// Method.
     pub method: String,
-    /// Signal; all where absent.
+    /// Signal; `None` selects all.
     pub signal: Option<String>,
-    /// Abscissa; all where absent.
+    /// Abscissa; `None` selects all.
     pub x: Option<f64>,
 }
 
-/// A number with its spread, ready to be compared and shown.
+/// A number with its spread, formatted for display.
 pub struct Cell {
     /// The number itself.
     pub value: f64,
-    /// As it is shown.
+    /// The formatted number.
     pub text: String,
-    /// Where it comes from, raised.
+    /// Superscript for the source.
     pub mark: String,
-    /// How far it is from the published number.
+    /// Difference from the published number.
     pub difference: Option<String>,
-    /// Conditions that do not hold for the whole table.
+    /// Conditions that do not apply to the whole table.
     pub labels: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Cell {
         Cell { value, text, mark, difference: None, labels: Vec::new() }
     }
 
-    /// What stands small below the number.
+    /// Small text below the number.
     pub fn below(&self) -> Vec<&str> {
         self.difference.iter().chain(&self.labels).map(String::as_str).collect()
     }
@@ -59,38 +59,38 @@ pub fn published<'a>(
         .filter(move |v| v.group == group && method.is_none_or(|m| v.method == m))
 }
 
-/// The name of a column's metric among published values.
+/// Name of the metric of a column in the published values.
 pub fn printed_metric(column: &Column) -> &String {
     column.published_metric.as_ref().unwrap_or(&column.metric)
 }
 
-/// Published values that belong into a cell.
+/// Published values of a cell.
 fn chosen<'a>(view: &'a View<'_>, key: &'a Key, column: &'a Column) -> Vec<&'a PublishedValue> {
     if !column.published {
         return Vec::new();
     }
     let all: Vec<&PublishedValue> = published(view, &key.group, Some(&key.method))
         .filter(|v| {
-            // Under another name a value may lack the abscissa that it was read at.
+            // A value with another metric name can lack its abscissa.
             let anywhere = column.published_metric.is_some() && v.x.is_none() && key.x.is_none();
             v.metric == *printed_metric(column) && (anywhere || at(key, column, v.x))
         })
         .filter(|v| key.signal.as_ref().is_none_or(|s| v.signal == *s))
         .collect();
-    // A mean over signals says more than single signals.
+    // Prefer a mean over signals to single signals.
     let means: Vec<_> = all.iter().copied().filter(|v| v.signal.is_empty()).collect();
     if key.signal.is_none() && !means.is_empty() { means } else { all }
 }
 
-/// Digits that a column of published numbers was printed with, `column.digits` at most: no digit
-/// is added to what the paper says.
+/// Number of decimals of the published numbers in a column, at most `column.digits`: the report adds no
+/// digits to published numbers.
 pub fn printed_digits(view: &View<'_>, keys: &[Key], column: &Column) -> usize {
     let values = keys.iter().flat_map(|k| chosen(view, k, column));
     let numbers = values.flat_map(|v| v.value.into_iter().chain(v.deviation));
     numbers.map(written_digits).max().unwrap_or(0).min(column.digits)
 }
 
-/// The published number; `Err` with the remark on a cell that the paper leaves empty.
+/// The published number, or `Err` with the remark if the paper leaves the cell empty.
 pub fn published_cell(
     view: &View<'_>,
     key: &Key,
@@ -114,7 +114,7 @@ pub fn published_cell(
     }))
 }
 
-/// Rows of a run that belong into a cell.
+/// Rows of a run for a cell.
 fn rows<'a>(run: &'a Run, key: &'a Key, column: &'a Column) -> impl Iterator<Item = &'a Row> + 'a {
     run.table
         .rows
@@ -123,18 +123,17 @@ fn rows<'a>(run: &'a Run, key: &'a Key, column: &'a Column) -> impl Iterator<Ite
         .filter(|r| key.signal.as_ref().is_none_or(|s| r.signal == *s) && at(key, column, r.x))
 }
 
-/// What differs within a table, and so has to be said of each number.
+/// Conditions that differ within a table, so that each number needs a label.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mixed {
-    /// Some numbers are of a reduced run and some are not.
+    /// Some numbers are from a reduced run and some are not.
     pub reduced: bool,
     /// The numbers were measured on several data sets.
     pub data: bool,
 }
 
-/// The measured number and, small below it, how far it is from the published one, of so many
-/// digits, and which condition of a mixed table holds for it. On other data than the paper's there
-/// is no difference to speak of.
+/// The measured number with its difference from the published one and its conditions. The published
+/// number comes with its number of decimals. For data other than the paper's, no difference is shown.
 pub fn measured_cell(
     view: &View<'_>,
     run: Option<&Run>,
@@ -164,8 +163,8 @@ pub fn measured_cell(
     Some(cell)
 }
 
-/// Measured minus published, to a digit more than the paper prints at most; for times measured
-/// over published, since those are of other machines.
+/// Measured minus published, with at most one more digit than the paper prints. For times, measured
+/// divided by published, since the machines differ.
 fn difference(measured: f64, published: f64, column: &Column, printed: usize) -> Option<String> {
     if !measured.is_finite() || !published.is_finite() {
         return None;
@@ -176,7 +175,7 @@ fn difference(measured: f64, published: f64, column: &Column, printed: usize) ->
     (published > 0.0).then(|| format!("× {}", significant(measured / published, 2)))
 }
 
-/// Whether a column's numbers are read off a clock.
+/// Whether the numbers of a column are times.
 pub fn is_clock(column: &Column) -> bool {
     column.metric.starts_with("time")
 }
@@ -185,14 +184,14 @@ fn shown(values: &[f64], aggregate: Aggregate, digits: usize, mark: String) -> C
     let (mean, deviation) = mean_deviation(values);
     let mut text = fixed(mean, digits);
     if values.len() > 1 && aggregate == Aggregate::MeanDeviation && deviation.is_finite() {
-        // Equal values spread by rounding only, and not even by that as printed.
+        // Rounding alone can cause a tiny spread of equal values; show it as zero.
         let spread = if deviation <= 1e-12 * mean.abs() { 0.0 } else { deviation };
         text = format!("{text} ± {}", fixed(spread, digits));
     }
     Cell::new(mean, text, mark)
 }
 
-/// Whether an abscissa is the row's or, failing that, the column's.
+/// Whether an abscissa matches that of the row or, if the row has none, that of the column.
 fn at(key: &Key, column: &Column, x: Option<f64>) -> bool {
     match (key.x.or(column.x), x) {
         (None, _) => true,

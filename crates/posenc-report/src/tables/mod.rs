@@ -1,4 +1,4 @@
-//! Tables of an item: published numbers beside those of the runs.
+//! Tables of an item: published and measured values.
 
 mod cells;
 mod singles;
@@ -18,7 +18,7 @@ use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
 use crate::view::View;
 
-/// Renders one table with its title, legend and remarks.
+/// Renders a table with its title, legend and remarks.
 pub fn render(view: &View<'_>, table: &Table) -> String {
     let mut sources = Sources::default();
     let keys = keys(view, table);
@@ -45,7 +45,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         .map(|(i, k)| {
             let mut cells = Vec::new();
             if groups {
-                // Named once, at its first row.
+                // Only the first row of a group has its name.
                 let first = i == 0 || keys[i - 1].group != k.group;
                 cells.push(if first { plain(&k.group) } else { String::new() });
             }
@@ -118,8 +118,8 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     text.push_str(&grid.render());
     let mut notes = Vec::new();
-    notes.extend(differences.then(|| "below: measured − paper".to_owned()));
-    notes.extend(quotients.then(|| "× for times: measured ÷ paper".to_owned()));
+    notes.extend(differences.then(|| "small numbers: measured − paper".to_owned()));
+    notes.extend(quotients.then(|| "× after times: measured ÷ paper".to_owned()));
     if !sources.legend().is_empty() {
         notes.push(sources.legend());
     }
@@ -144,13 +144,13 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     text
 }
 
-/// Labels of the data behind a table.
+/// Data labels of the values in a table.
 fn data<'a>(table: &Table, run: &'a Run) -> BTreeSet<&'a str> {
     let rows = run.table.rows.iter().filter(|r| is_shown(table, r) && r.data != "-");
     rows.map(|r| r.data.as_str()).collect()
 }
 
-/// What has to be said of each number of a run, since it does not hold for all.
+/// Conditions of a run that differ between the values of the table.
 fn mixed(view: &View<'_>, table: &Table, run: &Run) -> Mixed {
     let rows = run.table.rows.iter().filter(|r| is_shown(table, r));
     let reduced: BTreeSet<bool> = rows
@@ -166,7 +166,7 @@ fn is_shown(table: &Table, row: &Row) -> bool {
         && table.columns.iter().any(|c| c.metric == row.metric)
 }
 
-/// Reduced runs and other data behind the table, for its caption.
+/// Caption remarks on reduced runs and other data.
 fn remarks(view: &View<'_>, table: &Table) -> String {
     let mut parts = Vec::new();
     for run in view.runs() {
@@ -183,7 +183,7 @@ fn remarks(view: &View<'_>, table: &Table) -> String {
     parts.join("<br>")
 }
 
-/// Appends a column; its best value stands in bold where one is better than another.
+/// Appends a column; the best value is bold if there are at least two values.
 fn push(rows: &mut [Vec<String>], cells: &[Option<Cell>], best: Best) {
     let finite = || cells.iter().flatten().filter(|c| c.value.is_finite());
     let sign = match best {
@@ -198,7 +198,7 @@ fn push(rows: &mut [Vec<String>], cells: &[Option<Cell>], best: Best) {
             row.push(MISSING.into());
             continue;
         };
-        // Equal as printed is equally good.
+        // Values that are equal as printed are equally good.
         let bold = if Some(cell.text.as_str()) == top { "**" } else { "" };
         let mut shown = format!("{bold}{}{bold}{}", cell.text, cell.mark);
         let below = cell.below();
@@ -219,7 +219,7 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
             (None, None) => Vec::new(),
         };
         if table.methods.is_none() {
-            // Groups, or methods of a group, that are only published stand in the table too.
+            // Include groups and methods that have only published values.
             for v in published(view, group, None)
                 .filter(|v| table.columns.iter().any(|c| *printed_metric(c) == v.metric))
             {

@@ -1,4 +1,4 @@
-//! The single values behind the means of a table, folded away: a row per signal.
+//! Folded tables with the values per signal that the means of a table summarize.
 
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
@@ -9,7 +9,7 @@ use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
 
-/// All single values of the columns that are means over signals, a table per column and group.
+/// Renders the values per signal of all columns with means, one table per column and group.
 pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
     let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
     let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
@@ -39,12 +39,12 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
     }
     match most {
         0 => String::new(),
-        1 => details("Single values of 1 signal", &body),
-        n => details(&format!("Single values of {n} signals"), &body),
+        1 => details("Values of 1 signal", &body),
+        n => details(&format!("Values per signal ({n} signals)"), &body),
     }
 }
 
-/// Signals that a group has values of, in the order of the record.
+/// Signals with values in a group, in record order.
 fn signals<'a>(run: &'a Run, column: &Column, keys: &[&Key]) -> Vec<&'a str> {
     let mut signals: Vec<&str> = Vec::new();
     for row in &run.table.rows {
@@ -63,7 +63,7 @@ fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&Key], signals: &[&s
     grid.column("Signal", Align::Left);
     let of = |key: &Key, signal: &str| Key { signal: Some(signal.to_owned()), ..key.clone() };
     let single = Column { aggregate: Aggregate::Mean, ..column.clone() };
-    // Methods that are only published have no single values.
+    // Methods with only published values have no values per signal.
     let measured: Vec<&&Key> = keys
         .iter()
         .filter(|key| {

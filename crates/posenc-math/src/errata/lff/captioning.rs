@@ -7,12 +7,14 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-table2-average",
         paper: "lff",
-        place: "Table 2 against Table 1",
+        place: "Table 2 vs. Table 1",
         severity: Severity::Contradicted,
-        printed: "CIDEr of 1,867 seen and 2,692 unseen widgets, of the models of Table 1.",
-        correct: "CIDEr is a mean over widgets, so the weighted mean must give Table 1 within 0.1, the rounding of both. \
-                  It nearly does for Embed-4D and Sine-4D (0.11) and misses by 1.6 for \
-                  Learnable-Fourier+MLP-4/1: another run, or another checkpoint.",
+        printed: "Table 2 lists the CIDEr of models of Table 1 for the 1,867 widgets with seen and the 2,692 widgets \
+                  with unseen positions.",
+        correct: "CIDEr is a mean over widgets, so the weighted mean of Table 2 must equal Table 1 within 0.1, the \
+                  rounding error of both. The difference is 0.11 for Embed-4D and Sine-4D but 1.6 for \
+                  Learnable-Fourier+MLP-4/1. That row of Table 2 therefore comes from another run or another \
+                  checkpoint.",
         consequence: "The two tables are not combined.",
         check: table2_average,
     },
@@ -21,9 +23,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Sec. 4.3",
         severity: Severity::Contradicted,
-        printed: "Both 2/2 and 4/1 outperform 1/4.",
-        correct: "2/2 has the lower CIDEr and the same BLEU-2.",
-        consequence: "The claim is judged per metric.",
+        printed: "According to Section 4.3, \"both Learnable-Fourier+MLP-2/2 and Learnable-Fourier+MLP-4/1 \
+                  outperform Learnable-Fourier+MLP-1/4\".",
+        correct: "Compared with 1/4, the 2/2 grouping has a lower CIDEr and the same BLEU-2.",
+        consequence: "The claim is judged for each metric.",
         check: claim_groupings,
     },
     Erratum {
@@ -31,22 +34,25 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Secs. 1 and 4.3",
         severity: Severity::Contradicted,
-        printed: "The method consistently outperforms existing ones, and learned frequencies have advantages over \
-                  fixed ones in most cases.",
-        correct: "Learnable-Fourier+MLP-1/4 has a lower SPICE than Embed-4D and than the quoted original. Against \
-                  fixed frequencies the count is 14 won, 2 tied, 2 lost, so the second half stands; but the best \
-                  SPICE of the table belongs to a fixed variant.",
-        consequence: "Claims are judged per metric. No deviations are printed, so p-values cannot be checked.",
+        printed: "The method \"consistently outperforms existing methods\" (Section 1). Learnable-Fourier+MLP \
+                  \"still has advantages over the fixed one on most cases\" (Section 4.3).",
+        correct: "Learnable-Fourier+MLP-1/4 has a lower SPICE than Embed-4D and than the quoted original model. \
+                  Compared with fixed frequencies, learned frequencies are better in 14 cases, equal in 2 and worse \
+                  in 2, so the second statement holds. However, a fixed variant has the best SPICE of the table.",
+        consequence: "Claims are judged for each metric. The paper prints no standard deviations, so its p-values \
+                      cannot be checked.",
         check: claim_consistent,
     },
     Erratum {
         id: "lff-claim-fewer-parameters",
         paper: "lff",
-        place: "Sec. 4.3 against Table 5",
+        place: "Sec. 4.3 vs. Table 5",
         severity: Severity::Contradicted,
-        printed: "The method uses fewer parameters (5.07 M) than Embed-4D (5.11 M).",
-        correct: "True of 2/2 and 4/1. The 1/4 grouping has the 5.11 M of Embed-4D.",
-        consequence: "The claim is judged per grouping.",
+        printed: "The method outperforms Embed-4D (5.11 M parameters) with a large margin \"even though our method \
+                  uses fewer parameters (#Params=5.07M)\".",
+        correct: "The statement is true of the 2/2 and 4/1 groupings. The 1/4 grouping has 5.11 M parameters, like \
+                  Embed-4D.",
+        consequence: "The claim is judged for each grouping.",
         check: claim_fewer_parameters,
     },
     Erratum {
@@ -54,9 +60,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Table 5",
         severity: Severity::Contradicted,
-        printed: "Fixed-Fourier+MLP-2/2 has 5.08 M parameters, Learnable-Fourier+MLP-2/2 has 5.07 M.",
-        correct: "The learned variant has the 64 weights of $W_r$ more; it cannot be the smaller one for any $|H|$.",
-        consequence: "This row is reported as impossible to match.",
+        printed: "Fixed-Fourier+MLP-2/2 has 5.08 M parameters, and Learnable-Fourier+MLP-2/2 has 5.07 M.",
+        correct: "The learned variant has 64 additional parameters, the weights of $W_r$. It cannot be the smaller \
+                  one for any $|H|$.",
+        consequence: "The report marks this row as impossible to match.",
         check: table5_order,
     },
     Erratum {
@@ -64,37 +71,38 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "App. B, Table 5",
         severity: Severity::Ambiguous,
-        printed: "$|F| = 128, 64, 32$ for the three groupings; $|H|$ is not given.",
-        correct: "No common $|H|$ fits the printed sizes. $|H| = |F|$ fits every row but the impossible one.",
-        consequence: "$|H| = |F|$ is used.",
+        printed: "The three groupings have $|F| = 128, 64, 32$. The hidden width $|H|$ is not given.",
+        correct: "No common $|H|$ fits the printed sizes. The choice $|H| = |F|$ fits every row except the \
+                  impossible Learnable-Fourier+MLP-2/2.",
+        consequence: "The reproduction uses $|H| = |F|$.",
         check: table5_hidden_width,
     },
     Erratum {
         id: "lff-table5-public-code",
         paper: "lff",
-        place: "Table 5 against the public captioner",
+        place: "Table 5 vs. the public captioner",
         severity: Severity::CodeDiffers,
-        printed: "5.11 M parameters for the original model.",
-        correct: "The public code as configured, with 10,000 words and frozen word vectors, trains 5.44 M. A \
-                  vocabulary of about 7,465 words would close the gap, other differences could as well.",
+        printed: "The original model has 5.11 M parameters.",
+        correct: "The public code as configured, with 10,000 words and frozen word vectors, trains 5.44 M \
+                  parameters. A vocabulary of about 7,465 words would close the gap, but so could other differences.",
         consequence: "Only differences between rows are compared.",
         check: table5_public,
     },
     Erratum {
         id: "lff-coordinate-order",
         paper: "lff",
-        place: "Secs. 2.2 and 4.3 against the public captioner",
+        place: "Secs. 2.2 and 4.3 vs. the public captioner",
         severity: Severity::CodeDiffers,
-        printed: "Boxes as (left, top, right, bottom), as [top, left, bottom, right], and grouped as \
+        printed: "Boxes are given as (left, top, right, bottom), as [top, left, bottom, right], and in groups as \
                   [(top, left), (bottom, right)].",
-        correct: "The public tensor holds (left, right, top, bottom). Reshaped to two groups of two, as Algorithm 1 \
-                  does, it pairs left with right.",
-        consequence: "Coordinates are reordered before grouping.",
+        correct: "The public tensor contains (left, right, top, bottom). Reshaping it to two groups of two, as in \
+                  Algorithm 1, pairs left with right.",
+        consequence: "The reproduction reorders the coordinates before grouping.",
         check: coordinate_order,
     },
 ];
 
-/// (metric, as printed)
+/// Metric keys and the names printed in the paper.
 const METRICS: [(&str, &str); 6] = [
     ("bleu_1", "BLEU-1"),
     ("bleu_2", "BLEU-2"),
@@ -128,7 +136,7 @@ fn table2_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
                 .measured(mean),
         );
     }
-    // Rounding accounts for 0.05 in either table.
+    // Rounding accounts for 0.05 in each table.
     let holds = gaps[0] < 0.15 && gaps[1] < 0.15 && gaps[2] > 1.0;
     Ok(Finding { quantities, holds })
 }
@@ -241,8 +249,8 @@ fn table5_public(inputs: &Inputs<'_>) -> Result<Finding, String> {
 }
 
 fn coordinate_order(_: &Inputs<'_>) -> Result<Finding, String> {
-    // Boxes with the same left top corner and different right bottom ones: a grouping by corners
-    // leaves the first group of the code unchanged.
+    // Two boxes with the same top-left corner and different bottom-right corners. With a grouping by
+    // corners, both have the same first group.
     let first_group = |tensor: [f64; 4]| [tensor[0], tensor[1]];
     let public = |[left, top, right, bottom]: [f64; 4]| [left, right, top, bottom];
     let reordered = |[left, top, right, bottom]: [f64; 4]| [top, left, bottom, right];

@@ -1,4 +1,4 @@
-//! The regularizer of Eqs. 9 and 10.
+//! The KL regularizer (Eqs. 9 and 10).
 
 use crate::errata::numeric::normal_matrix;
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
@@ -10,14 +10,14 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Eq. 9, App. C.2",
         severity: Severity::Mathematical,
-        printed: "The divergence, with $\\mu$ and $\\sigma^2$ of $W_r$ and a learned target variance, keeps the \
-                  positional relations symmetric in all directions.",
-        correct: "Mean and variance are pooled over all entries, so anisotropy and correlation of the columns do not \
-                  enter; with a free target the minimum is $\\frac12\\ln(1+\\mu^2/\\sigma^2)$, a penalty on the \
-                  mean alone. What is claimed needs the covariance of the rows: \
+        printed: "The KL loss, with the mean $\\mu$ and variance $\\sigma^2$ of $W_r$ and a learned target variance \
+                  $\\bar\\sigma^2$, \"maintains the symmetry of positional relationships along all the directions\".",
+        correct: "The mean and variance are pooled over all entries, so anisotropy and correlation of the columns do \
+                  not enter. With a free target variance the minimum is $\\frac12\\ln(1+\\mu^2/\\sigma^2)$, a \
+                  penalty on the mean alone. The claimed effect requires the covariance $\\Sigma$ of the rows: \
                   $\\frac12[\\operatorname{tr}\\Sigma/\\bar\\sigma^2 + \\mu^T\\mu/\\bar\\sigma^2 - M + \
                   M\\ln\\bar\\sigma^2 - \\ln\\det\\Sigma]$.",
-        consequence: "Eq. 9 is run as printed, per column, and with the full covariance.",
+        consequence: "The reproduction runs Eq. 9 as printed, per column, and with the full covariance.",
         check: divergence_blind,
     },
     Erratum {
@@ -25,15 +25,17 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "App. C.2",
         severity: Severity::Mathematical,
-        printed: "Training without the divergence skews the positional relation; with it symmetry is kept.",
-        correct: "$r_x\\cdot r_y$ is even in $x-y$ for every $W_r$, so point symmetry cannot be lost. What can be \
-                  is isotropy; a skew along a diagonal is a correlation of the columns of $W_r$.",
-        consequence: "The reproduction measures the ratio of the covariance's eigenvalues and the correlation.",
+        printed: "Without the KL loss, training makes the positional relation more skewed. With the KL loss, its \
+                  symmetry is better maintained.",
+        correct: "$r_x\\cdot r_y$ is even in $x-y$ for every $W_r$, so point symmetry cannot be lost. Isotropy can \
+                  be lost: a skew along a diagonal is a correlation of the columns of $W_r$.",
+        consequence: "The reproduction measures the ratio of the eigenvalues of the covariance and the correlation \
+                      of the columns.",
         check: divergence_symmetry,
     },
 ];
 
-/// First and second moments of the rows of a weight matrix with two columns.
+/// Mean and covariance of the rows of a weight matrix with two columns.
 struct Moments {
     mean: [f64; 2],
     covariance: [[f64; 2]; 2],
@@ -61,15 +63,16 @@ impl Moments {
         0.5 * square - self.pooled_mean().powi(2)
     }
 
-    /// Eq. 9 at the target variance that makes it smallest.
+    /// Eq. 9 at the target variance that minimizes it.
     fn equation_9_at_its_minimum(&self) -> f64 {
         let (mean, variance) = (self.pooled_mean(), self.pooled_variance());
         let target = variance + mean * mean;
-        // Adding zero turns the negative zero of an exact minimum into a positive one.
+        // At an exact minimum the value can be a negative zero; adding zero makes it positive.
         equation_9(mean, variance, target) + 0.0
     }
 
-    /// Divergence of the rows' normal law from $N(0, \bar\sigma^2 I)$ at its best target.
+    /// KL divergence from a normal distribution with the moments of the rows to $N(0, \bar\sigma^2 I)$,
+    /// at the target variance that minimizes it.
     fn full_covariance(&self) -> f64 {
         let [[a, b], [c, d]] = self.covariance;
         let square = self.mean[0] * self.mean[0] + self.mean[1] * self.mean[1];
@@ -83,7 +86,7 @@ fn equation_9(mean: f64, variance: f64, target: f64) -> f64 {
     -0.5 * (1.0 - target.ln() + variance.ln() - (variance + mean * mean) / target)
 }
 
-/// 1024 rows of mean zero and covariance exactly the identity.
+/// Samples 1024 rows and whitens them: the mean is exactly zero and the covariance the identity.
 fn white_rows(inputs: &Inputs<'_>, id: &str) -> Vec<[f64; 2]> {
     let draws = normal_matrix(1024, 2, &mut inputs.rng(id));
     let rows: Vec<[f64; 2]> = (0..1024).map(|i| [draws[(i, 0)], draws[(i, 1)]]).collect();
@@ -149,7 +152,7 @@ mod tests {
     use crate::tolerance::{Tolerance, assert_close};
     use std::f64::consts::TAU;
 
-    /// Would catch a sign or a normalization error of Eq. 9 or of the corrected control.
+    /// Catches a sign or normalization error in Eq. 9 or in the full-covariance version.
     #[test]
     fn divergences_of_normal_laws() {
         let density = |x: f64, mean: f64, variance: f64| {
@@ -160,7 +163,7 @@ mod tests {
             p * (p / density(x, 0.0, 2.0)).ln()
         });
         assert_close(equation_9(0.3, 0.5, 2.0), integral, Tolerance::relative(1e-9));
-        // Two independent columns with one variance: the control is the sum of two scalar terms.
+        // Independent columns with one target variance: the divergence is the sum of two scalar terms.
         let moments = Moments { mean: [0.0, 0.0], covariance: [[2.0, 0.0], [0.0, 0.5]] };
         let sum = equation_9(0.0, 2.0, 1.25) + equation_9(0.0, 0.5, 1.25);
         assert_close(moments.full_covariance(), sum, Tolerance::relative(1e-12));

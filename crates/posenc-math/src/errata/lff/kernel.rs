@@ -1,4 +1,4 @@
-//! The features and their kernel: Section 3, Eqs. 2 to 5, Algorithm 1.
+//! The Fourier features and their kernel (Section 3, Eqs. 2 to 5, Algorithm 1).
 
 use crate::errata::numeric::*;
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
@@ -12,11 +12,12 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Eq. 4 and Sec. 2.3",
         severity: Severity::Mathematical,
-        printed: "$W_r \\sim N(0, \\gamma^{-2})$ gives $r_x\\cdot r_y \\approx \\exp(-\\|x-y\\|^2/\\gamma^2)$.",
+        printed: "For $W_r \\sim N(0, \\gamma^{-2})$, $r_x\\cdot r_y \\approx \\exp(-\\|x-y\\|^2/\\gamma^2)$.",
         correct: "The mean of $\\cos w\\cdot\\delta$ is the characteristic function \
-                  $\\exp(-\\|\\delta\\|^2/2\\gamma^2)$: $\\gamma$ is the standard deviation of the kernel. The \
-                  printed kernel needs variance $2\\gamma^{-2}$.",
-        consequence: "The initialization is kept as printed, since it is what was run; the formula is corrected.",
+                  $\\exp(-\\|\\delta\\|^2/2\\gamma^2)$, so $\\gamma$ is the standard deviation of the kernel. The \
+                  printed kernel requires variance $2\\gamma^{-2}$.",
+        consequence: "The initialization is kept as printed, since the experiments used it. The formula is \
+                      corrected.",
         check: kernel_exponent,
     },
     Erratum {
@@ -24,22 +25,22 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Eqs. 2 and 4",
         severity: Severity::Mathematical,
-        printed: "With the prefactor $D^{-1/2}$, $r_x\\cdot r_x \\approx 1$.",
-        correct: "$D$ features hold $D/2$ frequencies, so $r_x\\cdot r_x = \\frac12$ for every $x$ and every $W_r$. A \
-                  kernel of 1 at zero needs $\\sqrt{2/D}$.",
+        printed: "With the prefactor $D^{-1/2}$ of Eq. 2, Eq. 4 implies $r_x\\cdot r_x \\approx 1$.",
+        correct: "The $D$ features have only $D/2$ frequencies, so $r_x\\cdot r_x = \\frac12$ for every $x$ and \
+                  every $W_r$. A kernel of 1 at zero requires the prefactor $\\sqrt{2/D}$.",
         consequence: "Heatmaps are shown relative to the center.",
         check: kernel_half,
     },
     Erratum {
         id: "lff-width-symbol",
         paper: "lff",
-        place: "Eq. 2 against Algorithm 1",
+        place: "Eq. 2 vs. Algorithm 1",
         severity: Severity::Ambiguous,
-        printed: "$D$ is the number of features in Eq. 2 and the width of the encoding in Eq. 1 and Algorithm 1, where \
-                  $|F|$ is the number of features.",
-        correct: "The prefactor is $|F|^{-1/2}$. With the $|F| = 384$, $D = 768$ of Section 4.1 the other reading \
-                  halves the kernel once more.",
-        consequence: "The reproduction divides by $|F|$.",
+        printed: "$D$ is the number of features in Eq. 2 but the width of the encoding in Eq. 1 and Algorithm 1. \
+                  Algorithm 1 denotes the number of features by $|F|$.",
+        correct: "The prefactor is $|F|^{-1/2}$. With $|F| = 384$ and $D = 768$ (Section 4.1), the prefactor \
+                  $D^{-1/2}$ halves the kernel once more.",
+        consequence: "The reproduction uses the prefactor $|F|^{-1/2}$.",
         check: width_symbol,
     },
     Erratum {
@@ -48,9 +49,9 @@ pub(super) static ERRATA: &[Erratum] = &[
         place: "Eq. 3",
         severity: Severity::Ambiguous,
         printed: "$W_r \\sim N(0, \\gamma^{-2})$",
-        correct: "The second argument is the variance, by Eq. 4. Read as a standard deviation, as community code \
-                  does, it makes the kernel $\\gamma^2$ wide instead of $\\gamma$.",
-        consequence: "Entries are drawn with standard deviation $1/\\gamma$.",
+        correct: "By Eq. 4, the second argument is the variance. Community code reads it as the standard deviation, \
+                  which makes the kernel $\\gamma^2$ wide instead of $\\gamma$.",
+        consequence: "Entries are sampled with standard deviation $1/\\gamma$.",
         check: variance,
     },
     Erratum {
@@ -58,11 +59,14 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Sec. 4, App. B: values of $\\gamma$",
         severity: Severity::Ambiguous,
-        printed: "$\\gamma = 1$ for images and $\\gamma = 100$ for screens, without the unit of the coordinates.",
-        correct: "The unit decides everything: with screen coordinates in $[0, 1]$, $\\gamma = 100$ makes all \
-                  positions alike; with image coordinates in $[0, 1]$, $\\gamma = 1$ leaves opposite edges at \
-                  0.61 of the maximum, in pixels it sees two neighbors. $0..99$ for screens gives 100 a meaning.",
-        consequence: "Pixels for images and $0..99$ for screens, stated with every result.",
+        printed: "The paper uses $\\gamma = 1$ for images and $\\gamma = 100$ for screens, without the unit of the \
+                  coordinates.",
+        correct: "The effect of $\\gamma$ depends on this unit. With screen coordinates in $[0, 1]$, $\\gamma = 100$ \
+                  makes all positions alike. With image coordinates in $[0, 1]$, $\\gamma = 1$ leaves opposite edges \
+                  at 0.61 of the maximum. With pixel coordinates, $\\gamma = 1$ reaches only about two pixels. With \
+                  screen coordinates in $0..99$, $\\gamma = 100$ is meaningful.",
+        consequence: "The reproduction uses pixels for images and $0..99$ for screens, and states the unit with \
+                      every result.",
         check: gamma_scale,
     },
     Erratum {
@@ -70,32 +74,33 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Algorithm 1, line 1, with App. B",
         severity: Severity::Ambiguous,
-        printed: "The features carry a prefactor, and a layer norm follows where there is a modulator.",
-        correct: "The norm cancels the prefactor but for its $\\epsilon$, which is not stated: the variance of the \
-                  scaled features is only $6.5\\cdot10^{-4}$ at $|F| = 768$.",
-        consequence: "$\\epsilon = 10^{-6}$, stated with the results.",
+        printed: "The features have a prefactor, and LayerNorm follows them if there is an MLP modulator.",
+        correct: "LayerNorm cancels the prefactor except for the effect of its $\\epsilon$, which is not stated. At \
+                  $|F| = 768$ the variance of the scaled features is only $6.5\\cdot10^{-4}$.",
+        consequence: "The reproduction uses $\\epsilon = 10^{-6}$ and states it with the results.",
         check: prefactor_layer_norm,
     },
     Erratum {
         id: "lff-bare-norm",
         paper: "lff",
-        place: "Fig. 3(d), Fig. 7: variants without modulator",
+        place: "Fig. 3(d), Fig. 7: variants without MLP modulator",
         severity: Severity::Ambiguous,
-        printed: "Fourier features without modulator do worse than with it.",
-        correct: "They are also much smaller than any other encoding that is added to the content, which alone might \
-                  explain it.",
-        consequence: "A control multiplies the bare features by $\\sqrt{|F|}$.",
+        printed: "Fourier features perform worse without the MLP modulator than with it.",
+        correct: "Without the modulator, their feature norm is also much smaller than that of any other encoding \
+                  that is added to the content embedding. The norm alone might explain the difference.",
+        consequence: "An ablation multiplies the bare features by $\\sqrt{|F|}$.",
         check: bare_norm,
     },
     Erratum {
         id: "lff-shift-invariance",
         paper: "lff",
-        place: "Sec. 1, Sec. 3: inner products of the encodings",
+        place: "Secs. 1 and 3: inner products of the encodings",
         severity: Severity::Mathematical,
-        printed: "Inner products of the positional encodings approximate Euclidean distances.",
+        printed: "The encoding function \"is initialized in such a way that the inner products of our positional \
+                  encodings approximate Euclidean distances\".",
         correct: "Inner products of the features $r_x$ approximate a decreasing function of the distance. After the \
-                  modulator they are no function of $x-y$ at all.",
-        consequence: "Similarity is shown before the modulator, and beside it after.",
+                  modulator, inner products are not a function of $x-y$.",
+        consequence: "The report shows the similarity before the modulator and, next to it, after the modulator.",
         check: shift_invariance,
     },
     Erratum {
@@ -103,8 +108,8 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Sec. 3, MLP layer",
         severity: Severity::Typographic,
-        printed: "\"$L_2$ distance $\\sum_i(x_i-y_i)^2$\"",
-        correct: "That is the squared distance.",
+        printed: "\"The $L_2$ distance between the two positions $\\sum_{i=1}^4 (x_i - y_i)^2$\"",
+        correct: "The sum is the squared distance.",
         consequence: "None.",
         check: squared_distance,
     },
@@ -113,16 +118,18 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Sec. 4.1: Transformer MD-Sine",
         severity: Severity::Ambiguous,
-        printed: "The constant frequencies of the two dimensions are combined before the sinusoids.",
-        correct: "If the phases $\\omega_k x$ and $\\omega_k y$ are added, the code depends on $x + y$ alone: 127 codes \
-                  for the 4,096 pixels, which would explain the poor result. Pairs of frequencies \
-                  $\\omega_i x + \\omega_j y$ would not have that fault.",
-        consequence: "Both readings are run.",
+        printed: "Transformer MD-Sine works \"by combining the constant frequencies of two positional dimensions \
+                  (vertical and horizontal) before applying sinusoidal functions\".",
+        correct: "If the phases $\\omega_k x$ and $\\omega_k y$ are added, the encoding depends on $x + y$ alone. \
+                  The 4,096 pixels then have only 127 distinct encodings, which would explain the poor result. Pairs \
+                  of frequencies, $\\omega_i x + \\omega_j y$, would not have this problem.",
+        consequence: "The reproduction runs both readings.",
         check: md_sine,
     },
 ];
 
-/// Normalized similarity of `delta` under `frequencies` fresh frequencies of standard deviation 1/`gamma`.
+/// Normalized similarity at displacement `delta` for `frequencies` newly sampled frequencies with standard
+/// deviation 1/`gamma`.
 fn sampled(
     frequencies: usize,
     gamma: f64,
@@ -282,7 +289,7 @@ fn bare_norm(inputs: &Inputs<'_>) -> Result<Finding, String> {
 fn shift_invariance(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let mut rng = inputs.rng("lff-shift-invariance");
     let code = FourierFeatures::draw(768, 2, 1.0, &mut rng).map_err(|e| e.to_string())?;
-    // The modulator's first layer at its start: weights N(0, 1/|F|), 32 units.
+    // The modulator's first layer at initialization: 32 units, weights N(0, 1/|F|).
     let weights = normal_matrix(768, 32, &mut rng);
     let features = |x: [f64; 2]| {
         let mut r = vec![0.0; 768];
@@ -339,7 +346,7 @@ fn md_sine(_: &Inputs<'_>) -> Result<Finding, String> {
     let mut codes: Vec<Vec<u64>> = Vec::new();
     for row in 0..64 {
         for column in 0..64 {
-            // The phases of the two axes added: the code of one coordinate, row + column.
+            // Adding the phases of both axes yields the encoding of one coordinate, row + column.
             code.encode(&[f64::from(row) + f64::from(column)], &mut out);
             codes.push(out[..8].iter().map(|v| v.to_bits()).collect());
         }

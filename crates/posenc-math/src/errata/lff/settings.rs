@@ -1,4 +1,4 @@
-//! Settings of the image model, the detector and the heatmaps that contradict each other.
+//! Contradictory settings of the image model, the detector and the heatmaps.
 
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 use crate::lff::parameters::{
@@ -10,12 +10,12 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-feature-width",
         paper: "lff",
-        place: "Sec. 4.1 against App. B",
+        place: "Sec. 4.1 vs. App. B",
         severity: Severity::Ambiguous,
-        printed: "$|F| = 384$ in Section 4.1, $|F| = 768$ in Appendix B, for the same model.",
-        correct: "The printed size, 60.7 M, fits both. \"Roughly as many parameters as Embed-2D\" fits 768 better; \
-                  the variants without modulator force 768.",
-        consequence: "768 is used, 384 is an option.",
+        printed: "The same model has $|F| = 384$ in Section 4.1 and $|F| = 768$ in Appendix B.",
+        correct: "The printed size of 60.7 M parameters fits both. The statement \"roughly the same number of \
+                  parameters as Embed-2D\" fits 768 better, and the variants without modulator require 768.",
+        consequence: "The reproduction uses 768; 384 is an option.",
         check: feature_width,
     },
     Erratum {
@@ -23,9 +23,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "App. B, Table 3",
         severity: Severity::Ambiguous,
-        printed: "Embed-1D has a vector for each position in a flattened image.",
-        correct: "For each sub-pixel: 12,288 vectors of full width. One per pixel would not give 73.2 M.",
-        consequence: "Embed-1D and Sine-1D index sub-pixels and do without the color table.",
+        printed: "Embed-1D \"needs to assign an embedding vector for each position in a flattened image\".",
+        correct: "A position is a sub-pixel: there are 12,288 vectors of full width. One vector per pixel would not \
+                  yield the printed 73.2 M parameters.",
+        consequence: "Embed-1D and Sine-1D index sub-pixels and do not use the color embedding.",
         check: embed_1d,
     },
     Erratum {
@@ -33,20 +34,20 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Sec. 4.1, App. B",
         severity: Severity::Contradicted,
-        printed: "8 images on each of 32 TPU v2 cores, 100k steps in about 24 hours.",
-        correct: "The dense layers alone would need 1.8 times the peak of 32 cores (0.72 PFLOP/s). With one image per \
-                  core, as in the public configuration, it would be 23 %.",
-        consequence: "Batches of 32 and 256 are both options.",
+        printed: "Training uses 8 images on each of 32 TPU v2 cores and takes about 24 hours for 100k steps.",
+        correct: "The dense layers alone would require 1.8 times the peak of 32 cores (0.72 PFLOP/s). With one image \
+                  per core, as in the public configuration, they would require 23 % of the peak.",
+        consequence: "Batch sizes of 32 and 256 are both options.",
         check: reformer_throughput,
     },
     Erratum {
         id: "lff-detr-steps",
         paper: "lff",
-        place: "Fig. 4, caption, against App. B",
+        place: "Fig. 4, caption, vs. App. B",
         severity: Severity::Contradicted,
-        printed: "The curves show the initial 100k steps; training took 90k steps.",
-        correct: "One of the two is wrong. In epochs at batch 64: 54 or 49.",
-        consequence: "90k steps are taken as the length.",
+        printed: "The curves show \"the initial 100k steps\" (Figure 4), but training took 90k steps (Appendix B).",
+        correct: "One of the two numbers is wrong. At batch size 64 they correspond to 54 and 49 epochs.",
+        consequence: "The reproduction uses 90k steps.",
         check: detr_steps,
     },
     Erratum {
@@ -54,10 +55,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "Table 4",
         severity: Severity::Ambiguous,
-        printed: "41.6 M parameters for every detector.",
-        correct: "Neither the trained weights (41.3 M) nor all weights (41.5 M): only weights with the scale and bias \
-                  of batch norm fit every row.",
-        consequence: "Parameters are counted that way.",
+        printed: "Every detector has 41.6 M parameters.",
+        correct: "Neither the trained weights (41.3 M) nor all weights (41.5 M) match. Only the weights together \
+                  with the scale and bias of batch norm match every row.",
+        consequence: "The reproduction counts parameters in this way.",
         check: detr_counting,
     },
     Erratum {
@@ -65,10 +66,13 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "App. B, detector",
         severity: Severity::Ambiguous,
-        printed: "\"The MLP\" is a dense layer $2\\times256$ and one of $256\\times256$.",
-        correct: "That is the baseline on raw coordinates. A modulator of 256 features and 256 hidden units would \
-                  bring the detector to 41.7 M; the printed 41.6 M leaves it fewer than 72,112 parameters.",
-        consequence: "The modulator is 256 → 32 → 256; 256 → 128 → 256 is the largest that fits.",
+        printed: "\"The MLP uses a dense layer $2\\times256$ with ReLu as activation, which is then followed by \
+                  another dense layer of $256\\times256$.\"",
+        correct: "This describes the MLP baseline on raw coordinates. A modulator with 256 features and 256 hidden \
+                  units would increase the detector to 41.7 M parameters. The printed 41.6 M leaves fewer than \
+                  72,112 parameters for the modulator.",
+        consequence: "The modulator is 256 → 32 → 256. Of the hidden widths tested (32, 128, 256), 128 is the \
+                      largest that fits.",
         check: detr_modulator,
     },
     Erratum {
@@ -76,9 +80,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "lff",
         place: "App. B and C.2, captions of Figs. 8 and 9",
         severity: Severity::Contradicted,
-        printed: "$\\gamma = 100$ in the text, 64.0 under Figure 8, 1.0 under Figure 9, for the same captioner.",
-        correct: "One model cannot start from all three.",
-        consequence: "100 is used; 64 and 1 are options of the heatmaps.",
+        printed: "For the same captioner, $\\gamma = 100$ in the text, 64.0 in the caption of Figure 8, and 1.0 in \
+                  the caption of Figure 9 (with the KL loss).",
+        correct: "One model cannot start from all three values.",
+        consequence: "The reproduction uses 100; 64 and 1 are options of the heatmaps.",
         check: gamma_captions,
     },
 ];
@@ -96,7 +101,7 @@ fn feature_width(_: &Inputs<'_>) -> Result<Finding, String> {
     let wide = find(&rows, METHOD)?;
     let alternatives = table3_alternatives();
     let narrow = &alternatives[0].1;
-    // What an encoding adds, without the color table and the norms that all variants share.
+    // Parameters of the encoding alone, without the color embedding and the norms that all variants share.
     let module = |row: &ParameterCount, name: &str| {
         row.modules.iter().filter(|m| m.name == name).map(|m| m.count()).sum::<u64>() as f64
     };
@@ -189,7 +194,7 @@ fn detr_counting(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let mut fitting = Vec::new();
     let mut quantities = Vec::new();
     for (convention, size) in detr_conventions() {
-        // Sine-2D adds nothing, the plain network on coordinates adds most.
+        // Sine-2D adds no parameters; the plain MLP on coordinates adds the most.
         let rounds = |count: f64| (count / 1e5).round() / 10.0 == printed;
         if rounds(size as f64) && rounds(size as f64 + plain_network) {
             fitting.push(convention);

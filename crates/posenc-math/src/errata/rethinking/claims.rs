@@ -1,4 +1,4 @@
-//! Section 5: what the text says about the figures, held against the figures.
+//! Claims of Section 5 about the figures, compared with the figures.
 
 use crate::errata::numeric::*;
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
@@ -10,12 +10,12 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 5.2, Gaussian embedder",
         severity: Severity::Contradicted,
-        printed: "Test PSNR falls for very small $\\sigma$ because the output is too smooth, and for very large \
-                  $\\sigma$ because distances are no longer preserved.",
-        correct: "The reverse, as Sections 4.1 and 5.4 say: a small $\\sigma$ gives a narrow $D$ and a high \
-                  stable rank, memorizes and does not interpolate; a large one smooths, and train and test PSNR \
-                  fall together.",
-        consequence: "The claims of Figure 7 are stated with the roles the other way round.",
+        printed: "Test PSNR decreases for very small $\\sigma$ because the output is overly smoothed. It drops \
+                  drastically for very high $\\sigma$ because distance preservation is hampered.",
+        correct: "The roles are reversed, as in Sections 4.1 and 5.4. With a small $\\sigma$, $D$ is narrow and the \
+                  stable rank is high: the model memorizes and does not interpolate. A large $\\sigma$ smooths the \
+                  output, so train and test PSNR decrease together.",
+        consequence: "The claims about Figure 7 are stated with the roles reversed.",
         check: sigma_roles,
     },
     Erratum {
@@ -23,12 +23,12 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 5.2: $l \\approx 1/2N$, $k = 1.6$",
         severity: Severity::Ambiguous,
-        printed: "Distance must be preserved between the two nearest samples, so $l \\approx 1/2N$ and \
-                  $\\sigma = 1/4N\\sqrt{k\\ln 10}$.",
-        correct: "The nearest samples are $1/N$ apart; $1/2N$ is the way from a test point in the middle of a gap \
-                  to its neighbors. At the marker neighboring samples are all but orthogonal, \
-                  $D(1/N)/D(0) = 10^{-4k}$.",
-        consequence: "The markers of Figure 7 are drawn as printed and read as a statement on test points.",
+        printed: "The distance must be preserved at least between the two nearest sampled points. For $N$ equally \
+                  spaced training samples, $l \\approx 1/(2N)$ and $\\sigma = 1/(4N\\sqrt{k\\ln 10})$.",
+        correct: "The nearest samples are $1/N$ apart. The interval $1/(2N)$ is the distance from a test point at \
+                  the middle of a gap to its neighbors. At the marker, neighboring training samples are almost \
+                  orthogonal: $D(1/N)/D(0) = 10^{-4k}$.",
+        consequence: "The markers of Figure 7 are drawn as printed and interpreted as a statement about test points.",
         check: interval,
     },
     Erratum {
@@ -36,10 +36,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 5.3, Fig. 8",
         severity: Severity::Contradicted,
-        printed: "Memorization improves with the stable rank of the embedding.",
-        correct: "Not between the two encodings that matter: random Fourier features have the lower stable rank \
-                  and the higher train PSNR.",
-        consequence: "The ordering is judged for none < basic < {RFF, Gaussian} only.",
+        printed: "Memorization of the training data improves as the stable rank of the embedding scheme increases.",
+        correct: "The order fails for the two best encodings: RFF has a lower stable rank than the Gaussian but a \
+                  higher train PSNR.",
+        consequence: "Only the order none < basic < {RFF, Gaussian} is judged.",
         check: fig8_order,
     },
     Erratum {
@@ -47,22 +47,24 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 5.5, Fig. 10, caption",
         severity: Severity::Contradicted,
-        printed: "A mid-range $\\sigma$ reconstructs the image best.",
-        correct: "By the authors' own numbers test PSNR rises with $\\sigma$ over all three values; the largest, \
-                  called over-smooth, is best.",
+        printed: "According to the caption, \"a mid-range $\\sigma$ produces better results\" than a too small or a \
+                  too high $\\sigma$.",
+        correct: "In the authors' own numbers, test PSNR increases with $\\sigma$ over all three values. The largest \
+                  $\\sigma$, which the caption calls over-smooth, is best.",
         consequence: "The claim is judged on test PSNR and expected to fail.",
         check: fig10_best,
     },
     Erratum {
         id: "rethinking-fig11-k",
         paper: "rethinking",
-        place: "Sec. 5.5 against Sec. 5.2",
+        place: "Sec. 5.5 vs. Sec. 5.2",
         severity: Severity::Ambiguous,
-        printed: "$\\sigma = k/4d\\sqrt{\\ln 10}$ with $k = 3.5$, after $\\sigma = 1/4N\\sqrt{k\\ln 10}$ with $k = 1.6$.",
-        correct: "Two different constants under one letter: the second rule is the first with threshold \
-                  exponent $1/3.5^2 = 0.082$, that is $D(1/2d)/D(0) = 0.83$. Here $d$ counts samples per \
-                  direction, not the embedding dimension.",
-        consequence: "The reproduction uses the second rule for Figure 11 only.",
+        printed: "In Section 5.5, $\\sigma = k/(4d\\sqrt{\\ln 10})$ with $k = 3.5$. In Section 5.2, $\\sigma = \
+                  1/(4N\\sqrt{k\\ln 10})$ with $k = 1.6$.",
+        correct: "The letter $k$ denotes two different constants. The rule of Section 5.5 is the rule of Section 5.2 \
+                  with threshold exponent $1/3.5^2 = 0.082$, that is, $D(1/(2d))/D(0) = 0.83$. In Section 5.5, $d$ \
+                  is the number of samples per direction, not the embedding dimension.",
+        consequence: "The reproduction uses the rule of Section 5.5 for Figure 11 only.",
         check: fig11_k,
     },
 ];
@@ -80,7 +82,7 @@ fn sigma_roles(inputs: &Inputs<'_>) -> Result<Finding, String> {
         row("train PSNR, $\\sigma = 0.1$", train_large),
         row("test PSNR, $\\sigma = 0.1$", test_large),
     ];
-    // Smoothing would pull the training error up with the test error.
+    // Smoothing would increase the training error together with the test error.
     let holds = train_small - test_small > 50.0
         && (train_large - test_large).abs() < 1.0
         && test_small < test_large;

@@ -1,4 +1,4 @@
-//! Sections 3 and 4: distance, sampling, and the sine, square and Gaussian embedders.
+//! Distance, sampling, and the sine, square and Gaussian embedders (Sections 3 and 4).
 
 use crate::errata::numeric::*;
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
@@ -11,11 +11,11 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Fig. 1, caption (T: Fig. 1)",
         severity: Severity::Contradicted,
-        printed: "However densely a shifted sinusoid is sampled, the same two values repeat, so more than two \
-                  samples are redundant.",
-        correct: "The samples take as many values as there are sampling points. What stays at two is the \
-                  dimension of the space in which all embeddings lie.",
-        consequence: "Figure 1 is redrawn with the rank, not the number of values.",
+        printed: "Although the shifted sinusoids are sampled at different rates, \"the same two values are repeated \
+                  across the samples. Hence, sampling more than twice is redundant.\"",
+        correct: "In general, the samples have as many distinct values as there are sampling points. Two is the \
+                  dimension of the space that contains all embeddings.",
+        consequence: "The reproduction of Figure 1 shows the rank instead of the number of distinct values.",
         check: fig1_two_values,
     },
     Erratum {
@@ -23,10 +23,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Eq. 5 (T: Eq. 5)",
         severity: Severity::Mathematical,
-        printed: "$\\|x_1 - x_2\\| \\propto D(x_1, x_2)$",
-        correct: "$D$ is an inner product, a similarity: it should be a strictly decreasing function of \
+        printed: "For ideal distance preservation, $\\|x_1 - x_2\\| \\propto D(x_1, x_2)$.",
+        correct: "$D$ is an inner product, that is, a similarity. It should be a strictly decreasing function of \
                   $\\|x_1 - x_2\\|$.",
-        consequence: "Distance preservation is judged by how $D$ falls, never by proportionality.",
+        consequence: "Distance preservation is judged by how $D$ decreases, never by proportionality.",
         check: eq5_similarity,
     },
     Erratum {
@@ -35,32 +35,35 @@ pub(super) static ERRATA: &[Erratum] = &[
         place: "Eq. 6 (T: Eq. 6)",
         severity: Severity::Typographic,
         printed: "$\\int_0^C\\psi\\psi\\,dt \\approx \\sum_{d=0}^{d-1}\\psi(sd, x_1)\\psi(sd, x_2)$",
-        correct: "The sum approximates the integral after multiplication by the step $s = C/d$; the index of \
-                  summation should not share its letter with the dimension.",
-        consequence: "Inner products grow with $d$; distances are compared after division by $D(0)$.",
+        correct: "The sum approximates the integral only after multiplication by the step $s = C/d$. The summation \
+                  index also needs its own letter, since $d$ is the dimension.",
+        consequence: "Inner products grow with $d$, so distances are compared after division by $D(0)$.",
         check: eq6_step,
     },
     Erratum {
         id: "rethinking-eq6-bandlimited",
         paper: "rethinking",
-        place: "Sec. 3.3 after Eq. 6 (T: likewise)",
+        place: "Sec. 3.3, after Eq. 6 (T: also Sec. 3.3)",
         severity: Severity::Mathematical,
-        printed: "The sampled inner product can approximate $D$ if and only if $\\psi$ is bandlimited.",
-        correct: "Any Riemann-integrable embedder will do: the error falls with $1/d$ even for a rectangle, \
-                  whose spectrum has no end. A band limit makes a finite $d$ exact, that is all.",
-        consequence: "The square embedder is not excluded by sampling; its faults are its low rank.",
+        printed: "The inner product of the sampled embedders can approximate $D$ \"if, and only if, $\\psi$ is \
+                  bandlimited\".",
+        correct: "The sampled inner product approximates $D$ for every Riemann-integrable embedder. The error \
+                  decreases like $1/d$ even for a rectangle, whose spectrum is unbounded. A band limit only makes a \
+                  finite $d$ exact.",
+        consequence: "Sampling does not exclude the square embedder. Its weakness is its low rank.",
         check: eq6_bandlimited,
     },
     Erratum {
         id: "rethinking-eq6-nyquist",
         paper: "rethinking",
-        place: "Sec. 3.3 after Eq. 6, with Eq. 4 (T: likewise)",
+        place: "Sec. 3.3, after Eq. 6, with Eq. 4 (T: also Sec. 3.3)",
         severity: Severity::Mathematical,
-        printed: "$d = B$ samples are sufficient, by Nyquist, for an embedder of bandwidth $B$, that is of $B+1$ basis \
-                  functions.",
-        correct: "The product of two embedders has twice the bandwidth. With harmonics up to $H$, $2H+1$ basis \
-                  functions, the sum is exact from $d = 2H+1$ samples on; $d = 2H = B$ already aliases.",
-        consequence: "None for the experiments, whose $d$ is far larger.",
+        printed: "For an embedder of bandwidth $B$, which has $B+1$ basis functions in Eq. 4, $d = B$ samples are \
+                  sufficient by Nyquist sampling theory.",
+        correct: "The product of two embedders has twice the bandwidth. An embedder with harmonics up to $H$ has \
+                  $2H+1$ basis functions, and the sum is exact from $d = 2H+1$ samples on. With $d = 2H = B$ samples \
+                  it already aliases.",
+        consequence: "The experiments are not affected, since their $d$ is far larger.",
         check: eq6_nyquist,
     },
     Erratum {
@@ -68,11 +71,12 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 4, stable rank, and Sec. 5.2 (T: Sec. 4)",
         severity: Severity::Mathematical,
-        printed: "Rank and stable rank are used interchangeably; real signals need less than full rank because they \
-                  are redundant.",
-        correct: "Proposition 1 is about rank. The stable rank is at most the rank and can be far below it: at \
-                  $\\sigma = 1/2N$ the Gaussian embedder memorizes random targets at a stable rank of $0.56N$.",
-        consequence: "Memorization is judged by the residual, not by a stable rank of $N$.",
+        printed: "\"From here onwards, we will use the terms rank, approximate rank, and stable rank \
+                  interchangeably.\" Real signals do not need full rank for a good enough PSNR because they contain \
+                  redundancies.",
+        correct: "Proposition 1 is about the rank. The stable rank is at most the rank and can be far below it: at \
+                  $\\sigma = 1/(2N)$ the Gaussian embedder memorizes random targets with a stable rank of $0.56N$.",
+        consequence: "Memorization is judged by the residual, not by whether the stable rank reaches $N$.",
         check: stable_rank_is_not_rank,
     },
     Erratum {
@@ -80,10 +84,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 4 and Fig. 3 (T: Fig. 3)",
         severity: Severity::CodeDiffers,
-        printed: "The stable rank of the sine embedder is bounded by 2.",
-        correct: "True of $\\sin 2\\pi(t-x)$. The notebook behind Figure 3 adds 0.7 to it, a third dimension, and \
-                  plots $(0.7^2 + \\frac12)/0.7^2 = 2.0204$.",
-        consequence: "Figure 3 is reproduced with the offset; the claim is judged without it.",
+        printed: "\"The stable rank of the sine embedder is upper-bounded at 2.\"",
+        correct: "The bound is correct for $\\sin 2\\pi(t-x)$. The notebook for Figure 3 adds 0.7, which is a third \
+                  dimension, and plots $(0.7^2 + \\frac12)/0.7^2 = 2.0204$.",
+        consequence: "Figure 3 is reproduced with the offset. The claim is judged without it.",
         check: sine_rank,
     },
     Erratum {
@@ -91,34 +95,36 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Sec. 4, Fig. 3, caption (T: Fig. 3)",
         severity: Severity::Contradicted,
-        printed: "The stable ranks of square and sine almost coincide, and part when the number of samples is \
-                  extremely high.",
-        correct: "The $\\pm1$ wave of the definition has stable rank $\\pi^2/4 = 2.467$ at any large $N$; the \
-                  0/1 wave that is plotted has 2. Neither drifts with $N$.",
-        consequence: "Figure 3 is drawn with the 0/1 wave; the limit of the $\\pm1$ wave is stated beside it.",
+        printed: "The stable ranks of the square and sine embedders almost overlap, but they begin to deviate if the \
+                  number of samples is extremely high.",
+        correct: "The $\\pm1$ wave of the definition has a stable rank of $\\pi^2/4 = 2.467$ at every large $N$. The \
+                  plotted 0/1 wave has a stable rank of 2. Neither value drifts with $N$.",
+        consequence: "Figure 3 is drawn with the 0/1 wave. The limit of the $\\pm1$ wave is stated next to it.",
         check: square_rank,
     },
     Erratum {
         id: "rethinking-square-distance",
         paper: "rethinking",
-        place: "Sec. 4, square embedder (T: likewise)",
+        place: "Sec. 4, square embedder (T: also Sec. 4)",
         severity: Severity::Mathematical,
-        printed: "$\\operatorname{sgn}(\\sin(t-x))$ has $D = 1-2\\|x_1-x_2\\|$ for $|x| \\le 1$.",
-        correct: "With period $2\\pi$ and division by $D(0)$ it is $1-2|\\Delta|/\\pi$ for $|\\Delta| \\le \\pi$; \
-                  the printed form belongs to period 2, or to a 0/1 wave of period 1, the one that is plotted.",
+        printed: "The square wave $\\operatorname{sgn}(\\sin(t-x))$ has $D = 1-2\\|x_1-x_2\\|$ for all $|x| \\le 1$.",
+        correct: "With period $2\\pi$ and after division by $D(0)$, it is $1-2|\\Delta|/\\pi$ for $|\\Delta| \\le \
+                  \\pi$. The printed form belongs to period 2, or to a 0/1 wave of period 1, which is the plotted \
+                  one.",
         consequence: "Figure 3(b) is drawn with the 0/1 wave of period 1.",
         check: square_distance,
     },
     Erratum {
         id: "rethinking-square-bandlimited",
         paper: "rethinking",
-        place: "Sec. 4, Gaussian embedder (T: likewise)",
+        place: "Sec. 4, Gaussian embedder (T: also Sec. 4)",
         severity: Severity::Contradicted,
-        printed: "The Gaussian embedder is approximately bandlimited like the square embedder, which a paragraph \
-                  earlier is not bandlimited.",
-        correct: "The Gaussian's spectrum falls off like a Gaussian; the square's power falls off like \
-                  $1/\\xi^2$, so the share beyond a band $B$ shrinks no faster than $1/B$.",
-        consequence: "None for the experiments.",
+        printed: "\"The Gaussian embedder is also approximately bandlimited like the square embedder.\" One \
+                  paragraph earlier, \"the square wave is not bandlimited\".",
+        correct: "The spectrum of the Gaussian falls off like a Gaussian. The power spectrum of the square wave \
+                  falls off like $1/\\xi^2$, so the share of its power beyond a band $B$ decreases no faster than \
+                  $1/B$.",
+        consequence: "The experiments are not affected.",
         check: square_bandlimited,
     },
 ];
@@ -176,7 +182,7 @@ fn eq6_step(_: &Inputs<'_>) -> Result<Finding, String> {
 }
 
 fn eq6_bandlimited(_: &Inputs<'_>) -> Result<Finding, String> {
-    // Rectangles of width 0.2 whose edges fall on no sampling point.
+    // Rectangles of width 0.2 with no edge on a sampling point.
     let edges = (0.313_370_1, 0.277_231_7);
     let inside = |t: f64, left: f64| f64::from(u8::from(t >= left && t < left + 0.2));
     let exact = 0.2 - (edges.0 - edges.1);

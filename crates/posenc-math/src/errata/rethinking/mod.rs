@@ -1,7 +1,7 @@
 //! Errata of "Rethinking positional encoding".
 //!
-//! Most statements of the theory return in the second paper; its equation numbers stand in
-//! brackets with the letter T.
+//! The second paper repeats most of the theory; its equation numbers are in parentheses after the
+//! letter T.
 
 mod claims;
 mod embedders;

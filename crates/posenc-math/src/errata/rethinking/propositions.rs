@@ -21,38 +21,43 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Prop. 1, App. A (T: Prop. 1)",
         severity: Severity::Mathematical,
-        printed: "A linear model memorizes every target if and only if the $N \\times d$ matrix $X$ has full \
-                  rank; rank $N-1$ is enough when the rows of features have zero mean.",
-        correct: "Every target is reached if and only if $\\operatorname{rank}[X, 1] = N$. Full rank must mean \
-                  rank $N$, not $\\min(N, d)$; with a bias, $X$ of rank $N-1$ is enough exactly when the \
-                  all-ones vector lies outside its column space, zero mean being one such case.",
-        consequence: "A $d < N$ embedding of full column rank does not memorize. The reproduction tests the \
+        printed: "Assuming perfect convergence, a linear model perfectly memorizes the mapping from $x$ to $y$ if \
+                  and only if the $N \\times d$ matrix $X$ has full rank. Rank $N-1$ is enough in the unlikely case \
+                  that every feature has zero mean over the samples.",
+        correct: "A linear model with bias reaches every target if and only if $\\operatorname{rank}[X, 1] = N$. \
+                  Full rank must therefore mean rank $N$, not $\\min(N, d)$. With a bias, an $X$ of rank $N-1$ is \
+                  enough exactly if the all-ones vector is outside its column space. Zero-mean features are one such \
+                  case.",
+        consequence: "Full column rank with $d < N$ does not imply memorization. The reproduction tests the \
                       condition on $[X, 1]$.",
         check: prop1_rank,
     },
     Erratum {
         id: "rethinking-prop2-factor",
         paper: "rethinking",
-        place: "Prop. 2 against Eq. 14 (T: Eq. 24)",
+        place: "Prop. 2 vs. Eq. 14 (T: Eq. 24)",
         severity: Severity::Mathematical,
-        printed: "$D(x_1, x_2) = \\exp(-\\Delta^2/4\\sigma^2)$",
+        printed: "With a sufficient embedding dimension, $D(x_1, x_2) = \\exp(-\\Delta^2/4\\sigma^2)$, where \
+                  $\\Delta = x_1 - x_2$.",
         correct: "$\\int\\psi(t,x_1)\\psi(t,x_2)\\,dt = \\sqrt\\pi\\,\\sigma\\exp(-\\Delta^2/4\\sigma^2)$, as the \
-                  proof itself finds; the statement is $D(\\Delta)/D(0)$.",
-        consequence: "Distances are shown after division by $D(0)$. The rule \
-                      $\\sigma = l/(2\\sqrt{k\\ln 10})$ needs the normalized form.",
+                  proof itself finds. The printed statement is the normalized form $D(\\Delta)/D(0)$.",
+        consequence: "The report shows distances divided by $D(0)$. The rule $\\sigma = l/(2\\sqrt{k\\ln 10})$ \
+                      requires this normalized form.",
         check: prop2_factor,
     },
     Erratum {
         id: "rethinking-min-envelope",
         paper: "rethinking",
-        place: "Prop. 2, Prop. 3: $\\min(N, \\cdot)$ (T: also Prop. 4, 5)",
+        place: "Props. 2 and 3: $\\min(N, \\cdot)$ (T: also Props. 4 and 5)",
         severity: Severity::Ambiguous,
-        printed: "The stable rank is $\\min(N, 1/2\\sqrt\\pi\\sigma)$: it grows linearly until it saturates.",
-        correct: "The minimum is an envelope. For $N$ equispaced points and a kernel $D \\ge 0$ of period 1 the \
-                  largest eigenvalue is a row sum, so the stable rank is $N D(0)/\\sum_j D(j/N)$, and the corner \
-                  is round: where the bound equals $N$ it lies at $1/\\sum_m e^{-\\pi m^2} = 92.0\\,\\%$ of it.",
-        consequence: "Measured values up to 8 % below the printed curve are not a failure; claims are judged \
-                      against the exact sum.",
+        printed: "With a sufficient embedding dimension, the stable rank is $\\min(N, 1/(2\\sqrt\\pi\\sigma))$: it \
+                  increases linearly with $N$ until it reaches its upper bound.",
+        correct: "The minimum is an envelope. For $N$ equispaced points and a kernel $D \\ge 0$ of period 1, the \
+                  largest eigenvalue is a row sum. The stable rank is therefore $N D(0)/\\sum_j D(j/N)$, and the \
+                  corner of the curve is rounded. Where the bound equals $N$, the stable rank is $1/\\sum_m e^{-\\pi \
+                  m^2} = 92.0\\,\\%$ of the bound.",
+        consequence: "A measured value up to 8 % below the printed curve is not a failure. Claims are compared with \
+                      the exact sum.",
         check: min_envelope,
     },
     Erratum {
@@ -60,10 +65,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Prop. 2: \"sufficient embedding dimension\"",
         severity: Severity::Ambiguous,
-        printed: "The stable rank is $1/2\\sqrt\\pi\\sigma$ once the embedding dimension is sufficient.",
-        correct: "Sufficient means $d\\sigma \\gtrsim \\tfrac12$, centers no further apart than $2\\sigma$. Below \
-                  that the value falls short, or exceeds the bound when $N = d$.",
-        consequence: "Experiments with small $\\sigma$ check $d\\sigma$ before they quote the proposition.",
+        printed: "With a sufficient embedding dimension, the stable rank is $\\min(N, 1/(2\\sqrt\\pi\\sigma))$.",
+        correct: "Sufficient means $d\\sigma \\gtrsim \\tfrac12$, that is, centers at most $2\\sigma$ apart. With a \
+                  smaller $d$ the stable rank is below the bound. With $N = d$ it can exceed the bound.",
+        consequence: "Experiments with a small $\\sigma$ check $d\\sigma$ before they apply the proposition.",
         check: sufficient_dimension,
     },
     Erratum {
@@ -72,10 +77,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         place: "Eq. 11 (T: Eqs. 21, 31, 36)",
         severity: Severity::Mathematical,
         printed: "$C = \\frac1n F_n^{-1}\\operatorname{diag}(F_n c)F_n$",
-        correct: "$C = F_n^{-1}\\operatorname{diag}(F_n c)F_n = \\frac1n F_n^H\\operatorname{diag}(F_n c)F_n$: the \
-                  inverse already holds the $1/n$. It is an eigendecomposition; the singular values are \
-                  $|F_n c|$.",
-        consequence: "A common factor does not change the stable rank; singular values taken from the printed \
+        correct: "$C = F_n^{-1}\\operatorname{diag}(F_n c)F_n = \\frac1n F_n^H\\operatorname{diag}(F_n c)F_n$. The \
+                  inverse already contains the factor $1/n$. The formula is an eigendecomposition; the singular \
+                  values are $|F_n c|$.",
+        consequence: "A common factor does not change the stable rank. Singular values computed from the printed \
                       form are $n$ times too small.",
         check: eq11_scale,
     },
@@ -84,12 +89,12 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Eqs. 15–16 (T: Eqs. 25–26)",
         severity: Severity::Mathematical,
-        printed: "The Gaussian density of the frequencies is called the distribution of the singular values \
-                  $s(\\xi)$, and $\\int s^2/s(0)^2\\,d\\xi = \\int e^{-\\xi^2/2\\sigma^2}d\\xi$.",
-        correct: "The density belongs to the eigenvalues $s^2$ of the Gram matrix. With the printed labels the \
-                  integral would be $\\sqrt\\pi\\,\\sigma$; with the right ones it is $\\sqrt{2\\pi}\\,\\sigma$, \
-                  the value that is stated.",
-        consequence: "The bound of Proposition 3 stands; its derivation does not.",
+        printed: "The Gaussian density of the frequencies is called the singular value distribution $s(\\xi)$, and \
+                  $\\int s^2/s(0)^2\\,d\\xi = \\int e^{-\\xi^2/2\\sigma^2}d\\xi$.",
+        correct: "The density describes the eigenvalues $s^2$ of the Gram matrix. With the printed labels the \
+                  integral would be $\\sqrt\\pi\\,\\sigma$. With the correct labels it is $\\sqrt{2\\pi}\\,\\sigma$, \
+                  the printed value.",
+        consequence: "The bound of Proposition 3 is correct, but its derivation is not.",
         check: prop3_spectrum,
     },
     Erratum {
@@ -97,12 +102,13 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Prop. 3, Sec. 5.1, Fig. 5",
         severity: Severity::Ambiguous,
-        printed: "The stable rank of random Fourier features is $\\min(N, \\sqrt{2\\pi}\\sigma)$ when the embedding \
-                  dimension is large enough.",
-        correct: "\"Large enough\" is far beyond the dimensions used: the largest eigenvalue of a random sample \
-                  of frequencies is inflated, and at $d = 1000$ the value is still a quarter to a third below the bound.",
-        consequence: "Comparing a Gaussian and a random Fourier embedding of equal bound, as Figure 5 does, does \
-                      not compare equal stable ranks.",
+        printed: "When the embedding dimension is large enough, the stable rank of random Fourier features (RFF) is \
+                  $\\min(N, \\sqrt{2\\pi}\\sigma)$.",
+        correct: "A large enough dimension is far beyond the dimensions that the paper uses. Sampling a finite \
+                  number of frequencies inflates the largest eigenvalue: at $d = 1000$ the stable rank is still a \
+                  quarter to a third below the bound.",
+        consequence: "A Gaussian and an RFF embedding with equal bounds, as in Figure 5, do not have equal stable \
+                      ranks.",
         check: prop3_finite_dimension,
     },
     Erratum {
@@ -111,7 +117,7 @@ pub(super) static ERRATA: &[Erratum] = &[
         place: "Prop. 3 as restated in App. A",
         severity: Severity::Typographic,
         printed: "$\\gamma(x) = [\\cos bx, \\sin bx]$",
-        correct: "$\\gamma(x) = [\\cos 2\\pi bx, \\sin 2\\pi bx]$, as in the main text and in the proof; without \
+        correct: "$\\gamma(x) = [\\cos 2\\pi bx, \\sin 2\\pi bx]$, as in the main text and in the proof. Without \
                   $2\\pi$ the bound is $\\sigma/\\sqrt{2\\pi}$.",
         consequence: "The reproduction uses $2\\pi bx$ throughout.",
         check: prop3_two_pi,
@@ -121,11 +127,11 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Prop. 3, Eqs. 17 and 19 (T: Eqs. 27 and 29)",
         severity: Severity::Mathematical,
-        printed: "$\\sum_j\\cos 2\\pi b_j\\Delta$ turns into $\\sqrt{2\\pi}\\,\\sigma e^{-2\\pi^2\\sigma^2\\Delta^2}$ \
-                  for large $d$.",
-        correct: "The integral uses a density that is not normalized. The mean of the cosines is \
-                  $e^{-2\\pi^2\\sigma^2\\Delta^2}$ and their sum $\\frac d2 e^{-2\\pi^2\\sigma^2\\Delta^2}$.",
-        consequence: "The three forms differ by constants; only the normalized one is compared.",
+        printed: "When $d$ is extremely large, $\\sum_j\\cos 2\\pi b_j\\Delta$ becomes $\\sqrt{2\\pi}\\,\\sigma \
+                  e^{-2\\pi^2\\sigma^2\\Delta^2}$.",
+        correct: "The integral uses an unnormalized density. The mean of the cosines is \
+                  $e^{-2\\pi^2\\sigma^2\\Delta^2}$, and their sum is $\\frac d2 e^{-2\\pi^2\\sigma^2\\Delta^2}$.",
+        consequence: "The three forms differ by constant factors. Only the normalized form is compared.",
         check: eq17_density,
     },
     Erratum {
@@ -135,23 +141,25 @@ pub(super) static ERRATA: &[Erratum] = &[
         severity: Severity::Mathematical,
         printed: "$\\int_0^\\infty e^{-ax^2+bx}dx = \\frac12(1+\\operatorname{erfi}\\frac{b}{2\\sqrt a})\
                   \\sqrt{\\pi/a}\\,e^{-b^2/4a}$",
-        correct: "For real $b$: $\\frac12\\sqrt{\\pi/a}\\,e^{b^2/4a}(1+\\operatorname{erf}\\frac{b}{2\\sqrt a})$. \
-                  For the $ibx$ that the proof needs: $\\frac12\\sqrt{\\pi/a}\\,e^{-b^2/4a}\
-                  (1+i\\operatorname{erfi}\\frac{b}{2\\sqrt a})$.",
-        consequence: "None for Eq. 19: the imaginary parts of the two terms cancel.",
+        correct: "For real $b$ the integral is \
+                  $\\frac12\\sqrt{\\pi/a}\\,e^{b^2/4a}(1+\\operatorname{erf}\\frac{b}{2\\sqrt a})$. With $ibx$ in \
+                  place of $bx$, as the proof requires, it is \
+                  $\\frac12\\sqrt{\\pi/a}\\,e^{-b^2/4a}(1+i\\operatorname{erfi}\\frac{b}{2\\sqrt a})$.",
+        consequence: "Eq. 19 is not affected, because the imaginary parts of the two terms cancel.",
         check: eq18_sign,
     },
     Erratum {
         id: "rethinking-sigma-product",
         paper: "rethinking",
-        place: "Sec. 4.1 against Sec. 5.1 (T: Sec. 4.1)",
+        place: "Sec. 4.1 vs. Sec. 5.1 (T: Sec. 4.1)",
         severity: Severity::Mathematical,
-        printed: "The embedders are equivalent when $\\sigma_g\\sigma_f = 1/2\\sqrt{2\\pi}$, as for \
-                  $\\sigma_g = 0.01$, $\\sigma_f = 0.1$.",
-        correct: "Equal bounds give $\\sigma_g\\sigma_f = 1/2\\sqrt2\\,\\pi \\approx 0.1125$, which Section 5.1 and \
-                  the notebooks use. For $\\sigma_g = 0.01$ the partner is $\\sigma_f = 11.25$; the example's \
-                  product is 0.001.",
-        consequence: "The reproduction pairs the widths by $1/2\\sqrt2\\,\\pi$.",
+        printed: "The Gaussian embedder and RFF are equivalent in stable rank and distance preservation when \
+                  $\\sigma_g\\sigma_f = 1/(2\\sqrt{2\\pi})$, as in Figure 4 for $\\sigma_g = 0.01$ and $\\sigma_f = \
+                  0.1$.",
+        correct: "Equal bounds require $\\sigma_g\\sigma_f = 1/(2\\sqrt2\\,\\pi) \\approx 0.1125$, the value used in \
+                  Section 5.1 and in the notebooks. The match for $\\sigma_g = 0.01$ is $\\sigma_f = 11.25$. The \
+                  product in the example is 0.001.",
+        consequence: "The reproduction pairs the widths with $\\sigma_g\\sigma_f = 1/(2\\sqrt2\\,\\pi)$.",
         check: sigma_product,
     },
 ];
@@ -213,7 +221,7 @@ fn min_envelope(_: &Inputs<'_>) -> Result<Finding, String> {
         let reach = n as i64;
         n as f64 / (-reach..=reach).map(near).sum::<f64>()
     };
-    // Width whose bound is exactly 32 points.
+    // The width whose bound is exactly 32.
     let corner_sigma = 1.0 / (2.0 * PI.sqrt() * 32.0);
     let corner: f64 = (-8..=8).map(|m| (-PI * (m * m) as f64).exp()).sum();
     let quantities = vec![
@@ -230,7 +238,7 @@ fn min_envelope(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-/// Stable rank over `n` of `n` points on the circle under the Gaussian embedder's kernel.
+/// Stable rank divided by `n`, for `n` points on the circle and the kernel of the Gaussian embedder.
 fn kernel_periodic_ratio(sigma: f64, n: usize) -> Result<f64, String> {
     let value = kernel_stable_rank(n, |delta| (-(wrap(delta) / (2.0 * sigma)).powi(2)).exp())?;
     Ok(value / n as f64)

@@ -1,4 +1,4 @@
-//! Where the notebooks do something else than the text says.
+//! Differences between the text and the notebooks.
 
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 
@@ -6,44 +6,46 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-learning-rates",
         paper: "rethinking",
-        place: "Secs. 5.2 and 5.3 against the notebooks",
+        place: "Secs. 5.2 and 5.3 vs. the notebooks",
         severity: Severity::CodeDiffers,
-        printed: "The learning rate is $10^{-4}$ for every embedder of Section 5.2, and for every encoding but \
-                  raw coordinates in Section 5.3.",
-        correct: "The notebooks use $10^{-3}$ for impulse, square, sine and the basic encoding, and a rate that \
-                  depends on $\\sigma$ for the Gaussian.",
-        consequence: "The rates of the notebooks are used, since the published numbers were made with them.",
+        printed: "The learning rate is $10^{-4}$ for every embedder of Section 5.2 and for every encoding of Section \
+                  5.3 except raw coordinates.",
+        correct: "The notebooks use $10^{-3}$ for the impulse, square, sine and basic encodings. For the Gaussian, \
+                  their learning rate depends on $\\sigma$.",
+        consequence: "The reproduction uses the learning rates of the notebooks, which produced the published \
+                      numbers.",
         check: learning_rates,
     },
     Erratum {
         id: "rethinking-ten-rows",
         paper: "rethinking",
-        place: "Secs. 5.2 and 5.3: \"ten random rows\"",
+        place: "Secs. 5.2 and 5.3: ten random rows",
         severity: Severity::CodeDiffers,
-        printed: "Results are averages over ten random rows of the image.",
-        correct: "The list in the notebooks holds row 426 twice: nine signals, one with double weight.",
-        consequence: "The list is used as it is.",
+        printed: "The results are averages over ten random rows of the image.",
+        correct: "The list in the notebooks contains row 426 twice. It has nine distinct signals, one of them with \
+                  double weight.",
+        consequence: "The reproduction uses the same list.",
         check: ten_rows,
     },
     Erratum {
         id: "rethinking-fig8-average",
         paper: "rethinking",
-        place: "Fig. 8, printed PSNR of the notebook",
+        place: "Fig. 8, PSNR printed in the notebook",
         severity: Severity::CodeDiffers,
-        printed: "The performance of a trained network.",
-        correct: "A slip in an index makes the printed values means over iterations 0 to 1899 instead of the last \
-                  100; they lie far below the end of the curves.",
-        consequence: "Both numbers are recorded, and only like is compared with like.",
+        printed: "The printed PSNR measures the performance of a trained network.",
+        correct: "An indexing error makes the printed values means over iterations 0 to 1899 instead of over the \
+                  last 100. They are far below the end of the curves.",
+        consequence: "Both numbers are recorded, and each is compared only with its counterpart.",
         check: fig8_average,
     },
     Erratum {
         id: "rethinking-fig9-test",
         paper: "rethinking",
-        place: "Fig. 9, test PSNR of the notebook",
+        place: "Fig. 9, test PSNR in the notebook",
         severity: Severity::CodeDiffers,
-        printed: "A test PSNR.",
-        correct: "It is taken over all 512 samples, the 256 training samples among them. Where those are \
-                  memorized, the PSNR of the unseen ones is 3.01 dB lower.",
+        printed: "The notebook prints a test PSNR.",
+        correct: "The value covers all 512 samples, including the 256 training samples. If the training samples are \
+                  memorized, the PSNR of the unseen samples is 3.01 dB lower.",
         consequence: "The reproduction reports both.",
         check: fig9_test,
     },
@@ -52,10 +54,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "rethinking",
         place: "Figs. 9 and 10, notebooks",
         severity: Severity::CodeDiffers,
-        printed: "Signals in $[0, 1]$ with peak 1.",
-        correct: "8-bit values are divided by 256, so the peak is 255/256 and PSNR is 0.034 dB too high for the \
-                  same error in grey levels.",
-        consequence: "The same divisor is used; the shift is below every difference that is claimed.",
+        printed: "The signals are in $[0, 1]$ with a peak of 1.",
+        correct: "The notebooks divide 8-bit values by 256, so the peak is 255/256. For the same error in gray \
+                  levels, PSNR is 0.034 dB too high.",
+        consequence: "The reproduction uses the same divisor. The shift is smaller than every claimed difference.",
         check: divisor_256,
     },
 ];

@@ -1,4 +1,4 @@
-//! Kronecker products, closed form, blending and complexity (Sec. 5, Apps. B and C).
+//! Kronecker products, closed form, blending and computational complexity (Sec. 5, Apps. B and C).
 
 use crate::closed_form::normal_equations;
 use crate::errata::numeric::*;
@@ -12,11 +12,11 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Eq. 10 and App. B.1",
         severity: Severity::Mathematical,
-        printed: "$S_{ij} = I(x_i, y_j)$ in Eq. 10; $S \\in \\mathbb R^{M\\times N}$ in Appendix B.1, where $x$ has \
-                  $N$ points and $y$ has $M$.",
-        correct: "Eq. 10 needs $S_{ij} = I(x_j, y_i)$ ($M \\times N$), Eq. 40 needs $S_{ij} = I(x_i, y_j)$ \
-                  ($N \\times M$): each has the shape of the other.",
-        consequence: "Square grids hide it as a transpose of $W$. Tests use $N \\ne M$.",
+        printed: "Eq. 10 uses $S_{ij} = I(x_i, y_j)$. Appendix B.1 uses $S \\in \\mathbb R^{M\\times N}$, where $x$ \
+                  has $N$ points and $y$ has $M$.",
+        correct: "Eq. 10 requires $S_{ij} = I(x_j, y_i)$ ($M \\times N$). Eq. 40 requires $S_{ij} = I(x_i, y_j)$ ($N \
+                  \\times M$). Each is printed with the shape that the other requires.",
+        consequence: "On square grids the error is only a transpose of $W$. Tests use $N \\ne M$.",
         check: signal_order,
     },
     Erratum {
@@ -26,9 +26,9 @@ pub(super) static ERRATA: &[Erratum] = &[
         severity: Severity::Mathematical,
         printed: "$W^* = (\\Psi_x^T\\Psi_x)^{-1}\\Psi_x S\\Psi_y^T(\\Psi_y^T\\Psi_y)^{-1}$ with \
                   $\\Psi_x \\in \\mathbb R^{N\\times K}$",
-        correct: "$W^* = (\\Psi_x^T\\Psi_x)^{-1}\\Psi_x^T S\\Psi_y(\\Psi_y^T\\Psi_y)^{-1}$. As printed the shapes \
-                  only fit for $N = M = K$, and then the result is wrong. Eq. 12 of the main text is right.",
-        consequence: "The closed form is implemented as corrected; it recovers known weights to rounding.",
+        correct: "$W^* = (\\Psi_x^T\\Psi_x)^{-1}\\Psi_x^T S\\Psi_y(\\Psi_y^T\\Psi_y)^{-1}$. As printed, the shapes \
+                  match only for $N = M = K$, and then the result is wrong. Eq. 12 of the main text is correct.",
+        consequence: "The closed form is implemented as corrected. It recovers known weights up to rounding.",
         check: eq42_transpose,
     },
     Erratum {
@@ -36,45 +36,47 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Eq. 49 and the index list after it",
         severity: Severity::Mathematical,
-        printed: "The last corner is $\\Psi(x_{i+1}, y_{i+1})$, and the row of $B$ holds $\\alpha_0\\beta_0$ at \
-                  $jN+i$, $\\alpha_0\\beta_1$ at $(j+1)N+i$, $\\alpha_0\\beta_0$ at $jN+i+1$ and at $(j+1)N+i+1$.",
-        correct: "The corner is $(x_{i+1}, y_{j+1})$; the weights are $\\alpha_0\\beta_0$, $\\alpha_0\\beta_1$, \
-                  $\\alpha_1\\beta_0$, $\\alpha_1\\beta_1$ in this order. The indices count from zero, the points \
-                  from one.",
+        printed: "The last corner is $\\Psi(x_{i+1}, y_{i+1})$. The row of $B$ has $\\alpha_0\\beta_0$ at $jN+i$, \
+                  $\\alpha_0\\beta_1$ at $(j+1)N+i$, and $\\alpha_0\\beta_0$ at both $jN+i+1$ and $(j+1)N+i+1$.",
+        correct: "The corner is $(x_{i+1}, y_{j+1})$. The weights are $\\alpha_0\\beta_0$, $\\alpha_0\\beta_1$, \
+                  $\\alpha_1\\beta_0$ and $\\alpha_1\\beta_1$, in this order. The printed indices count from zero, \
+                  but the points are numbered from one.",
         consequence: "The blending matrix is built from the corrected list and tested on a bilinear function.",
         check: eq49_index,
     },
     Erratum {
         id: "trading-eq15-normalization",
         paper: "trading",
-        place: "Eqs. 15 and 46 against the code",
+        place: "Eqs. 15 and 46 vs. the code",
         severity: Severity::CodeDiffers,
-        printed: "The weights of Eq. 15 are used as they are.",
-        correct: "The code divides them by their sum. Eq. 15 is the least-squares choice and its weights do not sum \
-                  to one; normalizing them enlarges the error of the embedding.",
-        consequence: "Both versions are implemented, the code's is the default.",
+        printed: "The weights of Eq. 15 are used without normalization.",
+        correct: "The code divides the weights by their sum. Eq. 15 is the least-squares solution, and its weights \
+                  do not sum to one. Normalization increases the error of the embedding.",
+        consequence: "The reproduction implements both versions. The default is the version of the code.",
         check: eq15_normalization,
     },
     Erratum {
         id: "trading-blending-spacing",
         paper: "trading",
-        place: "Sec. 5.2 and App. B.2 against the code",
+        place: "Sec. 5.2 and App. B.2 vs. the code",
         severity: Severity::CodeDiffers,
-        printed: "Virtual points lie on a regular grid.",
-        correct: "Two grids are mixed: nodes are encoded at $i/K$ and blended as if at $i/(K-1)$, which stretches \
-                  the coordinates by $(K-1)/K$. Train and test points are stretched alike.",
-        consequence: "Harmless for PSNR; the option is kept to reproduce the code exactly.",
+        printed: "The virtual points are sampled on a regular grid.",
+        correct: "The code mixes two grids. It encodes the nodes at $i/K$ but blends them as if they were at \
+                  $i/(K-1)$, which stretches the coordinates by $(K-1)/K$. Train and test points are stretched \
+                  equally.",
+        consequence: "The stretch is harmless for PSNR. An option reproduces the code exactly.",
         check: blending_spacing,
     },
     Erratum {
         id: "trading-simple-directions",
         paper: "trading",
-        place: "Sec. 5.1, Eqs. 7–8, against the code of Tables 1 and 2",
+        place: "Sec. 5.1, Eqs. 7–8, vs. the code of Tables 1 and 2",
         severity: Severity::CodeDiffers,
-        printed: "A simple encoding concatenates the axes, so a linear model gives an image of rank 2 at most.",
-        correct: "The code encodes four directions, $x$, $y$, $(x+y)/2$, $(x-y+1)/2$, for Gau and Tri, and joint \
-                  frequencies for RFF; there the rank is not bounded by 2.",
-        consequence: "The rank argument is tested on two directions, the tables are reproduced with four.",
+        printed: "A simple encoding concatenates the encodings of the axes. Therefore \"a linear network can only \
+                  reconstruct a 2D image signal with at most rank 2\".",
+        correct: "For Gau and Tri the code encodes four directions: $x$, $y$, $(x+y)/2$ and $(x-y+1)/2$. For RFF it \
+                  uses joint frequencies. In both cases the rank is not bounded by 2.",
+        consequence: "The rank argument is tested with two directions. The tables are reproduced with four.",
         check: simple_directions,
     },
     Erratum {
@@ -82,9 +84,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "App. C, special case $N = K$",
         severity: Severity::Mathematical,
-        printed: "Separable complex encoding needs memory $O(N^D + 2N)$.",
-        correct: "$O(N^D + N^2)$: the weights have $K^D$ numbers and one shared encoding matrix $NK$ (with one per \
-                  axis, $D N^2$, in agreement with the $2NK + K^2$ of Section 5.2).",
+        printed: "For $N = K$, separable complex encoding has a memory complexity of $O(N^D + 2N)$.",
+        correct: "The memory complexity is $O(N^D + N^2)$. The weights have $K^D$ entries, and one shared encoding \
+                  matrix has $NK$. With one matrix per axis the second term is $D N^2$, in agreement with the $2NK + \
+                  K^2$ of Section 5.2.",
         consequence: "Appendix C is tabulated with $K^D + NK$.",
         check: appendix_c_memory,
     },
@@ -93,9 +96,10 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "App. C, last sentence",
         severity: Severity::Mathematical,
-        printed: "The rank of the complex encoding is the $D$-th power of that of the simple one.",
-        correct: "The simple encoding has rank about $DK$, the complex one $K^D$: the $D$-th power of the rank of \
-                  the one-dimensional encoding.",
+        printed: "For $N = K$, the rank of the complex encoding is the $D$-th power of the rank of the simple \
+                  encoding.",
+        correct: "The simple encoding has rank about $DK$. The complex encoding has rank $K^D$, which is the $D$-th \
+                  power of the rank of the one-dimensional encoding.",
         consequence: "Eq. 9 is tested with the one-dimensional ranks.",
         check: appendix_c_rank,
     },
@@ -162,7 +166,7 @@ fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, String> {
 }
 
 fn eq49_index(_: &Inputs<'_>) -> Result<Finding, String> {
-    // Bilinear blending reproduces a bilinear function exactly; x runs fastest, N = 4 points of x.
+    // Bilinear blending reproduces a bilinear function exactly; x varies fastest, N = 4 points in x.
     let (n, m) = (4, 3);
     let value = |x: f64, y: f64| 1.0 + 2.0 * x + 3.0 * y + x * y;
     let grid: Vec<f64> = (0..n * m).map(|p| value((p % n) as f64, (p / n) as f64)).collect();
@@ -188,7 +192,7 @@ fn eq49_index(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-/// The weights of Eq. 15 at ratio `beta` of a cell of width `step`, for the kernel `d`.
+/// The weights of Eq. 15 at fraction `beta` of a cell of width `step`, for the kernel `d`.
 fn blending_weights(d: impl Fn(f64) -> f64, step: f64, beta: f64) -> [f64; 2] {
     let (at_zero, at_step) = (d(0.0), d(step));
     let determinant = at_zero * at_zero - at_step * at_step;

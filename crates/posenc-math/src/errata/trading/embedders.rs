@@ -7,24 +7,24 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-prop1-wording",
         paper: "trading",
-        place: "Prop. 1, main text against App. A",
+        place: "Prop. 1, main text vs. App. A",
         severity: Severity::Ambiguous,
-        printed: "Full rank of $X$ is sufficient (main text), necessary and sufficient (appendix), for memorizing \
-                  the mapping from $x$ to $y$.",
-        correct: "Necessary only for memorizing every $y$. A given $y$ needs no more than \
-                  $y \\in \\operatorname{range}[X, 1]$.",
-        consequence: "Redundant signals are fitted at ranks far below $N$, as Figure 7 shows.",
+        printed: "Under perfect convergence, full rank of $X$ is \"the sufficient condition\" for memorizing the mapping \
+                  from $x$ to $y$ (main text). The appendix calls it \"the necessary and sufficient condition\".",
+        correct: "Full rank is necessary only for memorizing every $y$. A given $y$ only requires $y \\in \
+                  \\operatorname{range}[X, 1]$.",
+        consequence: "Redundant signals can be fitted at ranks far below $N$, as in Figure 7.",
         check: prop1_wording,
     },
     Erratum {
         id: "trading-rect-distance",
         paper: "trading",
-        place: "Sec. 4, rectangle embedder, against Prop. 4",
+        place: "Sec. 4, rectangle embedder, vs. Prop. 4",
         severity: Severity::Mathematical,
-        printed: "$D(x_1, x_2) = \\operatorname{tri}(x_1 - x_2)$ for a rectangle of width $d$.",
-        correct: "$D = d\\,\\operatorname{tri}((x_1-x_2)/d)$, as Proposition 4 has it with $\\sigma$ for the width.",
-        consequence: "The letter $d$ means a width here and the embedding dimension elsewhere; the reproduction \
-                      uses Proposition 4.",
+        printed: "A rectangle of width $d$ has $D(x_1, x_2) = \\operatorname{tri}(x_1 - x_2)$.",
+        correct: "$D = d\\,\\operatorname{tri}((x_1-x_2)/d)$, as in Proposition 4, which calls the width $\\sigma$.",
+        consequence: "The letter $d$ is a width here and the embedding dimension elsewhere. The reproduction uses \
+                      Proposition 4.",
         check: rect_distance,
     },
     Erratum {
@@ -32,22 +32,23 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Prop. 5, Eq. 39, and Sec. 4, triangle embedder",
         severity: Severity::Mathematical,
-        printed: "$D = \\frac14\\sigma^2\\max(1-|\\Delta|/\\sigma, 0)^2$",
-        correct: "The autocorrelation of a triangle is a cubic B-spline. With $h = \\sigma/2$ and \
-                  $u = |\\Delta|/h$: $h(\\frac23 - u^2 + \\frac12u^3)$ for $u \\le 1$, $\\frac h6(2-u)^3$ for \
-                  $1 < u < 2$, else 0. In particular $D(0) = \\sigma/3$; a $D(0)$ that grows like $\\sigma^2$ \
-                  has the wrong dimension.",
-        consequence: "The blending weights of the triangle in the authors' code follow from the wrong $D$; both \
-                      are implemented.",
+        printed: "With a sufficient embedding dimension, $D = \\frac14\\sigma^2\\max(1-|\\Delta|/\\sigma, 0)^2$.",
+        correct: "The autocorrelation of a triangle is a cubic B-spline. With $h = \\sigma/2$ and $u = |\\Delta|/h$, \
+                  it is $h(\\frac23 - u^2 + \\frac12u^3)$ for $u \\le 1$, $\\frac h6(2-u)^3$ for $1 < u < 2$, and 0 \
+                  otherwise. In particular, $D(0) = \\sigma/3$. A $D(0)$ that grows like $\\sigma^2$ has the wrong \
+                  dimension.",
+        consequence: "The authors' code derives the blending weights of the triangle from the wrong $D$. The \
+                      reproduction implements both versions.",
         check: prop5_distance,
     },
     Erratum {
         id: "trading-prop5-bound",
         paper: "trading",
-        place: "Prop. 5, last line of the proof of the rank",
+        place: "Prop. 5, last line of the stable-rank proof",
         severity: Severity::Typographic,
         printed: "The stable rank is $\\min(N, 1/\\sigma)$.",
-        correct: "$\\min(N, 4/3\\sigma)$, as the statement and Eq. 38 say; $1/\\sigma$ belongs to Proposition 4.",
+        correct: "The stable rank is $\\min(N, 4/(3\\sigma))$, as in the proposition and in Eq. 38. The value \
+                  $1/\\sigma$ belongs to Proposition 4.",
         consequence: "None.",
         check: prop5_bound,
     },
@@ -58,20 +59,20 @@ pub(super) static ERRATA: &[Erratum] = &[
         severity: Severity::Typographic,
         printed: "$\\psi(x; t=0) = \\operatorname{tri}(x/\\sigma)$ with transform \
                   $\\frac\\sigma2\\operatorname{sinc}^2(\\frac\\sigma2\\xi)$",
-        correct: "$\\psi = \\operatorname{tri}(x/0.5\\sigma)$, whose integral is $\\sigma/2$. The sinc of Eqs. 32 \
-                  and 37 is defined with $\\xi$ on the left and $x$ on the right.",
+        correct: "$\\psi = \\operatorname{tri}(x/(0.5\\sigma))$, whose integral is $\\sigma/2$. The definition of \
+                  the sinc in Eqs. 32 and 37 has $\\xi$ on the left-hand side but $x$ on the right-hand side.",
         consequence: "None.",
         check: eq37_width,
     },
     Erratum {
         id: "trading-triangle-width",
         paper: "trading",
-        place: "Prop. 5 against Eq. 53",
+        place: "Prop. 5 vs. Eq. 53",
         severity: Severity::Ambiguous,
-        printed: "$\\sigma$ is the width of the triangle; in Eq. 53, $d$ is.",
-        correct: "$\\sigma$ is the full width, $d$ the half: $\\sigma = 2d$. The stable rank of Eq. 53 is \
-                  $2/3d$, not $4/3d$.",
-        consequence: "Parameters of the experiments are half-widths, those of the theory full widths.",
+        printed: "The width of the triangle is $\\sigma$ in Proposition 5 and $d$ in Eq. 53.",
+        correct: "$\\sigma$ is the full width and $d$ the half-width: $\\sigma = 2d$. The stable rank of Eq. 53 is \
+                  $2/(3d)$, not $4/(3d)$.",
+        consequence: "Experiments specify half-widths; the theory uses full widths.",
         check: triangle_width,
     },
     Erratum {
@@ -80,9 +81,9 @@ pub(super) static ERRATA: &[Erratum] = &[
         place: "Eq. 54",
         severity: Severity::Mathematical,
         printed: "$\\exp(-\\frac{x-i/K}{2d^2})$",
-        correct: "$\\exp(-\\frac{(x-i/K)^2}{2d^2})$; without the square the features grow without bound with $i$ \
+        correct: "$\\exp(-\\frac{(x-i/K)^2}{2d^2})$. Without the square the features grow without bound with $i$, \
                   and none is centered at $i/K$.",
-        consequence: "The code has the square.",
+        consequence: "The authors' code has the square.",
         check: eq54_square,
     },
     Erratum {
@@ -90,11 +91,11 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Eqs. 50–52",
         severity: Severity::CodeDiffers,
-        printed: "An encoder maps to $K$ numbers, and $i = 0..K-1$ runs over frequencies that each give a sine and a \
-                  cosine; the highest frequency stays below $2^\\sigma$.",
-        correct: "That is $2K$ numbers. The code has $K/2$ frequencies, $K$ numbers, and includes the upper end \
-                  $2^\\sigma$.",
-        consequence: "The reproduction follows the code; parameter counts demand it.",
+        printed: "An encoder maps to $K$ numbers, and $i = 0, \\dots, K-1$ runs over frequencies with one sine and \
+                  one cosine each. The highest frequency is below $2^\\sigma$.",
+        correct: "The printed formula has $2K$ features. The code has $K/2$ frequencies and thus $K$ features, and \
+                  it includes the upper end $2^\\sigma$.",
+        consequence: "The reproduction follows the code, which the parameter counts confirm.",
         check: feature_count,
     },
 ];
@@ -137,7 +138,7 @@ fn rect_distance(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-/// Autocorrelation of a triangle of full width `sigma`: the cubic B-spline of node distance `sigma/2`.
+/// Autocorrelation of a triangle of full width `sigma`: the cubic B-spline with knot distance `sigma/2`.
 fn triangle_autocorrelation(delta: f64, sigma: f64) -> f64 {
     let half = 0.5 * sigma;
     let u = delta.abs() / half;
@@ -231,7 +232,7 @@ fn feature_count(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let k = inputs.value("trading", "table1", "complex-gd", "all", "dim")?;
     let exponent = inputs.value("trading", "table1", "complex-gd", "LinF", "encoder_param")?;
     let params = inputs.value("trading", "table1", "complex-gd", "LinF", "params")?;
-    // One weight per color and pair of features: the printed size tells how many features there are.
+    // With one weight per color and pair of features, the printed size determines the number of features.
     let features = (params / 3.0).sqrt();
     let top = exponent.exp2();
     let quantities = vec![
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
     use crate::tolerance::{Tolerance, assert_close};
 
-    /// Would catch a wrong branch of the spline (values from exact integration).
+    /// Catches a wrong branch of the spline (expected values from exact integration).
     #[test]
     fn spline_values() {
         for (delta, expected) in [

@@ -1,6 +1,6 @@
 //! Errata of "Trading Positional Complexity vs Deepness in Coordinate Networks".
 //!
-//! What this paper repeats from the first one is listed there, with both equation numbers.
+//! Errors repeated from the first paper are listed there, with both equation numbers.
 
 mod complex;
 mod embedders;

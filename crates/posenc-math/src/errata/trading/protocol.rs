@@ -1,4 +1,4 @@
-//! Settings of the tables: sizes, splits and scripts.
+//! Settings of the tables: model sizes, data splits and scripts.
 
 use crate::errata::numeric::tri;
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
@@ -7,23 +7,24 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-input-width",
         paper: "trading",
-        place: "Tables 3 and 4, simple encodings, against the scripts",
+        place: "Tables 3 and 4, simple encodings, vs. the scripts",
         severity: Severity::CodeDiffers,
-        printed: "1,445,891 parameters",
-        correct: "That size needs an input of 768 numbers. The released scripts encode into 192, which gives \
-                  1,150,979.",
-        consequence: "Tables 3 and 4 are reproduced with 768; whether the widths of the encoders were tuned for it \
-                      is unknown.",
+        printed: "The networks have 1,445,891 parameters.",
+        correct: "That size requires an input of 768 features. The released scripts use an input of 192 features, \
+                  with 1,150,979 parameters.",
+        consequence: "Tables 3 and 4 are reproduced with 768 features. Whether the width parameters of the encoders \
+                      were tuned for 768 is unknown.",
         check: input_width,
     },
     Erratum {
         id: "trading-video-depth",
         paper: "trading",
-        place: "App. D.2 against Sec. 6.3 and Table 4",
+        place: "App. D.2 vs. Sec. 6.3 and Table 4",
         severity: Severity::Contradicted,
-        printed: "4-layer networks",
-        correct: "Five hidden layers, as Section 6.3 says: only they give the printed 1,445,891 parameters.",
-        consequence: "Five layers are used.",
+        printed: "The simple encodings are combined with \"deep (4 layer MLPs) networks\".",
+        correct: "The networks have five hidden layers, as in Section 6.3. Only five layers have the printed \
+                  1,445,891 parameters.",
+        consequence: "The reproduction uses five layers.",
         check: video_depth,
     },
     Erratum {
@@ -31,30 +32,32 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "App. D.2",
         severity: Severity::Typographic,
-        printed: "12.5 % of a $64\\times64\\times64$ grid is used for training.",
-        correct: "12.5 % of the $128^3$ voxels, which is $64^3$ points. Of a $64^3$ grid it would be 32,768.",
-        consequence: "262,144 points are drawn.",
+        printed: "The training points are a random sample of 12.5 % of a $64\\times64\\times64$ grid.",
+        correct: "The training points are 12.5 % of the $128^3$ voxels, which is $64^3$ points. For a $64^3$ grid, \
+                  12.5 % is only 32,768 points.",
+        consequence: "The reproduction samples 262,144 points.",
         check: video_points,
     },
     Erratum {
         id: "trading-closed-form-parameters",
         paper: "trading",
-        place: "Table 3, closed form, against the script",
+        place: "Table 3, closed form, vs. the script",
         severity: Severity::CodeDiffers,
-        printed: "Closed-form rows with parameters of their own.",
-        correct: "The script defines them and then runs with the ones of gradient descent.",
-        consequence: "Table 3 is run with both sets; which one was published is unknown.",
+        printed: "The closed-form rows have their own encoder parameters.",
+        correct: "The script defines separate parameters for the closed form but runs with those of gradient \
+                  descent.",
+        consequence: "Table 3 is run with both sets of parameters. Which set was published is unknown.",
         check: closed_form_parameters,
     },
     Erratum {
         id: "trading-batch-scale",
         paper: "trading",
-        place: "Table 1, simple Tri and Gau, script",
+        place: "Table 1, simple Tri and Gau, vs. the script",
         severity: Severity::CodeDiffers,
         printed: "Train and test points share one encoding.",
-        correct: "Each batch is divided by its own largest row norm. The test points of the grid are encoded in \
-                  three batches whose norms are smaller, so their features come out 2 to 3 % too large for Tri.",
-        consequence: "One fixed scale is used; the batch scale is an option.",
+        correct: "The script divides each batch by its own largest row norm. The test points of the grid are encoded \
+                  in three batches with smaller norms, so their Tri features are 2 to 3 % too large.",
+        consequence: "The reproduction uses one fixed scale. The scale per batch is an option.",
         check: batch_scale,
     },
 ];
@@ -162,7 +165,7 @@ fn batch_scale(_: &Inputs<'_>) -> Result<Finding, String> {
 mod tests {
     use super::*;
 
-    /// Would catch a bias or a layer lost in the count (Table 1 prints 329,475).
+    /// Catches a missing bias or layer in the count (Table 1 prints 329,475).
     #[test]
     fn image_network_size() {
         assert_eq!(network_size(512.0, 256.0, 4), 329_475.0);

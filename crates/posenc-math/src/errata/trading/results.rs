@@ -1,4 +1,4 @@
-//! Claims of Section 6 and Appendix D, held against the tables and figures.
+//! Claims of Section 6 and Appendix D, compared with the tables and figures.
 
 use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 
@@ -10,19 +10,20 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Sec. 6.2",
         severity: Severity::Contradicted,
-        printed: "Complex encoding is around 20 times faster.",
-        correct: "17.7 to 18.4 times by Table 1 and 11.8 to 15.2 times by Table 2.",
-        consequence: "Speed is compared with the ratios of the tables. Times are wall clock without \
-                      synchronization of the GPU, on hardware that is not named.",
+        printed: "\"As shown in Table 1, complex encoding is around 20 times faster compared to simple encoding.\"",
+        correct: "The speedup is 17.7 to 18.4 in Table 1 and 11.8 to 15.2 in Table 2.",
+        consequence: "Speed is compared with the ratios of the tables. The published times are wall-clock times \
+                      without GPU synchronization, on unnamed hardware.",
         check: speedup_images,
     },
     Erratum {
         id: "trading-speedup-video",
         paper: "trading",
-        place: "App. D.2 and caption of Table 4",
+        place: "App. D.2 and the caption of Table 4",
         severity: Severity::Contradicted,
-        printed: "Complex encodings are 10 times faster.",
-        correct: "About 100 times by the times of the same table.",
+        printed: "\"Complex encodings with a single linear network are 10x faster than simple encodings with deep \
+                  networks.\"",
+        correct: "According to the times in the same table, they are about 100 times faster.",
         consequence: "Speed is compared with the ratios of the table.",
         check: speedup_video,
     },
@@ -31,10 +32,12 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "Sec. 6.2",
         severity: Severity::Ambiguous,
-        printed: "Frequency encodings do worse with a single linear layer because they are rank deficient.",
-        correct: "Deficient in the number of nonzero singular values, not in stable rank. Nor is rank the whole \
-                  story: with the same $K$ and $\\sigma$, hence the same rank, RFF is 4.4 dB better by gradient \
-                  descent than in closed form, while LinF is 2.0 dB worse (with another $\\sigma$).",
+        printed: "\"Frequency encodings (LinF, LogF, RFF) did not perform well with complex encoding since they were \
+                  rank deficient.\"",
+        correct: "The encodings are deficient in the number of nonzero singular values, not in stable rank. Rank \
+                  alone does not explain the order. With the same $K$ and $\\sigma$, and thus the same rank, RFF is \
+                  4.4 dB better with gradient descent than in closed form. LinF is 2.0 dB worse (with another \
+                  $\\sigma$).",
         consequence: "The reproduction reports both ranks, and the closed form with and without truncation.",
         check: rank_order,
     },
@@ -43,10 +46,11 @@ pub(super) static ERRATA: &[Erratum] = &[
         paper: "trading",
         place: "App. D.3",
         severity: Severity::Contradicted,
-        printed: "One hidden layer on top of a complex encoding adds details for the frequency encodings.",
-        correct: "In Figure 10 it does, by 2.2 to 4.1 dB. In Figures 11 and 12 it adds 0.1 dB at most and takes \
-                  away up to 2.2 dB.",
-        consequence: "The claim is judged per figure.",
+        printed: "Adding an extra non-linear layer (depth 1) adds more details for the frequency-based complex \
+                  encodings.",
+        correct: "In Figure 10 the layer adds 2.2 to 4.1 dB. In Figures 11 and 12 it adds at most 0.1 dB and costs \
+                  up to 2.2 dB.",
+        consequence: "The claim is judged for each figure.",
         check: extra_layer,
     },
 ];

@@ -1,4 +1,4 @@
-//! Four drawings of an embedder.
+//! The four plots of an embedder.
 
 use anyhow::{Result, bail};
 use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue, find};
@@ -9,20 +9,20 @@ use crate::colors::{Rgb, family, shade};
 use crate::plot::canvas::Marker;
 use crate::plot::{AxisSpec, Content, Figure, Heatmap, Panel, Sample, Series};
 
-/// Features, where their number can be chosen: one with many divisors.
+/// Number of features, if it is a parameter. It has many divisors.
 pub const DIMENSION: usize = 240;
-/// Coordinates along an axis of the map.
+/// Number of coordinates along an axis of the map.
 const MAP: usize = 32;
-/// Coordinates of the singular values.
+/// Number of coordinates for the singular values.
 const ROWS: usize = 60;
-/// Singular values below this share of the largest are left out.
+/// Singular values below this fraction of the largest are omitted.
 const ROUNDING: f64 = 1e-13;
-/// Coordinates of a curve.
+/// Number of coordinates of a curve.
 const PLACES: usize = 241;
-/// Numbers of samples: divisors of the dimension, so that rows of a periodic profile are shifts of one.
+/// Sample counts. They divide the dimension, so the rows of a periodic profile are shifts of one row.
 const SAMPLES: [usize; 12] = [2, 4, 8, 12, 16, 20, 24, 30, 40, 60, 80, 120];
 
-/// The drawings of what `spec` builds, in the color of its kind.
+/// The plots of the embedder that `spec` builds, in the color of its kind.
 pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
     let mut spec = spec.clone();
     if find(kind).is_some_and(|k| k.parameter("boundary").is_some()) {
@@ -62,7 +62,7 @@ fn curve(name: String, color: Rgb, points: Vec<(f64, f64)>) -> Series {
     }
 }
 
-/// Three features over the line.
+/// Three features over the interval $[0, 1]$.
 fn features(embedder: &dyn Embedder, color: impl Fn(usize, usize) -> Rgb) -> Panel {
     let d = embedder.dimension();
     let mut columns = vec![d / 4, d / 2, 3 * d / 4];
@@ -89,11 +89,11 @@ fn places(n: usize) -> Vec<f64> {
     embedder::line(n)
 }
 
-/// ψ(x₁)·ψ(x₂)/(‖ψ(x₁)‖ ‖ψ(x₂)‖) for every two coordinates.
+/// ψ(x₁)·ψ(x₂)/(‖ψ(x₁)‖ ‖ψ(x₂)‖) for every pair of coordinates.
 fn products(embedder: &dyn Embedder) -> Result<Panel> {
     let rows: Vec<Vec<f64>> = places(MAP)
         .iter()
-        // In the middle of the cells.
+        // At the centers of the cells.
         .map(|x| {
             let mut row = vec![0.0; embedder.dimension()];
             embedder.embed(x + 0.5 / MAP as f64, &mut row);
@@ -110,7 +110,7 @@ fn products(embedder: &dyn Embedder) -> Result<Panel> {
         }
     }
     if cells.iter().any(|c| !c.2.is_finite()) {
-        bail!("it is not finite everywhere");
+        bail!("the features are not finite everywhere");
     }
     Ok(Panel {
         title: "inner products".into(),
@@ -125,14 +125,14 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     let matrix = embedder::matrix(embedder, &places(ROWS));
     let values = singular_values(matrix.as_ref())?;
     let largest = values.first().copied().unwrap_or(0.0);
-    // What is left of zeros is rounding.
+    // Zero singular values are nonzero only because of rounding.
     let shares = values.iter().map(|s| s / largest).take_while(|s| *s > ROUNDING);
     let points = shares.enumerate().map(|(i, s)| ((i + 1) as f64, s)).collect();
     Ok(Panel {
         title: "singular values".into(),
         x: AxisSpec { from: Some(0.0), to: Some(ROWS as f64), ..axis("index") },
         y: AxisSpec {
-            label: "share of the largest".into(),
+            label: "relative to the largest".into(),
             log: true,
             from: Some(1e-6),
             to: Some(2.0),
@@ -141,7 +141,7 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     })
 }
 
-/// The stable rank over N, and min(N, its bound).
+/// The stable rank as a function of N, and min(N, bound).
 fn ranks(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     let points: Result<Vec<(f64, f64)>> =
         SAMPLES.iter().map(|&n| Ok((n as f64, line_stable_rank(embedder, n)?))).collect();
@@ -153,7 +153,7 @@ fn ranks(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
             (bound.clamp(1.0, last), bound.min(last)),
             (last, bound.min(last)),
         ];
-        curve.dashed_label = "law".into();
+        curve.dashed_label = "theory".into();
     }
     Ok(Panel {
         title: "stable rank".into(),

@@ -1,11 +1,11 @@
-//! The second part: position encodings of attention models.
+//! Second part of the gallery: position encodings of attention models.
 
 use posenc_experiments::Catalog;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 
 use crate::markdown::{Align, Grid, anchor, cell, code};
 
-/// Positions and width that parameters are counted for.
+/// Positions and width used to count parameters.
 const SIDES: [usize; 2] = [32, 32];
 const WIDTH: usize = 64;
 
@@ -28,17 +28,17 @@ fn lines() -> Vec<Line> {
         encoding,
     };
     vec![
-        line("features: none", "$0$", "$0$", "a control", Encoding::none()),
+        line("features: none", "$0$", "$0$", "baseline", Encoding::none()),
         line(
             "features: embed",
-            r"$T^{(1)}_{x_1} \Vert \dots \Vert T^{(M)}_{x_M}$, a learned table per coordinate",
+            r"$T^{(1)}_{x_1} \Vert \dots \Vert T^{(M)}_{x_M}$, one learned embedding table per coordinate",
             r"$\sum_m n_m\,D/M$",
             "lff Sec. 4",
             of(Features::Embed),
         ),
         line(
             "features: embed, flat: true",
-            r"$T_i$, one learned table over all positions in reading order",
+            r"$T_i$, one learned embedding table over all positions in reading order",
             r"$D \prod_m n_m$",
             "lff Table 3, Embed-1D",
             Encoding { flat: true, ..of(Features::Embed) },
@@ -68,7 +68,7 @@ fn lines() -> Vec<Line> {
             "features: paired-sine",
             r"sines and cosines of $\omega_i x_1 \pm \omega_j x_2$",
             "$0$",
-            "the other reading",
+            "another reading of Transformer MD-Sine",
             of(Features::PairedSine),
         ),
         line(
@@ -87,14 +87,14 @@ fn lines() -> Vec<Line> {
         ),
         line(
             "features: fourier, gamma: 1, learned: true",
-            r"the same, $W_r$ trained",
+            r"as above, with learned $W_r$",
             r"$\frac{D}{2} M$",
             "lff Eq. 2, 3",
             fourier(true),
         ),
         line(
             "features: fourier, gamma: 1, learned: true, modulator: { hidden: 32 }",
-            r"$\max(0, f W_1 + b_1) W_2 + b_2$ of those features $f$",
+            r"$\max(0, f W_1 + b_1) W_2 + b_2$ of the features $f$ above",
             r"$\frac{F}{2} M + (F + 1) H + (H + 1) D$",
             "lff Algorithm 1",
             Encoding {
@@ -105,16 +105,16 @@ fn lines() -> Vec<Line> {
     ]
 }
 
-/// The part; nothing where no paper of the catalog has attention models.
+/// Renders this part; empty if no paper in the catalog has attention models.
 pub fn render(catalog: &Catalog) -> String {
     if !catalog.papers.iter().any(|p| p.key == "lff") {
         return String::new();
     }
     let mut grid = Grid::default();
-    grid.column("In an experiment", Align::Left).column("Numbers of a position", Align::Left);
-    grid.column("Trained parameters", Align::Left);
+    grid.column("Setting", Align::Left).column("Encoding of a position", Align::Left);
+    grid.column("Learned parameters", Align::Left);
     grid.column(format!("{} × {}, D = {WIDTH}", SIDES[0], SIDES[1]), Align::Right);
-    grid.column("From", Align::Left);
+    grid.column("Source", Align::Left);
     for line in lines() {
         grid.row(vec![
             code(line.key),
@@ -125,10 +125,12 @@ pub fn render(catalog: &Catalog) -> String {
         ]);
     }
     format!(
-        "{}\n\n## Position encodings of attention models\n\nWhat `encoding` of an experiment may be: $M$ coordinates $x_1, \\dots, x_M$ of \
-         a position, $n_m$ values of each, become $D$ numbers; $F$ numbers of features, $H$ of a hidden layer. With `groups` the \
-         coordinates are shared out among $G$ groups of $M/G$ coordinates and $D/G$ numbers, with the same weights. The papers' \
-         models with them: [Learnable Fourier Features](lff.md); their similarity over space: [Figure 2](lff.md#fig2).\n\n{}",
+        "{}\n\n## Position encodings of attention models\n\n\
+         The table lists the values of `encoding` in an experiment. An encoding maps the $M$ coordinates $x_1, \\dots, x_M$ of a \
+         position, with $n_m$ values each, to $D$ numbers. $F$ is the number of features and $H$ the hidden width. With \
+         `groups`, the coordinates are split into $G$ groups with shared weights, each with $M/G$ coordinates and $D/G$ \
+         numbers. [Learnable Fourier Features](lff.md) evaluates models with these encodings, and [Figure 2](lff.md#fig2) \
+         shows their similarity over space.\n\n{}",
         anchor("encodings"),
         grid.render()
     )
@@ -138,7 +140,7 @@ pub fn render(catalog: &Catalog) -> String {
 mod tests {
     use super::*;
 
-    /// Catches a printed count that is not that of the code, and a setting that the schema would refuse.
+    /// Catches a printed count that differs from the code, and a setting that the schema would reject.
     #[test]
     fn formulas_give_the_counts() {
         let (m, d, f, h, n) = (2, WIDTH, WIDTH, 32, SIDES[0] + SIDES[1]);

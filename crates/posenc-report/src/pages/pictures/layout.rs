@@ -1,4 +1,4 @@
-//! Where each picture stands: a column per method, or a row.
+//! Layout of the pictures: one column or one row per method.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use posenc_experiments::record::picture::{Name, Part, Role, name};
 use super::Board;
 use crate::markdown::{Align, Grid, attribute, plain};
 
-/// Widest that a picture is shown, in pixels of the page.
+/// Maximum display width of a picture in CSS pixels.
 const WIDEST: usize = 256;
-/// Widest that a strip of frames is shown.
+/// Maximum display width of a strip of frames.
 const WIDEST_STRIP: usize = 640;
-/// What a page is wide, about.
+/// Approximate width of a page.
 const PAGE: usize = 960;
-/// Narrower than this a picture shows nothing.
+/// Minimum useful width of a picture.
 const NARROWEST: usize = 96;
 
-/// A line of pictures: what a group's methods, or what a method, gives.
+/// A row of pictures with one group and one kind of picture.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     group: &'a str,
@@ -25,7 +25,7 @@ struct Line<'a> {
 }
 
 impl<'a> Board<'a> {
-    /// The picture of a line and a method; the first repetition's.
+    /// The picture of a row and a method, from the first repetition.
     fn find(&self, line: Line<'_>, method: &str, signal: &str) -> Option<&'a GalleryPicture> {
         let fits = |p: &&&GalleryPicture| {
             p.group == line.group
@@ -36,7 +36,7 @@ impl<'a> Board<'a> {
         self.pictures.iter().copied().filter(|p| fits(&p)).min_by_key(|p| p.seed)
     }
 
-    /// A picture that all methods of a group share; any of theirs.
+    /// A picture shared by all methods of a group.
     fn shared(&self, line: Line<'_>, signal: &str) -> Option<&'a GalleryPicture> {
         let fits = |p: &&&GalleryPicture| {
             p.group == line.group && p.signal == signal && p.name == line.name.name
@@ -44,7 +44,7 @@ impl<'a> Board<'a> {
         self.pictures.iter().copied().filter(|p| fits(&p)).min_by_key(|p| p.seed)
     }
 
-    /// Methods of a group that have pictures, in the order of the definition.
+    /// Methods of a group with pictures, in definition order.
     fn methods(&self, group: &str) -> Vec<&'a str> {
         let mut methods = Vec::new();
         for picture in self.pictures.iter().filter(|p| p.group == group) {
@@ -55,19 +55,19 @@ impl<'a> Board<'a> {
         methods
     }
 
-    /// Groups that have pictures of a signal, in the order of the grid.
+    /// Groups with pictures of a signal, in grid order.
     fn groups(&self, signal: &str) -> Vec<&'a str> {
         let has = |g: &&str| self.pictures.iter().any(|p| p.group == **g && p.signal == signal);
         self.grid.groups.iter().map(String::as_str).filter(has).collect()
     }
 
-    /// Names shown, as they are asked for: shared by all methods, or not.
+    /// The requested names: either those shared by all methods or the others.
     fn names(&self, shared: bool) -> Vec<&'static Name> {
         let names = self.grid.show.iter().filter_map(|n| name(n));
         names.filter(|n| n.is_shared() == shared).collect()
     }
 
-    /// Roles of the shared pictures that are shown.
+    /// Roles of the displayed shared pictures.
     fn roles(&self) -> Vec<Role> {
         let mut roles = Vec::new();
         for name in self.names(true) {
@@ -82,7 +82,7 @@ impl<'a> Board<'a> {
         self.names(true).into_iter().find(|n| n.role == role && n.part == part)
     }
 
-    /// A column per method. Groups whose methods have nothing in common get a table each.
+    /// One column per method. Groups with no method in common get separate tables.
     pub fn tables(&self, signal: &str) -> String {
         let mut blocks: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
         for group in self.groups(signal) {
@@ -104,7 +104,7 @@ impl<'a> Board<'a> {
         let own = self.names(false);
         let methods = if own.is_empty() { &[] } else { methods };
         let roles = self.roles();
-        // Without pictures of the methods the shared ones make the rows.
+        // If methods have no pictures, the shared pictures define the rows.
         let mut kinds: Vec<&'static Name> = own.clone();
         for name in self.names(true) {
             if kinds.iter().all(|k| k.part != name.part) {
@@ -133,7 +133,7 @@ impl<'a> Board<'a> {
                     let picture = self
                         .shared_name(*role, kind.part)
                         .and_then(|name| self.shared(Line { name, ..line }, signal));
-                    // Not again what stands above.
+                    // Do not repeat the picture of the row above.
                     let new = picture.filter(|p| {
                         last.insert((*role, kind.part), &p.file) != Some(p.file.as_str())
                     });
@@ -158,7 +158,7 @@ impl<'a> Board<'a> {
         if grid.is_empty() { String::new() } else { grid.render() }
     }
 
-    /// A row per method, the signal itself above: wide pictures below each other compare well.
+    /// One row per method below the signal itself, since wide pictures are easier to compare vertically.
     pub fn strips(&self, signal: &str) -> String {
         let mut parts: Vec<Part> = Vec::new();
         for name in self.grid.show.iter().filter_map(|n| name(n)) {
@@ -225,7 +225,7 @@ impl<'a> Board<'a> {
         if grid.is_empty() { String::new() } else { grid.render() }
     }
 
-    /// The picture, with its number below where there is room for one.
+    /// The picture, with its number below if `captioned`.
     fn image(&self, picture: &GalleryPicture, widest: usize, captioned: bool) -> String {
         let Some(path) = self.paths.get(picture.file.as_str()) else { return String::new() };
         let number = self.number(picture);
@@ -242,7 +242,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// What a picture shows, for those who do not see it.
+/// Alternative text of a picture.
 fn alt(picture: &GalleryPicture, number: Option<&str>) -> String {
     let Some(name) = name(&picture.name) else { return picture.name.clone() };
     let words = name.words();
@@ -261,7 +261,7 @@ fn alt(picture: &GalleryPicture, number: Option<&str>) -> String {
     }
 }
 
-/// Width that so many pictures side by side are shown with.
+/// Display width of pictures with `columns` pictures side by side.
 fn shown_width(columns: usize) -> usize {
     (PAGE / columns.max(1)).clamp(NARROWEST, WIDEST)
 }

@@ -1,7 +1,6 @@
-//! Pictures of an item: the signal and what the methods make of it, side by side.
+//! Pictures of an item: the signal and the reconstructions of the methods, side by side.
 //!
-//! A grid is a table whose cells hold pictures at a width of their own, which Markdown's own
-//! syntax for pictures cannot say.
+//! A grid is a table of HTML images, since the Markdown syntax for images cannot set a width.
 
 mod layout;
 
@@ -21,8 +20,8 @@ use crate::numbers::fixed;
 use crate::records::{Run, Side};
 use crate::view::View;
 
-/// The pictures of each run that has some; their files go to `files` unless the report lies beside
-/// the record.
+/// Renders the pictures of each run; adds their files to `files` unless the report refers to the files
+/// of the record.
 pub fn render(
     inputs: &Inputs<'_>,
     view: &View<'_>,
@@ -56,12 +55,12 @@ pub fn render(
     Ok(text)
 }
 
-/// Whether the report lies beside the record, whose files it then shows.
+/// Whether the report refers to the files of the record.
 fn is_in_place(inputs: &Inputs<'_>, run: &Run) -> bool {
     run.side == Side::Reference && inputs.record.is_some()
 }
 
-/// Where a picture's file lies, seen from the report's directory.
+/// Path of a picture file, relative to the directory of the report.
 fn path(
     inputs: &Inputs<'_>,
     experiment: &Experiment,
@@ -89,7 +88,7 @@ struct Board<'a> {
 }
 
 impl<'a> Board<'a> {
-    /// Title, whose run it is, what it was reduced by, and which data it shows.
+    /// Title, side of the run, how the run was reduced, and its data.
     fn title(&self, who: &str) -> String {
         let mut reduced: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut data = BTreeSet::new();
@@ -138,7 +137,7 @@ impl<'a> Board<'a> {
         let mut sections = Vec::new();
         for signal in &signals {
             let mut section = String::new();
-            // Alone a signal without a name of its own needs none.
+            // A single unnamed signal needs no heading.
             if signals.len() > 1 || *signal != "-" {
                 section.push_str(&format!("{}\n\n", plain(signal)));
             }
@@ -148,12 +147,12 @@ impl<'a> Board<'a> {
             });
             sections.push(section);
         }
-        // Whoever asks for all gets the first open and may open the others.
+        // With all signals, only the first is open; the others are folded.
         let open = if self.grid.signals == Signals::All { 1 } else { sections.len() };
         let folded = sections.split_off(open.min(sections.len()));
         let mut text = sections.concat();
         if !folded.is_empty() {
-            // Markdown does not reach into a summary.
+            // Markdown is not rendered inside a summary.
             let names: Vec<_> = signals.iter().skip(open).map(|s| attribute(s)).collect();
             let summary = format!("{} more: {}", folded.len(), names.join(", "));
             text.push_str(&details(&summary, &folded.concat()));
@@ -165,7 +164,7 @@ impl<'a> Board<'a> {
         text
     }
 
-    /// What the numbers are, how pixels were enlarged, and what was asked for but is not there.
+    /// Notes on the numbers, on enlarged pixels, and on requested pictures that are missing.
     fn notes(&self, signals: &[&str], all: &[&GalleryPicture]) -> Vec<String> {
         let mut notes = Vec::new();
         if self.pictures.iter().any(|p| self.number(p).is_some()) {
@@ -179,10 +178,7 @@ impl<'a> Board<'a> {
             self.pictures.iter().map(|p| p.enlarged).filter(|n| *n > 1).collect();
         if !enlarged.is_empty() {
             let factors: Vec<_> = enlarged.iter().map(|n| format!("{n} × {n}")).collect();
-            notes.push(format!(
-                "small pictures are enlarged: {} for each pixel",
-                factors.join(", ")
-            ));
+            notes.push(format!("small pictures are enlarged ({} per pixel)", factors.join(", ")));
         }
         if let Signals::Names(names) = &self.grid.signals {
             let missing: Vec<_> =
@@ -194,13 +190,13 @@ impl<'a> Board<'a> {
                     .map(|p| plain(&p.signal))
                     .collect();
                 let there = there.into_iter().collect::<Vec<_>>().join(", ");
-                notes.push(format!("no pictures of {}; there are: {there}", missing.join(", ")));
+                notes.push(format!("no pictures of {}; available: {there}", missing.join(", ")));
             }
         }
         notes
     }
 
-    /// The number below a reconstruction, with its unit.
+    /// The number below a reconstruction and its unit.
     fn number(&self, picture: &GalleryPicture) -> Option<String> {
         let digits = self.grid.caption.as_ref().map_or(2, |c| c.digits);
         let metric = self.grid.caption.as_ref().map_or("psnr", |c| c.metric.as_str());
