@@ -1,5 +1,5 @@
 use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
-use posenc_experiments::record::{Picture, UnitCaptions};
+use posenc_experiments::record::{Picture, Provenance, UnitCaptions};
 use posenc_experiments::yaml::Document;
 
 use super::*;
