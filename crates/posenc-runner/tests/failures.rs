@@ -31,7 +31,7 @@ const SLOW: &str = "  - id: slow
 /// A training of hours, which asks after every epoch.
 const LONG: &str = "  - id: long
     protocol: { kind: network-1d, lines: { rows: [5] }, learning_rate: 1e-3, epochs: 100000000 }
-    variants: [{ id: Gaussian, embedder: { kind: gaussian, dimension: 2000, sigma: 0.1 } }]
+    variants: [{ id: Gaussian, embedder: { kind: gaussian, dimension: 400, sigma: 0.1 } }]
 ";
 
 const QUICK: &str = "  - id: rank

@@ -78,8 +78,8 @@ fn units_wait_for_memory() {
 #[test]
 fn the_limit_of_a_shell_is_seen() {
     let large = "  - id: large
-    protocol: { kind: singular-values, points: 8192 }
-    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 8192, sigma: 0.1 } }]
+    protocol: { kind: singular-values, points: 4096 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 30000, sigma: 0.1 } }]
 ";
     let repository = Repository::with_experiment(&experiment(&format!("{large}{QUICK}")));
     let script =
@@ -123,9 +123,16 @@ fn estimates_are_near_measured_peaks() {
             gaussian(24),
         ),
         (
-            "joint",
+            "deep",
             format!("{image}{{ kind: network-nd, learning_rate: 0.01, epochs: 1, depth: 2 }}"),
             gaussian(256),
+        ),
+        (
+            "joint",
+            format!(
+                "{image}{{ kind: network-nd, directions: joint, learning_rate: 0.01, epochs: 1 }}"
+            ),
+            "{ kind: rff, dimension: 400, sigma: 5 }".to_owned(),
         ),
         (
             "complex",

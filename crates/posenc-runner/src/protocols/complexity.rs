@@ -7,7 +7,7 @@ use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, Scheme};
 use posenc_math::complexity::{
-    Encodings, Scheme as Counted, Sizes, cost, printed_separable_memory,
+    Cost, Encodings, Scheme as Counted, Sizes, cost, printed_separable_memory,
 };
 use posenc_math::kronecker::{Cube, complex_features, separable_2d, simple_features};
 use posenc_math::random::gaussian_vector;
@@ -18,6 +18,24 @@ use super::Context;
 /// No size may ask for more than this.
 const LARGEST_BYTES: u128 = 2 << 30;
 
+/// What a layer of a size takes.
+fn counted(settings: &protocol::Complexity, size: f64) -> Result<Cost> {
+    let scheme = match settings.scheme {
+        Scheme::Simple => Counted::Simple,
+        Scheme::Naive => Counted::ComplexNaive,
+        Scheme::Separable => Counted::ComplexSeparable(Encodings::Shared),
+    };
+    let n = size as u64;
+    Ok(cost(scheme, Sizes { n_points: n, n_features: n, n_axes: settings.axes as u32 })?)
+}
+
+/// Bytes of the largest size that is not refused, with those of its result.
+pub fn bytes(settings: &protocol::Complexity) -> f64 {
+    let each =
+        settings.sizes.0.iter().filter_map(|&size| Some(counted(settings, size).ok()?.bytes(8)));
+    2.0 * each.filter(|bytes| *bytes <= LARGEST_BYTES).max().unwrap_or(0) as f64
+}
+
 /// `complexity`: one linear layer with one output on N^D points, N = K.
 pub fn run(context: &Context<'_>, settings: &protocol::Complexity) -> Result<Vec<Value>> {
     let mut rng = context.stream("matrices");
@@ -25,14 +43,7 @@ pub fn run(context: &Context<'_>, settings: &protocol::Complexity) -> Result<Vec
     let mut series: [Vec<f64>; 4] = Default::default(); // size, operations, bytes, time
     for &size in &settings.sizes.0 {
         let n = size as usize;
-        let scheme = match settings.scheme {
-            Scheme::Simple => Counted::Simple,
-            Scheme::Naive => Counted::ComplexNaive,
-            Scheme::Separable => Counted::ComplexSeparable(Encodings::Shared),
-        };
-        let sizes =
-            Sizes { n_points: n as u64, n_features: n as u64, n_axes: settings.axes as u32 };
-        let counted = cost(scheme, sizes)?;
+        let counted = counted(settings, size)?;
         let bytes = counted.bytes(8);
         if bytes > LARGEST_BYTES {
             bail!(

@@ -41,17 +41,15 @@ pub fn memory(job: &Job<'_>, units: usize) -> u64 {
         Protocol::ClosedForm(s) => closed_form(job, s, d(None)),
         Protocol::Network1d(s) => network_1d(units, s, d(s.sweep.as_ref())),
         Protocol::NetworkNd(s) => {
-            let swept = s.sweep.as_ref();
-            let largest = (0..swept.map_or(1, |sweep| sweep.values.0.len()))
-                .filter_map(|i| swept?.at(i).into_iter().find(|(name, _)| *name == "dimension"))
-                .map(|(_, d)| d)
-                .fold(d(None), f64::max);
-            network_nd(job, s, largest)
+            let values = s.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+            let at = |index| {
+                let (settings, changes) = s.at(index);
+                let swept = changes.iter().find(|(name, _)| *name == "dimension");
+                network_nd(job, &settings, swept.map_or(d(None), |(_, d)| *d))
+            };
+            (0..values).map(at).fold(0.0, f64::max)
         }
-        Protocol::Complexity(s) => {
-            // One scheme writes out the product, whose sides have all points.
-            8.0 * 3.0 * most(&s.sizes.0).powi(s.axes as i32 + 1)
-        }
+        Protocol::Complexity(s) => super::complexity::bytes(s),
         Protocol::KroneckerRank(s) => 24.0 * square(s.points as f64 * d(None)).max(1.0),
         Protocol::Similarity(s) => 8.0 * square(s.grid as f64) * s.dimension as f64,
         Protocol::ImageModel(s) => Transformer {
@@ -202,10 +200,9 @@ fn network_nd(job: &Job<'_>, s: &NetworkNd, d: f64) -> f64 {
     }
     use posenc_experiments::schema::protocol::Directions;
     let features = match s.directions {
-        Directions::Joint => d,
         Directions::Grid => d.powi(axes),
-        // Tables: a code of each axis.
-        Directions::Axes | Directions::Diagonals => 16.0,
+        // Waves and codes of axes are computed for some points at a time.
+        Directions::Joint | Directions::Axes | Directions::Diagonals => 16.0,
     };
     // The engine keeps them in two layouts.
     let inputs = 2.0 * 4.0 * points * features;
