@@ -156,6 +156,11 @@ fn write_whole(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> Result<(), DataError> {
+    // A mistyped folder is an error, not a new folder.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        std::fs::metadata(folder).map_err(|source| unwritable(path, source))?;
+    }
     let written = posenc_files::write_with(path, |file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;
