@@ -6,6 +6,7 @@
 //!
 //! It is no dependency of the runner, so that whoever wants numbers only does not compile mdBook.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![warn(missing_docs)]
 
 mod html;

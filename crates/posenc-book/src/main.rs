@@ -1,5 +1,11 @@
 //! `posenc-book`, which `cargo xtask book` builds and starts.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+// Printing macros that escape: text of files reaches the terminal through these alone.
+#[macro_use(eprintln, println)]
+extern crate posenc_text;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -32,6 +38,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    posenc_text::terminal::escape_panics();
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -17,7 +17,6 @@ mod hierarchy;
 mod referring;
 mod screens;
 mod semantics;
-mod table;
 mod words;
 mod write;
 
@@ -77,7 +76,7 @@ fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
         let before = &bytes[..error.valid_up_to()];
         DataError::DamagedText {
             path: path.to_owned(),
-            line: Some(1 + before.iter().filter(|byte| **byte == b'\n').count()),
+            line: Some(posenc_text::line_at(bytes, before.len())),
             reason: "not UTF-8; fetch the file again, or convert it: iconv -t UTF-8".to_owned(),
         }
     })?;

@@ -9,6 +9,8 @@
 //! Nothing here trusts a file: sizes are compared with limits before memory is asked for, and every
 //! message says what was wrong, where, what is allowed, and what to do.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod annotated;
 mod augment;
 mod clip;

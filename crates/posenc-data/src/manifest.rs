@@ -20,6 +20,8 @@ use crate::image::Image;
 
 /// Most bytes of a manifest, ten times ours. What aliases can make of so little text is bounded by its square.
 const MAX_MANIFEST_BYTES: u64 = 1 << 17;
+/// Longest text or path of a manifest, in bytes; the longest has a tenth of that.
+const MAX_TEXT_BYTES: usize = 5000;
 
 /// All data sets, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,8 +192,14 @@ impl Manifest {
             let message = format!("more than {MAX_MANIFEST_BYTES} bytes, which is the most");
             return Err(fail(None, message));
         }
+        // libyaml takes a byte order mark for a document of its own.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if let Some((line, message)) = posenc_text::unreadable(text) {
+            return Err(fail(Some(line), message));
+        }
+        let last = posenc_text::line_at(text.as_bytes(), text.len());
         let wire: WireManifest = serde_yaml::from_str(text).map_err(|error| {
-            let line = error.location().map(|location| location.line());
+            let line = error.location().map(|location| location.line().clamp(1, last));
             let reason = error.to_string();
             // The location is printed in front, once.
             let reason =
@@ -229,14 +237,14 @@ impl Manifest {
             }
             file_sets.push(FileSet {
                 id,
-                title: set.title,
-                license: set.license,
-                origin: set.origin,
+                title: set.title.0,
+                license: set.license.0,
+                origin: set.origin.0,
                 format: set.format,
                 any_of: set.any_of.into_iter().map(|path| path.0).collect(),
                 sha256: set.sha256.map(|sha256| sha256.0),
-                substitutes_for: set.substitutes_for,
-                used_by: set.used_by,
+                substitutes_for: set.substitutes_for.map(|text| text.0),
+                used_by: set.used_by.into_iter().map(|text| text.0).collect(),
             });
         }
         Ok(Manifest { path: path.to_owned(), sets, file_sets })
@@ -283,7 +291,13 @@ fn line_of_id(text: &str, id: &str, nth: usize) -> Option<usize> {
         let value = line.strip_prefix("id:").map(|value| value.trim().trim_matches(['"', '\'']));
         value.is_some_and(|value| value == id)
     };
-    text.lines().enumerate().filter(|(_, line)| defines(line)).nth(nth).map(|(at, _)| at + 1)
+    let mut at = 0;
+    let lines = text.split(['\n', '\r']).map(|line| {
+        at += line.len() + 1;
+        (at - 1 - line.len(), line)
+    });
+    let found = lines.filter(|(_, line)| defines(line)).nth(nth);
+    found.map(|(at, _)| posenc_text::line_at(text.as_bytes(), at))
 }
 
 #[derive(Deserialize)]
@@ -298,32 +312,32 @@ struct WireManifest {
 #[serde(deny_unknown_fields)]
 struct WireFileSet {
     id: WireId,
-    title: String,
-    license: String,
-    origin: String,
+    title: WireText,
+    license: WireText,
+    origin: WireText,
     format: Format,
     any_of: Vec<WirePath>,
     sha256: Option<WireSha256>,
-    substitutes_for: Option<String>,
-    used_by: Vec<String>,
+    substitutes_for: Option<WireText>,
+    used_by: Vec<WireText>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireSet {
     id: WireId,
-    title: String,
+    title: WireText,
     kind: WireKind,
-    license: String,
-    origin: String,
+    license: WireText,
+    origin: WireText,
     size: WireCount<4096>,
     frames: Option<WireCount<4096>>,
     channels: Channels,
     count: WireCount<10_000>,
     layout: Option<WireLayout>,
     sha256: Option<WireSha256>,
-    substitutes_for: Option<String>,
-    used_by: Vec<String>,
+    substitutes_for: Option<WireText>,
+    used_by: Vec<WireText>,
     stand_in: WireStandIn,
 }
 
@@ -337,7 +351,7 @@ enum WireKind {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireLayout {
-    key: Option<String>,
+    key: Option<WireText>,
     any_of: Vec<WirePath>,
 }
 
@@ -397,17 +411,17 @@ impl WireSet {
         };
         Ok(DataSet {
             id: self.id.0,
-            title: self.title,
+            title: self.title.0,
             kind,
-            license: self.license,
-            origin: self.origin,
+            license: self.license.0,
+            origin: self.origin.0,
             size,
             channels: self.channels,
             count: count as usize,
             layout,
             sha256,
-            substitutes_for: self.substitutes_for,
-            used_by: self.used_by,
+            substitutes_for: self.substitutes_for.map(|text| text.0),
+            used_by: self.used_by.into_iter().map(|text| text.0).collect(),
             stand_in: generator,
         })
     }
@@ -422,7 +436,7 @@ impl WireLayout {
             );
         }
         match (self.key, kind) {
-            (Some(key), _) => Ok(Layout::Npz { key, any_of }),
+            (Some(key), _) => Ok(Layout::Npz { key: key.0, any_of }),
             (None, Kind::Clips { .. }) => Ok(Layout::Clips { any_of }),
             (None, Kind::Images) if count == 1 => Ok(Layout::Image { any_of }),
             (None, Kind::Images) => Err(format!(
@@ -494,6 +508,28 @@ impl<'de> Deserialize<'de> for WirePath {
     }
 }
 
+impl<'de> Deserialize<'de> for WireText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Checked(PhantomData))
+    }
+}
+
+/// Text for people. An alias of three bytes may repeat it, so that its length has a limit.
+struct WireText(String);
+
+impl TryFrom<String> for WireText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.len() <= MAX_TEXT_BYTES {
+            true => Ok(WireText(text)),
+            false => {
+                Err(format!("a text of {} bytes; allowed: up to {MAX_TEXT_BYTES}", text.len()))
+            }
+        }
+    }
+}
+
 /// An id; it is also the name of the folder for a user's own images.
 struct WireId(String);
 
@@ -532,6 +568,6 @@ impl TryFrom<String> for WirePath {
     type Error = String;
 
     fn try_from(path: String) -> Result<Self, String> {
-        inside(&path).map(WirePath)
+        inside(&WireText::try_from(path)?.0).map(WirePath)
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pytorch_reader::{DType, PytorchReader};
+use safetensors::tensor::Metadata;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::DataError;
@@ -21,8 +22,8 @@ pub struct WeightFile {
 }
 
 enum Content {
-    /// The whole file.
-    SafeTensors(Vec<u8>),
+    /// The whole file, what its header says, and where its arrays begin. A header may have 100 MB, so that it is read once.
+    SafeTensors(Vec<u8>, Metadata, usize),
     /// The reader, and what stands before every name.
     PyTorch(PytorchReader, &'static str),
 }
@@ -69,8 +70,11 @@ impl WeightFile {
         let text = read_whole(&path, "the file of weights", MAX_BYTES)?;
         // A safetensors file begins with the length of its header, which is JSON.
         if text.get(8) == Some(&b'{') {
-            SafeTensors::deserialize(&text).map_err(|e| damaged(e.to_string()))?;
-            return Ok(WeightFile { path, content: Content::SafeTensors(text) });
+            let (header, metadata) =
+                SafeTensors::read_metadata(&text).map_err(|e| damaged(e.to_string()))?;
+            // The length of the header takes eight bytes itself.
+            let content = Content::SafeTensors(text, metadata, header + 8);
+            return Ok(WeightFile { path, content });
         }
         drop(text);
         let reader = PytorchReader::new(&path).map_err(|e| damaged(e.to_string()))?;
@@ -90,9 +94,7 @@ impl WeightFile {
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         match &self.content {
-            Content::SafeTensors(bytes) => {
-                SafeTensors::deserialize(bytes).is_ok_and(|all| all.tensor(name).is_ok())
-            }
+            Content::SafeTensors(_, metadata, _) => metadata.info(name).is_some(),
             Content::PyTorch(reader, prefix) => reader.get(&format!("{prefix}{name}")).is_some(),
         }
     }
@@ -115,11 +117,12 @@ impl WeightFile {
             )))
         };
         let bytes = match &self.content {
-            Content::SafeTensors(bytes) => {
-                let all = SafeTensors::deserialize(bytes).map_err(|e| wrong(e.to_string()))?;
-                let array = all.tensor(name).map_err(|_| missing())?;
-                check(array.shape(), array.dtype() == Dtype::F32)?;
-                array.data().to_vec()
+            Content::SafeTensors(bytes, metadata, start) => {
+                let array = metadata.info(name).ok_or_else(missing)?;
+                check(&array.shape, array.dtype == Dtype::F32)?;
+                let (from, to) = array.data_offsets;
+                let data = bytes.get(*start..).and_then(|all| all.get(from..to));
+                data.ok_or_else(|| wrong(format!("array `{name}` is cut short")))?.to_vec()
             }
             Content::PyTorch(reader, prefix) => {
                 let array = reader.get(&format!("{prefix}{name}")).ok_or_else(missing)?;

@@ -2,6 +2,8 @@
 //!
 //! This crate knows what an experiment is and what its records mean; it runs nothing.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod catalog;
 pub mod derive;
 pub mod plan;

@@ -64,19 +64,19 @@ impl Published {
 
     /// The values in the text of `file`, which is only named in messages.
     pub fn parse(file: &Path, text: String) -> Result<Vec<PublishedValue>, FileError> {
-        let csv = CsvFile::parse(file, text, COLUMNS)?;
-        let mut values = Vec::with_capacity(csv.rows());
-        for row in 0..csv.rows() {
-            let text = |c: &str| csv.text(row, c).to_owned();
+        let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
+        let mut values = Vec::new();
+        while let Some(row) = csv.next()? {
+            let text = |c: &str| row.text(c).to_owned();
             values.push(PublishedValue {
                 item: text("item"),
                 group: text("group"),
                 method: text("method"),
                 signal: text("signal"),
                 metric: text("metric"),
-                x: csv.number(row, "x")?,
-                value: csv.number(row, "value")?,
-                deviation: csv.number(row, "std")?,
+                x: row.number("x")?,
+                value: row.number("value")?,
+                deviation: row.number("std")?,
                 unit: text("unit"),
                 source: text("source"),
                 note: text("note"),

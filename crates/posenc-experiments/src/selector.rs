@@ -1,11 +1,22 @@
 //! Selectors of the command line: globs on `paper/item/group/method`.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
+
+/// Longest selector, in bytes: a path has up to 260. A glob becomes an automaton whose size grows with it.
+const MAX_BYTES: usize = 500;
 
 /// A set of globs; an empty set selects everything.
 #[derive(Debug, Clone, Default)]
 pub struct Selectors {
-    globs: Vec<(String, usize, GlobMatcher)>,
+    globs: Vec<Selector>,
+}
+
+/// One glob, for the first `depth` parts of a path.
+#[derive(Debug, Clone)]
+struct Selector {
+    text: String,
+    depth: usize,
+    glob: GlobSet,
 }
 
 impl Selectors {
@@ -19,17 +30,31 @@ impl Selectors {
                         .to_owned(),
                 );
             }
+            if text.len() > MAX_BYTES {
+                let shown: String = text.chars().take(40).collect();
+                return Err(format!(
+                    "selector `{shown}…`: {} bytes; allowed: up to {MAX_BYTES}",
+                    text.len()
+                ));
+            }
+            if !has_flat_braces(text) {
+                return Err(format!(
+                    "selector `{text}`: braces inside braces; write one list, such as {{a,b,c}}"
+                ));
+            }
             // What follows the third slash is the method, whose name may have slashes of its own.
             let mut parts: Vec<String> = text.splitn(4, '/').map(str::to_owned).collect();
             let depth = parts.len();
             if let Some(method) = parts.get_mut(3) {
                 *method = method_in_path(method);
             }
+            // A set of one: unlike a matcher, it reports a glob that is too large instead of panicking.
             let glob = GlobBuilder::new(&parts.join("/"))
                 .literal_separator(true)
                 .build()
+                .and_then(|glob| GlobSet::builder().add(glob).build())
                 .map_err(|e| format!("selector `{text}`: {}", e.kind()))?;
-            globs.push((text.clone(), depth, glob.compile_matcher()));
+            globs.push(Selector { text: text.clone(), depth, glob });
         }
         Ok(Selectors { globs })
     }
@@ -43,23 +68,45 @@ impl Selectors {
     pub fn matches(&self, paper: &str, item: &str, group: &str, method: &str) -> bool {
         let method = method_in_path(method);
         let parts = [paper, item, group, &method];
-        self.globs.is_empty()
-            || self.globs.iter().any(|(_, depth, glob)| glob.is_match(parts[..*depth].join("/")))
+        self.globs.is_empty() || self.globs.iter().any(|selector| selector.matches(parts))
     }
 
     /// Selectors that match none of `candidates` (paper, item, group, method).
     pub fn unmatched<'a>(&self, candidates: &[(&'a str, &'a str, &'a str, &'a str)]) -> Vec<&str> {
         self.globs
             .iter()
-            .filter(|(text, _, _)| {
-                let one = Selectors {
-                    globs: self.globs.iter().filter(|g| g.0 == *text).cloned().collect(),
+            .filter(|selector| {
+                let matches = |c: &(&str, &str, &str, &str)| {
+                    selector.matches([c.0, c.1, c.2, &method_in_path(c.3)])
                 };
-                !candidates.iter().any(|c| one.matches(c.0, c.1, c.2, c.3))
+                !candidates.iter().any(matches)
             })
-            .map(|(text, _, _)| text.as_str())
+            .map(|selector| selector.text.as_str())
             .collect()
     }
+}
+
+impl Selector {
+    /// Whether the glob matches the first parts of paper, item, group and method.
+    fn matches(&self, parts: [&str; 4]) -> bool {
+        self.glob.is_match(parts[..self.depth].join("/"))
+    }
+}
+
+/// Whether no brace opens inside another: the glob's parser would recurse for each.
+fn has_flat_braces(text: &str) -> bool {
+    let mut is_open = false;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '{' if is_open => return false,
+            '{' => is_open = true,
+            '}' => is_open = false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// A slash inside a method's name is no separator.
@@ -104,10 +151,34 @@ mod tests {
         assert!(!selects("lff/table1/learned/Gau/1", ["lff", "table1", "learned", "Gau"]));
     }
 
+    /// Catches a selector that panics, overflows the stack or fills the memory instead of being refused: braces inside each
+    /// other, and text of any length.
     #[test]
     fn nothing_and_bad_globs_are_refused() {
-        for bad in ["", "trading/[", "a{b"] {
-            assert!(Selectors::parse(&[bad.to_owned()]).is_err(), "{bad}");
+        let nested = |n: usize| "{".repeat(n) + "a" + &"}".repeat(n);
+        for bad in [
+            "",
+            "trading/[",
+            "a{b",
+            &nested(2),
+            &nested(240),
+            &"{".repeat(100_000),
+            &"*".repeat(501),
+        ] {
+            let error = Selectors::parse(&[bad.to_owned()]).unwrap_err();
+            assert!(error.starts_with("selector `") && error.len() < 700, "{error:.800}");
+        }
+        assert!(selects("{trading,lff}/{fig,table}1", ["lff", "table1", "g", "m"]));
+    }
+
+    /// Catches a glob whose matching takes time that grows faster than the path.
+    #[test]
+    fn many_wildcards_match_in_linear_time() {
+        let name = "a".repeat(1 << 20);
+        for selector in
+            ["a*".repeat(240) + "b", "*a".repeat(240) + "?b", "{a,b,*}".repeat(60) + "c"]
+        {
+            assert!(!selects(&format!("p/i/g/{selector}"), ["p", "i", "g", &name]), "{selector}");
         }
     }
 }

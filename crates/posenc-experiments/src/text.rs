@@ -17,8 +17,7 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
     let bytes = read_bytes(file, most)?;
     String::from_utf8(bytes).map_err(|e| {
-        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = posenc_text::line_at(e.as_bytes(), e.utf8_error().valid_up_to());
         error(file, Some(line), "not UTF-8; convert it: iconv -t UTF-8".into())
     })
 }

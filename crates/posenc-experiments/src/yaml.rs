@@ -7,8 +7,10 @@
 //! Nothing here trusts a file: its size, its depth, its keys and what aliases make of it have limits.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use posenc_text::{Escaping, line_at, unreadable};
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
 use yaml_rust2::parser::{Event, Parser};
@@ -23,6 +25,9 @@ pub const MAX_YAML_BYTES: u64 = 1 << 20;
 /// Most values of a file after its aliases are written out ("billion laughs"): the largest experiment has a few thousand. A
 /// value takes about 100 bytes.
 pub const MAX_YAML_VALUES: usize = 200_000;
+/// Most bytes of all texts and keys of a file after its aliases are written out; an alias of three bytes repeats a text of any
+/// length.
+const MAX_TEXT_BYTES: usize = 1 << 24;
 /// Most lists and mappings inside each other; experiments have nine.
 const MAX_DEPTH: usize = 64;
 /// Longest path of a key, such as `groups[0].variants[1].embedder.sigma`, in bytes. The index keeps one for every value.
@@ -43,6 +48,8 @@ pub struct FileError {
 
 impl std::fmt::Display for FileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Names and messages quote what the file contains.
+        let mut f = Escaping(f);
         write!(f, "{}", self.file.display())?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
@@ -79,9 +86,22 @@ impl Document {
                 format!("larger than {most} MiB, which is the most; split the file"),
             ));
         }
-        let positions = Indexer::of(text).map_err(|(line, message)| error(Some(line), message))?;
-        let mut value = tree::parse(text)
-            .map_err(|e| error(e.location().map(|l| l.line()), format!("not valid YAML: {e}")))?;
+        // libyaml takes a byte order mark for a document of its own.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if let Some((line, message)) = unreadable(text) {
+            return Err(error(Some(line), message));
+        }
+        // The scanner counts the end of the file as a line of its own.
+        let last = line_at(text.as_bytes(), text.len());
+        let positions = Indexer::of(text)
+            .map_err(|(line, message)| error(Some(line.clamp(1, last)), message))?;
+        let mut value = tree::parse(text).map_err(|e| {
+            let line = e.location().map(|l| l.line().clamp(1, last));
+            let reason = e.to_string();
+            // The line is printed in front, once.
+            let reason = reason.split_once(" at line ").map_or(&*reason, |(reason, _)| reason);
+            error(line, format!("not valid YAML: {reason}"))
+        })?;
         value.apply_merge().map_err(|e| error(None, format!("merge key `<<`: {e}")))?;
         Ok(Document { file: file.to_owned(), positions, value })
     }
@@ -325,6 +345,57 @@ mod tests {
             let message = failure(&text);
             assert!(message.starts_with("a.yaml") && message.contains(expected), "{message:.300}");
         }
+    }
+
+    /// Catches lines that an editor numbers otherwise: in files with other line breaks, behind a character that ends a line for one
+    /// of the two parsers only, at the end of a file without a line break, and in errors of either parser.
+    #[test]
+    fn lines_are_those_of_an_editor() {
+        for (text, expected) in [
+            ("width: 1\r\n# note\r\nheight:\r\n  - 1\r\n  - two\r\n", "a.yaml:5: `height[1]`"),
+            ("width: 1\r# note\rheight:\r  - 1\r  - two\r", "a.yaml:5: `height[1]`"),
+            ("width: |\n  a\n\n  b\nheight: [two]\n", "a.yaml:1: `width`"),
+            ("width: 1\r\n\r\nheight: !tag 2\r\n", "a.yaml:3: not valid YAML"),
+            ("width: 1\r\rheight: !tag 2\r", "a.yaml:3: not valid YAML"),
+            ("width: 1\nheight: [1", "a.yaml:2: not valid YAML"),
+            ("width: 1\nheight: \"1", "a.yaml:2: not valid YAML"),
+            ("\u{feff}width: 1\nheight: [two]\n", "a.yaml:2: `height[0]`"),
+            ("width: 1\n# \u{2028}\nheight: [1]\n", "a.yaml:2: the character U+2028"),
+            ("width: 1\r\n# \u{85}", "a.yaml:2: the character U+0085"),
+            ("width: 1\n\n\u{c}height: [1]\n", "a.yaml:3: the character U+000C"),
+            ("width: 1\nheight: [\u{202e}1]\n", "a.yaml:2: the character U+202E"),
+            ("%YAML 1.2\n---\nwidth: 1\n", "a.yaml:1: a line that begins with `%`"),
+        ] {
+            let message = failure(text);
+            assert!(message.starts_with(expected), "{text:?}: {message}");
+        }
+    }
+
+    /// Catches text of a file that reaches the terminal through a message: an escape sequence, or a line break that forges a line.
+    #[test]
+    fn messages_are_one_line_without_hidden_characters() {
+        for text in [
+            "\"wid\\e[2Jth\\nerror: forged\": 1\n",
+            "width: 1\nheight: \"a\\rb\\u202e\\x9b\"\n",
+            "width: 1\nheight: [1]\n\"\\u2028\": 2\n",
+            "\"a\\nb\": 1\n\"a\\nb\": 1\n",
+        ] {
+            let message = failure(text);
+            assert!(!message.contains(posenc_text::is_hidden), "{message:?}");
+            assert!(message.contains("\\"), "{message:?}");
+        }
+    }
+
+    /// Catches a small file whose aliases write out a gigabyte of text, and directives in a number that takes minutes.
+    #[test]
+    fn long_texts_cannot_be_repeated_without_end() {
+        let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(400_000), "*a,".repeat(150_000));
+        let message = failure(&text);
+        assert!(message.contains("bytes of text, aliases written out"), "{message:.300}");
+        let directives: String = (0..60_000).map(|i| format!("%TAG !{i}! a\n")).collect();
+        assert!(failure(&format!("{directives}---\nwidth: 1\n")).contains("directives"));
+        let later = format!("width: 1\n...\n{directives}---\nwidth: 1\n");
+        assert!(failure(&later).contains("directives"));
     }
 
     /// Catches aliases and merge keys that no longer work, and a key that stands twice and passes.

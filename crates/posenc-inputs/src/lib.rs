@@ -7,12 +7,18 @@
 mod data;
 mod definitions;
 mod formula;
+mod pages;
 mod records;
+mod selectors;
+mod time;
 
 pub use data::{csv_data, json_data, npz, picture, weights};
 pub use definitions::yaml;
 pub use formula::formula;
+pub use pages::pages;
 pub use records::{csv_records, json_records, report};
+pub use selectors::selectors;
+pub use time::{in_time, lengthened, within_time};
 
 /// A function of bytes; how many readers accepted them.
 pub type Target = fn(&[u8]) -> usize;
@@ -29,6 +35,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("csv_data", csv_data),
     ("picture", picture),
     ("weights", weights),
+    ("selectors", selectors),
+    ("pages", pages),
 ];
 
 /// The bytes as text, where they are.

@@ -22,7 +22,7 @@ const PAPER: &str = include_str!("demo/paper.yaml");
 const MOST_ROWS: usize = 300;
 
 /// A paper with one item; none if this crate's own files are wrong, which a test would say.
-fn catalog() -> Option<&'static Catalog> {
+pub(crate) fn catalog() -> Option<&'static Catalog> {
     static CATALOG: OnceLock<Option<Catalog>> = OnceLock::new();
     let read = || {
         let document = |name: &str, text| Document::parse(Path::new(name), text).ok();
@@ -34,7 +34,7 @@ fn catalog() -> Option<&'static Catalog> {
     CATALOG.get_or_init(read).as_ref()
 }
 
-fn table(text: &str) -> Option<Table> {
+pub(crate) fn table(text: &str) -> Option<Table> {
     Table::parse(Path::new("fig1.csv"), text.to_owned(), "demo", "fig1").ok()
 }
 

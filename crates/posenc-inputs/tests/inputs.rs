@@ -10,7 +10,7 @@ use std::process::Command;
 
 use posenc_data::Manifest;
 use posenc_experiments::Catalog;
-use posenc_inputs::{TARGETS, Target};
+use posenc_inputs::{TARGETS, Target, in_time, lengthened};
 use posenc_report::Records;
 
 fn fuzz() -> PathBuf {
@@ -34,7 +34,7 @@ fn names(folder: &str) -> BTreeSet<String> {
 fn run(target: Target, what: &str, bytes: &[u8]) -> usize {
     // A panic says which input it was.
     println!("{what}, {} bytes", bytes.len());
-    target(bytes)
+    in_time(target, bytes)
 }
 
 /// Catches a reader that panics on a seed, and seeds that no reader reads any more: fuzzing would then start from nothing.
@@ -123,6 +123,23 @@ fn hostile_files_are_refused() {
     }
 }
 
+/// Catches a reader whose time grows faster than its file: files of megabytes with very many rows, methods, places or nodes, and
+/// every seed with a part of it repeated a thousand times.
+#[test]
+fn time_grows_with_the_length() {
+    for (name, what, bytes) in hostile::large_files() {
+        let target = TARGETS.iter().find(|(n, _)| *n == name).unwrap().1;
+        run(target, &format!("{name}: {what}"), &bytes);
+    }
+    // Formulas in the text of pages are still found in quadratic time.
+    for (name, target) in TARGETS.iter().filter(|(name, _)| *name != "pages") {
+        for seed in files("corpus", name) {
+            let long = lengthened(&std::fs::read(&seed).unwrap());
+            run(*target, &format!("{}, lengthened", seed.display()), &long);
+        }
+    }
+}
+
 /// Catches what a few changes of a seed bring to light: a step of fuzzing on any compiler, without its knowledge of what code was
 /// reached. `POSENC_MUTATIONS=100000` makes it longer, `POSENC_SEED=1` another.
 #[test]
@@ -190,7 +207,7 @@ fn targets_fuzzers_and_seeds_belong_together() {
         );
         let source = fuzz().join(format!("fuzz_targets/{target}.rs"));
         let source = std::fs::read_to_string(source).unwrap();
-        assert!(source.contains(&format!("posenc_inputs::{target}(bytes)")), "{target}");
+        assert!(source.contains(&format!("posenc_inputs::{target}, bytes)")), "{target}");
         let all = files("corpus", target).into_iter().chain(files("regressions", target));
         bytes += all.map(|file| std::fs::metadata(file).unwrap().len()).sum::<u64>();
     }

@@ -5,6 +5,7 @@
 //! paper, a page of errata, a gallery of embedders, a page of costs, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
 //! under `pictures/`, unless it lies beside the record that has them.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![warn(missing_docs)]
 
 mod colors;

@@ -2,6 +2,12 @@
 //!
 //! `cargo xtask VERB …` builds it and starts it with the same arguments.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+// Printing macros that escape: text of files and of other programs reaches the terminal through these alone.
+#[macro_use(eprintln, println)]
+extern crate posenc_text;
+
 mod arguments;
 mod commands;
 mod device;
@@ -19,22 +25,8 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Ends quietly where a reader closes the pipe, as `posenc doctor | head` does; other panics are told as ever.
-fn end_with_the_reader() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let is_closed =
-            |text: &str| text.starts_with("failed printing to std") && text.contains("Broken pipe");
-        if panic.payload_as_str().is_some_and(is_closed) {
-            // What a shell expects of a program that SIGPIPE ended.
-            std::process::exit(141);
-        }
-        usual(panic);
-    }));
-}
-
 fn main() -> ExitCode {
-    end_with_the_reader();
+    posenc_text::terminal::escape_panics();
     let arguments = arguments::Arguments::parse();
     match commands::dispatch(arguments) {
         Ok(code) => code,

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use posenc_text::csv::{Record, Records};
+
 use super::hierarchy::ViewHierarchy;
-use super::table::{Record, Records};
 use super::words::LABEL_WORDS;
 use super::{as_text, read_whole};
 use crate::error::DataError;
@@ -316,12 +317,12 @@ fn read_rows(
                 "`{node}` is no node of screen {screen}; allowed: whole numbers with periods between, such as 0.2.1"
             )));
         }
-        if !splits.contains_key(screen) {
+        if !splits.contains_key(screen.as_ref()) {
             report.in_no_split += 1;
             continue;
         }
         let captions = captions_of(&record.fields[columns.captions]);
-        rows.entry(screen.clone()).or_default().push(Row { node: node.clone(), captions });
+        rows.entry(screen.to_string()).or_default().push(Row { node: node.to_string(), captions });
     }
     Ok(())
 }
@@ -374,7 +375,7 @@ fn join(
 }
 
 impl Columns {
-    fn new(header: &Record) -> Result<Self, (usize, String)> {
+    fn new(header: &Record<'_>) -> Result<Self, (usize, String)> {
         let column = |name: &str| {
             let found = header.fields.iter().position(|field| field.trim() == name);
             found.ok_or_else(|| {

@@ -1,11 +1,13 @@
 //! Anchors whose text was taken out, put to the first of their aliases.
 
+use std::collections::{HashMap, HashSet};
+
 use super::text::indent;
 
 /// `text` with the anchors that it names and does not have, taken from `original`.
 pub fn restored(text: &str, original: &str) -> Option<String> {
     let mut text = text.to_owned();
-    let known = marks(original, '&');
+    let known: HashSet<String> = marks(original, '&').into_iter().map(|(_, name)| name).collect();
     // Every round restores one; a definition may name others.
     for _ in 0..64 {
         let Some((at, name)) = undefined(&text, &known) else { return Some(text) };
@@ -44,13 +46,15 @@ fn marks(text: &str, mark: char) -> Vec<(usize, String)> {
 }
 
 /// The first alias without an anchor before it. A star in prose names no anchor of `known`.
-fn undefined(text: &str, known: &[(usize, String)]) -> Option<(usize, String)> {
-    let anchors = marks(text, '&');
-    let is_known = |name: &String| known.iter().any(|(_, k)| k == name);
+fn undefined(text: &str, known: &HashSet<String>) -> Option<(usize, String)> {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, name) in marks(text, '&') {
+        first.entry(name).or_insert(at);
+    }
     marks(text, '*')
         .into_iter()
-        .filter(|(_, name)| is_known(name))
-        .find(|(at, name)| !anchors.iter().any(|(a, n)| n == name && a < at))
+        .filter(|(_, name)| known.contains(name))
+        .find(|(at, name)| first.get(name).is_none_or(|anchor| anchor >= at))
 }
 
 /// What an anchor stands for: the lines below it, relative to its own, or the rest of its line.

@@ -8,6 +8,8 @@
 mod anchors;
 mod text;
 
+use std::collections::HashSet;
+
 use serde_yaml::{Mapping, Value};
 
 use crate::schema::Experiment;
@@ -211,7 +213,7 @@ fn left_out(source: &Experiment, kept: &Kept, whole: &Value, wanted: &Value) -> 
             let list = tree.get(key).and_then(Value::as_sequence).into_iter().flatten();
             list.filter_map(|v| v.get("id")?.as_str().map(str::to_owned)).collect()
         };
-        let stay = ids(wanted);
+        let stay: HashSet<String> = ids(wanted).into_iter().collect();
         say(key, ids(whole).into_iter().filter(|id| !stay.contains(id)).collect());
     }
     let sections = ["errata", "benchmarks", "analysis"].map(str::to_owned).into_iter();

@@ -1,7 +1,7 @@
 //! Captions of widgets of screens: what a unit said of all that it was measured on, and `captions.json` in
 //! `report/record/<paper>/<item>/`, the first screens with what each method said of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,6 @@ pub const BORDER: f64 = 99.0;
 /// Most bytes of phrases and nodes after they are written out: files name a phrase by its number, and the screens of a set once.
 /// The widgets of 100,000 screens have a fifth of that.
 const MOST_WRITTEN_OUT: usize = 1 << 30;
-
-/// Most methods of an item; each is held against the others, to find those that share their screens.
-const MOST_METHODS: usize = 10_000;
 
 /// Bytes of a text beside its letters, and of a node.
 const TEXT: usize = 24;
@@ -305,12 +302,13 @@ pub struct CaptionedMethod {
 }
 
 impl CaptionedMethod {
-    /// Whether both are of the same screens and held against the same captions.
-    pub fn shares_screens_with(&self, other: &Self) -> bool {
-        let (one, other) = (&self.captions, &other.captions);
-        one.layouts == other.layouts
-            && one.widgets.len() == other.widgets.len()
-            && one.widgets.iter().zip(&other.widgets).all(|(a, b)| a.references == b.references)
+    /// A checksum of the screens and of the captions that the method's are held against: equal for methods that share both.
+    pub fn screens(&self) -> [u8; 32] {
+        let references: Vec<_> = self.captions.widgets.iter().map(|w| &w.references).collect();
+        let mut hasher = blake3::Hasher::new();
+        // What is written into a hasher cannot fail: texts and numbers have a form in JSON.
+        let _ = serde_json::to_writer(&mut hasher, &(&self.captions.layouts, references));
+        *hasher.finalize().as_bytes()
     }
 }
 
@@ -360,11 +358,10 @@ impl CaptionRecord {
     /// The methods in lots that share their screens.
     pub fn lots(&self) -> Vec<Vec<&CaptionedMethod>> {
         let mut lots: Vec<Vec<&CaptionedMethod>> = Vec::new();
+        let mut places: HashMap<[u8; 32], usize> = HashMap::new();
         for method in &self.methods {
-            let fits = |lot: &&mut Vec<&CaptionedMethod>| {
-                lot.first().is_some_and(|first| first.shares_screens_with(method))
-            };
-            match lots.iter_mut().find(fits) {
+            let next = lots.len();
+            match lots.get_mut(*places.entry(method.screens()).or_insert(next)) {
                 Some(lot) => lot.push(method),
                 None => lots.push(vec![method]),
             }
@@ -397,16 +394,13 @@ impl CaptionRecord {
             return Err(error(file, None, (String::new(), message)));
         }
         let mut methods = Vec::new();
+        let mut written_out = 0;
         for (i, set) in wire.sets.into_iter().enumerate() {
-            let of_set = set.methods().map_err(|(key, message)| {
+            let of_set = set.methods(&mut written_out).map_err(|(key, message)| {
                 let remedy = "restore the file (git checkout) or make it anew (reproduce)";
                 error(file, None, (format!("sets[{i}].{key}"), format!("{message}; {remedy}")))
             })?;
             methods.extend(of_set);
-            if methods.len() > MOST_METHODS {
-                let message = format!("more than {MOST_METHODS} methods, which is the most");
-                return Err(error(file, None, (format!("sets[{i}].methods"), message)));
-            }
         }
         Ok(CaptionRecord { methods })
     }
@@ -476,7 +470,8 @@ impl CaptionRecord {
 }
 
 impl Screens {
-    fn methods(self) -> Result<Vec<CaptionedMethod>, Fault> {
+    /// The methods; `written_out` counts bytes over all sets of a file.
+    fn methods(self, written_out: &mut usize) -> Result<Vec<CaptionedMethod>, Fault> {
         let expected: usize = self.layouts.iter().map(|layout| layout.widgets.len()).sum();
         if self.references.len() != expected {
             let message =
@@ -486,7 +481,8 @@ impl Screens {
         let words = self.references.iter().flatten().map(|text| text.len() + TEXT);
         let nodes = self.layouts.iter().map(|layout| layout.nodes.len() * NODE + NODE);
         let of_each = words.sum::<usize>() + nodes.sum::<usize>();
-        check_written_out("methods", of_each.saturating_mul(self.methods.len()))?;
+        *written_out = of_each.saturating_mul(self.methods.len()).saturating_add(*written_out);
+        check_written_out("methods", *written_out)?;
         let mut methods = Vec::with_capacity(self.methods.len());
         for (i, method) in self.methods.into_iter().enumerate() {
             if method.said.len() != expected {

@@ -1,125 +1,99 @@
-//! CSV files read through polars, every damage named by file and line.
+//! Tables of records and of published values: every damage is reported with file and line.
 
-use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::Path;
 
-use polars::prelude::*;
+use posenc_text::csv::{Fault, Record, Records};
 
-use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
-/// A CSV file whose columns are all texts until asked for as numbers.
-pub struct CsvFile {
-    file: PathBuf,
-    columns: Vec<(String, StringChunked)>,
-    rows: usize,
+/// A file whose header names certain columns.
+pub struct CsvFile<'a> {
+    file: &'a Path,
+    records: Records<'a>,
+    /// Columns that the file must have, each with its place.
+    columns: Vec<(&'static str, usize)>,
 }
 
-impl CsvFile {
-    /// Reads `file` and checks that its header has exactly `expected`, in any order.
-    pub fn read(file: &Path, expected: &[&str]) -> Result<Self, FileError> {
-        CsvFile::parse(file, read_text(file, MAX_RECORD_BYTES)?, expected)
-    }
+/// A row below the header.
+pub struct CsvRow<'a> {
+    file: &'a Path,
+    columns: &'a [(&'static str, usize)],
+    record: Record<'a>,
+}
 
-    /// As [`CsvFile::read`], of the text of `file`, which is only named in messages.
-    pub fn parse(file: &Path, text: String, expected: &[&str]) -> Result<Self, FileError> {
-        let problem = |line: Option<usize>, message: String| FileError {
-            file: file.to_owned(),
-            line,
-            key: String::new(),
-            message,
+fn fault(file: &Path, (line, message): Fault) -> FileError {
+    FileError { file: file.to_owned(), line: Some(line), key: String::new(), message }
+}
+
+impl<'a> CsvFile<'a> {
+    /// Reads the header of `text`, which must name exactly `expected`, in any order; `file` is only named in messages.
+    pub fn parse(
+        file: &'a Path,
+        text: &'a str,
+        expected: &[&'static str],
+    ) -> Result<Self, FileError> {
+        let mut records = Records::new(text);
+        let header = records.next().map_err(|e| fault(file, e))?;
+        let (line, names) = header.map_or((1, Vec::new()), |header| (header.line, header.fields));
+        let problem = |message: String| {
+            let message = format!("{message}; the header must be {}", expected.join(","));
+            Err(fault(file, (line, message)))
         };
-        let fields = text.lines().next().map_or(0, field_count);
-        for (i, line) in text.lines().enumerate() {
-            if !line.is_empty() && field_count(line) != fields {
-                return Err(problem(
-                    Some(i + 1),
-                    format!(
-                        "{} fields, the header has {fields}; restore the file (git checkout) or delete it",
-                        field_count(line)
-                    ),
-                ));
-            }
-        }
-        let frame = CsvReadOptions::default()
-            .with_infer_schema_length(Some(0))
-            .with_parse_options(CsvParseOptions::default().with_missing_is_null(false))
-            .into_reader_with_file_handle(Cursor::new(text.into_bytes()))
-            .finish()
-            .map_err(|e| problem(None, format!("not a CSV file: {e}")))?;
-        let names: Vec<String> = frame.get_column_names().iter().map(|n| n.to_string()).collect();
+        let mut columns = Vec::with_capacity(expected.len());
         for name in expected {
-            if !names.iter().any(|n| n == name) {
-                return Err(problem(
-                    Some(1),
-                    format!(
-                        "column `{name}` is missing; the header must be {}",
-                        expected.join(",")
-                    ),
-                ));
+            let mut places = (0..).zip(&names).filter(|(_, n)| n == name).map(|(place, _)| place);
+            match (places.next(), places.next()) {
+                (Some(place), None) => columns.push((*name, place)),
+                (None, _) => return problem(format!("column `{name}` is missing")),
+                (Some(_), Some(_)) => return problem(format!("column `{name}` appears twice")),
             }
         }
-        if let Some(extra) = names.iter().find(|n| !expected.contains(&n.as_str())) {
-            return Err(problem(
-                Some(1),
-                format!("unknown column `{extra}`; the header must be {}", expected.join(",")),
-            ));
+        if let Some(extra) = names.iter().find(|n| !expected.contains(&n.as_ref())) {
+            return problem(format!("unknown column `{extra}`"));
         }
-        let rows = frame.height();
-        let columns = names
-            .iter()
-            .map(|n| {
-                let column = frame.column(n)?.str()?.clone();
-                Ok((n.clone(), column))
-            })
-            .collect::<PolarsResult<Vec<_>>>()
-            .map_err(|e| problem(None, format!("not a CSV file: {e}")))?;
-        Ok(CsvFile { file: file.to_owned(), columns, rows })
+        Ok(CsvFile { file, records, columns })
     }
 
-    /// Number of rows below the header.
-    pub fn rows(&self) -> usize {
-        self.rows
+    /// The next row; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<CsvRow<'_>>, FileError> {
+        let Some(record) = self.records.next().map_err(|e| fault(self.file, e))? else {
+            return Ok(None);
+        };
+        let (found, fields) = (record.fields.len(), self.columns.len());
+        if found != fields {
+            let message = format!(
+                "{found} fields, the header has {fields}; restore the file (git checkout) or delete it"
+            );
+            return Err(fault(self.file, (record.line, message)));
+        }
+        Ok(Some(CsvRow { file: self.file, columns: &self.columns, record }))
     }
+}
 
+impl CsvRow<'_> {
     /// A field as text; empty where the file has nothing.
-    pub fn text(&self, row: usize, column: &str) -> &str {
-        self.columns.iter().find(|(n, _)| n == column).and_then(|(_, c)| c.get(row)).unwrap_or("")
+    pub fn text(&self, column: &str) -> &str {
+        let place = self.columns.iter().find(|(name, _)| *name == column).map(|(_, place)| *place);
+        place.and_then(|place| self.record.fields.get(place)).map_or("", Cow::as_ref)
     }
 
     /// A field as a number; `None` where the file has nothing.
-    pub fn number(&self, row: usize, column: &str) -> Result<Option<f64>, FileError> {
-        let text = self.text(row, column);
+    pub fn number(&self, column: &str) -> Result<Option<f64>, FileError> {
+        let text = self.text(column);
         if text.is_empty() {
             return Ok(None);
         }
-        text.parse()
-            .map(Some)
-            .map_err(|_| self.error(row, column, format!("`{text}` is not a number")))
+        text.parse().map(Some).map_err(|_| self.error(column, format!("`{text}` is not a number")))
     }
 
     /// An error at a field.
-    pub fn error(&self, row: usize, column: &str, message: impl Into<String>) -> FileError {
+    pub fn error(&self, column: &str, message: impl Into<String>) -> FileError {
         FileError {
-            file: self.file.clone(),
-            // Our files have no line breaks inside fields: row 0 is line 2.
-            line: Some(row + 2),
+            file: self.file.to_owned(),
+            line: Some(self.record.line),
             key: column.to_owned(),
             message: message.into(),
         }
     }
-}
-
-/// Number of fields of a line, quotes respected.
-fn field_count(line: &str) -> usize {
-    let mut quoted = false;
-    let mut count = 1;
-    for byte in line.bytes() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b',' if !quoted => count += 1,
-            _ => {}
-        }
-    }
-    count
 }

@@ -132,13 +132,14 @@ impl GalleryPicture {
             (blake3::hash(&bytes).to_hex().to_string(), Content::Bytes(bytes))
         };
         let mut values: Vec<Value> = Vec::new();
+        let mut metrics: BTreeSet<&str> = BTreeSet::new();
         for value in &record.values {
             let mine = value.x.is_none()
                 && value.y.is_none()
                 && value.method.as_ref().is_none_or(|m| m == method)
                 && value.signal.as_ref().is_none_or(|s| *s == stored.signal)
                 && !is_of_machine(&value.metric);
-            if mine && values.iter().all(|v| v.metric != value.metric) {
+            if mine && metrics.insert(&value.metric) {
                 let plain = Value::new(value.metric.clone(), value.value).unit(&value.unit);
                 values.push(plain);
             }
@@ -212,6 +213,8 @@ fn assign(pictures: &mut [GalleryPicture]) {
     let mut by_content: BTreeMap<String, String> = BTreeMap::new();
     // File systems may not tell upper from lower case.
     let mut taken: BTreeSet<String> = BTreeSet::new();
+    // The digits to try next for pictures of the same names, instead of all that are taken once more.
+    let mut next: BTreeMap<String, String> = BTreeMap::new();
     for picture in pictures {
         if let Some(file) = by_content.get(&picture.blake3) {
             picture.file.clone_from(file);
@@ -219,10 +222,14 @@ fn assign(pictures: &mut [GalleryPicture]) {
         }
         let stem = picture.stem();
         let mut file = format!("{stem}.png");
-        let mut digits = picture.digits();
-        while !taken.insert(file.to_lowercase()) {
-            file = format!("{stem}--{digits}.png");
-            digits = blake3::hash(digits.as_bytes()).to_hex()[..10].to_owned();
+        if !taken.insert(file.to_lowercase()) {
+            let first = picture.digits();
+            let mut digits = next.get(&first).unwrap_or(&first).clone();
+            while !taken.insert(file.to_lowercase()) {
+                file = format!("{stem}--{digits}.png");
+                digits = blake3::hash(digits.as_bytes()).to_hex()[..10].to_owned();
+            }
+            next.insert(first, digits);
         }
         by_content.insert(picture.blake3.clone(), file.clone());
         picture.file = file;
@@ -243,8 +250,8 @@ impl Gallery {
     /// A damaged index; a listed file that is missing or damaged, by name.
     pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let gallery = Gallery::read_index(directory, paper, item)?;
-        for (i, picture) in gallery.pictures.iter().enumerate() {
-            if let Some(why) = gallery.damage(picture) {
+        for (i, why) in gallery.damages().into_iter().enumerate() {
+            if let Some(why) = why {
                 return Err(FileError {
                     file: gallery.folder.join(INDEX),
                     line: None,
@@ -266,10 +273,8 @@ impl Gallery {
     /// A damaged index.
     pub fn read_usable(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let mut gallery = Gallery::read_index(directory, paper, item)?;
-        let whole: Vec<bool> =
-            gallery.pictures.iter().map(|p| gallery.damage(p).is_none()).collect();
-        let mut whole = whole.into_iter();
-        gallery.pictures.retain(|_| whole.next().unwrap_or(false));
+        let mut damages = gallery.damages().into_iter();
+        gallery.pictures.retain(|_| damages.next().is_some_and(|why| why.is_none()));
         Ok(gallery)
     }
 
@@ -334,12 +339,18 @@ impl Gallery {
         Ok(gallery)
     }
 
-    /// Why a picture's file cannot be used.
-    fn damage(&self, picture: &GalleryPicture) -> Option<String> {
-        match is_own_file(&picture.file, ".png") {
-            true => damage(&self.folder.join(&picture.file), &picture.blake3),
-            false => Some(format!("`{}` is no file name of ours", picture.file)),
+    /// Of each picture why its file cannot be used. A file that several pictures share is read once.
+    fn damages(&self) -> Vec<Option<String>> {
+        let mut known: BTreeMap<(&str, &str), Option<String>> = BTreeMap::new();
+        let mut all = Vec::with_capacity(self.pictures.len());
+        for GalleryPicture { file, blake3, .. } in &self.pictures {
+            let of_file = || match is_own_file(file, ".png") {
+                true => damage(&self.folder.join(file), blake3),
+                false => Some(format!("`{file}` is no file name of ours")),
+            };
+            all.push(known.entry((file, blake3)).or_insert_with(of_file).clone());
         }
+        all
     }
 
     /// The bytes of a picture's file.

@@ -91,30 +91,27 @@ impl Table {
 
     /// As [`Table::read`], of the text of `file`, which is only named in messages.
     pub fn parse(file: &Path, text: String, paper: &str, item: &str) -> Result<Self, FileError> {
-        let csv = CsvFile::parse(file, text, COLUMNS)?;
-        let mut rows = Vec::with_capacity(csv.rows());
-        for i in 0..csv.rows() {
+        let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
+        let mut rows = Vec::new();
+        while let Some(row) = csv.next()? {
             for (column, expected) in [("paper", paper), ("item", item)] {
-                if csv.text(i, column) != expected {
-                    let found = csv.text(i, column).to_owned();
-                    return Err(csv.error(
-                        i,
-                        column,
-                        format!("`{found}` in the record of {paper}/{item}"),
-                    ));
+                let found = row.text(column);
+                if found != expected {
+                    let message = format!("`{found}` in the record of {paper}/{item}");
+                    return Err(row.error(column, message));
                 }
             }
-            let text = |c: &str| csv.text(i, c).to_owned();
+            let text = |c: &str| row.text(c).to_owned();
             let required = |c: &str| {
-                csv.number(i, c)?.ok_or_else(|| csv.error(i, c, "empty; a number belongs here"))
+                row.number(c)?.ok_or_else(|| row.error(c, "empty; a number belongs here"))
             };
             let seed = required("seed")?;
             if seed < 0.0 || seed.fract() != 0.0 {
-                return Err(csv.error(i, "seed", format!("{seed} is not a whole number")));
+                return Err(row.error("seed", format!("{seed} is not a whole number")));
             }
-            let profile = Profile::parse(csv.text(i, "profile")).ok_or_else(|| {
+            let profile = Profile::parse(row.text("profile")).ok_or_else(|| {
                 let names = Profile::ALL.map(Profile::name).join(", ");
-                csv.error(i, "profile", format!("`{}`; allowed: {names}", csv.text(i, "profile")))
+                row.error("profile", format!("`{}`; allowed: {names}", row.text("profile")))
             })?;
             rows.push(Row {
                 group: text("group"),
@@ -122,8 +119,8 @@ impl Table {
                 signal: text("signal"),
                 seed: seed as u64,
                 metric: text("metric"),
-                x: csv.number(i, "x")?,
-                y: csv.number(i, "y")?,
+                x: row.number("x")?,
+                y: row.number("y")?,
                 value: required("value")?,
                 unit: text("unit"),
                 profile,
@@ -212,7 +209,7 @@ mod tests {
 
     /// Catches a name that reads back as another, and empty fields written as quotes.
     #[test]
-    fn names_with_quotes_and_commas_read_back() {
+    fn names_with_quotes_commas_and_line_breaks_read_back() {
         let row = |method: &str, signal: &str| Row {
             group: "g".into(),
             method: method.into(),
@@ -227,11 +224,43 @@ mod tests {
             device: "cpu".into(),
             data: "-".into(),
         };
-        let rows = vec![row("Gau 5\"", "a\"b.png"), row("\"\"", "\"a, b\".png"), row("Gau", "-")];
+        let rows = vec![
+            row("Gau 5\"", "a\"b.png"),
+            row("\"\"", "\"a, b\".png"),
+            row("a\r\nb\rc\n", "\n"),
+            row("Gau", "-"),
+        ];
         let table = Table { rows };
         let text = table.to_csv("p", "i").unwrap();
         assert!(text.ends_with("p,i,g,Gau,-,0,test_psnr,,0.1,1e-300,,quick,cpu,-\n"), "{text}");
         let back = Table::parse(Path::new("t.csv"), text, "p", "i").unwrap();
         assert_eq!(back, table);
+    }
+
+    /// Catches lines that shift with blank lines, line breaks inside quotes, or characters that end no line in an editor; and a
+    /// header of a million columns that takes memory for each.
+    #[test]
+    fn damage_is_reported_in_its_line() {
+        let header = COLUMNS.join(",");
+        let row =
+            |method: &str, value: &str| format!("p,i,g,{method},-,0,m,,,{value},,smoke,cpu,-");
+        let (good, bad) = (row("Gau", "1"), row("Gau", "x"));
+        let odd = row("\"a\n\nb\u{2028}\u{85}\"", "1");
+        for (text, line) in [
+            (format!("{header}\n{good}\n{bad}\n"), 3),
+            (format!("{header}\r\n{good}\r\n{bad}"), 3),
+            (format!("{header}\r{good}\r{bad}"), 3),
+            (format!("{header}\n\n\n{good}\n\n{bad}\n"), 6),
+            (format!("{header}\n{odd}\n{bad}\n"), 5),
+        ] {
+            let message = Table::parse(Path::new("t.csv"), text, "p", "i").unwrap_err().to_string();
+            assert!(message.starts_with(&format!("t.csv:{line}: `value`: `x`")), "{message}");
+        }
+        let wide = ",".repeat(1_000_000);
+        let message = Table::parse(Path::new("t.csv"), wide, "p", "i").unwrap_err().to_string();
+        assert!(message.starts_with("t.csv:1: more than 1000 fields"), "{message}");
+        let forged = format!("{header}\n{}\n", row("Gau", "\"x\n\u{1b}[2Jerror: forged\""));
+        let message = Table::parse(Path::new("t.csv"), forged, "p", "i").unwrap_err().to_string();
+        assert!(message.contains("`x\\n\\u{1b}[2Jerror: forged`"), "{message}");
     }
 }

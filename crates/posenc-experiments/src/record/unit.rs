@@ -11,6 +11,9 @@ use super::table::write_atomically;
 use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
 use crate::yaml::FileError;
 
+/// Most pictures of a unit; each is shown with those of its numbers that belong to it.
+const MOST_PICTURES: usize = 1000;
+
 /// What a unit's result depends on. Two units of equal parts have equal results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -332,6 +335,10 @@ impl UnitRecord {
     /// The place of what cannot be, and what it is.
     fn fault(&self) -> Option<(String, String)> {
         let name = |name: &str| format!("`{name}` is no name of a file of ours");
+        if self.pictures.len() > MOST_PICTURES {
+            let message = format!("{}; allowed: {MOST_PICTURES}", self.pictures.len());
+            return Some(("pictures".to_owned(), message));
+        }
         for (i, p) in self.pictures.iter().enumerate() {
             if !is_own_file(&p.file, ".png") {
                 return Some((format!("pictures[{i}].file"), name(&p.file)));

@@ -63,10 +63,11 @@ impl Paper {
             );
             return Err(document.error("key", message));
         }
+        let mut seen = std::collections::HashSet::new();
         for (i, item) in paper.items.iter().enumerate() {
             let here = format!("items[{i}].item");
             check_key(document, &here, &item.item)?;
-            if paper.items[..i].iter().any(|other| other.item == item.item) {
+            if !seen.insert(&item.item) {
                 let message = format!("`{}` stands twice; every item must be its own", item.item);
                 return Err(document.error(&here, message));
             }

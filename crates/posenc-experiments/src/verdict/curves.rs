@@ -1,9 +1,13 @@
 //! Curves held against curves: whether their means agree, and where a feature of one lies.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::select::{
-    Context, Place, describe, incomparable, margin, not_run, places, points, same_place, show,
+    Context, Place, Spread, at_place, check_pairs, describe, incomparable, margin, not_run, places,
+    points, same_place, show,
 };
-use super::{Judgement, Verdict, statistics};
+use super::statistics::{self, Interval};
+use super::{Judgement, Verdict};
 use crate::schema::claim::{AgreementCheck, Feature, PositionCheck, Select, Source, Tolerance};
 
 /// What a place of a curve is held against.
@@ -34,13 +38,17 @@ pub(super) fn agreement(check: &AgreementCheck, context: Context<'_>) -> Judgeme
         Err(judgement) => return judgement,
     };
     let by_method = check.of.method.is_none() && with.method.is_none();
+    let curves = Measured::new(&of, by_method);
     let mut outcomes = Vec::new();
     for e in &expected {
-        for (place, noise) in matching(&of, e, by_method) {
-            match outcome(&place, e, &check.tolerance, noise) {
+        for place in curves.matching(e) {
+            match outcome(place, e, &check.tolerance) {
                 Some(outcome) => outcomes.push(outcome),
                 None => return not_run("no deviation to measure by"),
             }
+        }
+        if let Err(judgement) = check_pairs(outcomes.len(), [of.len(), expected.len()]) {
+            return judgement;
         }
     }
     let count = |v: Verdict| outcomes.iter().filter(|o| o.verdict == v).count();
@@ -79,60 +87,125 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
         let value = statistics::mean_interval(&p.values).mean;
         Expectation { method: p.method, x: p.x, value, deviation: None }
     };
-    let mut all: Vec<_> = all.into_iter().map(mean).collect();
+    let mut all_expected: Vec<_> = all.into_iter().map(mean).collect();
     if with.from == Source::Published {
         let (paper, item) = (&context.experiment.paper, &context.experiment.item);
-        for e in &mut all {
-            let here = |x: Option<f64>| match (x, e.x) {
-                (Some(a), Some(b)) => same_place(a, b),
-                (a, b) => a.is_none() && b.is_none(),
+        // Deviations of printed numbers by method: those with an abscissa, sorted by it, and those without.
+        type Printed = (Vec<(f64, Option<f64>)>, Vec<Option<f64>>);
+        let mut printed: HashMap<&str, Printed> = HashMap::new();
+        let all = context.published.select(paper, item, with);
+        for value in all.filter(|v| v.value.is_some()) {
+            let (at, without) = printed.entry(&value.method).or_default();
+            match value.x {
+                Some(x) if x.is_nan() => {}
+                Some(x) => at.push((x, value.deviation)),
+                None => without.push(value.deviation),
+            }
+        }
+        for (at, _) in printed.values_mut() {
+            at.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        for e in &mut all_expected {
+            let Some((at, without)) = printed.get(e.method.as_str()) else { continue };
+            let here: Vec<Option<f64>> = match e.x {
+                Some(x) => at_place(at, x).take(2).copied().collect(),
+                None => without.iter().take(2).copied().collect(),
             };
-            let mut printed = context
-                .published
-                .select(paper, item, with)
-                .filter(|v| v.method == e.method && here(v.x) && v.value.is_some());
             // The deviation of one number; that of a mean of several would be another.
-            if let (Some(one), None) = (printed.next(), printed.next()) {
-                e.deviation = one.deviation;
+            if let [one] = here.as_slice() {
+                e.deviation = *one;
             }
         }
     }
-    Ok(all)
+    Ok(all_expected)
 }
 
-/// Places of the curve that an expectation is about, each with whether the spread of its values is
-/// noise: a mean over several abscissas spreads for another reason.
-fn matching(of: &[Place], expected: &Expectation, by_method: bool) -> Vec<(Place, bool)> {
-    let same_method = |p: &&Place| !by_method || p.method == expected.method;
-    if let Some(wanted) = expected.x {
-        let here = |p: &&Place| p.x.is_some_and(|x| same_place(x, wanted));
-        return of.iter().filter(same_method).filter(here).map(|p| (p.clone(), true)).collect();
+/// A place of a curve, or a whole curve, with what is known of its values.
+struct Values {
+    method: String,
+    x: Option<f64>,
+    interval: Interval,
+    spread: Spread,
+    /// Whether the spread of the values is noise: a mean over several abscissas spreads for another reason.
+    is_noise: bool,
+}
+
+impl Values {
+    fn new(method: &str, x: Option<f64>, values: &[f64], is_noise: bool) -> Self {
+        let (interval, spread) = (statistics::mean_interval(values), Spread::of(values));
+        Values { method: method.to_owned(), x, interval, spread, is_noise }
     }
-    let mut whole: Vec<(Place, bool)> = Vec::new();
-    for place in of.iter().filter(same_method) {
-        match whole.iter_mut().find(|(w, _)| w.method == place.method) {
-            Some((w, noise)) => {
-                w.values.extend(&place.values);
-                *noise = false;
+}
+
+/// Curves as expectations look for them. Statistics are computed once, however many expectations a place has.
+struct Measured {
+    by_method: bool,
+    places: Vec<Values>,
+    /// Curves as wholes, and their indices by method.
+    wholes: Vec<Values>,
+    of_method: HashMap<String, usize>,
+    /// Indices of `places` sorted by abscissa, of a method or, unless methods are matched, of all.
+    at: BTreeMap<String, Vec<(f64, usize)>>,
+}
+
+impl Measured {
+    fn new(of: &[Place], by_method: bool) -> Self {
+        let mut at: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
+        let mut merged: Vec<(&str, Vec<f64>, bool)> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for (index, place) in of.iter().enumerate() {
+            if let Some(x) = place.x.filter(|x| !x.is_nan()) {
+                let method = if by_method { place.method.clone() } else { String::new() };
+                at.entry(method).or_default().push((x, index));
             }
-            None => whole.push((Place { x: None, ..place.clone() }, true)),
+            let next = merged.len();
+            match merged.get_mut(*known.entry(&place.method).or_insert(next)) {
+                Some((_, values, is_noise)) => {
+                    values.extend(&place.values);
+                    *is_noise = false;
+                }
+                None => merged.push((&place.method, place.values.clone(), true)),
+            }
+        }
+        for places in at.values_mut() {
+            places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        let whole = |(method, values, is_noise): &(&str, Vec<f64>, bool)| {
+            Values::new(method, None, values, *is_noise)
+        };
+        let place = |place: &Place| Values::new(&place.method, place.x, &place.values, true);
+        Measured {
+            by_method,
+            places: of.iter().map(place).collect(),
+            wholes: merged.iter().map(whole).collect(),
+            of_method: known.into_iter().map(|(method, i)| (method.to_owned(), i)).collect(),
+            at,
         }
     }
-    whole
+
+    /// What an expectation is about, in the order of the curves: places, or whole curves where it has no abscissa.
+    fn matching(&self, expected: &Expectation) -> Vec<&Values> {
+        let method = if self.by_method { expected.method.as_str() } else { "" };
+        let Some(wanted) = expected.x else {
+            return match (self.by_method, self.of_method.get(method)) {
+                (true, own) => own.and_then(|i| self.wholes.get(*i)).into_iter().collect(),
+                (false, _) => self.wholes.iter().collect(),
+            };
+        };
+        let sorted = self.at.get(method).map(Vec::as_slice).unwrap_or_default();
+        let mut indices: Vec<usize> = at_place(sorted, wanted).copied().collect();
+        indices.sort_unstable();
+        indices.into_iter().filter_map(|index| self.places.get(index)).collect()
+    }
 }
 
-fn outcome(
-    place: &Place,
-    expected: &Expectation,
-    tolerance: &Tolerance,
-    noise: bool,
-) -> Option<Outcome> {
+fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Option<Outcome> {
     let (margin, margin_text) =
-        margin(tolerance, expected.value, expected.deviation, &place.values)?;
-    let interval = statistics::mean_interval(&place.values);
+        margin(tolerance, expected.value, expected.deviation, place.spread)?;
+    let interval = &place.interval;
     let difference = (interval.mean - expected.value).abs();
     let noise = match tolerance.standard_errors {
-        None if noise => interval.half_width.unwrap_or(0.0),
+        None if place.is_noise => interval.half_width.unwrap_or(0.0),
         // Standard errors are a noise margin already.
         _ => 0.0,
     };
@@ -146,9 +219,9 @@ fn outcome(
     let excess = difference / margin.max(f64::MIN_POSITIVE);
     let excess = if excess.is_nan() { f64::INFINITY } else { excess };
     let at = place.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
-    let spread = match posenc_math::statistics::sample_std(&place.values) {
-        Ok(s) => format!(" (deviation {}, n = {})", show(s), place.values.len()),
-        Err(_) => String::new(),
+    let spread = match place.spread {
+        Spread { n, deviation: Some(s) } => format!(" (deviation {}, n = {n})", show(s)),
+        _ => String::new(),
     };
     let theirs = match expected.deviation {
         Some(p) => format!(" (deviation {})", show(p)),
@@ -205,6 +278,8 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
             return not_run(format!("{} is not a number at x = {}", curve.method, show(x)));
         }
     }
+    // Looked for once, however many curves are held against it.
+    let with = with.map(|with| Counterparts::new(check, with, by_method));
     for curve in &of {
         if let Some(x) = hole(curve) {
             texts.push(format!("{}: not a number at x = {}", curve.method, show(x)));
@@ -212,19 +287,12 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
             continue;
         }
         let expected = match (&with, check.at) {
-            (Some(with), _) => {
-                let mut fitting = with.iter().filter(|w| !by_method || w.method == curve.method);
-                match (fitting.next(), fitting.next()) {
-                    (Some(other), None) => match feature(check, other) {
-                        Some(index) => other.points[index].0,
-                        None => return not_run(format!("{}: no such feature", other.method)),
-                    },
-                    (None, _) => continue,
-                    (Some(_), Some(_)) => {
-                        return not_run("several curves to hold one against; name a method");
-                    }
-                }
-            }
+            (Some(with), _) => match with.of(curve) {
+                Ok(Some((_, Some(place)))) => *place,
+                Ok(Some((method, None))) => return not_run(format!("{method}: no such feature")),
+                Ok(None) => continue,
+                Err(()) => return not_run("several curves to hold one against; name a method"),
+            },
             (None, Some(at)) => at,
             (None, None) => return not_run("no place is given"),
         };
@@ -260,6 +328,45 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
         measured,
         statistics,
         reason: failures.join("; "),
+    }
+}
+
+/// Where the feature is on the curves that others are held against.
+struct Counterparts {
+    /// Method, and the place of the feature if the curve has it.
+    places: Vec<(String, Option<f64>)>,
+    /// Indices by method, where methods are matched; `None` for a method with several curves.
+    by_method: Option<HashMap<String, Option<usize>>>,
+}
+
+impl Counterparts {
+    fn new(check: &PositionCheck, with: Vec<Curve>, by_method: bool) -> Self {
+        let place = |curve: Curve| {
+            let place = feature(check, &curve).and_then(|i| curve.points.get(i)).map(|p| p.0);
+            (curve.method, place)
+        };
+        let places: Vec<(String, Option<f64>)> = with.into_iter().map(place).collect();
+        let index = || {
+            let mut index: HashMap<String, Option<usize>> = HashMap::new();
+            for (i, (method, _)) in places.iter().enumerate() {
+                index.entry(method.clone()).and_modify(|known| *known = None).or_insert(Some(i));
+            }
+            index
+        };
+        Counterparts { by_method: by_method.then(index), places }
+    }
+
+    /// The one that a curve is held against; an error if there are several.
+    fn of(&self, curve: &Curve) -> Result<Option<&(String, Option<f64>)>, ()> {
+        match &self.by_method {
+            Some(index) => match index.get(&curve.method) {
+                Some(Some(place)) => Ok(self.places.get(*place)),
+                Some(None) => Err(()),
+                None => Ok(None),
+            },
+            None if self.places.len() > 1 => Err(()),
+            None => Ok(self.places.first()),
+        }
     }
 }
 

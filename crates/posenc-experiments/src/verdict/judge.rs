@@ -1,10 +1,10 @@
 //! One function per kind of claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::select::{
-    Context, Point, describe, incomparable, margin, not_run, pairs, points, show, spread_text,
-    unlike, values,
+    Context, Point, Spread, describe, incomparable, margin, not_run, pairs, points, show,
+    spread_text, unlike, values,
 };
 use super::{Judgement, Verdict, curves, statistics};
 use crate::schema::claim::{
@@ -90,7 +90,7 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
         }
     };
     let values = values(&points);
-    let found = margin(&check.tolerance, expected, deviation, &values);
+    let found = margin(&check.tolerance, expected, deviation, Spread::of(&values));
     let Some((margin, margin_text)) = found else {
         return not_run("no deviation to measure by");
     };
@@ -135,7 +135,10 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
     let mut means = Vec::new();
     for (window, names) in all.windows(2).zip(names.windows(2)) {
         let ((a, left), (b, right)) = (&window[0], &window[1]);
-        let pairs = pairs((a, left), (b, right));
+        let pairs = match pairs((a, left), (b, right)) {
+            Ok(pairs) => pairs,
+            Err(judgement) => return judgement,
+        };
         let title = format!("{} − {}", names[0], names[1]);
         if pairs.is_empty() {
             return not_run(format!("{title}: no values in common"));
@@ -229,7 +232,10 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
             (Ok(a), Ok(b)) => (a, b),
             (Err(j), _) | (_, Err(j)) => return j,
         };
-    let pairs = pairs((&check.numerator, &above), (&check.denominator, &below));
+    let pairs = match pairs((&check.numerator, &above), (&check.denominator, &below)) {
+        Ok(pairs) => pairs,
+        Err(judgement) => return judgement,
+    };
     let mean = |values: &[f64]| statistics::mean_interval(values).mean;
     // Where some have counterparts and some have none, those that have none are left out.
     let quotient = match pairs.len() {
@@ -351,19 +357,11 @@ fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
             Limit::Metric(metric) => {
                 let select = Select { metric: metric.clone(), ..check.of.clone() };
                 let others = points(&select, context)?;
-                let find = |p: &Point| {
-                    others
-                        .iter()
-                        .find(|o| {
-                            o.method == p.method
-                                && o.signal == p.signal
-                                && o.seed == p.seed
-                                && o.x == p.x
-                                && o.y == p.y
-                        })
-                        .map(|o| o.value)
-                };
-                Ok(all.iter().map(find).collect())
+                let mut index = HashMap::new();
+                for (key, o) in others.iter().filter_map(|o| Some((o.key()?, o))) {
+                    index.entry(key).or_insert(o.value);
+                }
+                Ok(all.iter().map(|p| index.get(&p.key()?).copied()).collect())
             }
         }
     };
@@ -414,7 +412,10 @@ fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
         (Ok(a), Ok(b)) => (a, b),
         (Err(j), _) | (_, Err(j)) => return j,
     };
-    let pairs = pairs((&check.left, &left), (&check.right, &right));
+    let pairs = match pairs((&check.left, &left), (&check.right, &right)) {
+        Ok(pairs) => pairs,
+        Err(judgement) => return judgement,
+    };
     if pairs.is_empty() {
         return not_run("no values in common");
     }

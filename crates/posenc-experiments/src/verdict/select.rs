@@ -1,6 +1,6 @@
 //! What a claim looks at: values by selection, their statistics, and numbers as text.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::statistics::{self, Interval};
 use super::{Judgement, Verdict};
@@ -32,6 +32,42 @@ pub(super) struct Point {
     pub value: f64,
 }
 
+/// What tells the rows of a metric from each other: method, signal, repetition and both abscissas.
+type RowKey<'a> = (&'a str, &'a str, u64, Option<u64>, Option<u64>);
+
+/// The key of a row; `None` if an abscissa is NaN, which equals nothing.
+fn row_key<'a>(
+    method: &'a str,
+    signal: &'a str,
+    seed: u64,
+    [x, y]: [Option<f64>; 2],
+) -> Option<RowKey<'a>> {
+    let bits = |v: Option<f64>| match v {
+        Some(v) if v.is_nan() => None,
+        // Adding zero makes one number of 0 and -0.
+        v => Some(v.map(|v| (v + 0.0).to_bits())),
+    };
+    Some((method, signal, seed, bits(x)?, bits(y)?))
+}
+
+impl Point {
+    /// What pairs it with the same point of another metric.
+    pub(super) fn key(&self) -> Option<RowKey<'_>> {
+        row_key(&self.method, &self.signal, self.seed, [self.x, self.y])
+    }
+}
+
+/// How many pairs there may be for each value of two selections. Rows that repeat would make a pair of each with each.
+const MOST_REPEATS: usize = 4;
+
+/// Refuses pairs of values whose number grows with the product of both selections.
+pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), Judgement> {
+    match pairs > MOST_REPEATS * (left + right) {
+        true => Err(not_run("rows of the record repeat: a value has many counterparts")),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn not_run(reason: impl Into<String>) -> Judgement {
     Judgement {
         verdict: Verdict::NotRun,
@@ -53,18 +89,21 @@ pub(super) fn describe(select: &Select) -> String {
 
 pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
     let points: Vec<Point> = match select.from {
-        Source::Measured => rows(select, context)
-            .map(|r| {
-                Ok(Point {
-                    method: r.method.clone(),
-                    signal: r.signal.clone(),
-                    seed: r.seed,
-                    x: r.x,
-                    y: r.y,
-                    value: r.value - taken_away(select, context, r)?,
+        Source::Measured => {
+            let taken_away = TakenAway::new(select, context);
+            rows(select, context)
+                .map(|r| {
+                    Ok(Point {
+                        method: r.method.clone(),
+                        signal: r.signal.clone(),
+                        seed: r.seed,
+                        x: r.x,
+                        y: r.y,
+                        value: r.value - taken_away.of(r)?,
+                    })
                 })
-            })
-            .collect::<Result<_, _>>()?,
+                .collect::<Result<_, _>>()?
+        }
         Source::Published => context
             .published
             .select(&context.experiment.paper, &context.experiment.item, select)
@@ -103,16 +142,36 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
         .collect()
 }
 
-/// The value of the metric that is taken away from a row's; 0 where there is none.
-fn taken_away(select: &Select, context: Context<'_>, row: &Row) -> Result<f64, Judgement> {
-    let Some(metric) = &select.minus else { return Ok(0.0) };
-    let other = Select { metric: metric.clone(), minus: None, ..select.clone() };
-    let own = rows(&other, context).find(|r| {
-        let is_alike = r.method == row.method && r.signal == row.signal && r.seed == row.seed;
-        is_alike && r.x == row.x && r.y == row.y
-    });
-    let missing = || not_run(format!("no values for {}", describe(&other)));
-    own.map(|r| r.value).ok_or_else(missing)
+/// Values of the metric that is taken away from another.
+struct TakenAway<'a> {
+    values: Option<HashMap<RowKey<'a>, f64>>,
+    description: String,
+}
+
+impl<'a> TakenAway<'a> {
+    fn new(select: &Select, context: Context<'a>) -> Self {
+        let Some(metric) = &select.minus else {
+            return TakenAway { values: None, description: String::new() };
+        };
+        let other = Select { metric: metric.clone(), minus: None, ..select.clone() };
+        let mut values = HashMap::new();
+        let all = context.record.into_iter().flat_map(|table| &table.rows);
+        for row in all.filter(|row| row.selected(&other)) {
+            let key = row_key(&row.method, &row.signal, row.seed, [row.x, row.y]);
+            if let Some(key) = key {
+                values.entry(key).or_insert(row.value);
+            }
+        }
+        TakenAway { values: Some(values), description: describe(&other) }
+    }
+
+    /// What is taken away from the value of a row; 0 without such a metric.
+    fn of(&self, row: &Row) -> Result<f64, Judgement> {
+        let Some(values) = &self.values else { return Ok(0.0) };
+        let key = row_key(&row.method, &row.signal, row.seed, [row.x, row.y]);
+        let own = key.and_then(|key| values.get(&key).copied());
+        own.ok_or_else(|| not_run(format!("no values for {}", self.description)))
+    }
 }
 
 /// All values of a method at an abscissa, whatever signal and seed.
@@ -125,14 +184,12 @@ pub(super) struct Place {
 
 /// Values by method and abscissa: methods in the order of the values, abscissas rising.
 pub(super) fn places(points: &[Point]) -> Vec<Place> {
-    let mut methods: Vec<&str> = Vec::new();
+    let mut methods: HashMap<&str, usize> = HashMap::new();
     let mut all: Vec<(usize, Place)> = Vec::new();
     let mut index: BTreeMap<(usize, Option<u64>), usize> = BTreeMap::new();
     for p in points {
-        let method = methods.iter().position(|m| *m == p.method).unwrap_or_else(|| {
-            methods.push(&p.method);
-            methods.len() - 1
-        });
+        let next = methods.len();
+        let method = *methods.entry(&p.method).or_insert(next);
         // Adding zero makes one number of 0 and -0.
         let at = *index.entry((method, p.x.map(|x| (x + 0.0).to_bits()))).or_insert_with(|| {
             all.push((method, Place { method: p.method.clone(), x: p.x, values: Vec::new() }));
@@ -150,6 +207,14 @@ pub(super) fn same_place(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
 }
 
+/// Entries at a place, of entries that are sorted by their places, which are numbers.
+pub(super) fn at_place<T>(sorted: &[(f64, T)], place: f64) -> impl Iterator<Item = &T> {
+    // Places that are the same lie side by side, since the distance grows with each step away.
+    let first = sorted.partition_point(|(x, _)| *x < place && !same_place(*x, place));
+    let behind = sorted.get(first..).unwrap_or_default().iter();
+    behind.take_while(move |(x, _)| same_place(*x, place)).map(|(_, entry)| entry)
+}
+
 pub(super) fn rows<'a>(
     select: &'a Select,
     context: Context<'a>,
@@ -160,24 +225,31 @@ pub(super) fn rows<'a>(
 /// The metric that is counted from the settings: neither data nor the length of a run move it.
 const PARAMETERS: &str = "params";
 
-/// Whether the model of a row is that of the published protocol.
-fn has_the_papers_model(group: &Group, row: &Row) -> bool {
-    let Some(variant) = group.variants.iter().position(|v| v.id == row.method) else {
-        return false;
-    };
-    let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
-    match (at(row.profile), at(Profile::Paper)) {
-        (Some(here), Some(paper)) => here.has_model_of(paper),
-        _ => false,
-    }
+/// Places of a group's variants by their ids.
+fn variant_places(group: &Group) -> HashMap<&str, usize> {
+    group.variants.iter().enumerate().map(|(place, v)| (v.id.as_str(), place)).collect()
 }
 
 /// Why the selected rows cannot be held against the paper's own numbers.
 pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
     let group = context.experiment.group(&select.group)?;
+    let variants = variant_places(group);
+    // Whether the model of a method at a profile is that of the published protocol.
+    let mut has_the_papers_model: HashMap<(&str, Profile), bool> = HashMap::new();
     for row in rows(select, context) {
-        if select.metric == PARAMETERS && has_the_papers_model(group, row) {
-            continue;
+        if select.metric == PARAMETERS {
+            let key = (row.method.as_str(), row.profile);
+            let is_same = *has_the_papers_model.entry(key).or_insert_with(|| {
+                let Some(&variant) = variants.get(row.method.as_str()) else { return false };
+                let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+                match (at(row.profile), at(Profile::Paper)) {
+                    (Some(here), Some(paper)) => here.has_model_of(paper),
+                    _ => false,
+                }
+            });
+            if is_same {
+                continue;
+            }
         }
         if let Some(reduced) = group.reduced(row.profile) {
             return Some(format!("reduced: {reduced}"));
@@ -210,13 +282,28 @@ pub fn show(value: f64) -> String {
     }
 }
 
-/// How far the mean of `values` may be off, as a number and in words; `None` where that rests on a
+/// How many values there are and how much they vary.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spread {
+    pub n: usize,
+    /// Standard deviation of the sample; `None` of fewer than two values.
+    pub deviation: Option<f64>,
+}
+
+impl Spread {
+    pub fn of(values: &[f64]) -> Self {
+        let deviation = posenc_math::statistics::sample_std(values).ok();
+        Spread { n: values.len(), deviation }
+    }
+}
+
+/// How far the mean of values may be off, as a number and in words; `None` where that rests on a
 /// spread that is not known. `deviation` is the published one.
 pub(super) fn margin(
     tolerance: &Tolerance,
     expected: f64,
     deviation: Option<f64>,
-    values: &[f64],
+    spread: Spread,
 ) -> Option<(f64, String)> {
     if let Some(absolute) = tolerance.absolute {
         return Some((absolute, format!("± {}", show(absolute))));
@@ -229,10 +316,10 @@ pub(super) fn margin(
         return Some((factor * deviation?, text));
     }
     let (factor, runs) = (tolerance.standard_errors?, f64::from(tolerance.published_runs?));
-    let own = posenc_math::statistics::sample_std(values).ok()?;
+    let own = spread.deviation?;
     // Printed deviations are those of the population, ddof 0.
     let theirs = deviation.map_or(own, |p| p * (runs / (runs - 1.0)).sqrt());
-    let error = (own * own / values.len() as f64 + theirs * theirs / runs).sqrt();
+    let error = (own * own / spread.n as f64 + theirs * theirs / runs).sqrt();
     let text = format!("± {} standard errors of {}", show(factor), show(error));
     Some((factor * error, text))
 }
@@ -252,51 +339,64 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
         return None;
     }
     let group = context.experiment.group(&a.group)?;
+    let variants = variant_places(group);
     let runs = |select| {
-        let of = |row: &Row| (row.method.clone(), row.profile);
-        rows(select, context).map(of).collect::<BTreeSet<(String, Profile)>>()
+        let mut runs: BTreeMap<&str, BTreeSet<Profile>> = BTreeMap::new();
+        let all = context.record.into_iter().flat_map(|table| &table.rows);
+        for row in all.filter(|row| row.selected(select)) {
+            runs.entry(&row.method).or_default().insert(row.profile);
+        }
+        runs
     };
     let (left, right) = (runs(a), runs(b));
     let protocol = |method: &str, profile| {
-        let variant = group.variants.iter().position(|v| v.id == method)?;
+        let variant = *variants.get(method)?;
         group.resolved(profile, variant).map(|resolved| &resolved.protocol)
     };
-    for (method, profile) in &left {
-        for (other, there) in &right {
-            if profile != there
-                && select_pairs(a, b, method, other)
-                && protocol(method, *profile) != protocol(method, *there)
-            {
-                return Some(format!(
-                    "measured at different profiles: {method} at `{profile}`, {other} at `{there}`"
-                ));
+    let names_method = a.method.is_some() || b.method.is_some();
+    for (method, profiles) in &left {
+        // Where no selection names a method only the same are paired, else one side has no other method.
+        let others: Vec<(&str, &BTreeSet<Profile>)> = match names_method {
+            true => right.iter().map(|(other, there)| (*other, there)).collect(),
+            false => right.get(method).map(|there| (*method, there)).into_iter().collect(),
+        };
+        for profile in profiles {
+            for (other, there) in others.iter().flat_map(|(o, t)| t.iter().map(move |t| (*o, *t))) {
+                if *profile != there && protocol(method, *profile) != protocol(other, there) {
+                    return Some(format!(
+                        "measured at different profiles: {method} at `{profile}`, {other} at `{there}`"
+                    ));
+                }
             }
         }
     }
     None
 }
 
-/// Whether rows of these methods may be paired.
-fn select_pairs(a: &Select, b: &Select, method: &str, other: &str) -> bool {
-    a.method.is_some() || b.method.is_some() || method == other
+fn pair_key(p: &Point, by_method: bool, by_x: bool) -> RowKey<'_> {
+    let method = if by_method { p.method.as_str() } else { "" };
+    // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
+    let x = p.x.filter(|_| by_x).map(f64::to_bits);
+    (method, p.signal.as_str(), p.seed, x, p.y.map(f64::to_bits))
 }
 
 /// Pairs two selections over signal, seed and place, and over the method where neither selection names one; where one does, with
 /// all methods of the other. Where both name one place of the abscissa, these may differ.
-pub(super) fn pairs(left: (&Select, &[Point]), right: (&Select, &[Point])) -> Vec<(f64, f64)> {
+pub(super) fn pairs(
+    left: (&Select, &[Point]),
+    right: (&Select, &[Point]),
+) -> Result<Vec<(f64, f64)>, Judgement> {
     let both = |of: fn(&Select) -> bool| of(left.0) && of(right.0);
     let by_method = both(|s| s.method.is_none());
     let by_x = !both(|s| matches!(s.x, Some(Abscissa::At(_))));
-    let key = |p: &Point| {
-        let method = if by_method { p.method.clone() } else { String::new() };
-        // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
-        let x = p.x.filter(|_| by_x).map(f64::to_bits);
-        (method, p.signal.clone(), p.seed, x, p.y.map(f64::to_bits))
-    };
-    let mut index: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    let mut index: HashMap<_, Vec<f64>> = HashMap::new();
     for p in right.1 {
-        index.entry(key(p)).or_default().push(p.value);
+        index.entry(pair_key(p, by_method, by_x)).or_default().push(p.value);
     }
-    let all = |p: &Point| index.get(&key(p)).cloned().unwrap_or_default();
-    left.1.iter().flat_map(|p| all(p).into_iter().map(|other| (p.value, other))).collect()
+    let others = |p| -> &[f64] {
+        index.get(&pair_key(p, by_method, by_x)).map(Vec::as_slice).unwrap_or_default()
+    };
+    let count = left.1.iter().map(|p| others(p).len()).fold(0, usize::saturating_add);
+    check_pairs(count, [left.1.len(), right.1.len()])?;
+    Ok(left.1.iter().flat_map(|p| others(p).iter().map(|other| (p.value, *other))).collect())
 }

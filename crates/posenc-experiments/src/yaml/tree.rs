@@ -8,29 +8,41 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Mapping, Value};
 
-use super::MAX_YAML_VALUES;
+use super::{MAX_TEXT_BYTES, MAX_YAML_VALUES};
 
 /// The tree of a document.
 pub(super) fn parse(text: &str) -> Result<Value, serde_yaml::Error> {
-    let left = Cell::new(MAX_YAML_VALUES);
-    Tree { left: &left }.deserialize(serde_yaml::Deserializer::from_str(text))
+    let (values, bytes) = (Cell::new(MAX_YAML_VALUES), Cell::new(MAX_TEXT_BYTES));
+    Tree { values: &values, bytes: &bytes }.deserialize(serde_yaml::Deserializer::from_str(text))
 }
 
 /// One value and all below it.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
     /// Values that may still come.
-    left: &'a Cell<usize>,
+    values: &'a Cell<usize>,
+    /// Bytes of text that may still come.
+    bytes: &'a Cell<usize>,
 }
 
 impl Tree<'_> {
     fn count<E: Error>(self) -> Result<(), E> {
-        let left = self.left.get().checked_sub(1).ok_or_else(|| {
+        let left = self.values.get().checked_sub(1).ok_or_else(|| {
             E::custom(format!(
                 "more than {MAX_YAML_VALUES} values, aliases written out, which is the most; split the file"
             ))
         })?;
-        self.left.set(left);
+        self.values.set(left);
+        Ok(())
+    }
+
+    fn text<E: Error>(self, text: &str) -> Result<(), E> {
+        let left = self.bytes.get().checked_sub(text.len()).ok_or_else(|| {
+            E::custom(format!(
+                "more than {MAX_TEXT_BYTES} bytes of text, aliases written out, which is the most; split the file"
+            ))
+        })?;
+        self.bytes.set(left);
         Ok(())
     }
 }
@@ -67,11 +79,13 @@ impl<'de> Visitor<'de> for Tree<'_> {
         Ok(Value::Number(value.into()))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.text(value)?;
         Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.text(&value)?;
         Ok(Value::String(value))
     }
 

@@ -51,6 +51,20 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         "settings written out",
         experiment(long, "dimension: 8, sigma: 0.1", 1000, 1).into(),
     );
+    let text = "x".repeat(400_000);
+    let aliases = "*a,".repeat(150_000);
+    add("yaml", "a long text many times", format!("a: &a {text}\nb: [{aliases}]\n").into());
+    let directives: String = (0..60_000).map(|i| format!("%TAG !{i}! a\n")).collect();
+    add("yaml", "directives without end", format!("{directives}---\na: 1\n").into());
+    add("yaml", "separators inside lines", "a\u{2028}: \u{85}1\n".repeat(60_000).into());
+    add("yaml", "returns without line feeds", "- [a]\r".repeat(150_000).into());
+    add("selectors", "braces inside each other", "{".repeat(240).into());
+    add(
+        "selectors",
+        "many braces inside each other",
+        format!("{}{}\np/i/g/m", "{".repeat(500_000), "}".repeat(500_000)).into(),
+    );
+    add("selectors", "a selector without end", format!("{}\np/i/g/m", "*".repeat(1 << 20)).into());
     add("formula", "parentheses inside each other", "(".repeat(100_000).into());
 
     add("npz", "an exabyte announced", archive(&npy("|u1", "1152921504606846976", b"")));
@@ -92,6 +106,7 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         "a quote that is never closed",
         format!("item,\"{}", "a\n".repeat(500_000)).into(),
     );
+    add("csv_records", "a header without end", ",a".repeat(8 << 20).into());
     add("csv_data", "commas without end", ",".repeat(2_000_000).into());
     add("csv_data", "a line without end", "a ".repeat(2_000_000).into());
     add("csv_data", "zeros packed", packed_zeros());
@@ -112,6 +127,76 @@ pub fn files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     bytes.extend(shape.as_bytes());
     bytes.extend([0; 8]);
     add("weights", "a shape of exabytes", bytes);
+    all
+}
+
+/// Large files that may be accepted and must be read in a time that grows with their length: each has very many of what a simple
+/// reader compares with each other.
+pub fn large_files() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut add = |target, what, bytes: Vec<u8>| all.push((target, what, bytes));
+    // Rows of the demonstration's record, whose claims look at methods A and B and at all methods.
+    let table = |row: &dyn Fn(usize) -> [String; 3]| -> Vec<u8> {
+        let mut text =
+            "paper,item,group,method,signal,seed,metric,x,y,value,unit,profile,device,data\n"
+                .to_owned();
+        for i in 0..60_000 {
+            let [method, x, profile] = row(i);
+            for metric in ["stable_rank", "rank", "params"] {
+                text +=
+                    &format!("demo,fig1,rank,{method},-,0,{metric},{x},,{i},,{profile},cpu,-\n");
+            }
+        }
+        text.into()
+    };
+    let a_or_b = |i: usize| if i.is_multiple_of(2) { "A" } else { "B" }.to_owned();
+    let smoke = || "smoke".to_owned();
+    add("csv_records", "rows that repeat", table(&|i| [a_or_b(i), "10".into(), smoke()]));
+    add("csv_records", "places", table(&|i| [a_or_b(i), (i / 2).to_string(), smoke()]));
+    // Abscissas that are the same up to rounding.
+    let near = |i: usize| format!("{:?}", 1.0 + (i / 2) as f64 * f64::EPSILON);
+    add("csv_records", "places side by side", table(&|i| [a_or_b(i), near(i), smoke()]));
+    let profile = |i: usize| ["smoke", "paper"][i % 2].to_owned();
+    add("csv_records", "methods", table(&|i| [format!("m{i}"), "10".into(), profile(i)]));
+    add(
+        "csv_records",
+        "methods without abscissa",
+        table(&|i| [format!("m{i}"), String::new(), smoke()]),
+    );
+    let items: String =
+        (0..25_000).map(|i| format!("  - {{ item: i{i}, name: n, title: t }}\n")).collect();
+    let head = "key: p\ntitle: t\nauthors: [a]\nvenue: v\nyear: 2000\nsummary: s\nitems:\n";
+    add("yaml", "items of a paper", format!("{head}{items}").into());
+    let set = |i: usize| {
+        format!(
+            "{{\"layouts\":[{{\"nodes\":[{{\"kind\":\"text\",\"bounds\":[0,0,1,1],\"word\":\"{i}\"}}],\"widgets\":[]}}],\
+             \"references\":[],\"methods\":[{{\"group\":\"g\",\"method\":\"m\",\"seed\":0,\"profile\":\"quick\",\
+             \"device\":\"c\",\"data\":\"-\",\"said\":[]}}]}}"
+        )
+    };
+    let sets = (0..60_000).map(set).collect::<Vec<_>>().join(",");
+    let captions = format!("{{\"paper\":\"demo\",\"item\":\"fig1\",\"sets\":[{sets}]}}");
+    add("json_records", "sets of screens", captions.into());
+    let stars = "*a".repeat(200);
+    let path = "a".repeat(1 << 20);
+    add(
+        "selectors",
+        "wildcards against a long name",
+        format!("p/i/g/{stars}b\np/i/g/{path}").into(),
+    );
+    let header = (0..100_000)
+        .map(|i| format!("\"a{i}\":{{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}"));
+    let header = format!("{{{}}}", header.collect::<Vec<_>>().join(","));
+    let mut weights = (header.len() as u64).to_le_bytes().to_vec();
+    weights.extend(header.as_bytes());
+    add("weights", "arrays without elements", weights);
+    let node = r#"{"bounds":[0,0,9,9],"class":"View","clickable":false}"#;
+    let children = vec![node; 100_000].join(",");
+    let tree = format!(
+        "{}\"children\":[{children}]}}}}}}",
+        r#"{"activity":{"root":{"bounds":[0,0,9,9],"class":"View","clickable":false,"#
+    );
+    add("json_data", "children of a node", tree.into());
     all
 }
 

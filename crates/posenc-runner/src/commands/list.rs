@@ -58,7 +58,7 @@ pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
             }
             if !groups.is_empty() {
                 println!("{}: {}", experiment.id(), experiment.title);
-                println!("{}", groups.join("\n"));
+                groups.iter().for_each(|group| println!("{group}"));
             }
         }
     }

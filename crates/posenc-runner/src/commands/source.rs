@@ -211,10 +211,10 @@ fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
     })
 }
 
-/// What git said, in one line.
+/// What git printed, in one line.
 fn complaint(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
-    text.trim().lines().next().unwrap_or("no message").to_owned()
+    let text = posenc_text::one_line(&output.stderr);
+    if text.is_empty() { "no message".to_owned() } else { text }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn call(command: &mut Command) -> Result<String> {
         ),
         Err(error) => return Err(error).with_context(|| format!("{name} cannot be started")),
     };
-    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = posenc_text::one_line(&output.stderr);
     ensure!(
         output.status.success(),
         "{name} says: {}",

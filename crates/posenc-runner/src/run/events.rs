@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 /// A unit, by what a program can find it by.
 #[derive(Debug, Clone, Serialize)]
@@ -162,12 +163,11 @@ impl Events {
         let file = self.file.as_mut()?;
         let line = Line { at: millis(self.started.elapsed().as_secs_f64()), event };
         // At once, so that a line is whole unless the disk or the process ends within it.
-        let written =
-            serde_json::to_vec(&line).map_err(std::io::Error::from).and_then(|mut bytes| {
-                bytes.push(b'\n');
-                file.write_all(&bytes)?;
-                file.flush()
-            });
+        let written = json(&line).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            file.write_all(&bytes)?;
+            file.flush()
+        });
         if written.is_err() {
             self.file = None;
         }
@@ -175,7 +175,51 @@ impl Events {
     }
 }
 
+/// JSON in which hidden characters have their codes, so that events can be printed; a program reads the same text.
+fn json(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, Escaping))?;
+    Ok(bytes)
+}
+
+struct Escaping;
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> std::io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| posenc_text::is_hidden(*c)) {
+            let (plain, behind) = rest.split_at(at);
+            writer.write_all(plain.as_bytes())?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = behind.get(c.len_utf8()..).unwrap_or_default();
+        }
+        writer.write_all(rest.as_bytes())
+    }
+}
+
 /// Seconds to the millisecond: what is behind it says nothing.
 pub fn millis(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches an event that changes a terminal, and one that a program reads otherwise.
+    #[test]
+    fn events_hold_no_hidden_characters() {
+        let text = "a\u{9b}2J\u{7f}\u{202e}\u{2028}\u{e0041}é\n\u{1b}";
+        let bytes = json(&Event::Note { text }).unwrap();
+        let line = String::from_utf8(bytes).unwrap();
+        assert!(!line.contains(posenc_text::is_hidden), "{line:?}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["text"], text);
+    }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use posenc_experiments::plan::NO_SIGNAL;
+use posenc_text::escaped;
 
 use super::events::{Event, Events, UnitName, millis};
 use super::span::duration;
@@ -118,7 +119,7 @@ impl Screen {
         if self.results.len() == RESULTS {
             self.results.pop_front();
         }
-        self.results.push_back(line);
+        self.results.push_back(escaped(&line).into_owned());
         for (bar, line) in self.last.iter().zip(&self.results) {
             bar.set_message(line.clone());
         }
@@ -151,8 +152,8 @@ impl Progress {
 
     /// A line above the bars.
     fn say(&self, line: &str) {
-        let is_drawn = self.screen.as_ref().is_some_and(|screen| screen.all.println(line).is_ok());
-        if !is_drawn {
+        let draw = |screen: &Screen| screen.all.println(escaped(line)).is_ok();
+        if !self.screen.as_ref().is_some_and(draw) {
             eprintln!("{line}");
         }
     }
@@ -285,7 +286,8 @@ impl Progress {
             for (place, bar) in screen.lines.iter().enumerate() {
                 bar.set_message(in_flight.get(place).map_or_else(String::new, |unit| {
                     let part = unit.fraction.map(|f| format!(", {:.0} %", 100.0 * f));
-                    format!("{}: {}{}", unit.name, duration(unit.elapsed), part.unwrap_or_default())
+                    let name = escaped(&unit.name);
+                    format!("{name}: {}{}", duration(unit.elapsed), part.unwrap_or_default())
                 }));
             }
         } else if is_told {

@@ -1,6 +1,6 @@
 //! Promoting records of this machine into the reference.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -39,6 +39,17 @@ fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
     Some((data, group.reduced(smallest).is_none(), smallest))
 }
 
+/// Rows by group and method.
+type ByMethod<'a> = HashMap<(&'a str, &'a str), Vec<&'a Row>>;
+
+fn by_method(table: &Table) -> ByMethod<'_> {
+    let mut all = ByMethod::new();
+    for row in &table.rows {
+        all.entry((&row.group, &row.method)).or_default().push(row);
+    }
+    all
+}
+
 /// What became of a method's rows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Promotion {
@@ -64,16 +75,20 @@ pub fn promote(
     let mut merged = Table::default();
     let mut outcome = Vec::new();
     let mut stays = BTreeSet::new();
+    let (local_rows, old_rows) = (by_method(&local.table), by_method(&old));
+    let incomplete: HashSet<(&str, &str)> =
+        local.incomplete.iter().map(|(group, method)| (group.as_str(), method.as_str())).collect();
     for group in &experiment.groups {
-        let of = |table: &'_ Table, method: &str| -> Vec<Row> {
-            let rows = table.rows.iter().filter(|r| r.group == group.id && r.method == method);
-            rows.filter(|r| is_recordable(&r.device)).cloned().collect()
+        let of = |rows: &ByMethod<'_>, method: &str| -> Vec<Row> {
+            let rows = rows.get(&(group.id.as_str(), method)).into_iter().flatten();
+            rows.filter(|r| is_recordable(&r.device)).map(|r| (*r).clone()).collect()
         };
         // Variants in the order of the file; what else the run gave (a variant may measure
         // several things); of the reference only what is still defined.
         let mut methods: Vec<&str> = group.variants.iter().map(|v| v.id.as_str()).collect();
+        let mut known: HashSet<&str> = methods.iter().copied().collect();
         for row in local.table.rows.iter().filter(|r| r.group == group.id) {
-            if !methods.contains(&row.method.as_str()) {
+            if known.insert(&row.method) {
                 methods.push(&row.method);
             }
         }
@@ -82,18 +97,16 @@ pub fn promote(
             continue;
         }
         for method in methods {
-            let (mine, theirs) = (of(&local.table, method), of(&old, method));
+            let (mine, theirs) = (of(&local_rows, method), of(&old_rows, method));
             if mine.is_empty() {
-                let is_of_method = |r: &&Row| r.group == group.id && r.method == method;
-                if local.table.rows.iter().any(|r| is_of_method(&r)) {
+                if local_rows.contains_key(&(group.id.as_str(), method)) {
                     // Rows of a software adapter are not taken, nor is what made them.
                     stays.insert(format!("{}/{method}", group.id));
                 }
                 merged.rows.extend(theirs);
                 continue;
             }
-            let is_missing = |(g, m): &(String, String)| *g == group.id && m == method;
-            let complete = !local.incomplete.iter().any(is_missing);
+            let complete = !incomplete.contains(&(group.id.as_str(), method));
             let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
             let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());
             // Equal worth is a newer run of the same protocol, if it came to its end.
@@ -114,13 +127,12 @@ pub fn promote(
         let mut provenance = local.provenance.clone();
         // What made the rows that stay is what made them before.
         provenance.origins.retain(|key, _| !stays.contains(key));
-        let is_defined = |key: &String| {
-            experiment.groups.iter().any(|group| {
-                group.variants.iter().any(|v| format!("{}/{}", group.id, v.id) == *key)
-            })
+        let of_group = |group: &Group| -> Vec<String> {
+            group.variants.iter().map(|v| format!("{}/{}", group.id, v.id)).collect()
         };
+        let defined: HashSet<String> = experiment.groups.iter().flat_map(of_group).collect();
         for (key, origin) in before.origins {
-            if is_defined(&key) {
+            if defined.contains(&key) {
                 provenance.origins.entry(key).or_insert(origin);
             }
         }

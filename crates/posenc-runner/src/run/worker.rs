@@ -265,7 +265,8 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     if error.chain().any(io) {
         lock(&shared.queue).close();
     }
-    End::Failed(format!("{error:#}"))
+    // The reason goes to files, events and pages: what it quotes of a file must not change how they are read.
+    End::Failed(posenc_text::escaped(&format!("{error:#}")).into_owned())
 }
 
 /// Metric, mean and unit of what the first table or plot that shows a job's group shows first; else of the first number.

@@ -98,8 +98,8 @@ fn damage_of_a_units_file_is_named() {
     assert!(wrong.bytes().unwrap_err().contains("layouts[1].nodes[0].bounds"));
 }
 
-/// Catches small files that fill the memory: a long phrase that many widgets name, screens that many methods share, and methods
-/// without end, which would all be held against each other.
+/// Catches small files that fill the memory: a long phrase that many widgets name, screens that many methods share, and many sets
+/// of which each stays below the limit.
 #[test]
 fn small_files_cannot_grow() {
     let phrase = "x".repeat(100_000);
@@ -112,17 +112,19 @@ fn small_files_cannot_grow() {
     let message = UnitCaptions::parse(file, &unit).unwrap_err().to_string();
     assert!(message.contains("captions.json: `references`: 2000480000 bytes"), "{message}");
     let said = r#"{"group":"g","method":"m","seed":0,"profile":"quick","device":"c","data":"-","said":[]}"#;
-    let item = |nodes: usize, methods: usize| {
+    let items = |nodes: usize, methods: usize, sets: usize| {
         let node = r#"{"kind":"text","bounds":[0,0,1,1]}"#;
-        format!(
-            "{{\"paper\":\"p\",\"item\":\"i\",\"sets\":[{{\"layouts\":[{{\"nodes\":[{}],\"widgets\":[]}}],\"references\":[],\"methods\":[{}]}}]}}",
+        let set = format!(
+            "{{\"layouts\":[{{\"nodes\":[{}],\"widgets\":[]}}],\"references\":[],\"methods\":[{}]}}",
             vec![node; nodes].join(","),
             vec![said; methods].join(",")
-        )
+        );
+        format!("{{\"paper\":\"p\",\"item\":\"i\",\"sets\":[{}]}}", vec![set; sets].join(","))
     };
+    let item = |nodes, methods| items(nodes, methods, 1);
     for (text, expected) in [
         (item(20_000, 2000), "`sets[0].methods`: 3200160000 bytes"),
-        (item(1, 10_001), "more than 10000 methods"),
+        (items(10_000, 500, 3), "`sets[2].methods`: 1200120000 bytes"),
     ] {
         let message = CaptionRecord::parse(file, &text, "p", "i").unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");

@@ -1,5 +1,6 @@
 //! How pictures of a record are laid out.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Error, SeqAccess, Visitor};
@@ -131,23 +132,30 @@ impl<'de> Deserialize<'de> for Signals {
 impl PictureGrid {
     /// Places of the pictures that the grid shows.
     pub fn select(&self, pictures: &[&GalleryPicture]) -> Vec<usize> {
+        let names = |list: &'_ [String]| list.iter().cloned().collect::<HashSet<String>>();
+        let (groups, methods) = (names(&self.groups), self.methods.as_deref().map(names));
         let mine = |p: &GalleryPicture| {
-            self.groups.contains(&p.group)
-                && self.methods.as_ref().is_none_or(|m| m.contains(&p.method))
+            groups.contains(&p.group)
+                && methods.as_ref().is_none_or(|m| m.contains(&p.method))
                 && self.show.contains(&p.name)
         };
         let mut signals: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for picture in pictures.iter().filter(|p| mine(p)) {
-            if !signals.contains(&picture.signal.as_str()) {
+            if seen.insert(&picture.signal) {
                 signals.push(&picture.signal);
             }
         }
         match &self.signals {
             Signals::First => signals.truncate(1),
             Signals::Count(count) => signals.truncate(*count),
-            Signals::Names(names) => signals.retain(|s| names.iter().any(|n| n == s)),
+            Signals::Names(names) => {
+                let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+                signals.retain(|s| names.contains(s));
+            }
             Signals::All => {}
         }
+        let signals: HashSet<&str> = signals.into_iter().collect();
         let shown = |p: &GalleryPicture| mine(p) && signals.contains(&p.signal.as_str());
         (0..pictures.len()).filter(|i| shown(pictures[*i])).collect()
     }

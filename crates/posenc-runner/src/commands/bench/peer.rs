@@ -122,7 +122,7 @@ impl Peer {
         if !output.status.success() {
             return Err(format!("{python} has no {}", framework.needed()));
         }
-        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let version = posenc_text::one_line(&output.stdout);
         let scripts = repository.root().join("benches/peers");
         Ok(Peer { python, framework, version, scripts })
     }
@@ -221,12 +221,12 @@ impl Peer {
             .output()
             .with_context(|| format!("{} cannot be started", self.python))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{} failed: {}", script.display(), said.trim());
+            bail!("{} failed: {}", script.display(), posenc_text::one_line(&output.stderr));
         }
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(&text)
-            .with_context(|| format!("{} printed no times: {text}", script.display()))
+        serde_json::from_slice(&output.stdout).with_context(|| {
+            let printed = posenc_text::one_line(&output.stdout);
+            format!("{} printed no times: {printed}", script.display())
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use posenc_experiments::record::{Row, UnitCaptions};
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::{Catalog, Experiment, Profile};
 use posenc_math::statistics::{mean, population_std};
+use posenc_text::terminal::print_lines;
 
 use crate::arguments::{Captions, DataOptions};
 use crate::device::Devices;
@@ -160,7 +161,7 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
             folder.display()
         );
     }
-    print!("{}", table(&methods));
+    print_lines(&table(&methods));
     if lacking > 0 {
         eprintln!("{lacking} of {} units have no scores", collected.captions.len());
     }

@@ -13,6 +13,7 @@ use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::{Context, judge};
 use posenc_experiments::{Catalog, Experiment};
 use posenc_report::shown_rows;
+use posenc_text::terminal::print_lines;
 
 use super::reproduce::parse_selectors;
 use super::source::Source;
@@ -82,9 +83,9 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
             "note: experiments of {} differ from the working tree's, by whose claims both are judged",
             side.name
         );
-        print!("{}", wrapped(&note, 0));
+        print_lines(&wrapped(&note, 0));
     }
-    print!("{}", found.text());
+    print_lines(&found.text());
     Ok(ExitCode::from(u8::from(!found.claims.is_empty())))
 }
 
@@ -108,8 +109,9 @@ fn items(
     };
     let known: Vec<(String, String)> =
         catalog.experiments.iter().map(|e| (e.paper.clone(), e.item.clone())).collect();
+    let defined: BTreeSet<&(String, String)> = known.iter().collect();
     let others: Vec<(String, String)> =
-        recorded.iter().filter(|item| !known.contains(item)).cloned().collect();
+        recorded.iter().filter(|item| !defined.contains(item)).cloned().collect();
     let known = known.into_iter().filter(|item| recorded.contains(item));
     Ok(known.chain(others).filter(is_selected).collect())
 }

@@ -4,7 +4,7 @@
 //! signals and repetitions the differences are tested (paired t), else the means (Welch's t); a difference counts if the
 //! 95 % interval leaves out zero. Where nothing varies, any difference beyond rounding counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use posenc_experiments::record::{Row, is_of_machine};
 use posenc_experiments::verdict::{Interval, difference_interval, mean_interval, show};
@@ -118,23 +118,28 @@ fn curves(sides: [&[Row]; 2], with_times: bool) -> Vec<Curve> {
 fn surplus(curves: &[Curve], side: usize) -> Vec<Surplus> {
     let (here, there) = if side == 0 { (0, 1) } else { (1, 0) };
     let only_here = |place: &&Place| !place.sides[here].is_empty() && place.sides[there].is_empty();
-    let whole = |curve: &Curve| curve.places.iter().filter(only_here).count() == curve.places.len();
-    let is_whole_group = |group: &str| curves.iter().filter(|c| c.group == group).all(whole);
+    let only: Vec<usize> =
+        curves.iter().map(|c| c.places.iter().filter(only_here).count()).collect();
+    let is_whole = |(curve, only): (&Curve, &usize)| *only == curve.places.len();
+    let mut whole_groups: HashMap<&str, bool> = HashMap::new();
+    for (curve, only) in curves.iter().zip(&only) {
+        *whole_groups.entry(&curve.group).or_insert(true) &= is_whole((curve, only));
+    }
     let mut methods: Vec<(String, bool, Vec<Surplus>)> = Vec::new();
-    for curve in curves {
-        let method = match is_whole_group(&curve.group) {
-            true => curve.group.clone(),
-            false => format!("{}/{}", curve.group, curve.method),
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (curve, only) in curves.iter().zip(&only) {
+        let method = match whole_groups.get(curve.group.as_str()) {
+            Some(true) => curve.group.clone(),
+            _ => format!("{}/{}", curve.group, curve.method),
         };
-        let only = curve.places.iter().filter(only_here).count();
-        let is_whole = only == curve.places.len();
-        let at = methods.iter().position(|(name, ..)| *name == method).unwrap_or_else(|| {
+        let at = *known.entry(method.clone()).or_insert_with(|| {
             methods.push((method.clone(), true, Vec::new()));
             methods.len() - 1
         });
         let Some((_, all, found)) = methods.get_mut(at) else { continue };
+        let is_whole = is_whole((curve, only));
         *all &= is_whole;
-        if only > 0 {
+        if *only > 0 {
             let metric = if is_whole {
                 curve.metric.clone()
             } else {

@@ -1,6 +1,6 @@
 //! Parameters in which two records differ, each once with the places that it holds for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use posenc_experiments::record::{Provenance, Row};
 
@@ -8,6 +8,8 @@ use posenc_experiments::record::{Provenance, Row};
 #[derive(Default)]
 pub struct Differences {
     found: Vec<(String, Vec<String>)>,
+    /// Places in `found`.
+    known: HashMap<String, usize>,
 }
 
 impl Differences {
@@ -61,7 +63,8 @@ impl Differences {
     }
 
     fn note(&mut self, text: String, place: String) {
-        match self.found.iter_mut().find(|(known, _)| *known == text) {
+        let next = self.found.len();
+        match self.found.get_mut(*self.known.entry(text.clone()).or_insert(next)) {
             Some((_, places)) => places.push(place),
             None => self.found.push((text, vec![place])),
         }

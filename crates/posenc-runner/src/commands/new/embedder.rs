@@ -8,6 +8,7 @@ use posenc_experiments::{Catalog, Experiment, yaml::Document};
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
 use posenc_math::random::stream;
 use posenc_math::spectrum::circulant_stable_rank;
+use posenc_text::terminal::print_lines;
 
 use super::changes::Changes;
 use super::{Name, check_catalog, experiment_file, register};
@@ -49,13 +50,13 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
         }
     };
     if options.dry_run {
-        print!("{}", changes.preview());
+        print_lines(&changes.preview());
         return Ok(());
     }
     // This binary does not know a kind whose code it has just written.
     let is_known = options.formula.is_some();
     changes.write(root, || if is_known { check_catalog(root, &name) } else { Ok(()) })?;
-    print!("wrote\n{}next\n{next}\n", changes.summary());
+    print_lines(&format!("wrote\n{}next\n{next}\n", changes.summary()));
     Ok(())
 }
 

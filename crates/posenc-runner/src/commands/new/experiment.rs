@@ -7,6 +7,7 @@ use posenc_experiments::derive::{Target, derive};
 use posenc_experiments::schema::Protocol;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_experiments::{Catalog, Profile};
+use posenc_text::terminal::print_lines;
 
 use super::changes::Changes;
 use super::{Name, check_catalog, experiment_file, register};
@@ -51,11 +52,12 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
     changes.create(root, experiment_file(&catalog, root, &name)?, derived.text)?;
     register(root, &name, &title, &mut changes)?;
     if options.dry_run {
-        print!("{}", changes.preview());
+        print_lines(&changes.preview());
         return Ok(());
     }
     changes.write(root, || check_catalog(root, &name))?;
-    print!("wrote\n{}", changes.summary());
+    println!("wrote");
+    print_lines(&changes.summary());
     if !derived.left_out.is_empty() {
         println!("left out");
         derived.left_out.iter().for_each(|line| println!("  {line}"));

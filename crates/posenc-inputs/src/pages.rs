@@ -1,0 +1,43 @@
+//! Text of experiments on its way to pages.
+
+use posenc_experiments::Catalog;
+use posenc_report::{Inputs, Record, Records, render};
+
+use crate::records::{catalog, table};
+use crate::text;
+
+/// A record with a row for each method of the demonstration.
+const RECORD: &str = include_str!("demo/fig1.csv");
+
+/// The report of an experiment with the same text as its title, description, analysis, deviations, claims, captions and labels.
+pub fn pages(bytes: &[u8]) -> usize {
+    let (Some(text), Some(catalog)) = (text(bytes), catalog()) else { return 0 };
+    let mut catalog: Catalog = catalog.clone();
+    for paper in &mut catalog.papers {
+        paper.title = text.to_owned();
+        paper.summary = text.to_owned();
+    }
+    for experiment in &mut catalog.experiments {
+        experiment.title = text.to_owned();
+        experiment.shows = text.to_owned();
+        experiment.analysis = text.to_owned();
+        experiment.deviations = vec![text.to_owned()];
+        experiment.claims.iter_mut().for_each(|claim| claim.says = text.to_owned());
+        experiment.plots.iter_mut().for_each(|plot| plot.caption = text.to_owned());
+        experiment.tables.iter_mut().for_each(|table| table.title = text.to_owned());
+    }
+    let record = table(RECORD).map(|table| Record { table, ..Record::default() });
+    let records = Records {
+        items: [(("demo".to_owned(), "fig1".to_owned()), record.unwrap_or_default())].into(),
+        ..Records::default()
+    };
+    let inputs = Inputs {
+        catalog: &catalog,
+        reference: &records,
+        local: None,
+        repository: "",
+        record: Some("record"),
+        costs: None,
+    };
+    usize::from(render(&inputs).is_ok())
+}

@@ -1,0 +1,19 @@
+//! Selectors of the command line, held against names that files give.
+
+use posenc_experiments::selector::Selectors;
+
+use crate::text;
+
+/// All lines but the last are selectors; the last is a path, whose method may contain anything.
+pub fn selectors(bytes: &[u8]) -> usize {
+    let Some((selectors, path)) = text(bytes).and_then(|text| text.rsplit_once('\n')) else {
+        return 0;
+    };
+    let texts: Vec<String> = selectors.lines().map(str::to_owned).collect();
+    let Ok(selectors) = Selectors::parse(&texts) else { return 0 };
+    let mut parts = path.splitn(4, '/').chain(std::iter::repeat(""));
+    let mut part = || parts.next().unwrap_or_default();
+    let candidate = (part(), part(), part(), part());
+    selectors.matches(candidate.0, candidate.1, candidate.2, candidate.3);
+    1 + selectors.unmatched(&[candidate]).len()
+}
