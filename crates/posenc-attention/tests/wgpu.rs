@@ -12,15 +12,16 @@ use posenc_data::generate::GrayLeaves;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
+use posenc_testing::{Need, skip};
 
-/// The software adapter; `None`, and a line that says so, where there is none. One test is on it at a time.
+/// Runs a test on the software adapter, one test at a time; skips it if there is no adapter.
 fn with_adapter(test: impl FnOnce(&Device)) {
     static DEVICE: OnceLock<Result<Device, String>> = OnceLock::new();
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     match DEVICE.get_or_init(|| posenc_attention::wgpu(DeviceKind::Cpu)) {
         Ok(device) => test(device),
-        Err(why) => println!("skipped, no software adapter: {why}"),
+        Err(why) => skip(Need::Vulkan, format!("there is no software adapter: {why}")),
     }
 }
 

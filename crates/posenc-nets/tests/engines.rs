@@ -1,7 +1,7 @@
 //! One body of tests for every engine: the CPU's, and the device engine on whatever adapter there is.
 //!
-//! A software Vulkan adapter is enough. Without the feature `wgpu`, or without a driver, the device
-//! engine is left out and the test says so.
+//! A software Vulkan adapter is enough. Without the feature `wgpu`, or without a driver, the tests
+//! check the CPU's engine only and count as skipped.
 
 mod common;
 
@@ -14,6 +14,7 @@ use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{
     Adam, CpuEngine, Engine, Input, Network, Samples, Session, Split, State, Task, reference,
 };
+use posenc_testing::{Need, skip};
 
 use common::{
     bumps, gaussian, initial, joint_waves, kronecker_inputs, kronecker_network, network, noise,
@@ -28,7 +29,7 @@ fn devices() -> Vec<Box<dyn Engine>> {
     static OPEN: OnceLock<Option<DeviceEngine>> = OnceLock::new();
     let open = || DeviceEngine::open(Choice::GpuOrSoftware).ok();
     let Some(engine) = OPEN.get_or_init(open).clone() else {
-        eprintln!("skipped for wgpu: no Vulkan driver");
+        skip(Need::Vulkan, "there is no Vulkan driver");
         return Vec::new();
     };
     let small = Options { chunk_bytes: 1, work_at_once: 1.0 };
@@ -37,7 +38,7 @@ fn devices() -> Vec<Box<dyn Engine>> {
 
 #[cfg(not(feature = "wgpu"))]
 fn devices() -> Vec<Box<dyn Engine>> {
-    eprintln!("skipped for wgpu: built without it");
+    skip(Need::Vulkan, "this build has no device engine");
     Vec::new()
 }
 

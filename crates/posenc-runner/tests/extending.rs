@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::Repository;
+use posenc_testing::{Need, skip};
 
 /// One thing to do.
 #[derive(Debug)]
@@ -193,7 +194,7 @@ fn the_sections_without_compiling_can_be_followed() {
 #[test]
 fn the_sections_with_compiling_can_be_followed() {
     let Some(workshop) = Workshop::open() else {
-        println!("skipped: no cargo, or tests that were not built with --release");
+        skip(Need::Cargo, "cargo does not start, or the tests were built without --release");
         return;
     };
     let repository = Repository::new();
@@ -281,7 +282,7 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
@@ -289,6 +290,7 @@ const CRATES: [&str; 7] = [
     "posenc-nets",
     "posenc-report",
     "posenc-runner",
+    "posenc-testing",
 ];
 
 impl Workshop {

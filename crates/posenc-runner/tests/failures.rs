@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::{EXPERIMENT, Repository};
+use posenc_testing::{Need, skip};
 
 /// A sweep reaches a width that the embedder refuses, which only running it shows.
 fn with_a_failing_unit() -> String {
@@ -314,7 +315,7 @@ fn a_full_disk_is_named_and_costs_no_record() {
     let mount = ["-t", "tmpfs", "-o", "size=24k", "tmpfs"];
     let mounted = Command::new("mount").args(mount).arg(&folder).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no file system may be mounted here");
+        skip(Need::Mount, "no file system may be mounted here");
         return;
     }
     let small = Small(&folder);

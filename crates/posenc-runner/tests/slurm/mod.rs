@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use posenc_testing::{Need, skip};
+
 const TEMPLATE: &str = include_str!("slurm.conf.in");
 
 /// One cluster at a time: two would share two cores.
@@ -31,12 +33,12 @@ fn said(program: &str, argument: &str) -> String {
 }
 
 impl Cluster {
-    /// Starts one; says in one line why there is none.
+    /// Starts one; skips the calling test, with the reason, if it does not start.
     pub fn start() -> Option<Self> {
         match Self::try_start() {
             Ok(cluster) => Some(cluster),
             Err(why) => {
-                eprintln!("skipped: {why}");
+                skip(Need::Slurm, why);
                 None
             }
         }
@@ -44,9 +46,7 @@ impl Cluster {
 
     fn try_start() -> Result<Self, String> {
         let only = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let find = |name: &str| {
-            tool(name).ok_or(format!("{name} is not installed (apt-get install slurm-wlm munge)"))
-        };
+        let find = |name: &str| tool(name).ok_or(format!("{name} is not installed"));
         let [munged, controller, node] = ["munged", "slurmctld", "slurmd"].map(find);
         let (munged, controller, node) = (munged?, controller?, node?);
         for client in ["sbatch", "squeue", "scancel", "scontrol", "sinfo"] {
