@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::Repository;
+use common::{Repository, Run};
+use posenc_testing::{Need, skip};
 
 /// An experiment with one group that trains and one that does not.
 const EXPERIMENT: &str = r#"
@@ -30,25 +31,32 @@ groups:
       - { id: Gaussian, embedder: { kind: gaussian, dimension: 48, sigma: 0.05 } }
 "#;
 
-/// Lines of `doctor` about adapters.
-fn adapters(repository: &Repository) -> Vec<String> {
-    let run = repository.ok(&["doctor"]);
-    run.stdout.lines().filter(|line| line.starts_with("wgpu ")).map(str::to_owned).collect()
-}
-
-/// `--device` for a software adapter, if there is one; says so if not.
+/// `--device` for a software adapter, if there is one; skips the calling test if not.
 fn software(repository: &Repository) -> Option<String> {
-    let lines = adapters(repository);
-    let name = lines.iter().find_map(|line| line.split("software adapter ").nth(1));
+    let run = repository.ok(&["doctor"]);
+    let mut lines = run.stdout.lines().filter(|line| line.starts_with("wgpu "));
+    let name = lines.find_map(|line| line.split("software adapter ").nth(1));
     let device = name.and_then(|name| name.split_whitespace().next());
     if device.is_none() {
-        eprintln!("skipped: no software adapter, or built without wgpu: {lines:?}");
+        let why = "there is no software adapter, or this build has no device engine";
+        skip(Need::Vulkan, why);
     }
     device.map(|name| format!("wgpu:{name}"))
 }
 
-fn has_gpu(repository: &Repository) -> bool {
-    adapters(repository).iter().any(|line| line.contains("used by --device auto"))
+/// Runs on a machine without a GPU: Vulkan's loader sees the software adapter's driver at most.
+#[cfg(target_os = "linux")]
+fn run_without_gpu(repository: &Repository, arguments: &[&str]) -> Run {
+    let drivers = std::fs::read_dir("/usr/share/vulkan/icd.d").into_iter().flatten().flatten();
+    let software = drivers
+        .map(|entry| entry.path())
+        .find(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("lvp_icd")));
+    let software = software.unwrap_or_else(|| "/nonexistent".into());
+    let mut command = repository.command(arguments);
+    for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
+        command.env(variable, &software);
+    }
+    command.output().unwrap().into()
 }
 
 /// Group, metric, signal, seed and abscissa of a row, and its value.
@@ -121,22 +129,53 @@ fn a_named_software_adapter_has_records_of_its_own() {
 }
 
 /// Catches `auto` that takes a software adapter, and a GPU that is asked for and silently replaced.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_gpu_that_is_not_there_is_an_error_only_if_asked_for() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    if has_gpu(&repository) {
-        eprintln!("skipped: this machine has a GPU");
-        return;
+    for device in ["wgpu", "wgpu:no such card"] {
+        let run = run_without_gpu(&repository, &["reproduce", "--device", device]);
+        assert_eq!(run.code, 2, "{device}: {}", run.stderr);
+        assert!(run.stderr.contains("--device cpu"), "{device}: {}", run.stderr);
     }
-    repository.fails(&["reproduce", "--device", "wgpu"], &["--device cpu"]);
     assert!(repository.raw("out").is_empty());
-    repository.ok(&["reproduce", "--device", "auto", "--out", "auto"]);
-    for file in repository.raw("auto") {
+    let run = run_without_gpu(&repository, &["reproduce", "--device", "auto"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2);
+    for file in repository.raw("out") {
         let text = std::fs::read_to_string(file).unwrap();
         assert!(text.contains("\"device\":\"cpu\""), "{text}");
     }
-    repository.fails(&["reproduce", "--device", "wgpu:no such card"], &["--device cpu"]);
-    repository.fails(&["reproduce", "--device", "cuda"], &["auto", "wgpu:NAME"]);
+}
+
+/// Catches a device of the environment that is ignored, wins over the option, or is wrong and not refused with what is allowed.
+#[test]
+fn the_environment_stands_for_the_option() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let with = |device: &str, arguments: &[&str]| -> Run {
+        let mut command = repository.command(arguments);
+        command.env("POSENC_DEVICE", device).output().unwrap().into()
+    };
+    for wrong in ["cuda", "wgpu:", "gpu"] {
+        for run in [
+            with(wrong, &["reproduce", "--dry-run"]),
+            with("cpu", &["reproduce", "--dry-run", "--device", wrong]),
+        ] {
+            assert_eq!(run.code, 2, "{wrong}: {}", run.stderr);
+            for needle in [wrong, "POSENC_DEVICE", "auto", "cpu", "wgpu:NAME"] {
+                assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
+            }
+        }
+    }
+    let run = with("cuda", &["reproduce", "--device", "cpu", "--dry-run"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+
+    let Some(device) = software(&repository) else { return };
+    let run = with(&device, &["reproduce"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("device: training on software adapter"), "{}", run.stderr);
+    let run = with(&device, &["reproduce", "--device", "cpu", "--out", "cpu"]);
+    assert!(!run.stderr.contains("device: training on"), "{}", run.stderr);
 }
 
 /// Catches a training on an adapter that begins anew when it was killed, or ends with other numbers.
