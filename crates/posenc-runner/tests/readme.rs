@@ -71,7 +71,7 @@ fn every_command_and_option_of_the_first_page_exists() {
             }
         }
     }
-    assert!(commands > 20 && loose > 20, "{commands} commands, {loose} options");
+    assert!(commands > 15 && loose > 15, "{commands} commands, {loose} options");
 }
 
 /// Catches items that README runs and no experiment defines.
@@ -90,7 +90,7 @@ fn every_item_of_the_first_page_can_be_run() {
     assert!(items.len() >= 5, "{items:?}");
     for item in items {
         let plan = repository.ok(&["reproduce", &item, "--profile", "smoke", "--dry-run"]);
-        assert!(plan.stderr.contains("to run") || plan.stdout.contains("to run"), "{item}");
+        assert!(plan.stdout.lines().any(|line| line.starts_with(&item)), "{item}: {}", plan.stdout);
     }
     let plan = repository.ok(&["reproduce", "rethinking/fig7", "--profile", "paper", "--dry-run"]);
     assert!(!plan.stdout.is_empty(), "{}", plan.stderr);
@@ -220,15 +220,17 @@ fn films_of_ones_own_are_used() {
     let repository = with_small_clips();
     save_frames(repository.path().join("films/one"), 10);
     save_frames(repository.path().join("films/two"), 60);
-    // An array as the program itself writes it.
-    save_frames(repository.path().join("third"), 90);
-    repository.ok(&["fit", "third", "--out", "films/three.npz"]);
     repository.ok(&CLIPS_OPTION);
     let record = repository.read("out/record/extensions/mexican-hat.csv");
     assert!(record.contains(",user:films"), "{record}");
-    let expected = ["one", "three.npz", "two"].map(str::to_owned);
-    assert_eq!(signals(&repository), BTreeSet::from(expected), "{record}");
+    assert_eq!(signals(&repository), BTreeSet::from(["one", "two"].map(str::to_owned)), "{record}");
     assert!(repository.read("out/report/extensions.md").contains("user:films"));
+
+    // An array as the program itself writes it.
+    repository.ok(&["fit", "films/one", "--out", "three.npz"]);
+    repository.ok(&["reproduce", "--images", "video-clips=three.npz", "--out", "array"]);
+    let record = repository.read("array/record/extensions/mexican-hat.csv");
+    assert!(record.contains(",user:three.npz") && record.contains("test_psnr"), "{record}");
 
     let small = RgbImage::from_pixel(8, 8, Rgb([1, 2, 3]));
     std::fs::create_dir(repository.path().join("films/four")).unwrap();
