@@ -108,7 +108,10 @@ impl Outcomes {
                 need.remedy()
             );
             for skip in skips {
-                let _ = writeln!(text, "  {skip}");
+                // The line above says how to get it.
+                let line = skip.to_string();
+                let remedy = format!("; {}", need.remedy());
+                let _ = writeln!(text, "  {}", line.strip_suffix(&remedy).unwrap_or(&line));
             }
         }
         if self.ignored > 0 {
@@ -161,7 +164,10 @@ mod tests {
             skip("posenc-runner/it::slurm::a", Need::Slurm),
             skip("posenc-runner/it::slurm::a", Need::Data),
             skip("posenc-runner/it::slurm::b", Need::Slurm),
-            skip("posenc-data/it::videos", Need::Ffmpeg),
+            Skip {
+                text: format!("none; {}", Need::Ffmpeg.remedy()),
+                ..skip("posenc-data/it::videos", Need::Ffmpeg)
+            },
         ];
         let text = sum.summary(skips);
         assert!(text.contains("1 skipped, slurm is missing: install it with"), "{text}");
