@@ -228,7 +228,3 @@ proptest! {
         }
     }
 }
-
-fn powers(ratio: f64, count: i32) -> Vec<f64> {
-    (0..count).map(|k| ratio.powi(k)).collect()
-}
