@@ -3,6 +3,8 @@
 //! A comment above each code block says what is to be done with it: `run` (the commands), `run, exit 1`, `compile` (the commands,
 //! after a build), `write: FILE`, `insert: FILE after "TEXT"` or `before`, `shown: FILE` (the block stands there), `paste: FILE …`.
 
+// A binary of its own: its compiler uses all cores, which the limits of time of other tests would not stand.
+#[path = "it/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;
