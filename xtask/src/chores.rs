@@ -4,12 +4,17 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::{ExitCode, ExitStatus, Stdio};
 
-use crate::process::{cargo, exit_code, runner};
-use crate::{gpu, video};
+use posenc_testing::SKIPPED;
 
-/// `test`: all tests of the workspace in the runner's own profile, so that dependencies are
-/// built once; the last line sums the runs of all crates.
+use crate::outcomes::{Outcomes, Skips};
+use crate::process::{cargo, exit_code, root, runner, target_directory};
+use crate::{filters, gpu, video};
+
+/// `test`: all tests of the workspace in the runner's own profile, so that dependencies are built once. The last line
+/// sums the runs of all crates; the lines above it list the skipped tests by what is missing.
 pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
+    // A misspelled requirement must not wait for the first skip to be noticed.
+    posenc_testing::required()?;
     let features = [video::features(), gpu::features_for_tests()].concat();
     // Tests run the real binary.
     let mut build = cargo();
@@ -18,24 +23,33 @@ pub fn test(arguments: &[OsString]) -> Result<ExitCode, String> {
     if !status.success() {
         return Ok(exit_code(status));
     }
-    let mut sums = [0usize; 3];
-    let all: &[&str] = &[&["--workspace", "--no-fail-fast"], &features[..]].concat();
-    let status = run_tests(all, arguments, &mut sums)?;
-    println!();
-    println!("{} passed, {} failed, {} skipped", sums[0], sums[1], sums[2]);
+    let all = [&["--workspace", "--no-fail-fast"], &features[..]].concat();
+    let skips = Skips::in_folder(&root().join(target_directory()))?;
+    let mut outcomes = Outcomes::default();
+    let status = run_tests(&all, arguments, &skips, &mut outcomes)?;
+    if status.success() && outcomes.none_matched() {
+        return Err(filters::no_match(arguments, &names(&all)));
+    }
+    // `--list` and `--no-run` run nothing that could be summed.
+    if !status.success() || outcomes.has_results() {
+        println!();
+        print!("{}", outcomes.summary(skips.read()?));
+    }
     Ok(exit_code(status))
 }
 
-/// Runs `cargo test` on a selection, shows its output and adds its counts to `sums`.
+/// Runs `cargo test` on a selection, shows its output and counts the outcomes.
 fn run_tests(
     selection: &[&str],
     arguments: &[OsString],
-    sums: &mut [usize; 3],
+    skips: &Skips,
+    outcomes: &mut Outcomes,
 ) -> Result<ExitStatus, String> {
     let mut child = cargo()
         .args(["test", "--release"])
         .args(selection)
         .args(arguments)
+        .env(SKIPPED, skips.file())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|e| format!("cargo cannot be started: {e}"))?;
@@ -43,25 +57,23 @@ fn run_tests(
         for line in BufReader::new(output).lines() {
             let line = line.map_err(|e| format!("the tests' output cannot be read: {e}"))?;
             println!("{line}");
-            for (sum, count) in sums.iter_mut().zip(counts(&line)) {
-                *sum += count;
-            }
+            outcomes.take(&line);
         }
     }
     child.wait().map_err(|e| format!("cargo cannot be waited for: {e}"))
 }
 
-/// Passed, failed and ignored tests of a `test result:` line; zeros for any other line.
-fn counts(line: &str) -> [usize; 3] {
-    let Some(rest) = line.strip_prefix("test result:") else {
-        return [0; 3];
-    };
-    let count = |name: &str| {
-        rest.split([';', '.'])
-            .find_map(|part| part.trim().strip_suffix(name)?.trim().parse().ok())
-            .unwrap_or(0)
-    };
-    [count("passed"), count("failed"), count("ignored")]
+/// The names of all tests, without those of examples in documentation; none if cargo fails.
+fn names(selection: &[&str]) -> Vec<String> {
+    let output = cargo()
+        .args(["test", "--release", "--quiet", "--tests"])
+        .args(selection)
+        .args(["--", "--list"])
+        .stderr(Stdio::null())
+        .output();
+    let text = output.map_or_else(|_| Vec::new(), |output| output.stdout);
+    let text = String::from_utf8_lossy(&text);
+    text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
 }
 
 /// `check`: formatting, lints and the freshness of the report.
@@ -83,17 +95,4 @@ pub fn check() -> Result<ExitCode, String> {
         }
     }
     runner(&["report".into(), "--check".into()])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::counts;
-
-    /// Catches a change of the summary's wording that would sum up to nothing.
-    #[test]
-    fn summaries_are_counted() {
-        let line = "test result: ok. 12 passed; 1 failed; 3 ignored; 0 measured; 7 filtered out; finished in 0.10s";
-        assert_eq!(counts(line), [12, 1, 3]);
-        assert_eq!(counts("test a::b ... ok"), [0, 0, 0]);
-    }
 }

@@ -1,6 +1,6 @@
 //! Whether the feature `wgpu` is of use on this machine.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::machine::{entries, file_name, switch};
@@ -9,6 +9,8 @@ use crate::process::target_directory;
 /// The environment variable that decides: `on` builds it anywhere, `off` nowhere, `attention` with the attention
 /// models on wgpu, too.
 const SWITCH: &str = "POSENC_WGPU";
+/// The environment variable that stands for `--device`.
+const DEVICE: &str = "POSENC_DEVICE";
 /// The feature, as cargo takes it for the whole workspace.
 const FEATURES: [&str; 2] = ["--features", "posenc-runner/wgpu"];
 /// The same with attention models.
@@ -30,7 +32,8 @@ pub fn features(arguments: &[OsString]) -> &'static [&'static str] {
         Some(false) => return &[],
         None => {}
     }
-    if is_asked_for(arguments) || is_built(&target_directory()) {
+    let from_environment = std::env::var_os(DEVICE);
+    if is_asked_for(arguments, from_environment.as_deref()) || is_built(&target_directory()) {
         return &FEATURES;
     }
     if !has_device_node() {
@@ -56,8 +59,8 @@ pub fn features_for_tests() -> &'static [&'static str] {
         None if has_loader() && has_driver() => &FEATURES,
         None => {
             eprintln!(
-                "wgpu: off, since no Vulkan driver was found; its tests are left out. To get one: apt-get install \
-                 libvulkan1 mesa-vulkan-drivers"
+                "wgpu: off, since no Vulkan driver was found; the tests of the device engine are skipped. To get one: \
+                 apt-get install libvulkan1 mesa-vulkan-drivers"
             );
             &[]
         }
@@ -65,15 +68,22 @@ pub fn features_for_tests() -> &'static [&'static str] {
     }
 }
 
-/// Whether `--device wgpu`, `--device=wgpu:NAME` or the like stands among the arguments.
-fn is_asked_for(arguments: &[OsString]) -> bool {
+/// Whether the arguments have `--device wgpu`, `--device=wgpu:NAME` or the like, or else the environment names such a device.
+fn is_asked_for(arguments: &[OsString], environment: Option<&OsStr>) -> bool {
+    let is_wgpu = |value: &str| value.starts_with("wgpu");
     let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
-    let after = |i: usize| texts.get(i + 1).is_some_and(|value| value.starts_with("wgpu"));
-    texts.iter().enumerate().any(|(i, text)| match text.strip_prefix("--device") {
-        Some("") => after(i),
-        Some(rest) => rest.strip_prefix('=').is_some_and(|value| value.starts_with("wgpu")),
-        None => false,
-    })
+    let mut options = texts.iter().enumerate().filter_map(|(i, text)| {
+        let rest = text.strip_prefix("--device")?;
+        if rest.is_empty() {
+            texts.get(i + 1).map(|value| &**value)
+        } else {
+            rest.strip_prefix('=')
+        }
+    });
+    match options.next() {
+        Some(value) => is_wgpu(value) || options.any(is_wgpu),
+        None => environment.is_some_and(|value| is_wgpu(&value.to_string_lossy())),
+    }
 }
 
 /// Whether a build with the feature lies in the target directory.
@@ -127,10 +137,11 @@ mod tests {
     /// Catches a device that is asked for and not built for, and a build for one that is not.
     #[test]
     fn only_a_request_for_wgpu_is_one() {
-        let asked = |text: &str| {
+        let asked_with = |text: &str, environment: &str| {
             let arguments: Vec<OsString> = text.split(' ').map(OsString::from).collect();
-            is_asked_for(&arguments)
+            is_asked_for(&arguments, Some(OsStr::new(environment)))
         };
+        let asked = |text: &str| asked_with(text, "");
         for text in [
             "reproduce trading/table1 --device wgpu",
             "reproduce --device=wgpu",
@@ -143,6 +154,14 @@ mod tests {
             ["reproduce wgpu", "reproduce --device cpu", "fit --device=auto wgpu", "x --device"]
         {
             assert!(!asked(text), "{text}");
+        }
+        for (text, environment, expected) in [
+            ("reproduce", "wgpu:llvmpipe", true),
+            ("reproduce", "cpu", false),
+            ("reproduce --device cpu", "wgpu", false),
+            ("reproduce --device wgpu", "cpu", true),
+        ] {
+            assert_eq!(asked_with(text, environment), expected, "{text}, {environment}");
         }
     }
 
@@ -161,17 +180,24 @@ mod tests {
         lines.map(str::to_owned).collect()
     }
 
-    /// Catches a package that wgpu builds with other features than everything else does: asking for a GPU
-    /// would then compile it, and all that uses it, a second time.
+    /// Catches a package that wgpu or FFmpeg builds with other features than everything else does: asking for
+    /// them would then compile it, and all that uses it, a second time.
     #[test]
-    fn a_build_with_wgpu_only_adds_packages() {
-        let (without, with) = (packages(&[]), packages(&FEATURES));
-        assert!(
-            without.len() > 50 && with.iter().any(|line| line.starts_with("wgpu v")),
-            "{with:?}"
-        );
-        let again: Vec<_> = without.difference(&with).collect();
-        assert!(again.is_empty(), "compiled again: {again:?}; name their features in Cargo.toml");
+    fn builds_with_more_features_only_add_packages() {
+        let without = packages(&[]);
+        assert!(without.len() > 50, "{without:?}");
+        let both = [FEATURES, crate::video::FEATURES].concat();
+        for (features, package) in
+            [(&FEATURES[..], "wgpu v"), (&crate::video::FEATURES, "video-rs v"), (&both, "wgpu v")]
+        {
+            let with = packages(features);
+            assert!(with.iter().any(|line| line.starts_with(package)), "{with:?}");
+            let again: Vec<_> = without.difference(&with).collect();
+            assert!(
+                again.is_empty(),
+                "{features:?} compile again: {again:?}; name their features in Cargo.toml"
+            );
+        }
     }
 
     /// Catches an earlier build that is not seen, for which everything would be built again without it.

@@ -1,11 +1,13 @@
 //! `cargo xtask VERB …`: starts the runner in release mode and keeps the repository's chores.
 //!
-//! It has no dependencies and no argument list of its own: whatever is not a chore goes to the
-//! binary `posenc` as it stands.
+//! It compiles in seconds and has no argument list of its own: whatever is not a chore goes to the
+//! binary `posenc` unchanged.
 
 mod chores;
+mod filters;
 mod gpu;
 mod machine;
+mod outcomes;
 mod process;
 mod video;
 

@@ -55,7 +55,8 @@ impl FromStr for Request {
             }
             _ => Err(
                 "allowed are auto (a GPU where there is one, else the CPU), cpu, wgpu (a GPU), and \
-                 wgpu:NAME (the adapter whose name contains NAME; `doctor` lists them)"
+                 wgpu:NAME (the adapter whose name contains NAME; `doctor` lists them). Without --device the environment \
+                 variable POSENC_DEVICE counts"
                     .to_owned(),
             ),
         }

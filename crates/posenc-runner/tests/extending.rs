@@ -3,6 +3,8 @@
 //! A comment above each code block says what is to be done with it: `run` (the commands), `run, exit 1`, `compile` (the commands,
 //! after a build), `write: FILE`, `insert: FILE after "TEXT"` or `before`, `shown: FILE` (the block stands there), `paste: FILE …`.
 
+// A binary of its own: its compiler uses all cores, which the limits of time of other tests would not stand.
+#[path = "it/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::Repository;
+use posenc_testing::{Need, skip};
 
 /// One thing to do.
 #[derive(Debug)]
@@ -193,7 +196,7 @@ fn the_sections_without_compiling_can_be_followed() {
 #[test]
 fn the_sections_with_compiling_can_be_followed() {
     let Some(workshop) = Workshop::open() else {
-        println!("skipped: no cargo, or tests that were not built with --release");
+        skip(Need::Cargo, "cargo does not start, or the tests were built without --release");
         return;
     };
     let repository = Repository::new();
@@ -290,6 +293,7 @@ const CRATES: [&str; 8] = [
     "posenc-nets",
     "posenc-report",
     "posenc-runner",
+    "posenc-testing",
 ];
 
 impl Workshop {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use posenc_testing::{Need, skip};
 use serde_json::{Value, json};
 use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
@@ -35,10 +36,10 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts it; `None` where there is none, which is said in one line.
+    /// Starts it; skips the calling test if there is none.
     pub fn start() -> Option<Browser> {
         let Some(program) = program() else {
-            eprintln!("skipped: neither chromium nor google-chrome is on the PATH");
+            skip(Need::Chromium, "neither chromium nor google-chrome is on the PATH");
             return None;
         };
         let profile = tempfile::tempdir().expect("a directory for the profile");

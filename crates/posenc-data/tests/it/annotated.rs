@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use image::{DynamicImage, GrayImage, Luma};
-use posenc_data::{
-    AnnotatedBox, AnnotatedImages, DataError, ENVIRONMENT_VARIABLE, Split, write_annotated,
-};
+use posenc_data::{AnnotatedBox, AnnotatedImages, DataError, Split, write_annotated};
 use serde_json::{Value, json};
 
-use crate::support::{assert_says, save_rgb};
+use crate::support::{assert_says, real, save_rgb};
 
 fn open(folder: &Path) -> Result<AnnotatedImages, DataError> {
     AnnotatedImages::open(folder, Split::Training)
@@ -166,16 +164,8 @@ fn what_is_written_is_read_back() {
 /// Would catch a reader that real annotations do not pass.
 #[test]
 fn real_annotations_are_read() {
-    let Some(data) = std::env::var_os(ENVIRONMENT_VARIABLE) else {
-        eprintln!("skipped: {ENVIRONMENT_VARIABLE} is not set");
-        return;
-    };
-    let folder = Path::new(&data).join("coco33");
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return;
-    }
-    let images = open(&folder).unwrap();
+    let Some(data) = real("coco33") else { return };
+    let images = open(&data.join("coco33")).unwrap();
     let boxes = || images.images().iter().flat_map(|image| &image.boxes);
     assert_eq!((images.images().len(), boxes().count(), images.categories().len()), (33, 246, 80));
     assert_eq!(boxes().filter(|own| own.is_crowd).count(), 3);

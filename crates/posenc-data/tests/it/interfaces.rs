@@ -4,14 +4,14 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
+use posenc_data::DataError;
 use posenc_data::interfaces::{
     CaptionSplit, CaptionedWidget, LabelledScreens, ReferringScreens, SplitReport, ViewHierarchy,
     WidgetCaptions, WidgetType, bins,
 };
-use posenc_data::{DataError, ENVIRONMENT_VARIABLE};
 use serde_json::{Value, json};
 
-use crate::support::assert_says;
+use crate::support::{assert_says, real};
 
 fn write(path: &Path, text: impl AsRef<[u8]>) -> PathBuf {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -433,25 +433,19 @@ fn referred_boxes_are_found_and_damage_is_named() {
 
 /// Would catch a reader that real files do not pass, and one that reads less of them.
 #[test]
-fn real_boxes_are_read() {
-    let Some(data) = std::env::var_os(ENVIRONMENT_VARIABLE) else {
-        eprintln!("skipped: {ENVIRONMENT_VARIABLE} is not set");
-        return;
-    };
-    let file = |name: &str| Some(Path::new(&data).join(name)).filter(|path| path.is_file());
-    if let Some(path) = file("rico_semantics/val.json") {
-        let all = LabelledScreens::read(&path).unwrap();
-        let boxes: usize = all.screens.iter().map(|screen| screen.boxes.len()).sum();
-        assert_eq!((all.screens.len(), boxes, all.labels.len()), (4212, 7816, 36));
-    } else {
-        eprintln!("skipped: {} has no rico_semantics/val.json", Path::new(&data).display());
-    }
-    if let Some(path) = file("uibert_refexp/dev.jsonl") {
-        let all = ReferringScreens::read(&path).unwrap();
-        let candidates: usize = all.screens.iter().map(|screen| screen.candidates.len()).sum();
-        assert_eq!((all.screens.len(), candidates), (509, 15055));
-        assert_says(&all.remark().unwrap(), &["509 screens, 24 have no node", "1 none that"]);
-    } else {
-        eprintln!("skipped: {} has no uibert_refexp/dev.jsonl", Path::new(&data).display());
-    }
+fn real_labelled_boxes_are_read() {
+    let Some(data) = real("rico_semantics/val.json") else { return };
+    let all = LabelledScreens::read(&data.join("rico_semantics/val.json")).unwrap();
+    let boxes: usize = all.screens.iter().map(|screen| screen.boxes.len()).sum();
+    assert_eq!((all.screens.len(), boxes, all.labels.len()), (4212, 7816, 36));
+}
+
+/// Would catch the same of expressions that refer to boxes.
+#[test]
+fn real_referring_expressions_are_read() {
+    let Some(data) = real("uibert_refexp/dev.jsonl") else { return };
+    let all = ReferringScreens::read(&data.join("uibert_refexp/dev.jsonl")).unwrap();
+    let candidates: usize = all.screens.iter().map(|screen| screen.candidates.len()).sum();
+    assert_eq!((all.screens.len(), candidates), (509, 15055));
+    assert_says(&all.remark().unwrap(), &["509 screens, 24 have no node", "1 none that"]);
 }

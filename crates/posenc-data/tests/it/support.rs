@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, RgbImage};
-use posenc_data::{DataDirectory, DataSource, Manifest};
+use posenc_data::{DataDirectory, DataSource, ENVIRONMENT_VARIABLE, Manifest};
+use posenc_testing::{Need, skip};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 /// The bytes of a `.npy` file with this header text, version 1.
@@ -124,4 +125,19 @@ pub fn assert_says(message: &impl ToString, parts: &[&str]) {
     for part in parts {
         assert!(message.contains(part), "the message lacks {part:?}: {message}");
     }
+}
+
+/// The directory with the real data; skips the calling test if there is none, or if it lacks this file or folder.
+#[track_caller]
+pub fn real(relative: &str) -> Option<PathBuf> {
+    let directory = std::env::var_os(ENVIRONMENT_VARIABLE).filter(|value| !value.is_empty());
+    let Some(directory) = directory.map(PathBuf::from) else {
+        skip(Need::Data, format!("{ENVIRONMENT_VARIABLE} is not set"));
+        return None;
+    };
+    if !directory.join(relative).exists() {
+        skip(Need::Data, format!("{} has no {relative}", directory.display()));
+        return None;
+    }
+    Some(directory)
 }

@@ -3,7 +3,8 @@
 #[cfg(not(feature = "video"))]
 #[test]
 fn video_files_are_read() {
-    eprintln!("skipped: this build reads no video files; {}", posenc_data::VIDEO_CURE);
+    // Stands for all tests of this file.
+    posenc_testing::skip(posenc_testing::Need::Ffmpeg, "this build reads no video files");
 }
 
 #[cfg(feature = "video")]
@@ -14,6 +15,7 @@ mod with_ffmpeg {
         Clip, DataDirectory, DataError, DataSource, Manifest, Origin, Signal, State, check,
         ffmpeg_version, load_clip_file, load_signal_file,
     };
+    use posenc_testing::{Need, skip};
     use video_rs::encode::Settings;
     use video_rs::frame::{PixelFormat, RawFrame};
     use video_rs::{EncoderBuilder, Options};
@@ -48,7 +50,7 @@ mod with_ffmpeg {
             // Keeps the encoder's messages off the screen.
             let _ = video_rs::init();
             let Ok(mut encoder) = EncoderBuilder::new(path, settings).build() else {
-                eprintln!("skipped: this machine's FFmpeg has no H.264 encoder");
+                skip(Need::Ffmpeg, "this FFmpeg has no H.264 encoder");
                 return None;
             };
             let mut random = 1u32;
@@ -298,14 +300,7 @@ mod with_ffmpeg {
     /// manifest.
     #[test]
     fn the_five_real_clips_are_read() {
-        let Some(data) = std::env::var_os("POSENC_DATA").map(PathBuf::from) else {
-            eprintln!("skipped: POSENC_DATA is not set");
-            return;
-        };
-        if !data.join("video").is_dir() {
-            eprintln!("skipped: {} has no folder video", data.display());
-            return;
-        }
+        let Some(data) = crate::support::real("video") else { return };
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/manifest.yaml");
         let manifest = Manifest::read(&path).unwrap();
         let directory = DataDirectory::resolve(Some(&data), Path::new("/")).unwrap();

@@ -228,33 +228,3 @@ proptest! {
         }
     }
 }
-
-/// `cargo test --release -p posenc-nets stable_rank_time -- --ignored --nocapture`
-#[test]
-#[ignore = "reads the clock"]
-fn stable_rank_time() {
-    let cases = [
-        ("256 x 256, 2 features", relu_layer(256, 256, 2, 1)),
-        ("256 x 256, 200 features", relu_layer(256, 256, 200, 1)),
-        ("256 x 256, bumps", bumps(256, 0.01)),
-        ("256 x 256, 0.9^k", with_values(256, 256, &powers(0.9, 256), 1)),
-        ("256 x 256, 0.98^k", with_values(256, 256, &powers(0.98, 256), 1)),
-        ("256 x 256, uniform", single(&uniform(256, 256, 1))),
-        ("8192 x 256, 200 features", relu_layer(8192, 256, 200, 1)),
-    ];
-    for (name, h) in cases {
-        let mut times: Vec<f64> = (0..200)
-            .map(|_| {
-                let begin = std::time::Instant::now();
-                std::hint::black_box(stable_rank(h.as_ref()));
-                begin.elapsed().as_secs_f64() * 1e3
-            })
-            .collect();
-        times.sort_by(f64::total_cmp);
-        println!("{name}: rank {:.3}, {:.4} ms", stable_rank(h.as_ref()), times[100]);
-    }
-}
-
-fn powers(ratio: f64, count: i32) -> Vec<f64> {
-    (0..count).map(|k| ratio.powi(k)).collect()
-}

@@ -1,0 +1,13 @@
+//! Models, kernels and encodings against references.
+
+mod boxes;
+mod captioner;
+mod detector;
+mod detr;
+mod encoders;
+mod image_model;
+mod kernels;
+mod reformer;
+mod translator;
+mod wgpu;
+mod widget_captioner;

@@ -1,0 +1,218 @@
+//! Metrics of captions against pycocoevalcap 1.2 (BLEU, ROUGE-L, CIDEr-D) and NLTK 3.10.4 (smoothed BLEU, METEOR, stems), on
+//! captions that `benches/peers/caption_examples.py` made and scored; and what must hold for any captions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use posenc_math::captions::bleu::{bleu, smoothed_bleu};
+use posenc_math::captions::cider::Cider;
+use posenc_math::captions::meteor::meteor;
+use posenc_math::captions::rouge::rouge;
+use posenc_math::captions::stem::stem;
+use posenc_math::captions::tuples::{tuple_f1, tuple_scores};
+use posenc_math::captions::{Candidate, Scores};
+use proptest::prelude::*;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Examples {
+    pycocoevalcap: String,
+    nltk: String,
+    corpora: Vec<Example>,
+    stems: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Example {
+    /// Candidate and its references.
+    captions: Vec<(String, Vec<String>)>,
+    bleu: Vec<Corpus>,
+    smoothed_bleu: Vec<Expected>,
+    rouge: Expected,
+    cider: Expected,
+    meteor: Expected,
+}
+
+#[derive(Deserialize)]
+struct Corpus {
+    corpus: f64,
+    each: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    mean: f64,
+    each: Vec<f64>,
+}
+
+fn examples() -> Examples {
+    let all: Examples =
+        serde_json::from_str(include_str!("../data/caption_examples.json")).unwrap();
+    assert_eq!((all.pycocoevalcap.as_str(), all.nltk.as_str()), ("1.2", "3.10.4"));
+    assert!(all.corpora.len() == 3 && all.stems.len() > 500);
+    all
+}
+
+fn corpus(example: &Example) -> Vec<Candidate> {
+    example.captions.iter().map(|(words, of)| Candidate::split(words, of)).collect()
+}
+
+fn assert_close(own: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(own.len(), expected.len(), "{what}");
+    for (index, (own, expected)) in own.iter().zip(expected).enumerate() {
+        assert!((own - expected).abs() < 1e-9, "{what}, {index}: {own} {expected}");
+    }
+}
+
+fn assert_scores(own: &Scores, expected: &Expected, what: &str) {
+    assert_close(&own.each, &expected.each, what);
+    assert_close(&[own.mean], &[expected.mean], what);
+}
+
+/// Would catch any step of BLEU, ROUGE-L or CIDEr-D that is done otherwise: clipping, lengths, orders, frequencies.
+#[test]
+fn scores_are_those_of_pycocoevalcap() {
+    for (number, example) in examples().corpora.iter().enumerate() {
+        let corpus = corpus(example);
+        let own = bleu(&corpus);
+        for (k, expected) in example.bleu.iter().enumerate() {
+            let each: Vec<f64> = own.each.iter().map(|values| values[k]).collect();
+            assert_close(&each, &expected.each, &format!("corpus {number}, BLEU-{}", k + 1));
+            assert!((own.corpus[k] - expected.corpus).abs() < 1e-9);
+        }
+        assert_scores(&rouge(&corpus), &example.rouge, &format!("corpus {number}, ROUGE-L"));
+        let cider = Cider::new(&corpus).scores(&corpus);
+        assert_scores(&cider, &example.cider, &format!("corpus {number}, CIDEr-D"));
+    }
+}
+
+/// Would catch smoothing, alignment, chunks or upper case that are handled otherwise.
+#[test]
+fn scores_are_those_of_nltk() {
+    for (number, example) in examples().corpora.iter().enumerate() {
+        let corpus = corpus(example);
+        for (k, expected) in example.smoothed_bleu.iter().enumerate() {
+            let what = format!("corpus {number}, smoothed BLEU-{}", k + 1);
+            assert_scores(&smoothed_bleu(&corpus)[k], expected, &what);
+        }
+        assert_scores(&meteor(&corpus), &example.meteor, &format!("corpus {number}, METEOR"));
+    }
+}
+
+/// Would catch any wrong ending, order of endings or condition.
+#[test]
+fn stems_are_those_of_nltk() {
+    for (word, expected) in examples().stems {
+        assert_eq!(stem(&word), expected, "{word}");
+    }
+}
+
+/// Would catch a division by zero where there are no captions, words, references or tuples.
+#[test]
+fn nothing_scores_zero() {
+    let none = Scores::default();
+    assert_eq!(bleu(&[]).corpus, [0.0; 2]);
+    assert_eq!(smoothed_bleu(&[]), [none.clone(), none.clone()]);
+    assert_eq!(Cider::new(&[]).scores(&[]), none);
+    assert_eq!((rouge(&[]), meteor(&[])), (none.clone(), none.clone()));
+    assert_eq!(tuple_scores::<u8>(&[]), none);
+    assert_eq!(tuple_f1::<u8>(&BTreeSet::new(), &BTreeSet::new()), 0.0);
+
+    let references: [&[&str]; 4] = [&[], &[""], &["a b"], &["", "a b"]];
+    let mut corpus: Vec<Candidate> = references.map(|r| Candidate::split("", r)).to_vec();
+    corpus.push(Candidate::split("a b", references[0]));
+    let each = [0.0; 5];
+    let own = bleu(&corpus);
+    assert_eq!(own.each, [[0.0; 2]; 5]);
+    assert!(own.corpus.iter().all(|v| (0.0..1e-6).contains(v)), "{:?}", own.corpus);
+    for scores in smoothed_bleu(&corpus) {
+        assert_eq!(scores.each, each);
+    }
+    assert_eq!(rouge(&corpus).each, each);
+    assert_eq!(meteor(&corpus).each, each);
+    assert_eq!(Cider::new(&corpus).scores(&corpus).each, each);
+    // Whoever has counted nothing gives no weight to anything.
+    assert_eq!(Cider::new(&[]).score(&Candidate::split("a b", &["a b"])), 0.0);
+}
+
+/// Would catch precision or recall in place of F1, and tuples that are compared by place.
+#[test]
+fn tuples_by_hand() {
+    let set = |tuples: &[&'static [&'static str]]| tuples.iter().copied().collect::<BTreeSet<_>>();
+    let own = set(&[&["button"], &["button", "red"]]);
+    let other = set(&[&["row"], &["button"], &["button", "in", "row"], &["button", "first"]]);
+    // Precision 1/2, recall 1/4.
+    assert!((tuple_f1(&own, &other) - 1.0 / 3.0).abs() < 1e-15);
+    let scores = tuple_scores(&[[own.clone(), other], [own.clone(), own]]);
+    assert!(scores.each[1] == 1.0 && (scores.mean - 2.0 / 3.0).abs() < 1e-15);
+}
+
+fn caption() -> impl Strategy<Value = Vec<String>> {
+    let word = prop_oneof!["[abc]", "tabs?|Opens?|opened|opening", "\\PC{1,4}"];
+    prop::collection::vec(word, 0..9)
+}
+
+fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
+    let one = (caption(), prop::collection::vec(caption(), 0..5))
+        .prop_map(|(words, references)| Candidate { words, references });
+    prop::collection::vec(one, 0..6)
+}
+
+/// All values of one candidate, CIDEr-D with the frequencies of a corpus.
+fn all(cider: &Cider<'_>, candidate: &Candidate) -> [f64; 7] {
+    let alone = std::slice::from_ref(candidate);
+    let ([one, two], [smoothed_one, smoothed_two]) = (bleu(alone).each[0], smoothed_bleu(alone));
+    let (rouge, meteor) = (rouge(alone).mean, meteor(alone).mean);
+    [one, two, smoothed_one.mean, smoothed_two.mean, rouge, meteor, cider.score(candidate) / 10.0]
+}
+
+proptest! {
+    /// Would catch values out of range, or not numbers, for any words, and candidates that change each other's values.
+    #[test]
+    fn values_are_bounded(corpus in candidates()) {
+        let cider = Cider::new(&corpus);
+        let inside = |value: f64| (0.0..=1.0 + 1e-9).contains(&value);
+        let each = [
+            bleu(&corpus).each.iter().map(|v| v[0]).collect(),
+            bleu(&corpus).each.iter().map(|v| v[1]).collect(),
+            smoothed_bleu(&corpus)[0].each.clone(),
+            smoothed_bleu(&corpus)[1].each.clone(),
+            rouge(&corpus).each,
+            meteor(&corpus).each,
+            cider.scores(&corpus).each.iter().map(|v| v / 10.0).collect::<Vec<f64>>(),
+        ];
+        for (index, candidate) in corpus.iter().enumerate() {
+            for (metric, value) in all(&cider, candidate).into_iter().enumerate() {
+                prop_assert!(inside(value), "metric {metric}: {value}");
+                prop_assert_eq!(value, each[metric][index], "metric {}", metric);
+            }
+        }
+        prop_assert!(bleu(&corpus).corpus.into_iter().all(inside));
+        prop_assert!(inside(rouge(&corpus).mean) && inside(meteor(&corpus).mean));
+    }
+
+    /// Would catch a score that rewards anything beyond the reference itself: repetitions, length, order.
+    #[test]
+    fn the_reference_itself_is_best(corpus in candidates(), reference in caption(), words in caption()) {
+        let cider = Cider::new(&corpus);
+        let of = |words: &[String]| {
+            let references = vec![reference.clone()];
+            all(&cider, &Candidate { words: words.to_vec(), references })
+        };
+        let best = of(&reference);
+        for (metric, (best, value)) in best.into_iter().zip(of(&words)).enumerate() {
+            prop_assert!(value <= best + 1e-9, "metric {metric}: {value} above {best}");
+        }
+        if reference.len() > 1 {
+            let expected = 1.0 - 0.5 / (reference.len() as f64).powi(3);
+            prop_assert!((best[5] - expected).abs() < 1e-12, "{} {expected}", best[5]);
+            prop_assert!([0, 1, 2, 3, 4].iter().all(|&metric| (best[metric] - 1.0).abs() < 1e-8));
+        }
+    }
+
+    /// Would catch a stem that fails on some word or is longer than it.
+    #[test]
+    fn any_word_has_a_stem(word in "\\PC{0,12}|[a-z]{0,4}(ies|ied|eed|ing|y|alli|logi|ion|ll|e){0,3}") {
+        let lower = word.to_lowercase();
+        prop_assert!(stem(&word).chars().count() <= lower.chars().count());
+    }
+}

@@ -1,0 +1,4 @@
+//! Captions and detections against published scorers.
+
+mod captions;
+mod detection;

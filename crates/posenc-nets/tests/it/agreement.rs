@@ -1,0 +1,285 @@
+//! The engine against the reference, step by step, on every kind of shape.
+//!
+//! The engine rounds to single precision, 6e-8 each time, which moves an error by 1e-6 of itself
+//! or so. What it does to a parameter is Adam's business: a step is the gradient divided by its own
+//! size, so a step is as wrong as its gradient, relatively. A gradient that is the small rest of
+//! large terms is further off, and with a small learning rate a weight moves by few of its own
+//! digits. Hence 1e-5 for errors, and for the parameters of a layer 5e-4 of the way that they have
+//! gone. After a unit has met its kink (see `common::Way`) only 2e-3 and 5e-2 are left.
+//!
+//! Targets are noisy and learning rates small enough that no error comes near zero, where relative
+//! deviations mean nothing.
+
+use crate::common;
+
+use common::{bumps, gaussian, impulse, network, noise, shuffled, task, triangle, waves};
+use faer::Mat;
+use posenc_nets::reference::ReferenceEngine;
+use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, Split, Task};
+
+const STEPS: usize = 50;
+
+fn dense(columns: Mat<f32>) -> Input {
+    Input::dense(columns).unwrap()
+}
+
+/// Trains with both engines and holds every step's errors and parameters together.
+fn agree(name: &str, task: &Task) {
+    let way = common::compare(name, &CpuEngine::new(2), &ReferenceEngine, task, STEPS);
+    for (deviation, error, parameters) in [(&way.smooth, 1e-5, 5e-4), (&way.deviation, 2e-3, 5e-2)]
+    {
+        assert!(deviation.error.0 < error, "{name}: {deviation}");
+        assert!(deviation.parameters() < parameters, "{name}: {deviation}");
+    }
+    assert!(way.smooth_steps > 0, "{name}: the first step is near a kink and tests little");
+}
+
+/// One affine layer without activation.
+fn affine(d: usize, outputs: usize) -> Network {
+    network(d, 0, 0, outputs, false)
+}
+
+/// Catches runs or outputs that are mixed up, and remainders of blocks of columns, features or
+/// points that are dropped.
+#[test]
+fn one_layer_with_runs_and_outputs() {
+    for (d, n, runs, outputs) in [
+        (64, 129, 1, 1),
+        (64, 129, 3, 1),
+        (64, 129, 1, 3),
+        (65, 7, 5, 3),
+        (300, 1537, 9, 1),
+        (129, 1000, 4, 2),
+        (1, 7, 2, 1),
+        (40, 1, 1, 1),
+        (1, 1, 1, 1),
+        (1, 1, 5, 2),
+    ] {
+        let task = task(affine(d, outputs), dense(waves(d, n)), Adam::new(1e-3), runs);
+        agree(&format!("affine, {d} x {n}, {runs} runs of {outputs}"), &task);
+    }
+}
+
+/// Catches what only shows where features outnumber points by far.
+#[test]
+fn one_layer_with_more_features_than_points() {
+    for (d, n, runs) in [(3000, 50, 1), (3000, 50, 6), (1500, 7, 3)] {
+        let task = task(affine(d, 1), dense(noise(d, n, "wide")), Adam::new(1e-5), runs);
+        agree(&format!("affine, {d} x {n}, {runs} runs"), &task);
+    }
+}
+
+/// Embeddings that vanish nearly everywhere, with names.
+fn banded() -> Vec<(String, Mat<f32>)> {
+    let mut all = Vec::new();
+    for (name, d, n, width, shape) in [
+        ("triangle", 600, 1000, 0.01, triangle as fn(f64) -> f64),
+        ("triangle", 33, 1537, 0.1, triangle),
+        ("Gaussian", 500, 1000, 0.003, gaussian),
+        // Whole blocks of features are far from every point.
+        ("Gaussian", 2000, 7, 0.001, gaussian),
+        ("impulse", 1000, 129, 0.001, impulse),
+        ("impulse", 64, 1000, 1.0 / 64.0, impulse),
+    ] {
+        let matrix = bumps(d, n, width, shape);
+        all.push((format!("{name}, {d} x {n}, scattered points"), shuffled(&matrix)));
+        all.push((format!("{name}, {d} x {n}"), matrix));
+    }
+    all.push(("two coordinates, 240 x 1000".to_owned(), common::stacked_bumps(120, 1000, 0.02)));
+    all
+}
+
+/// Catches bands that are one entry short, features without points that miss their weight decay,
+/// and points that change their order.
+#[test]
+fn one_layer_on_bands() {
+    for (name, matrix) in banded() {
+        for runs in [1, 5] {
+            let d = matrix.nrows();
+            let task = task(affine(d, 1), dense(matrix.clone()), Adam::new(1e-3), runs);
+            agree(&format!("affine, {name}, {runs} runs"), &task);
+        }
+    }
+}
+
+/// The same through hidden layers.
+#[test]
+fn networks_on_bands() {
+    for (name, matrix) in banded() {
+        let network = network(matrix.nrows(), 2, 16, 2, false);
+        agree(&format!("depth 2, {name}"), &task(network, dense(matrix), Adam::new(1e-3), 1));
+    }
+}
+
+/// Catches every slip in the passes through hidden layers, at numbers of points that fill no tile.
+#[test]
+fn networks_of_every_depth() {
+    for depth in 1..=4 {
+        for n in [1, 7, 129, 1000, 1537] {
+            let network = network(24, depth, 20, 3, depth % 2 == 0);
+            let runs = if n == 129 { 3 } else { 1 };
+            let task = task(network, dense(waves(24, n)), Adam::new(1e-3), runs);
+            agree(&format!("depth {depth}, {n} points, {runs} runs"), &task);
+        }
+    }
+    for (width, output) in [(1, 1), (7, 1), (33, 5)] {
+        let network = network(1, 2, width, output, false);
+        let task = task(network, dense(waves(1, 9)), Adam::new(1e-3), 2);
+        agree(&format!("depth 2 of width {width}, one feature"), &task);
+    }
+}
+
+/// Layers of different widths: a buffer sized by the first of them fails here.
+#[test]
+fn networks_of_uneven_widths() {
+    for hidden in [vec![5, 40, 3], vec![40, 2], vec![3, 50]] {
+        let name = format!("hidden {hidden:?}");
+        let network = Network { hidden, ..network(10, 0, 0, 60, false) };
+        agree(&name, &task(network, dense(waves(10, 150)), Adam::new(1e-3), 2));
+    }
+}
+
+/// Catches a sigmoid that is missing from the outputs or from their gradient, with hidden layers
+/// and without.
+#[test]
+fn sigmoid_outputs() {
+    for depth in [0, 1, 3] {
+        let network = network(24, depth, 20, 2, true);
+        let task = task(network, dense(waves(24, 129)), Adam::new(1e-2), 2);
+        agree(&format!("sigmoid, depth {depth}"), &task);
+    }
+}
+
+/// Factored inputs, with names.
+fn factored() -> Vec<(String, Input)> {
+    let (rows, columns) = (bumps(30, 37, 0.05, triangle), waves(20, 29));
+    let grid = Input::grid(vec![rows.clone(), columns.clone()]).unwrap();
+    let axes = vec![waves(8, 6), bumps(9, 11, 0.2, gaussian), noise(5, 7, "axis")];
+    // Rows, columns and diagonals of scattered points.
+    let diagonals = noise(12, 37 + 28, "diagonals");
+    let points = common::scattered(37 * 29);
+    let points = &points[..500];
+    let (row, column) = (|p: &usize| p / 29, |p: &usize| p % 29);
+    let indices = vec![
+        points.iter().map(|p| row(p) as u32).collect(),
+        points.iter().map(|p| column(p) as u32).collect(),
+        points.iter().map(|p| (row(p) + column(p)) as u32).collect(),
+    ];
+    vec![
+        ("grid of 37 x 29".to_owned(), grid),
+        ("grid of 6 x 11 x 7".to_owned(), Input::grid(axes).unwrap()),
+        (
+            "500 points with diagonals".to_owned(),
+            Input::factored(vec![rows, columns, diagonals], indices).unwrap(),
+        ),
+    ]
+}
+
+/// Catches wrong outer sums and gradients that are added to the wrong column of a table.
+#[test]
+fn factored_inputs() {
+    for (name, input) in factored() {
+        for (depth, runs, sigmoid) in [(0, 3, false), (0, 1, true), (2, 2, false), (4, 1, true)] {
+            let network = network(input.dimension(), depth, 18, 3, sigmoid);
+            let task = task(network, input.clone(), Adam::new(1e-3), runs);
+            agree(&format!("{name}, depth {depth}, {runs} runs"), &task);
+        }
+    }
+}
+
+/// Catches waves that are expanded for another point, or sines and cosines that change places.
+#[test]
+fn joint_waves() {
+    for (waves, points, axes) in
+        [(20, 300, [17, 19, 1].as_slice()), (33, 129, &[40]), (9, 500, &[7, 6, 13])]
+    {
+        let (input, _) = common::joint_waves(waves, points, axes);
+        for (depth, runs, sigmoid) in [(0, 3, false), (0, 1, true), (2, 2, false), (4, 1, true)] {
+            let network = network(input.dimension(), depth, 18, 3, sigmoid);
+            let task = task(network, input.clone(), Adam::new(1e-3), runs);
+            agree(&format!("{waves} waves, {axes:?}, depth {depth}, {runs} runs"), &task);
+        }
+    }
+}
+
+/// Catches an ε or a weight decay in another place than documented: with 1e-8 nobody sees it.
+#[test]
+fn coarse_settings_of_adam() {
+    let adam =
+        Adam { epsilon: 0.02, weight_decay: 0.05, beta1: 0.8, beta2: 0.95, ..Adam::new(2e-3) };
+    let band = bumps(300, 150, 0.002, impulse);
+    for depth in [0, 1, 3] {
+        let wide = network(40, depth, 12, 2, false);
+        agree(&format!("coarse Adam, depth {depth}"), &task(wide, dense(waves(40, 150)), adam, 2));
+        // Features that no point sees: weight decay alone.
+        let seldom = network(300, depth, 12, 2, false);
+        agree(
+            &format!("coarse Adam on impulses, depth {depth}"),
+            &task(seldom, dense(band.clone()), adam, 2),
+        );
+    }
+    let without = Adam { beta1: 0.0, beta2: 0.0, ..Adam::new(1e-3) };
+    let plain = network(12, 1, 12, 2, false);
+    agree("Adam without memory", &task(plain, dense(waves(12, 50)), without, 1));
+}
+
+/// Catches errors, predictions and ranks that belong to other parameters or other points than
+/// those at hand.
+#[test]
+fn what_is_measured_after_training() {
+    for (name, depth, input, other) in [
+        ("affine", 0, dense(waves(24, 150)), dense(noise(24, 31, "other"))),
+        ("network", 3, dense(waves(24, 150)), dense(noise(24, 31, "other"))),
+        ("bands", 3, dense(shuffled(&bumps(90, 400, 0.05, triangle))), dense(waves(90, 31))),
+        ("factored", 2, factored()[1].1.clone(), dense(noise(22, 31, "other"))),
+        ("waves", 2, common::joint_waves(11, 200, &[9, 8]).0, dense(noise(22, 31, "other"))),
+        (
+            "waves as test",
+            2,
+            dense(noise(22, 31, "other")),
+            common::joint_waves(11, 200, &[9, 8]).0,
+        ),
+        ("affine, factored", 0, factored()[1].1.clone(), dense(noise(22, 31, "other"))),
+        ("affine, factored test", 0, dense(noise(22, 31, "other")), factored()[1].1.clone()),
+    ] {
+        let runs = 2;
+        let network = network(input.dimension(), depth, 20, 3, depth == 3);
+        let mut task = task(network, input, Adam::new(1e-3), runs);
+        if let Some(test) = &mut task.test {
+            test.input = other.clone();
+            test.targets = noise(other.points(), runs * 3, "other targets");
+        }
+        let mut ours = CpuEngine::new(2).start(task.clone()).unwrap();
+        let mut theirs = ReferenceEngine.start(task.clone()).unwrap();
+        assert_eq!((ours.runs(), ours.epoch()), (runs, 0));
+        for when in ["before training", "after training"] {
+            for split in [Split::Train, Split::Test] {
+                let (a, b) = (ours.errors(split).unwrap(), theirs.errors(split).unwrap());
+                assert_eq!((a.len(), b.len()), (runs, runs), "{name}, {when}, {split:?}");
+                for (a, b) in a.iter().zip(&b) {
+                    assert!((a - b).abs() < 1e-4 * b, "{name}, {when}, {split:?}: {a} and {b}");
+                }
+            }
+            for input in [&task.train.input, &other] {
+                let (a, b) = (ours.predict(input).unwrap(), theirs.predict(input).unwrap());
+                assert_eq!(a.shape(), (input.points(), runs * 3), "{name}, {when}");
+                let (apart, size) = ((&a - &b).norm_l2(), b.norm_l2());
+                assert!(apart < 1e-4 * size, "{name}, {when}: {apart:e} of {size:e}");
+            }
+            let (a, b) =
+                (ours.hidden_stable_ranks().unwrap(), theirs.hidden_stable_ranks().unwrap());
+            assert_eq!((a.len(), b.len()), (runs, runs), "{name}, {when}");
+            for (a, b) in a.iter().zip(&b) {
+                assert_eq!((a.len(), b.len()), (depth, depth), "{name}, {when}");
+                for (a, b) in a.iter().zip(b) {
+                    assert!(*b >= 1.0 && (a - b).abs() < 1e-3 * b, "{name}, {when}: {a} and {b}");
+                }
+            }
+            for _ in 0..20 {
+                ours.step().unwrap();
+                theirs.step().unwrap();
+            }
+        }
+        assert_eq!((ours.epoch(), theirs.epoch()), (40, 40));
+    }
+}

@@ -1,0 +1,375 @@
+//! What a session promises about bits: threads, other runs and interruptions change none.
+
+use crate::common;
+
+use common::{
+    bumps, error_bits, matrix_bits, network, noise, parameter_bits, task, triangle, waves,
+};
+use posenc_nets::reference::ReferenceEngine;
+use posenc_nets::{
+    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, Parameters, Session, Split, Task,
+};
+
+/// Tasks of every kind, with names: one layer and several, few points and many tiles of them, one
+/// run and more than threads, bands and factored inputs, and more weights than one chunk.
+fn tasks() -> Vec<(&'static str, Task)> {
+    let dense = |d, n| Input::dense(waves(d, n)).unwrap();
+    let band = |d, n| Input::dense(common::shuffled(&bumps(d, n, 0.03, triangle))).unwrap();
+    let grid = Input::grid(vec![bumps(20, 37, 0.1, triangle), waves(12, 29)]).unwrap();
+    let of = |input: Input, depth, width, output, sigmoid, runs| {
+        let network = network(input.dimension(), depth, width, output, sigmoid);
+        task(network, input, Adam::new(1e-3), runs)
+    };
+    let kronecker = |input: Input, hidden, output, sigmoid, runs| {
+        let network = common::kronecker_network(&input, hidden, output, sigmoid);
+        task(network, input, Adam::new(1e-3), runs)
+    };
+    // More than one block of rows along the first axis, and more than one of points.
+    let square = vec![bumps(130, 71, 0.02, triangle), waves(40, 67)];
+    let cube = vec![waves(36, 20), bumps(33, 33, 0.05, triangle), waves(9, 12)];
+    let (square_nodes, cube_nodes) = (71 * 67, 20 * 33 * 12);
+    let some: Vec<u32> =
+        common::scattered(square_nodes)[..4500].iter().map(|&node| node as u32).collect();
+    let full = Input::kronecker(square.clone()).unwrap();
+    let at = Input::kronecker_at(square.clone(), some).unwrap();
+    let between = common::blending(5000, square_nodes);
+    let between = Input::kronecker_blended(square, between).unwrap();
+    let full_cube = Input::kronecker(cube.clone()).unwrap();
+    let between_cube = Input::kronecker_blended(cube, common::blending(6000, cube_nodes)).unwrap();
+    vec![
+        ("Kronecker, one run", kronecker(full.clone(), None, 3, false, 1)),
+        ("Kronecker, four runs", kronecker(full.clone(), None, 2, false, 4)),
+        ("Kronecker, sigmoid", kronecker(full.clone(), None, 3, true, 2)),
+        ("Kronecker at nodes", kronecker(at, None, 3, false, 1)),
+        ("Kronecker, blended", kronecker(between.clone(), None, 3, false, 2)),
+        ("Kronecker in 3-D", kronecker(full_cube, None, 1, false, 1)),
+        ("Kronecker in 3-D, blended", kronecker(between_cube, None, 2, false, 1)),
+        ("Kronecker, hidden layer", kronecker(full, Some(11), 3, false, 1)),
+        ("Kronecker, hidden layer, blended", kronecker(between, Some(5), 2, true, 2)),
+        ("waves, one run", of(common::joint_waves(30, 700, &[29, 31]).0, 2, 24, 3, true, 1)),
+        (
+            "waves, affine, three runs",
+            of(common::joint_waves(9, 300, &[8, 9]).0, 0, 0, 2, false, 3),
+        ),
+        ("affine, one run", of(dense(300, 1537), 0, 0, 1, false, 1)),
+        ("affine, three runs", of(dense(300, 129), 0, 0, 1, false, 3)),
+        ("affine, eleven runs", of(dense(300, 129), 0, 0, 1, false, 11)),
+        ("affine, five runs of two outputs on bands", of(band(300, 400), 0, 0, 2, false, 5)),
+        ("affine, sigmoid", of(dense(40, 400), 0, 0, 2, true, 2)),
+        ("affine, factored", of(grid.clone(), 0, 0, 2, false, 3)),
+        ("one tile, three runs", of(dense(30, 100), 2, 24, 2, false, 3)),
+        ("many tiles, one run", of(dense(300, 1537), 3, 40, 3, true, 1)),
+        ("many tiles, two runs", of(dense(30, 700), 2, 24, 1, false, 2)),
+        ("bands, one run", of(band(300, 1000), 2, 24, 1, false, 1)),
+        ("bands, four runs", of(band(300, 500), 1, 24, 2, false, 4)),
+        ("factored, one run", of(grid.clone(), 2, 24, 3, true, 1)),
+        ("factored, five runs", of(grid, 1, 24, 1, false, 5)),
+    ]
+}
+
+fn start(task: &Task, threads: usize) -> Box<dyn Session> {
+    CpuEngine::new(threads).start(task.clone()).unwrap()
+}
+
+/// Bits of everything that a session tells about its present parameters.
+fn present(session: &mut dyn Session, task: &Task) -> Vec<Vec<u64>> {
+    let mut all = vec![
+        error_bits(&session.errors(Split::Train).unwrap()),
+        error_bits(&session.errors(Split::Test).unwrap()),
+        error_bits(&session.hidden_stable_ranks().unwrap().concat()),
+    ];
+    let other = match &task.train.input {
+        Input::Kronecker(k) => {
+            let axes = k.axes.iter().zip([11, 7, 5]).map(|(a, n)| noise(a.nrows(), n, "other"));
+            Input::kronecker(axes.collect()).unwrap()
+        }
+        _ => Input::dense(noise(task.network.input, 133, "other")).unwrap(),
+    };
+    for input in [&task.train.input, &other] {
+        let bits = matrix_bits(&session.predict(input).unwrap());
+        all.push(bits.into_iter().map(u64::from).collect());
+    }
+    for bits in parameter_bits(&session.parameters().unwrap()) {
+        all.push(bits.into_iter().map(u64::from).collect());
+    }
+    all
+}
+
+/// Bits of the errors of some steps.
+fn steps(session: &mut dyn Session, count: usize) -> Vec<Vec<u64>> {
+    (0..count).map(|_| error_bits(&session.step().unwrap())).collect()
+}
+
+/// Catches sums that are split by thread.
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    for (name, task) in tasks() {
+        let mut single = start(&task, 1);
+        let (errors, result) = (steps(&mut *single, 12), present(&mut *single, &task));
+        for threads in [2, 3, 8] {
+            let mut session = start(&task, threads);
+            assert!(steps(&mut *session, 12) == errors, "{name}: errors with {threads} threads");
+            assert!(present(&mut *session, &task) == result, "{name}: result, {threads} threads");
+        }
+    }
+}
+
+/// Catches steps that depend on what was measured before them.
+#[test]
+fn measuring_changes_nothing() {
+    for (name, task) in tasks() {
+        let (mut quiet, mut measured) = (start(&task, 2), start(&task, 2));
+        for _ in 0..4 {
+            let before = measured.errors(Split::Train).unwrap();
+            present(&mut *measured, &task);
+            let (a, b) = (measured.step().unwrap(), quiet.step().unwrap());
+            assert_eq!(error_bits(&a), error_bits(&b), "{name}");
+            // The error of a step is the one before it.
+            for (a, b) in a.iter().zip(&before) {
+                assert!((a - b).abs() <= 1e-6 * b, "{name}: {a} in the step, {b} measured");
+            }
+        }
+        assert!(present(&mut *measured, &task) == present(&mut *quiet, &task), "{name}");
+    }
+}
+
+/// A task with some of another task's runs. One that the engine trains as columns is filled up with the
+/// last of them to a whole number of products, as the engine asks for.
+fn only(task: &Task, runs: std::ops::Range<usize>) -> Task {
+    let outputs = task.network.output;
+    let mut chosen: Vec<usize> = runs.collect();
+    if task.network.hidden.is_empty() {
+        while !(chosen.len() * outputs).is_multiple_of(posenc_nets::cpu::GROUP) {
+            chosen.push(chosen[chosen.len() - 1]);
+        }
+    }
+    let columns = |targets: &faer::Mat<f32>| {
+        faer::Mat::from_fn(targets.nrows(), chosen.len() * outputs, |i, j| {
+            targets[(i, chosen[j / outputs] * outputs + j % outputs)]
+        })
+    };
+    let mut task = task.clone();
+    task.train.targets = columns(&task.train.targets);
+    if let Some(test) = &mut task.test {
+        test.targets = columns(&test.targets);
+    }
+    task.initial = chosen.iter().map(|&run| task.initial[run].clone()).collect();
+    task
+}
+
+/// Catches runs that see each other: what is trained beside a run must not show in its record.
+#[test]
+fn a_run_alone_has_the_bits_of_the_run_in_company() {
+    let mut differ = Vec::new();
+    for (name, task) in tasks() {
+        let mut together = start(&only(&task, 0..task.runs()), 2);
+        let errors = steps(&mut *together, 12);
+        let predictions = together.predict(&task.train.input).unwrap();
+        let parameters = parameter_bits(&together.parameters().unwrap());
+        for run in 0..task.runs() {
+            let mut single = start(&only(&task, run..run + 1), 2);
+            let own: Vec<u64> = errors.iter().map(|errors| errors[run]).collect();
+            let first = |errors: &Vec<Vec<u64>>| errors.iter().map(|e| e[0]).collect::<Vec<_>>();
+            let same_errors = first(&steps(&mut *single, 12)) == own;
+            let same_parameters =
+                parameter_bits(&single.parameters().unwrap())[0] == parameters[run];
+            let outputs = task.network.output;
+            let columns = predictions.as_ref().subcols(run * outputs, outputs).to_owned();
+            let found = single.predict(&task.train.input).unwrap();
+            let found = matrix_bits(&found.as_ref().subcols(0, outputs).to_owned());
+            if !(same_errors && same_parameters && found == matrix_bits(&columns)) {
+                differ.push(format!("{name}: run {run}"));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "these runs differ when they are trained alone: {differ:?}");
+}
+
+/// Catches a moment, a step count or an output that is not saved: 10 epochs, a saved state and 10
+/// more are 20 epochs, whatever the session did before and however many threads there are.
+#[test]
+fn an_interruption_changes_no_bit() {
+    for (name, task) in tasks() {
+        let mut through = start(&task, 2);
+        steps(&mut *through, 10);
+        let state = through.state().unwrap();
+        let at_the_break = present(&mut *through, &task);
+        let errors = steps(&mut *through, 10);
+        let result = present(&mut *through, &task);
+
+        let (fresh, mut used) = (start(&task, 3), start(&task, 2));
+        steps(&mut *used, 4);
+        for mut session in [fresh, used] {
+            session.restore(&state).unwrap();
+            assert_eq!(session.epoch(), 10, "{name}");
+            assert!(session.state().unwrap() == state, "{name}: the state after it was restored");
+            assert!(present(&mut *session, &task) == at_the_break, "{name}: right after");
+            assert!(steps(&mut *session, 10) == errors, "{name}: errors");
+            assert!(present(&mut *session, &task) == result, "{name}: result");
+        }
+    }
+}
+
+/// The same for the reference, which keeps doubles in a state of singles.
+#[test]
+fn the_reference_can_be_interrupted() {
+    let input = Input::dense(waves(9, 20)).unwrap();
+    let task = task(network(9, 2, 7, 2, true), input, Adam::new(1e-2), 2);
+    let mut through = ReferenceEngine.start(task.clone()).unwrap();
+    steps(&mut *through, 10);
+    let state = through.state().unwrap();
+    let errors = steps(&mut *through, 10);
+    let mut session = ReferenceEngine.start(task.clone()).unwrap();
+    session.restore(&state).unwrap();
+    assert!(steps(&mut *session, 10) == errors);
+    assert!(present(&mut *session, &task) == present(&mut *through, &task));
+
+    let mut damaged = state.clone();
+    damaged.numbers[5] = 0.5;
+    let Err(NetError::State { why }) = session.restore(&damaged) else {
+        panic!("a damaged state is taken");
+    };
+    assert!(why.contains("whole"), "{why}");
+}
+
+/// Catches a state that is read into a task of another shape, or half of it.
+#[test]
+fn a_state_of_another_task_is_refused() {
+    let input = |d| Input::dense(waves(d, 40)).unwrap();
+    let of = |d, depth, width, output, runs| {
+        task(network(d, depth, width, output, false), input(d), Adam::new(1e-3), runs)
+    };
+    for (own, others) in [
+        (of(12, 0, 0, 2, 2), [of(13, 0, 0, 2, 2), of(12, 0, 0, 3, 2), of(12, 0, 0, 1, 4)]),
+        (of(12, 2, 8, 2, 2), [of(12, 2, 9, 2, 2), of(12, 1, 8, 2, 2), of(12, 2, 8, 2, 3)]),
+    ] {
+        for engine in [&CpuEngine::new(2) as &dyn Engine, &ReferenceEngine] {
+            let mut session = engine.start(own.clone()).unwrap();
+            let mut untouched = engine.start(own.clone()).unwrap();
+            for other in &others {
+                let mut foreign = engine.start(other.clone()).unwrap();
+                foreign.step().unwrap();
+                let state = foreign.state().unwrap();
+                let refused = session.restore(&state).unwrap_err();
+                assert!(matches!(refused, NetError::State { .. }), "{refused}");
+            }
+            let mut short = session.state().unwrap();
+            short.numbers.pop();
+            assert!(matches!(session.restore(&short), Err(NetError::State { .. })));
+            assert_eq!(steps(&mut *session, 3), steps(&mut *untouched, 3), "{}", engine.device());
+        }
+    }
+}
+
+/// What makes a run sick.
+#[derive(Debug, Clone, Copy)]
+enum Illness {
+    /// All parameters at the end of single precision: products of two of them overflow.
+    Huge,
+    /// All parameters are NaN.
+    Nan,
+    /// Those of the first layer are NaN. A ReLU written as max(z, 0) would make zeros of them.
+    NanAtFirst,
+}
+
+impl Illness {
+    fn infect(self, parameters: &mut Parameters) {
+        let (factor, layers) = match self {
+            Illness::Huge => (3e38, parameters.layers.len()),
+            Illness::Nan => (f32::NAN, parameters.layers.len()),
+            Illness::NanAtFirst => (f32::NAN, 1),
+        };
+        for layer in &mut parameters.layers[..layers] {
+            for j in 0..layer.weights.ncols() {
+                layer.weights.col_as_slice_mut(j).iter_mut().for_each(|w| *w *= factor);
+            }
+            layer.bias.iter_mut().for_each(|b| *b *= factor);
+        }
+    }
+
+    /// Whether the error cannot be finite. Sums of squares are doubles, and a sigmoid is finite
+    /// wherever its argument is not NaN, so large parameters alone need not be deadly.
+    fn is_deadly(self, task: &Task) -> bool {
+        let is_bounded = task.network.output_activation == OutputActivation::Sigmoid;
+        match self {
+            Illness::Huge => task.network.depth() > 0 && !is_bounded,
+            Illness::Nan | Illness::NanAtFirst => true,
+        }
+    }
+}
+
+/// Catches NaN that leaks into neighbors, and a diverged run that is taken for a healthy one.
+#[test]
+fn a_diverged_run_leaves_the_others_alone() {
+    let mut undetected = Vec::new();
+    for (name, task) in tasks() {
+        for illness in [Illness::Huge, Illness::Nan, Illness::NanAtFirst] {
+            for sick in 0..task.runs().min(3) {
+                let is_noted = a_sick_run(name, &task, illness, sick);
+                if illness.is_deadly(&task) && !is_noted {
+                    undetected.push(format!("{name}, {illness:?} in run {sick}"));
+                }
+            }
+        }
+    }
+    assert!(undetected.is_empty(), "these runs count as healthy: {undetected:?}");
+}
+
+/// Holds the others against a task without illness; says whether the sick run is known as diverged
+/// in its first step.
+fn a_sick_run(name: &str, task: &Task, illness: Illness, sick: usize) -> bool {
+    let mut ill = task.clone();
+    illness.infect(&mut ill.initial[sick]);
+    let name = format!("{name}, {illness:?} in run {sick}");
+    let (mut session, mut healthy) = (start(&ill, 2), start(task, 2));
+    for step in 1..=3 {
+        let (errors, sound) = (session.step().unwrap(), healthy.step().unwrap());
+        for run in (0..task.runs()).filter(|run| *run != sick) {
+            assert_eq!(errors[run].to_bits(), sound[run].to_bits(), "{name}: {run}, step {step}");
+        }
+    }
+    let (parameters, sound) = (
+        parameter_bits(&session.parameters().unwrap()),
+        parameter_bits(&healthy.parameters().unwrap()),
+    );
+    for run in (0..task.runs()).filter(|run| *run != sick) {
+        assert_eq!(session.diverged()[run], None, "{name}: run {run}");
+        assert!(parameters[run] == sound[run], "{name}: run {run}");
+    }
+    // Nothing of this may panic, and a state with NaN goes around.
+    present(&mut *session, &ill);
+    let state = session.state().unwrap();
+    session.restore(&state).unwrap();
+    assert_eq!(
+        common::bits(session.state().unwrap().numbers),
+        common::bits(state.numbers),
+        "{name}"
+    );
+    session.diverged()[sick] == Some(1)
+}
+
+/// Catches a divergence that is noted late, twice or never.
+#[test]
+fn a_huge_learning_rate_diverges_at_an_epoch_that_is_noted() {
+    for (name, task) in tasks() {
+        if task.network.depth() < 2 || task.network.output_activation != Default::default() {
+            continue;
+        }
+        let task = Task { optimizer: Adam::new(1e30), ..task };
+        let mut session = start(&task, 2);
+        let first: Vec<Option<u64>> = vec![None; task.runs()];
+        assert_eq!(session.diverged(), first);
+        let mut seen = first;
+        for epoch in 1..=6 {
+            for (error, seen) in session.step().unwrap().iter().zip(&mut seen) {
+                if !error.is_finite() && seen.is_none() {
+                    *seen = Some(epoch);
+                }
+            }
+            assert_eq!(session.diverged(), seen, "{name}, epoch {epoch}");
+        }
+        // The first step takes the weights to 1e30, the second multiplies them.
+        assert!(seen.iter().all(|epoch| *epoch == Some(2)), "{name}: {seen:?}");
+        present(&mut *session, &task);
+    }
+}

@@ -1,0 +1,9 @@
+//! Pages and plots from records.
+
+mod common;
+mod errata;
+mod gallery;
+mod panels;
+mod pictures;
+mod report;
+mod screens;

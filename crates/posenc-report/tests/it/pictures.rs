@@ -1,0 +1,203 @@
+//! Pictures of a record on pages.
+
+use crate::common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{LOCAL, REFERENCE, catalog, records, write_pictures};
+use posenc_experiments::Catalog;
+use posenc_experiments::record::Gallery;
+use posenc_report::{Inputs, Records, Report, render};
+
+const GENERATED: &str = "embedded:dead-leaves";
+
+/// A repository with the records of the reference and their pictures in `report/record`.
+struct Repository {
+    root: tempfile::TempDir,
+    catalog: Catalog,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let root = tempfile::tempdir().expect("a directory");
+        let catalog = catalog(root.path());
+        write_pictures(&root.path().join("report/record"), GENERATED);
+        Repository { root, catalog }
+    }
+
+    fn report_directory(&self) -> PathBuf {
+        self.root.path().join("report")
+    }
+
+    fn gallery(&self) -> Gallery {
+        let directory = self.root.path().join("report/record");
+        Gallery::read(&directory, "demo", "fig4").expect("pictures")
+    }
+
+    fn with_pictures(&self, mut records: Records, gallery: Gallery) -> Records {
+        let key = ("demo".to_owned(), "fig4".to_owned());
+        records.items.get_mut(&key).expect("the item").pictures = gallery;
+        records
+    }
+
+    fn render(&self, local: Option<&Records>, record: Option<&str>) -> Report {
+        let reference = self.with_pictures(records(REFERENCE), self.gallery());
+        let catalog = &self.catalog;
+        let inputs =
+            Inputs { catalog, reference: &reference, local, repository: "..", record, costs: None };
+        render(&inputs).expect("a report")
+    }
+}
+
+/// The section of Figure 4 up to its folded parts on parameters.
+fn section(report: &Report) -> String {
+    let page = String::from_utf8(report.files[Path::new("demo.md")].clone()).expect("text");
+    let from = page.find("## Figure 4.").expect("the section");
+    let to = from + page[from..].find("<summary>Parameters").expect("its parameters");
+    page[from..to].to_owned()
+}
+
+/// Values of an attribute of all pictures on a page.
+fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let start = format!(" {name}=\"");
+    let tags = page.split("<img").skip(1).map(|t| t.split('>').next().unwrap_or(""));
+    tags.map(|tag| {
+        let from = tag.find(&start).expect("the attribute") + start.len();
+        tag[from..].split('"').next().expect("its end")
+    })
+    .collect()
+}
+
+#[test]
+fn a_page_with_pictures() {
+    let repository = Repository::new();
+    let report = repository.render(None, Some("record"));
+    insta::assert_snapshot!("pictures", section(&report));
+    // Pictures that lie in the record are not stored a second time.
+    assert!(!report.files.keys().any(|f| f.extension().is_some_and(|e| e == "png")));
+}
+
+/// Catches links that lead nowhere, pictures without words, and pictures too wide to stand side by
+/// side.
+#[test]
+fn every_picture_is_there_and_described() {
+    let repository = Repository::new();
+    let directory = repository.report_directory();
+    let page = section(&repository.render(None, Some("record")));
+    let sources = attributes(&page, "src");
+    assert_eq!(sources.len(), 2 * 9 + 4 + 1);
+    for source in sources {
+        assert!(directory.join(source).is_file(), "{source}");
+    }
+    for alt in attributes(&page, "alt") {
+        assert!(alt.len() > 10 && !alt.contains(['|', '$', '`', '<']), "{alt}");
+    }
+    for width in attributes(&page, "width") {
+        assert!((96..=640).contains(&width.parse::<usize>().expect("a number")), "{width}");
+    }
+    // Every row of a table has as many cells as its head, whatever signals and methods are named.
+    let mut cells = None;
+    for line in page.lines() {
+        let pipes = line.matches('|').count() - line.matches("\\|").count();
+        match (line.starts_with('|'), cells) {
+            (false, _) => cells = None,
+            (true, None) => cells = Some(pipes),
+            (true, Some(expected)) => assert_eq!(pipes, expected, "{line}"),
+        }
+    }
+}
+
+/// A reader must never take a reduced run for a full one, nor generated images for the paper's.
+#[test]
+fn reduction_and_data_are_labelled_once_per_grid() {
+    let repository = Repository::new();
+    let page = section(&repository.render(None, Some("record")));
+    let label = "*Reduced run: a tenth of the epochs (simple) · Data: embedded:dead-leaves*";
+    assert_eq!(page.matches(label).count(), 1, "{page}");
+    assert_eq!(page.matches("Data: embedded:dead-leaves").count(), 3, "one for each grid");
+    assert!(page.contains("no pictures of `image-07`; available: "), "{page}");
+}
+
+/// Catches a report elsewhere that lacks its pictures, mixes two runs, or keeps old files.
+#[test]
+fn a_report_elsewhere_has_copies() {
+    let repository = Repository::new();
+    let own = repository.root.path().join("out/record");
+    write_pictures(&own, "user:holiday");
+    let gallery = Gallery::read(&own, "demo", "fig4").expect("pictures");
+    let local = repository.with_pictures(records(LOCAL), gallery);
+    let report = repository.render(Some(&local), None);
+    let page = section(&report);
+    assert!(page.contains("*Reference run – Reduced run: a tenth"), "{page}");
+    assert!(page.contains("*This machine – Reduced run: a tenth"), "{page}");
+    assert!(page.contains("Data: user:holiday*"), "{page}");
+    let sources = attributes(&page, "src");
+    assert_eq!(sources.len(), 2 * (2 * 9 + 4 + 1));
+    assert!(sources.iter().any(|s| s.starts_with("pictures/demo/fig4-local/")));
+
+    let directory = repository.root.path().join("out/report");
+    report.write(&directory).expect("written");
+    for source in sources {
+        assert!(directory.join(source).is_file(), "{source}");
+    }
+    assert_eq!(report.check(&directory).expect("checked"), []);
+    fs::write(directory.join("pictures/demo/fig4/old.png"), "x").expect("written");
+    let stale = report.check(&directory).expect("checked");
+    assert_eq!(stale.len(), 1);
+    assert_eq!(stale[0].to_string(), "pictures/demo/fig4/old.png: is no longer part of the report");
+    repository.render(None, None).write(&directory).expect("written");
+    assert!(!directory.join("pictures/demo/fig4-local").exists());
+    assert!(!directory.join("pictures/demo/fig4/old.png").exists());
+}
+
+/// Catches a check that looks at pages only: pictures of the record that are damaged, gone, or
+/// listed nowhere.
+#[test]
+fn a_check_sees_the_pictures_of_the_record() {
+    let repository = Repository::new();
+    let directory = repository.report_directory();
+    let all = repository.with_pictures(records(REFERENCE), repository.gallery());
+    for ((paper, item), record) in &all.items {
+        let file = directory.join(format!("record/{paper}/{item}.csv"));
+        record.table.write(&file, paper, item).expect("written");
+    }
+    let read = || Records::read(&directory.join("record"), &repository.catalog);
+    let check = || {
+        let reference = read().expect("records");
+        let catalog = &repository.catalog;
+        let record = Some("record");
+        let inputs = Inputs {
+            catalog,
+            reference: &reference,
+            local: None,
+            repository: "..",
+            record,
+            costs: None,
+        };
+        let report = render(&inputs).expect("a report");
+        let stale = report.check(&directory).expect("checked");
+        (report, stale.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    check().0.write(&directory).expect("written");
+    assert_eq!(check().1, Vec::<String>::new());
+
+    let folder = directory.join("record/demo/fig4");
+    fs::write(folder.join("mine.png"), "x").expect("written");
+    assert_eq!(check().1, ["record/demo/fig4/mine.png: is no longer part of the report"]);
+    check().0.write(&directory).expect("written");
+    assert!(!folder.join("mine.png").exists());
+
+    let file = folder.join("complex--Tri--image-00--error.png");
+    let whole = fs::read(&file).expect("the picture");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&file, damaged).expect("written");
+    let error = read().expect_err("damaged").to_string();
+    assert!(error.contains("complex--Tri--image-00--error.png: damaged"), "{error}");
+    fs::remove_file(&file).expect("removed");
+    let error = read().expect_err("missing").to_string();
+    assert!(error.contains("complex--Tri--image-00--error.png: is missing"), "{error}");
+    fs::write(&file, whole).expect("written");
+    assert_eq!(check().1, Vec::<String>::new());
+}

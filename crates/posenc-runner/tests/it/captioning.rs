@@ -1,0 +1,238 @@
+//! Captions of generated screens, end to end.
+
+use crate::common;
+
+use common::Repository;
+use posenc_experiments::record::CaptionRecord;
+
+const FOURIER: &str = "{ features: fourier, learned: true, gamma: 10, groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }";
+
+const PROTOCOL: &str = "kind: captioning, screens: 24, held_out: 6, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, \
+                        decoder_layers: 1, batch: 4, steps: 8, learning_rate: 0.004, warm_up: 2, decay: cosine";
+
+fn experiment(protocol: &str, variants: &str) -> String {
+    format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n  - id: group\n    \
+         protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
+    )
+}
+
+fn value(rows: &[String], method: &str, metric: &str) -> String {
+    let fields = rows.iter().map(|r| r.split(',').collect::<Vec<_>>());
+    let row = fields.into_iter().find(|f| f[3] == method && f[6] == metric);
+    row.unwrap_or_else(|| panic!("{method} {metric}: {rows:#?}"))[9].to_owned()
+}
+
+/// Catches numbers that depend on the number of threads, methods that do not share their screens, and beams that change the
+/// training.
+#[test]
+fn same_seed_same_bits_and_methods_share_their_draws() {
+    let protocol = format!("{PROTOCOL}, similarity: [20, 10], encoding: {FOURIER}");
+    let variants = "{ id: one }, { id: other }, { id: beams, settings: { beams: 3 } }, { id: penalized, settings: { divergence: { \
+                    form: covariance, weight: 1 } } }";
+    let repository = Repository::with_experiment(&experiment(&protocol, variants));
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let rows = repository.rows("one");
+    assert_eq!(rows, repository.rows("two"));
+    for metric in
+        ["cider", "slot_accuracy", "training_curve", "learned_similarity", "unseen_widgets"]
+    {
+        assert_eq!(value(&rows, "one", metric), value(&rows, "other", metric));
+        let of_beams = value(&rows, "beams", metric);
+        if !metric.contains("cider") && !metric.contains("accuracy") {
+            assert_eq!(value(&rows, "one", metric), of_beams, "{metric}");
+        }
+    }
+    assert_ne!(value(&rows, "one", "learned_length"), value(&rows, "penalized", "learned_length"));
+    assert_eq!(value(&rows, "one", "initial_length"), value(&rows, "penalized", "initial_length"));
+    let maps =
+        rows.iter().filter(|r| r.contains(",one,") && r.contains("learned_similarity")).count();
+    assert_eq!(maps, 25);
+    repository.ok(&["reproduce", "--seed", "7", "--out", "seven"]);
+    assert_ne!(value(&rows, "one", "cider"), value(&repository.rows("seven"), "one", "cider"));
+}
+
+/// Catches a killed training that begins anew or ends with other numbers.
+#[test]
+fn a_killed_training_goes_on_with_the_same_bits() {
+    let protocol = format!(
+        "{}, encoding: {FOURIER}",
+        PROTOCOL.replace("steps: 8", "steps: 2500").replace("batch: 4", "batch: 8")
+    );
+    let repository = Repository::with_experiment(&experiment(&protocol, "{ id: one }"));
+    repository.kill_at_checkpoint("killed");
+    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
+    assert!(resumed.stderr.contains("goes on after step"), "{}", resumed.stderr);
+    let whole = repository.ok(&["reproduce", "--out", "whole"]);
+    assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+    let rows = repository.rows("whole");
+    assert!(rows.len() > 20);
+    assert_eq!(repository.rows("killed"), rows);
+}
+
+/// Catches captions that are lost on the way from units to the page, depend on the run, or come to another method, captions that
+/// are kept without being asked for, and a reference whose damage is not seen.
+#[test]
+fn captions_of_the_first_screens_reach_the_report() {
+    let protocol = format!("{PROTOCOL}, shown: 2, encoding: {FOURIER}");
+    let variants = "{ id: learned }, { id: sine-4/1, settings: { encoding: { features: sine } } }";
+    let repository = Repository::with_experiment(&experiment(&protocol, variants));
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one", "--record"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let name = "record/extensions/mexican-hat/captions.json";
+    let text = repository.read(&format!("one/{name}"));
+    assert_eq!(text, repository.read(&format!("two/{name}")));
+    assert_eq!(text, repository.read(&format!("report/{name}")));
+
+    let record =
+        CaptionRecord::read(&repository.path().join("one/record"), "extensions", "mexican-hat");
+    let record = record.unwrap();
+    assert_eq!(record.lots().len(), 1, "methods share their screens");
+    let page = repository.read("report/extensions.md");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    for (method, id) in record.methods.iter().zip(["learned", "sine-4/1"]) {
+        assert_eq!((method.method.as_str(), method.captions.layouts.len()), (id, 2));
+        let mut widgets = method.captions.widgets.iter();
+        let of_method = rows
+            .iter()
+            .filter(|row| row.starts_with(&format!("| {id} |")) && row.contains(['✓', '❌']));
+        for (row, layout) in of_method.zip(&method.captions.layouts) {
+            for widget in widgets.by_ref().take(layout.widgets.len()) {
+                let said = if widget.said.is_empty() { "*nothing*" } else { &widget.said };
+                let mark = if widget.is_right { "✓" } else { "❌" };
+                assert!(
+                    row.contains(&format!(
+                        "{mark} {}",
+                        said.replace('<', "&lt;").replace('>', "&gt;")
+                    )),
+                    "{row}"
+                );
+            }
+        }
+        assert_eq!(widgets.count(), 0, "a row per screen");
+    }
+    for drawing in ["screen-1", "screen-2"] {
+        let svg = repository.read(&format!("report/figures/extensions/mexican-hat.{drawing}.svg"));
+        assert!(svg.contains(">1</text>") && svg.contains(">3</text>"));
+    }
+    repository.ok(&["report", "--check"]);
+
+    // A unit whose captions are damaged runs again; the reference says what is damaged, and another caption is seen.
+    let kept: Vec<_> = repository
+        .raw("one")
+        .into_iter()
+        .filter(|file| file.display().to_string().ends_with("-captions.json"))
+        .collect();
+    assert_eq!(kept.len(), 2);
+    std::fs::write(&kept[0], "{}").unwrap();
+    let again = repository.ok(&["reproduce", "--out", "one"]);
+    assert!(again.stderr.contains("-captions.json: damaged"), "{}", again.stderr);
+    assert!(again.stderr.contains("1 of 2 units to run"), "{}", again.stderr);
+    assert_eq!(text, repository.read(&format!("one/{name}")));
+    repository.write(&format!("report/{name}"), &text.replacen("\"kind\":\"", "\"kind\":\"no ", 1));
+    repository
+        .fails(&["report", "--check"], &["captions.json", "sets[0].layouts[0].nodes[0].kind"]);
+    repository.write(&format!("report/{name}"), &text.replacen("[[\"", "[[\"other ", 1));
+    repository.fails(&["report", "--check"], &["extensions.md"]);
+    repository.write(&format!("report/{name}"), &text);
+
+    // Without the setting there are captions, and no screens.
+    let plain = experiment(&format!("{PROTOCOL}, encoding: {FOURIER}"), "{ id: learned }");
+    repository.write("experiments/extensions/01-mexican-hat.yaml", &plain);
+    repository.ok(&["reproduce", "--out", "plain"]);
+    assert_eq!(repository.raw("plain").len(), 2);
+    assert!(!repository.path().join(format!("plain/{name}")).exists());
+}
+
+/// Catches captions that SPICE's scorer would be given without their references or under another unit's name, and scores that are joined
+/// to another method; the scores are made up.
+#[test]
+fn captions_go_to_the_scorer_and_its_scores_come_back() {
+    let protocol = format!("{PROTOCOL}, encoding: {FOURIER}");
+    let text = experiment(&protocol, "{ id: one }, { id: other-4/1 }")
+        .replace("    protocol", "    seeds: 2\n    protocol");
+    let repository = Repository::with_experiment(&text);
+    let item = "extensions/mexican-hat";
+    repository
+        .fails(&["captions", item, "--export", "spice"], &["reproduce extensions/mexican-hat"]);
+    repository.ok(&["reproduce", "extensions/mexican-hat/group/other-4/1"]);
+    let run = repository.ok(&["captions", item, "--export", "spice"]);
+    assert!(
+        run.stdout.contains("2 units") && run.stdout.contains("spice-1.0.jar"),
+        "{}",
+        run.stdout
+    );
+    repository.ok(&["reproduce"]);
+    repository.ok(&["captions", item, "--export", "spice"]);
+    repository
+        .fails(&["captions", item, "--scores", "spice"], &["no scores in spice/out", "--export"]);
+    repository.fails(
+        &["captions", "extensions/hat", "--export", "spice"],
+        &["allowed: extensions/mexican-hat"],
+    );
+    repository.fails(&["captions", item], &["--export"]);
+
+    let mut inputs: Vec<_> =
+        std::fs::read_dir(repository.path().join("spice/in")).unwrap().flatten().collect();
+    inputs.sort_by_key(|entry| entry.file_name());
+    assert_eq!(inputs.len(), 4);
+    for entry in &inputs {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let given: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
+        let score = if name.contains("other") { 0.5 } else { 0.25 };
+        let scored: Vec<String> = (0..)
+            .zip(given.as_array().unwrap())
+            .map(|(id, candidate)| {
+                assert_eq!(candidate["image_id"], id);
+                assert_eq!(candidate["refs"].as_array().unwrap().len(), 3);
+                assert!(candidate["test"].is_string());
+                format!(
+                    "{{\"image_id\":{id},\"scores\":{{\"All\":{{\"pr\":1.0,\"re\":1.0,\"f\":{score},\"fn\":0,\"numImages\":1,\"fp\":0,\"tp\":1}}}}}}"
+                )
+            })
+            .collect();
+        assert!(scored.len() >= 18, "all widgets of six screens");
+        repository.write(&format!("spice/out/{name}"), &format!("[{}]", scored.join(",")));
+    }
+    let run = repository.ok(&["captions", item, "--scores", "spice"]);
+    let row =
+        |method: &str| run.stdout.lines().find(|line| line.starts_with(method)).unwrap().to_owned();
+    assert!(row("group/one ").contains("2   25.00 ± 0.00"), "{}", run.stdout);
+    assert!(row("group/other-4/1 ").contains("2   50.00 ± 0.00"), "{}", run.stdout);
+    let broken = format!("spice/out/{}", inputs[0].file_name().to_string_lossy());
+    repository.write(&broken, "[");
+    repository
+        .fails(&["captions", item, "--scores", "spice"], &[&broken, "score the captions again"]);
+}
+
+/// Catches settings that are accepted and have no meaning; positions of boxes are counted without a model.
+#[test]
+fn wrong_settings_are_named() {
+    for (settings, needle) in [
+        ("{ heads: 3 }", "do not divide"),
+        ("{ encoding: { features: sine, flat: true } }", "four coordinates"),
+        ("{ encoding: { features: sine, summed: true } }", "summed"),
+        ("{ encoding: { features: embed, summed: true }, scale: shares }", "a row per hundredth"),
+        ("{ encoding: { features: fourier, gamma: 1, groups: 3 } }", "groups"),
+        ("{ similarity: [10, 2] }", "in 2 groups"),
+        ("{ divergence: { form: pooled, weight: 1 } }", "learned: true"),
+        ("{ jitter: 3 }", "jitter"),
+        ("{ beams: 0 }", "beams"),
+        ("{ scale: pixels }", "hundredths"),
+        ("{ shown: 17 }", "0 to 16"),
+    ] {
+        let protocol = format!("{PROTOCOL}, encoding: {{ features: sine }}");
+        let text = experiment(&protocol, &format!("{{ id: one, settings: {settings} }}"));
+        let run = Repository::with_experiment(&text).run(&["list"]);
+        assert_eq!(run.code, 2, "{settings}: {}", run.stderr);
+        let is_placed = run.stderr.contains("01-mexican-hat.yaml:");
+        assert!(is_placed && run.stderr.contains(needle), "{settings}: {}", run.stderr);
+    }
+    let counted = experiment("kind: box-positions, screens: 50", "{ id: one }");
+    let repository = Repository::with_experiment(&counted);
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    assert_eq!(rows.iter().filter(|row| row.contains(",left_widgets,")).count(), 100);
+}

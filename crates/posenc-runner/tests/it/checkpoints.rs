@@ -1,0 +1,184 @@
+//! Whose checkpoint is whose, and which are removed: the real binary, real files.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Repository, events};
+
+/// A training of four images together, and a group that trains nothing.
+fn experiment(sigma: &str, epochs: usize) -> String {
+    format!(
+        "paper: extensions
+item: mexican-hat
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: lines
+    data: {{ set: embedded-images }}
+    protocol: {{ kind: network-1d, lines: {{ rows: [3] }}, learning_rate: 1e-3, epochs: {epochs}, repeats: 2 }}
+    variants: [{{ id: v, embedder: {{ kind: gaussian, dimension: 1024, sigma: {sigma} }} }}]
+    profiles: {{ smoke: {{ reduced: a test, signals: 2 }} }}
+  - id: rank
+    protocol: {{ kind: stable-rank, samples: [4, 16] }}
+    variants: [{{ id: v, embedder: {{ kind: gaussian, dimension: 128, sigma: 0.02 }} }}]
+"
+    )
+}
+
+const RANK: &str = "extensions/mexican-hat/rank";
+const EPOCHS: usize = 3000;
+
+/// Training steps of each unit of `lines` that a run wrote.
+fn steps(repository: &Repository) -> Vec<u64> {
+    let all = events(&repository.read("events"));
+    let written = all.iter().filter(|e| e["event"] == "unit-finished");
+    let of_lines = written.filter(|e| e["path"].as_str().unwrap().contains("/lines/"));
+    of_lines.map(|e| e["steps"].as_u64().unwrap()).collect()
+}
+
+/// The only checkpoint below `out`.
+fn checkpoint(repository: &Repository) -> PathBuf {
+    let files = repository.checkpoint_files("out");
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.into_iter().next().unwrap()
+}
+
+/// The record of a unit of `lines`.
+fn record(repository: &Repository, out: &str, image: usize) -> PathBuf {
+    let files = repository.raw(out);
+    let wanted = format!("dead-leaves-{image:02}");
+    let is_its = |file: &&PathBuf| {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("lines") && name.contains(&wanted)
+    };
+    files.iter().find(is_its).unwrap_or_else(|| panic!("{wanted} in {files:?}")).clone()
+}
+
+/// Catches a training that begins again because a record between others could not be written, records that are then written
+/// twice, and a checkpoint that stays.
+#[test]
+fn an_error_between_the_records_of_a_training_costs_no_step() {
+    let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
+    repository.ok(&["reproduce", "--out", "whole", "--events", "events"]);
+    assert_eq!(steps(&repository), [EPOCHS as u64, 0, 0, 0]);
+    // A folder in the way of the third record.
+    let third = record(&repository, "whole", 2);
+    let place = repository.path().join("out/raw/extensions/mexican-hat");
+    let blocked = place.join(third.file_name().unwrap());
+    std::fs::create_dir_all(&blocked).unwrap();
+    let run = repository.run(&["reproduce"]);
+    assert!(run.code == 1 && run.stderr.contains("cannot be written"), "{}", run.stderr);
+    let first = record(&repository, "out", 0);
+    let before = std::fs::read(&first).unwrap();
+    checkpoint(&repository);
+    std::fs::remove_dir(&blocked).unwrap();
+    let again = repository.ok(&["reproduce", "--events", "events"]);
+    assert!(again.stderr.contains("2 of 5 units to run, 3 on record"), "{}", again.stderr);
+    assert_eq!(steps(&repository), [0, 0], "{}", again.stderr);
+    assert_eq!(std::fs::read(first).unwrap(), before, "a record was written again");
+    assert_eq!(repository.rows("out"), repository.rows("whole"));
+    assert_eq!(repository.checkpoints("out"), 0);
+}
+
+/// Catches a checkpoint of a run that no longer has the units of another one: a smaller profile, a record that was lost.
+#[test]
+fn a_training_of_some_units_is_no_training_of_others() {
+    let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
+    repository.ok(&["reproduce", "--out", "whole"]);
+    // Two of four units have records when the others are trained, and are trained with nobody beside them.
+    repository.ok(&["reproduce", "--profile", "smoke"]);
+    let wait = || repository.kill_at_checkpoint("out");
+    wait();
+    let more = repository.ok(&["reproduce", "--events", "events"]);
+    assert!(more.stderr.contains("2 of 5 units to run"), "{}", more.stderr);
+    assert!(more.stderr.contains("goes on where it was interrupted"), "{}", more.stderr);
+    assert!(steps(&repository)[0] < EPOCHS as u64, "{}", more.stderr);
+    assert_eq!(repository.rows("out"), repository.rows("whole"));
+
+    // The record of another unit is lost while a checkpoint of some is there: all that is missing is trained anew.
+    for image in [2, 3] {
+        std::fs::remove_file(record(&repository, "out", image)).unwrap();
+    }
+    wait();
+    std::fs::remove_file(record(&repository, "out", 0)).unwrap();
+    let anew = repository.ok(&["reproduce", "--events", "events"]);
+    assert!(anew.stderr.contains("belongs to other units of the job"), "{}", anew.stderr);
+    assert_eq!(steps(&repository), [EPOCHS as u64, 0, 0]);
+    assert_eq!(repository.rows("out"), repository.rows("whole"));
+    assert_eq!(repository.checkpoints("out"), 0);
+}
+
+/// Catches a checkpoint that is removed although another run resumes from it (another profile, group or seed), and one that stays
+/// though no run does: its job changed, or all its records are there.
+#[test]
+fn checkpoints_that_no_run_resumes_from_are_removed() {
+    let text = experiment("0.1", 200_000);
+    let repository = Repository::with_experiment(&text);
+    repository.kill_at_checkpoint("out");
+    let file = checkpoint(&repository);
+    for more in [&[][..], &["--profile", "smoke"], &["--seed", "1"], &["--force"]] {
+        repository.ok(&[&["reproduce", RANK], more].concat());
+        assert_eq!(checkpoint(&repository), file, "{more:?}");
+    }
+    // What is no checkpoint is left alone, wherever it is.
+    let root = repository.path().join("out/checkpoints");
+    let others = ["notes.bin", "a/b/notes.bin", "a/README"].map(|name| root.join(name));
+    for other in &others {
+        std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+        std::fs::write(other, "mine").unwrap();
+    }
+    let yaml = "experiments/extensions/01-mexican-hat.yaml";
+    repository.write(yaml, &experiment("0.2", 200_000));
+    let run = repository.ok(&["reproduce", RANK]);
+    assert!(
+        run.stderr.contains("removed checkpoints that no run resumes from: 1"),
+        "{}",
+        run.stderr
+    );
+    assert!(!file.exists() && others.iter().all(|other| other.exists()));
+    others.iter().for_each(|other| std::fs::remove_file(other).unwrap());
+
+    // Killed after the last record and before its checkpoint was removed.
+    repository.write(yaml, &experiment("0.1", EPOCHS));
+    repository.kill_at_checkpoint("out");
+    let file = checkpoint(&repository);
+    let bytes = std::fs::read(&file).unwrap();
+    repository.ok(&["reproduce"]);
+    std::fs::write(&file, bytes).unwrap();
+    let run = repository.ok(&["reproduce", RANK]);
+    assert!(!file.exists(), "{}", run.stderr);
+}
+
+/// Rewrites a checkpoint as versions before this one wrote it: without an owner, in the folder of all items.
+fn make_old(file: &Path, root: &Path) {
+    const HEADER: usize = 16 + 64 + 8;
+    let bytes = std::fs::read(file).unwrap();
+    let length = u64::from_le_bytes(bytes[HEADER..HEADER + 8].try_into().unwrap()) as usize;
+    let body = &bytes[HEADER + 8 + length..bytes.len() - blake3::OUT_LEN];
+    let mut old = [&b"posenc-job-1\0\0\0\0"[..], &bytes[16..HEADER], body].concat();
+    let checksum = blake3::hash(&old);
+    old.extend(checksum.as_bytes());
+    std::fs::write(root.join(file.file_name().unwrap()), old).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
+/// Catches trainings of versions before this one that begin anew, and their checkpoints that nobody removes.
+#[test]
+fn checkpoints_of_older_versions_are_resumed_or_removed() {
+    let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
+    repository.kill_at_checkpoint("out");
+    let root = repository.path().join("out/checkpoints");
+    make_old(&checkpoint(&repository), &root);
+    let orphan = root.join(format!("{}.bin", "0123456789abcdef".repeat(4)));
+    std::fs::write(&orphan, "of a job that is no more").unwrap();
+    // A run of something else moves it; that of its job resumes it.
+    let run = repository.ok(&["reproduce", RANK]);
+    assert!(!orphan.exists(), "{}", run.stderr);
+    assert_eq!(checkpoint(&repository).parent().unwrap(), root.join("extensions/mexican-hat"));
+    let again = repository.ok(&["reproduce", "--events", "events"]);
+    assert!(again.stderr.contains("goes on where it was interrupted"), "{}", again.stderr);
+    assert!(steps(&repository)[0] < EPOCHS as u64);
+    assert_eq!(repository.checkpoints("out"), 0);
+}

@@ -1,0 +1,332 @@
+//! `diff`, `verify` and `reproduce --from` end to end: the real binary, real records.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{EXPERIMENT, Repository, Run};
+use posenc_experiments::record::{Provenance, Row, UnitRecord, pair};
+
+const RANK: &str = "extensions/mexican-hat/rank";
+const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
+
+/// The only record in a directory of records.
+fn record(repository: &Repository, directory: &str) -> PathBuf {
+    repository.path().join(directory).join("extensions/mexican-hat.csv")
+}
+
+/// Copies a directory of records with its rows changed.
+fn edited(repository: &Repository, from: &str, to: &str, mut edit: impl FnMut(&mut Row)) {
+    let files = |directory| {
+        let table = record(repository, directory);
+        let provenance = table.with_extension("provenance.json");
+        (table, provenance)
+    };
+    let ((table, provenance), (paper, item)) = (files(from), ("extensions", "mexican-hat"));
+    let (mut table, provenance) = pair::read(&table, &provenance, paper, item).unwrap();
+    table.rows.iter_mut().for_each(&mut edit);
+    let (table_file, provenance_file) = files(to);
+    pair::write(&table_file, &provenance_file, paper, item, (&table, &provenance)).unwrap();
+}
+
+/// The last stable rank of the Gaussian embedder, with which its curve falls and a claim fails.
+fn falls(row: &mut Row) {
+    if row.method == "Gaussian" && row.metric == "stable_rank" && row.x == Some(64.0) {
+        row.value = 0.5;
+    }
+}
+
+fn code(run: &Run, expected: i32) {
+    assert_eq!(run.code, expected, "{}{}", run.stdout, run.stderr);
+}
+
+/// Catches a difference found where there is none: clocks, other machines' order of rows, two runs of one thing.
+#[test]
+fn two_runs_of_one_thing_do_not_differ() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    for out in ["a", "b"] {
+        repository.ok(&["reproduce", "--profile", "smoke", "--out", out]);
+    }
+    let run = repository.ok(&["diff", "a/record", "b"]);
+    assert_eq!(run.stdout, "no difference\n");
+    // Times differ, and are compared where that is asked for.
+    let run = repository.ok(&["diff", "a", "b", "--times"]);
+    assert!(run.stdout.starts_with("numbers beyond noise"), "{}", run.stdout);
+    assert!(run.stdout.contains(" time"), "{}", run.stdout);
+}
+
+/// Catches a claim whose verdict flips and that is not said first or not by the exit status, and numbers that are lost
+/// behind it.
+#[test]
+fn a_changed_claim_comes_first() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", RANK]);
+    edited(&repository, "out/record", "edited", falls);
+    let run = repository.run(&["diff", "out/record", "edited"]);
+    code(&run, 1);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(lines[0], "claims that changed: 1");
+    assert_eq!(lines[1], "  extensions/mexican-hat rises: reproduced → not reproduced");
+    assert!(lines[2].trim().starts_with("before: Gaussian:"), "{}", run.stdout);
+    assert!(lines[3].trim().starts_with("after: Gaussian:"), "{}", run.stdout);
+    assert_eq!(lines[4], "numbers beyond noise: 1");
+    assert!(
+        lines[5].contains("rank/Gaussian stable_rank: 1 of 3 places; most at x = 64:"),
+        "{}",
+        lines[5]
+    );
+    assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", run.stdout);
+    // The claim looks at the Gaussian embedder, and nothing else changed.
+    let run = repository.ok(&["diff", "out/record", "edited", "extensions/mexican-hat/rank/RFF"]);
+    assert_eq!(run.stdout, "no difference\n");
+}
+
+/// Catches noise over signals that is listed, a shift of all signals that is not, conditions that are passed over, and
+/// what only one record has.
+#[test]
+fn numbers_are_held_against_their_noise() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "extensions/mexican-hat/images"]);
+    let is_psnr = |row: &Row| row.metric == "test_psnr" && row.method == "Mexican hat";
+    let mut sign = 1.0;
+    edited(&repository, "out/record", "noisy", |row| {
+        if is_psnr(row) {
+            row.value += 0.3 * sign;
+            sign = -sign;
+        }
+    });
+    let run = repository.ok(&["diff", "out/record", "noisy"]);
+    assert_eq!(run.stdout, "no difference\n");
+    edited(&repository, "noisy", "shifted", |row| {
+        if is_psnr(row) {
+            row.value -= 3.0;
+            row.data = "div2k-test".into();
+        }
+    });
+    let run = repository.ok(&["diff", "out/record", "shifted"]);
+    let expected =
+        "numbers beyond noise: 1\n  extensions/mexican-hat images/Mexican hat test_psnr: ";
+    assert!(run.stdout.starts_with(expected), "{}", run.stdout);
+    assert!(run.stdout.contains("(3 pairs)"), "{}", run.stdout);
+    assert!(run.stdout.contains("parameters that differ: 1\n  data embedded:"), "{}", run.stdout);
+    assert!(!run.stdout.contains("only in"), "{}", run.stdout);
+
+    repository.ok(&["reproduce", RANK]);
+    let run = repository.run(&["diff", "noisy", "out/record"]);
+    code(&run, 1);
+    assert!(run.stdout.contains("rises: not run → reproduced"), "{}", run.stdout);
+    let only = "only in one: 1\n  only in out/record: extensions/mexican-hat/rank\n";
+    assert!(run.stdout.ends_with(only), "{}", run.stdout);
+}
+
+fn git(repository: &Repository, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repository.path())
+        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Catches a revision whose records are not read or read from the working tree, a reading that changes something there,
+/// and definitions that changed since and are not mentioned.
+#[test]
+fn a_revision_is_read_without_touching_anything() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", RANK]);
+    edited(&repository, "out/record", "report/record", |_| {});
+    git(&repository, &["init", "--quiet"]);
+    repository.write(".gitignore", "/out\n");
+    git(&repository, &["add", "."]);
+    git(&repository, &["commit", "--quiet", "-m", "one"]);
+    let run = repository.ok(&["diff", "HEAD", "out/record"]);
+    assert_eq!(run.stdout, "no difference\n");
+
+    edited(&repository, "out/record", "report/record", falls);
+    // What the working tree holds is not what the revision holds.
+    assert_eq!(repository.ok(&["diff", "HEAD", "out/record"]).stdout, "no difference\n");
+    git(&repository, &["commit", "--quiet", "-a", "-m", "two"]);
+    let index = std::fs::read(repository.path().join(".git/index")).unwrap();
+    let run = repository.run(&["diff", "HEAD~1", "HEAD"]);
+    code(&run, 1);
+    assert!(run.stdout.starts_with("claims that changed: 1\n"), "{}", run.stdout);
+    assert!(git(&repository, &["status", "--porcelain"]).is_empty());
+    assert_eq!(std::fs::read(repository.path().join(".git/index")).unwrap(), index);
+
+    repository.write(DEFINITION, &EXPERIMENT.replace("samples: [4, 16, 64]", "samples: [4, 16]"));
+    let run = repository.run(&["diff", "HEAD~1", "HEAD"]);
+    assert!(run.stdout.starts_with("note: experiments of HEAD~1 differ"), "{}", run.stdout);
+}
+
+/// Catches an argument that git takes for an option, and mistakes that end in a panic, in success, or without a word of
+/// what is allowed.
+#[test]
+fn what_is_no_record_is_refused() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", RANK]);
+    code(&repository.fails(&["diff", "HEAD", "out"], &["no git checkout", "out/record"]), 2);
+    git(&repository, &["init", "--quiet"]);
+    repository.write(".gitignore", "/out\n");
+    git(&repository, &["add", "."]);
+    git(&repository, &["commit", "--quiet", "-m", "one"]);
+    let needles = ["no name of a revision", "HEAD~3"];
+    for name in ["--output=evil", "-p", "HEAD..HEAD", "HEAD:data", ""] {
+        code(&repository.fails(&["diff", "--", name, "out"], &needles), 2);
+    }
+    assert!(!repository.path().join("evil").exists());
+    code(&repository.fails(&["diff", "no-such", "out"], &["git knows no such revision"]), 2);
+    code(&repository.fails(&["diff", "out", "HEAD"], &["no records in report/record"]), 2);
+    code(&repository.fails(&["diff", "experiments", "out"], &["experiments has no records"]), 2);
+    let alone = repository.command(&["diff", "HEAD", "out"]).env("PATH", "").output().unwrap();
+    let run = Run::from(alone);
+    code(&run, 2);
+    assert!(run.stderr.contains("git cannot be started"), "{}", run.stderr);
+    edited(&repository, "out/record", "damaged", |_| {});
+    std::fs::write(record(&repository, "damaged"), "paper,item\n1\n").unwrap();
+    code(&repository.fails(&["diff", "damaged", "out"], &["mexican-hat.csv"]), 2);
+}
+
+/// A group whose files are nowhere.
+const ABSENT: &str = "  - id: boxes
+    data: { set: rico-semantics }
+    protocol: { kind: box-positions }
+    variants: [{ id: all }]
+";
+
+/// Catches a sample that differs though nothing does, a record on this machine that is not looked at, an edited value that
+/// passes, and units without data that stop everything or are passed over in silence.
+#[test]
+fn a_sample_is_run_again_bit_by_bit() {
+    let text = EXPERIMENT.replace("claims:\n", &format!("{ABSENT}claims:\n"));
+    let repository = Repository::with_experiment(&text);
+    let run = repository.ok(&["verify", "--units", "2", "--profile", "smoke"]);
+    assert!(
+        run.stdout.contains("skipped  extensions/mexican-hat/boxes: rico-semantics"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(run.stdout.matches("; no record here").count(), 2, "{}", run.stdout);
+    // One of each protocol.
+    for group in ["rank", "images"] {
+        assert!(
+            run.stdout.contains(&format!("equal    extensions/mexican-hat/{group}/")),
+            "{}",
+            run.stdout
+        );
+    }
+    assert!(run.stdout.contains("2 of 2 units are equal"), "{}", run.stdout);
+
+    repository.ok(&["reproduce", RANK]);
+    let verify = ["verify", RANK, "--units", "9", "--seed", "5"];
+    let run = repository.ok(&verify);
+    assert!(run.stdout.contains("3 of 3 units are equal on 1 and "), "{}", run.stdout);
+    assert!(run.stdout.contains("threads; 3 are as on record"), "{}", run.stdout);
+
+    let raw = repository.raw("out");
+    let file = raw.iter().find(|file| is_of(file, "RFF")).unwrap();
+    let mut unit = UnitRecord::read(file).unwrap();
+    let value = unit.values.iter_mut().find(|v| v.x == Some(16.0)).unwrap();
+    let (metric, before) = (value.metric.clone(), value.value);
+    value.value = f64::from_bits(before.to_bits() + 1);
+    let after = value.value;
+    unit.write(file).unwrap();
+    let run = repository.run(&verify);
+    code(&run, 1);
+    let expected = format!(
+        "differs  {RANK}/RFF seed 0: {metric} at x = 16 is {after:?} on record and {before:?} now"
+    );
+    assert!(run.stdout.contains(&expected), "no `{expected}` in {}", run.stdout);
+    assert!(run.stdout.contains("2 of 3 units are equal"), "{}", run.stdout);
+}
+
+fn is_of(file: &Path, method: &str) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!(".{method}.")))
+}
+
+/// Catches a repetition with another profile or seed than the record's, one that reads the old results instead of
+/// measuring, a changed bit that passes, and a changed definition or data that is run anyway.
+#[test]
+fn a_record_is_repeated_as_it_was_made() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--profile", "smoke", "--seed", "3"]);
+    let from = ["reproduce", "--from", "out/record"];
+    let run = repository.ok(&from);
+    assert!(run.stderr.contains("6 of 6 units to run"), "{}", run.stderr);
+    assert!(run.stdout.starts_with("extensions/mexican-hat: "), "{}", run.stdout);
+    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    assert_eq!(repository.raw("out/repeat").len(), 6);
+    assert!(!run.stderr.contains("note:"), "{}", run.stderr);
+
+    // The last bit of one number that is random.
+    edited(&repository, "out/record", "other", |row| {
+        if row.method == "RFF" && row.metric == "stable_rank" {
+            row.value = f64::from_bits(row.value.to_bits() ^ 1);
+        }
+    });
+    let run = repository.run(&["reproduce", "--from", "other"]);
+    code(&run, 1);
+    assert!(run.stdout.contains("1 of "), "{}", run.stdout);
+    assert!(run.stdout.contains("rank/RFF stable_rank seed 0 at x = 4 is "), "{}", run.stdout);
+    assert!(run.stdout.contains("same kind of processor"), "{}", run.stdout);
+
+    // Records from before specifications were kept.
+    let file = record(&repository, "out/record").with_extension("provenance.json");
+    let whole = Provenance::read(&file).unwrap();
+    let older = Provenance { origins: Default::default(), ..whole.clone() };
+    older.write(&file).unwrap();
+    let run = repository.ok(&from);
+    assert!(run.stderr.contains("cannot be checked"), "{}", run.stderr);
+    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    whole.write(&file).unwrap();
+
+    edited(&repository, "out/record", "other", |row| row.data = "div2k-test".into());
+    let needles = ["images/Gaussian: data div2k-test on record, embedded:", "--data"];
+    code(&repository.fails(&["reproduce", "--from", "other"], &needles), 2);
+
+    repository.write(DEFINITION, &EXPERIMENT.replace("sigma: 5", "sigma: 6"));
+    let needles = ["rank/RFF: made by another version: embedder", "nothing was run"];
+    let run = repository.fails(&from, &needles);
+    code(&run, 2);
+    assert!(!run.stderr.contains("rank/Gaussian"), "{}", run.stderr);
+    // What did not change can still be repeated.
+    let run =
+        repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
+    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    // A method that is gone is no method that has the same bits.
+    repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
+    for selector in ["extensions/mexican-hat", "extensions/mexican-hat/rank"] {
+        let gone = ["reproduce", "--from", "out/record", selector];
+        repository.fails(&gone, &["rank/RFF: no such method here", "nothing was run"]);
+    }
+    repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/rank/Gaussian"]);
+    repository.fails(&["reproduce", "--from", "out/record", "--seed", "1"], &["--seed"]);
+    repository.fails(&["reproduce", "--from", "nowhere"], &["nowhere"]);
+}
+
+/// Catches a reference of two runs whose methods are repeated with one seed and profile.
+#[test]
+fn a_reference_of_several_runs_is_repeated_run_by_run() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let method = |name: &str| format!("{RANK}/{name}");
+    repository.ok(&["reproduce", &method("RFF"), "--seed", "7", "--out", "a", "--record"]);
+    repository.ok(&[
+        "reproduce",
+        &method("Gaussian"),
+        "--profile",
+        "smoke",
+        "--out",
+        "b",
+        "--record",
+    ]);
+    let file = record(&repository, "report/record").with_extension("provenance.json");
+    let origins = Provenance::read(&file).unwrap().origins;
+    let seeds: Vec<(&str, u64)> = origins.iter().map(|(k, o)| (k.as_str(), o.seed)).collect();
+    assert_eq!(seeds, [("rank/Gaussian", 0), ("rank/RFF", 7)]);
+    let run = repository.ok(&["reproduce", "--from", "report/record"]);
+    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    assert_eq!(run.stderr.matches("1 of 1 units to run").count(), 2, "{}", run.stderr);
+}

@@ -1,0 +1,92 @@
+//! Data of users: published, other, broken, their own.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+
+use common::{EXPERIMENT, Repository};
+use posenc_testing::{Need, skip};
+
+/// The real data; skips the calling test if the machine does not have it.
+fn real_data() -> Option<PathBuf> {
+    let directory = std::env::var_os("POSENC_DATA").map(PathBuf::from);
+    let found = directory.filter(|directory| directory.join("div2k/data_div2k.npz").exists());
+    if found.is_none() {
+        skip(Need::Data, "POSENC_DATA names no directory with div2k/data_div2k.npz");
+    }
+    found
+}
+
+/// Test PSNR of all images, by group and method.
+fn psnr(record: &str, group: &str, method: &str) -> Vec<f64> {
+    record
+        .lines()
+        .map(|l| l.split(',').collect::<Vec<_>>())
+        .filter(|f| f[2] == group && f[3] == method && f[6] == "test_psnr")
+        .map(|f| f[9].parse().unwrap())
+        .collect()
+}
+
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
+}
+
+/// The closed-form rows of Table 1 that a solver cannot move: Tri to the printed digits, Gau
+/// within 0.15 dB.
+#[test]
+fn table_1_closed_form_on_the_papers_images() {
+    let Some(data) = real_data() else { return };
+    let repository = Repository::new();
+    let data = data.to_str().unwrap();
+    for method in ["Tri", "Gau"] {
+        let selector = format!("trading/table1/closed-form/{method}");
+        repository.ok(&["reproduce", &selector, "--data", data]);
+    }
+    let record = repository.read("out/record/trading/table1.csv");
+    assert!(record.contains(",paper,cpu,div2k-test"), "not labelled as the paper's data and scale");
+    let (mean, deviation) = mean_and_deviation(&psnr(&record, "closed-form", "Tri"));
+    assert_eq!(format!("{mean:.2} ± {deviation:.2}"), "26.36 ± 3.39");
+    let gau = psnr(&record, "closed-form", "Gau");
+    assert_eq!(gau.len(), 16);
+    let (mean, _) = mean_and_deviation(&gau);
+    assert!((mean - 26.63).abs() < 0.15, "{mean}");
+}
+
+/// Catches a broken archive that is silently replaced by generated images.
+#[test]
+fn a_broken_archive_is_an_error_with_its_name() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let images = "extensions/mexican-hat/images";
+    repository.write("mine/div2k/data_div2k.npz", "this is no zip archive");
+    repository.fails(&["reproduce", images, "--data", "mine"], &["data_div2k.npz"]);
+    std::fs::remove_file(repository.path().join("mine/div2k/data_div2k.npz")).unwrap();
+    let run = repository.ok(&["reproduce", images, "--data", "mine", "--profile", "smoke"]);
+    assert!(run.stderr.contains("generated images stand in"), "{}", run.stderr);
+}
+
+/// Catches a user's own images that are not used, not labelled, or judged against the paper.
+#[test]
+fn a_folder_of_ones_own_images_stands_in() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let folder = repository.path().join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    picture(&folder.join("one.png"), 512);
+    picture(&folder.join("two.png"), 640);
+    repository.ok(&["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"]);
+    let record = repository.read("out/record/extensions/mexican-hat.csv");
+    assert!(record.contains(",user:photos"), "{record}");
+    assert!(record.contains(",two.png,"), "{record}");
+    picture(&folder.join("three.png"), 100);
+    repository.fails(
+        &["reproduce", "extensions/mexican-hat/images", "--images", "div2k-test=photos"],
+        &["three.png", "512"],
+    );
+}
+
+fn picture(file: &Path, side: u32) {
+    image::RgbImage::from_fn(side, side, |x, y| image::Rgb([x as u8, y as u8, (x ^ y) as u8]))
+        .save(file)
+        .unwrap();
+}

@@ -1,0 +1,207 @@
+//! `--device` end to end: the real binary, a real software adapter where there is one.
+
+use crate::common;
+
+use common::{Repository, Run};
+use posenc_testing::{Need, skip};
+
+/// An experiment with one group that trains and one that does not.
+const EXPERIMENT: &str = r#"
+paper: extensions
+item: mexican-hat
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: rank
+    protocol: { kind: stable-rank, samples: [16] }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 32, sigma: 0.05 } }
+  - id: lines
+    protocol:
+      kind: network-1d
+      lines: { rows: [5, 6] }
+      depth: 1
+      width: 24
+      learning_rate: 1e-3
+      epochs: 150
+      repeats: 2
+      curve_every: 50
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 48, sigma: 0.05 } }
+"#;
+
+/// `--device` for a software adapter, if there is one; skips the calling test if not.
+fn software(repository: &Repository) -> Option<String> {
+    let run = repository.ok(&["doctor"]);
+    let mut lines = run.stdout.lines().filter(|line| line.starts_with("wgpu "));
+    let name = lines.find_map(|line| line.split("software adapter ").nth(1));
+    let device = name.and_then(|name| name.split_whitespace().next());
+    if device.is_none() {
+        let why = "there is no software adapter, or this build has no device engine";
+        skip(Need::Vulkan, why);
+    }
+    device.map(|name| format!("wgpu:{name}"))
+}
+
+/// Runs on a machine without a GPU: Vulkan's loader sees the software adapter's driver at most.
+#[cfg(target_os = "linux")]
+fn run_without_gpu(repository: &Repository, arguments: &[&str]) -> Run {
+    let drivers = std::fs::read_dir("/usr/share/vulkan/icd.d").into_iter().flatten().flatten();
+    let software = drivers
+        .map(|entry| entry.path())
+        .find(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("lvp_icd")));
+    let software = software.unwrap_or_else(|| "/nonexistent".into());
+    let mut command = repository.command(arguments);
+    for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
+        command.env(variable, &software);
+    }
+    command.output().unwrap().into()
+}
+
+/// Group, metric, signal, seed and abscissa of a row, and its value.
+fn numbers(repository: &Repository, out: &str) -> Vec<(String, f64)> {
+    let mut numbers = Vec::new();
+    for file in repository.raw(out) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let name =
+            file.file_name().unwrap().to_string_lossy().split("-").next().unwrap().to_owned();
+        for value in text.split("{\"metric\":").skip(1) {
+            let at = value.find("\"value\":\"").unwrap();
+            let (before, rest) = value.split_at(at);
+            let number: f64 = rest[9..].split('"').next().unwrap().parse().unwrap();
+            let after = rest.split('}').next().unwrap().split_once(',').map_or("", |(_, x)| x);
+            numbers.push((format!("{name} {before} {after}"), number));
+        }
+    }
+    numbers.sort_by(|a, b| a.0.cmp(&b.0));
+    numbers
+}
+
+/// Catches a software adapter that is taken for a GPU or for the CPU: its records name it, are kept apart from
+/// those of the CPU, and agree with them; what does not train is the CPU's and is not run twice.
+#[test]
+fn a_named_software_adapter_has_records_of_its_own() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let Some(device) = software(&repository) else { return };
+    let run = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
+    assert!(run.stderr.contains("device: training on software adapter"), "{}", run.stderr);
+    let devices = |out: &str| -> Vec<bool> {
+        let text = |file: &std::path::PathBuf| std::fs::read_to_string(file).unwrap();
+        let is_software = |text: &String| text.contains("\"device\":\"software adapter ");
+        repository.raw(out).iter().map(text).map(|text| is_software(&text)).collect()
+    };
+    let mut found = devices("both");
+    found.sort_unstable();
+    assert_eq!(found, [false, true]);
+    let csv = repository.read("both/record/extensions/mexican-hat.csv");
+    assert!(
+        csv.lines().any(|l| l.contains("test_psnr") && l.contains("software adapter")),
+        "{csv}"
+    );
+
+    // The reference takes what the CPU measured, and none of the adapter's rows.
+    repository.ok(&["reproduce", "--device", &device, "--out", "both", "--record"]);
+    let reference = repository.read("report/record/extensions/mexican-hat.csv");
+    assert!(reference.contains(",rank,") && !reference.contains("software adapter"), "{reference}");
+
+    // The same again: nothing to do. On the CPU only the training is missing.
+    let again = repository.ok(&["reproduce", "--device", &device, "--out", "both"]);
+    assert!(again.stderr.contains("0 of 2 units to run"), "{}", again.stderr);
+    let cpu = repository.ok(&["reproduce", "--device", "cpu", "--out", "both"]);
+    assert!(cpu.stderr.contains("1 of 2 units to run"), "{}", cpu.stderr);
+    assert!(!cpu.stderr.contains("device: training on"), "{}", cpu.stderr);
+    assert_eq!(repository.raw("both").len(), 3);
+    let csv = repository.read("both/record/extensions/mexican-hat.csv");
+    assert!(!csv.contains("software adapter"), "the CPU's record is not shown: {csv}");
+
+    // The same numbers, to what single precision leaves.
+    repository.ok(&["reproduce", "--device", &device, "--out", "software"]);
+    repository.ok(&["reproduce", "--device", "cpu", "--out", "cpu"]);
+    let (found, expected) = (numbers(&repository, "software"), numbers(&repository, "cpu"));
+    assert!(expected.len() > 20, "{expected:?}");
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found.0, expected.0);
+        assert!((found.1 - expected.1).abs() < 0.05, "{found:?} and {expected:?}");
+    }
+    assert_ne!(found, expected, "the adapter has not computed anything");
+}
+
+/// Catches `auto` that takes a software adapter, and a GPU that is asked for and silently replaced.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gpu_that_is_not_there_is_an_error_only_if_asked_for() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    for device in ["wgpu", "wgpu:no such card"] {
+        let run = run_without_gpu(&repository, &["reproduce", "--device", device]);
+        assert_eq!(run.code, 2, "{device}: {}", run.stderr);
+        assert!(run.stderr.contains("--device cpu"), "{device}: {}", run.stderr);
+    }
+    assert!(repository.raw("out").is_empty());
+    let run = run_without_gpu(&repository, &["reproduce", "--device", "auto"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2);
+    for file in repository.raw("out") {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains("\"device\":\"cpu\""), "{text}");
+    }
+}
+
+/// Catches a device of the environment that is ignored, wins over the option, or is wrong and not refused with what is allowed.
+#[test]
+fn the_environment_stands_for_the_option() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let with = |device: &str, arguments: &[&str]| -> Run {
+        let mut command = repository.command(arguments);
+        command.env("POSENC_DEVICE", device).output().unwrap().into()
+    };
+    for wrong in ["cuda", "wgpu:", "gpu"] {
+        for run in [
+            with(wrong, &["reproduce", "--dry-run"]),
+            with("cpu", &["reproduce", "--dry-run", "--device", wrong]),
+        ] {
+            assert_eq!(run.code, 2, "{wrong}: {}", run.stderr);
+            for needle in [wrong, "POSENC_DEVICE", "auto", "cpu", "wgpu:NAME"] {
+                assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
+            }
+        }
+    }
+    let run = with("cuda", &["reproduce", "--device", "cpu", "--dry-run"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+
+    let Some(device) = software(&repository) else { return };
+    let run = with(&device, &["reproduce"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("device: training on software adapter"), "{}", run.stderr);
+    let run = with(&device, &["reproduce", "--device", "cpu", "--out", "cpu"]);
+    assert!(!run.stderr.contains("device: training on"), "{}", run.stderr);
+}
+
+/// Catches a training on an adapter that begins anew when it was killed, or ends with other numbers.
+#[test]
+fn a_killed_training_on_an_adapter_goes_on_with_the_same_bits() {
+    let long = EXPERIMENT.replace("epochs: 150", "epochs: 1500");
+    let repository = Repository::with_experiment(&long);
+    let Some(device) = software(&repository) else { return };
+    repository.kill_at_checkpoint_on(&device, "killed");
+    let resumed = repository.ok(&["reproduce", "--device", &device, "--out", "killed"]);
+    assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
+    repository.ok(&["reproduce", "--device", &device, "--out", "whole"]);
+    assert_eq!(repository.rows("killed"), repository.rows("whole"));
+}
+
+/// Catches a unit beyond an adapter's limits that ends the run, or fails without saying what to do.
+#[test]
+fn a_unit_beyond_the_limits_fails_alone() {
+    // 36 million weights between its hidden layers.
+    let wide = "      - { id: Wide, embedder: { kind: gaussian, dimension: 8, sigma: 0.05 }, \
+                settings: { depth: 2, width: 6000, repeats: 1 } }\n";
+    let repository = Repository::with_experiment(&format!("{EXPERIMENT}{wide}"));
+    let Some(device) = software(&repository) else { return };
+    let needles =
+        ["extensions/mexican-hat/lines/Wide", "a buffer of this adapter holds", "--device cpu"];
+    let run = repository.fails(&["reproduce", "--device", &device], &needles);
+    assert!(run.stderr.contains("1 unit failed"), "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2, "the others are not all there");
+}

@@ -1,0 +1,361 @@
+//! Units that fail, take too long, do not fit into a budget or cannot be written: the real binary, real files.
+
+use crate::common;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use common::{EXPERIMENT, Repository, events, in_flight};
+use posenc_testing::{Need, skip};
+
+/// A sweep reaches a width that the embedder refuses, which only running it shows.
+fn with_a_failing_unit() -> String {
+    EXPERIMENT.replace(
+        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }",
+        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 }, settings: { sweep: { parameter: sigma, values: [5, -1] } } }",
+    )
+}
+
+fn experiment(groups: &str) -> String {
+    format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{groups}"
+    )
+}
+
+/// Stable ranks of two thousand matrices, half an hour of work at least, which never asks whether it should end.
+const SLOW: &str = "  - id: slow
+    protocol: { kind: stable-rank, samples: { from: 3001, to: 5000, step: 1 } }
+    variants: [{ id: dense, embedder: { kind: gaussian, dimension: 4000, sigma: 0.3 } }]
+";
+
+/// A training of hours, which asks after every epoch.
+const LONG: &str = "  - id: long
+    protocol: { kind: network-1d, lines: { rows: [5] }, learning_rate: 1e-3, epochs: 100000000 }
+    variants: [{ id: Gaussian, embedder: { kind: gaussian, dimension: 400, sigma: 0.1 } }]
+";
+
+const QUICK: &str = "  - id: rank
+    protocol: { kind: stable-rank, samples: [4, 16] }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 128, sigma: 0.02 } }
+      - { id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }
+";
+
+fn failures(repository: &Repository, out: &str) -> Vec<std::path::PathBuf> {
+    let folder = repository.path().join(out).join("failed/extensions/mexican-hat");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect()
+}
+
+/// Catches a failure that nobody hears of again: it must be kept, stand in this machine's report and not in the reference, be
+/// what `--failed` runs, and go when the unit has a record.
+#[test]
+fn a_failure_is_kept_shown_and_retried() {
+    let text = with_a_failing_unit().replace(
+        "of: { group: rank, method: Gaussian, metric",
+        "of: { group: rank, method: RFF, metric",
+    );
+    let repository = Repository::with_experiment(&text);
+    let run = repository.run(&["reproduce", "--profile", "smoke", "--keep-going", "--record"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("--failed"), "{}", run.stderr);
+    assert_eq!(failures(&repository, "out").len(), 1);
+    let page = repository.read("out/report/extensions.md");
+    assert!(page.contains("**Failed on this machine:** 1 unit"), "{page}");
+    assert!(page.contains("| RFF (rank) | – | 0 |"), "{page}");
+    assert!(page.contains("1 unit of it failed"), "the claim does not say what it lacks: {page}");
+    assert!(
+        repository.read("out/report/README.md").contains("**Failed on this machine:** 1 unit ([")
+    );
+    for file in ["report/extensions.md", "report/README.md"] {
+        assert!(!repository.read(file).contains("Failed on this machine"), "{file}");
+    }
+    let recorded = std::fs::read_dir(repository.path().join("report/record/extensions")).unwrap();
+    let names: Vec<_> = recorded.flatten().map(|e| e.file_name()).collect();
+    assert!(names.iter().all(|n| !n.to_string_lossy().contains("failed")), "{names:?}");
+
+    // One of the units that succeeded is missing; `--failed` leaves it alone.
+    let lost = repository.raw("out").into_iter().next().unwrap();
+    std::fs::remove_file(&lost).unwrap();
+    let again = repository.run(&["reproduce", "--profile", "smoke", "--failed"]);
+    assert_eq!(again.code, 1);
+    assert!(
+        again.stderr.contains("1 units of 6 to run, which failed last time"),
+        "{}",
+        again.stderr
+    );
+    assert!(!lost.exists());
+
+    // Repaired: the failure is history, in the file, on the page and for --failed.
+    let file = "experiments/extensions/01-mexican-hat.yaml";
+    repository.write(file, &text.replace("values: [5, -1]", "values: [5, 1]"));
+    repository.ok(&["reproduce", "--profile", "smoke"]);
+    assert_eq!(failures(&repository, "out").len(), 0);
+    assert!(!repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    let none = repository.ok(&["reproduce", "--profile", "smoke", "--failed"]);
+    assert!(none.stderr.contains("0 units of 6 to run"), "{}", none.stderr);
+}
+
+/// Catches a failure on one's own images that ends every later run of the item, or that a run on other data forgets; and a group
+/// that needs more images than there are and ends the run instead of being left out with a word.
+#[test]
+fn a_failure_on_ones_own_images_outlasts_runs_on_others() {
+    let on_images = "  - id: own
+    data: { set: div2k-test }
+    protocol: { kind: network-nd, side: 100, epochs: 1, learning_rate: 0.01 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]
+  - id: tenth
+    data: { set: div2k-test, pick: [9] }
+    protocol: { kind: closed-form, step: 64 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]
+";
+    let repository = Repository::with_experiment(&experiment(&format!("{on_images}{QUICK}")));
+    let folder = repository.path().join("photos");
+    std::fs::create_dir(&folder).unwrap();
+    let photo = image::RgbImage::from_fn(512, 512, |x, y| image::Rgb([x as u8, y as u8, 7]));
+    photo.save(folder.join("one.png")).unwrap();
+    let own = ["reproduce", "--images", "div2k-test=photos", "--failed"];
+    let run = repository.run(&own[..3]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
+    assert!(run.stderr.contains(left_out), "{}", run.stderr);
+    assert!(repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert_eq!((failures(&repository, "out").len(), repository.raw("out").len()), (1, 2));
+
+    // Other data, and something to run, so that the report is written anew.
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--force"]);
+    assert!(!repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert_eq!(failures(&repository, "out").len(), 1, "the failure is forgotten");
+    let again = repository.run(&own);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert!(again.stderr.contains("1 units of 3 to run"), "{}", again.stderr);
+}
+
+/// Catches a damaged failure file that ends the run or is believed.
+#[test]
+fn a_damaged_failure_is_ignored_with_a_note() {
+    let repository = Repository::with_experiment(&with_a_failing_unit());
+    let arguments = ["reproduce", "extensions/mexican-hat/rank", "--failed"];
+    assert_eq!(repository.run(&arguments[..2]).code, 1);
+    let file = failures(&repository, "out").remove(0);
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, whole.replace("sigma", "sigme")).unwrap();
+    let run = repository.ok(&arguments);
+    assert!(
+        run.stderr.contains("it is ignored") && run.stderr.contains("0 units of 3"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// Catches a unit that is left running for ever though nothing in it asks whether it should end, a process that waits for it, a
+/// late result that is taken, and other units that it changes.
+#[test]
+fn a_unit_that_takes_too_long_fails_and_the_others_go_on() {
+    let repository = Repository::with_experiment(&experiment(&format!("{SLOW}{QUICK}")));
+    // A process that waited for the unit would end half an hour later, with a result of it.
+    let run =
+        repository.run(&["reproduce", "--timeout", "1s", "--jobs", "1", "--events", "events"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("slow/dense: took longer than 1 s"), "{}", run.stderr);
+    assert!(run.stderr.contains("it is left behind"), "{}", run.stderr);
+    assert_eq!(in_flight(&events(&repository.read("events"))), 0, "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
+    assert!(repository.read("out/report/extensions.md").contains("took longer than 1 s"));
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "alone"]);
+    assert_eq!(repository.rows("out"), repository.rows("alone"));
+    let failed = repository.run(&["reproduce", "--failed", "--timeout", "1s"]);
+    assert!(failed.stderr.contains("1 units of 3 to run"), "{}", failed.stderr);
+}
+
+/// Catches a training that is cut off without its checkpoint, with which a longer time goes on where it was.
+#[test]
+fn a_training_that_takes_too_long_keeps_what_it_has_reached() {
+    let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
+    let run = repository.run(&["reproduce", "--timeout", "2s"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("long/Gaussian image-00: took longer")
+            || run.stderr.contains("took longer than 2 s")
+    );
+    assert!(!run.stderr.contains("left behind"), "{}", run.stderr);
+    assert_eq!((repository.checkpoints("out"), repository.raw("out").len()), (1, 2));
+    let again = repository.run(&["reproduce", "--timeout", "1s", "--failed"]);
+    assert!(again.stderr.contains("goes on where it was interrupted"), "{}", again.stderr);
+}
+
+/// Catches a budget that is overdrawn, one that begins nothing, and a rest that nobody hears of.
+#[test]
+fn a_budget_runs_what_fits_and_names_the_rest() {
+    let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
+    // A unit that began in spite of it ends.
+    let budget = ["--budget", "1m", "--timeout", "30s"];
+    let run = repository.ok(&[&["reproduce", "--events", "events"], &budget[..]].concat());
+    let began = events(&repository.read("events"));
+    let began = began.iter().filter(|event| event["event"] == "unit-started");
+    let paths: Vec<&str> = began.map(|event| event["path"].as_str().unwrap()).collect();
+    assert!(paths.len() == 2 && paths.iter().all(|path| path.contains("/rank/")), "{paths:?}");
+    assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
+    assert!(run.stderr.contains("1 units left, about"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("to go on: cargo xtask reproduce --events events --budget 1m --timeout 30s"),
+        "{}",
+        run.stderr
+    );
+    for (option, text) in [("--budget", "2 hours"), ("--timeout", "0s"), ("--budget", "")] {
+        repository.fails(&["reproduce", option, text], &["1h30m"]);
+    }
+    repository.fails(&["reproduce", "--fail-fast", "--keep-going"], &["--keep-going"]);
+    repository.fails(&["reproduce", "--failed", "--force"], &["--force"]);
+}
+
+/// Catches a record that is trusted although it was cut off or changed anywhere, and one that is run again in silence. Sixty
+/// records are damaged at a time, each at another place.
+#[test]
+fn a_record_damaged_at_any_byte_is_run_again_with_a_warning() {
+    let variants: String = (0..60)
+        .map(|i| {
+            format!("      - {{ id: v{i:02}, embedder: {{ kind: gaussian, dimension: 16, sigma: 0.{:02} }} }}\n", i + 1)
+        })
+        .collect();
+    let repository = Repository::with_experiment(&experiment(&format!(
+        "  - id: rank\n    protocol: {{ kind: stable-rank, samples: [4] }}\n    variants:\n{variants}"
+    )));
+    repository.ok(&["reproduce"]);
+    let files = repository.raw("out");
+    assert_eq!(files.len(), 60);
+    let longest = files.iter().map(|f| std::fs::metadata(f).unwrap().len() as usize).max().unwrap();
+    let rows = repository.rows("out");
+    let mut places = (0..longest).flat_map(|place| [(place, true), (place, false)]).peekable();
+    while places.peek().is_some() {
+        let mut damaged = 0;
+        for file in &files {
+            let mut bytes = std::fs::read(file).unwrap();
+            let Some((place, is_cut)) = places.next() else { break };
+            if place >= bytes.len() {
+                continue;
+            }
+            match is_cut {
+                true => bytes.truncate(place),
+                false => bytes[place] ^= 1,
+            }
+            std::fs::write(file, bytes).unwrap();
+            damaged += 1;
+        }
+        let run = repository.ok(&["reproduce", "--quiet"]);
+        assert_eq!(run.stderr.matches("it is run again").count(), damaged, "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("{damaged} of 60 units to run")), "{}", run.stderr);
+    }
+    assert_eq!(repository.rows("out"), rows);
+}
+
+/// Catches anything that depends on the time of files: records that seem to be from the future, or from 1970, are records.
+#[test]
+fn a_clock_that_was_set_back_runs_nothing_again() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--profile", "smoke"]);
+    let day = Duration::from_secs(86_400);
+    for time in [SystemTime::now() + 3650 * day, SystemTime::UNIX_EPOCH + day] {
+        let mut folders = vec![repository.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().flatten().map(|e| e.path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    std::fs::File::options()
+                        .append(true)
+                        .open(path)
+                        .unwrap()
+                        .set_modified(time)
+                        .unwrap();
+                }
+            }
+        }
+        let run = repository.ok(&["reproduce", "--profile", "smoke"]);
+        assert!(run.stderr.contains("0 of 6 units to run, 6 on record"), "{}", run.stderr);
+    }
+}
+
+/// Catches a process that is killed for a file that may not grow, and a full disk whose message names neither the file nor how much
+/// was missing. What was whole stays, and the next run goes on.
+#[cfg(unix)]
+#[test]
+fn a_limit_on_files_is_an_error_that_names_the_file() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let binary = env!("CARGO_BIN_EXE_posenc");
+    let script = format!("ulimit -f 1; exec {binary} reproduce --profile smoke");
+    let mut command = repository.command(&[]);
+    let mut limited = Command::new("bash");
+    limited.args(["-c", &script]).current_dir(repository.path());
+    limited.envs(
+        command.stdin(std::process::Stdio::null()).get_envs().filter_map(|(k, v)| Some((k, v?))),
+    );
+    limited.env_remove("POSENC_DATA").env_remove("POSENC_ROOT");
+    let output = limited.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{:?}: {stderr}", output.status);
+    assert!(stderr.contains(".json cannot be written"), "{stderr}");
+    assert!(stderr.contains("bytes were to be written"), "{stderr}");
+    let run = repository.ok(&["reproduce", "--profile", "smoke"]);
+    assert!(run.stderr.contains("6 of 6 units to run"), "{}", run.stderr);
+}
+
+/// A small file system that is gone when this is.
+struct Small<'a>(&'a Path);
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+/// Catches records that a full disk costs, and computing that goes on though nothing can be written.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_named_and_costs_no_record() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let folder = repository.path().join("small");
+    std::fs::create_dir(&folder).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=24k", "tmpfs"];
+    let mounted = Command::new("mount").args(mount).arg(&folder).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        skip(Need::Mount, "no file system may be mounted here");
+        return;
+    }
+    let small = Small(&folder);
+    let run = repository.run(&["reproduce", "--jobs", "1", "--out", "small"]);
+    assert!(matches!(run.code, 1 | 2), "{}: {}", run.code, run.stderr);
+    assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
+    assert!(run.stderr.contains("bytes were to be written: free some space"), "{}", run.stderr);
+    let kept = repository.raw("small");
+    assert!(!kept.is_empty() && kept.len() < 12, "{} records", kept.len());
+    let larger =
+        Command::new("mount").args(["-o", "remount,size=64m"]).arg(&folder).status().unwrap();
+    assert!(larger.success());
+    let again = repository.ok(&["reproduce", "--out", "small"]);
+    assert!(again.stderr.contains(&format!("{} on record", kept.len())), "{}", again.stderr);
+    repository.ok(&["reproduce", "--out", "whole"]);
+    assert_eq!(repository.rows("small"), repository.rows("whole"));
+    drop(small);
+}
+
+/// Catches two processes that write into one directory, a second one that does not say who has it, and records that it costs.
+#[test]
+fn a_second_process_says_who_has_the_directory() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let mut first = repository.start(&["reproduce", "--jobs", "1"]);
+    let lock = repository.path().join("out/.lock");
+    let started = Instant::now();
+    while std::fs::read_to_string(&lock).unwrap_or_default().is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(60), "no lock");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let owner = format!("process {}", first.id());
+    repository.fails(&["reproduce"], &["another reproduce is at work", &owner, "--out"]);
+    assert!(first.wait().unwrap().success());
+    assert_eq!(repository.raw("out").len(), 12);
+    let last = repository.ok(&["reproduce"]);
+    assert!(last.stderr.contains("0 of 12 units to run"), "{}", last.stderr);
+}

@@ -1,0 +1,200 @@
+//! `fit` end to end: files made by the test, the real binary.
+
+use crate::common;
+
+use std::path::PathBuf;
+
+use common::Repository;
+use image::{DynamicImage, ImageBuffer, Luma, Rgb, Rgba};
+
+fn ramp(x: u32, y: u32) -> f64 {
+    0.5 + 0.3 * (f64::from(x) * 0.21).sin() * (f64::from(y) * 0.17).cos()
+}
+
+fn save(repository: &Repository, name: &str, image: &DynamicImage) -> PathBuf {
+    let path = repository.path().join(name);
+    image.save(&path).unwrap();
+    path
+}
+
+fn color(width: u32, height: u32) -> DynamicImage {
+    let pixel = |x, y| {
+        let v = ramp(x, y);
+        Rgb([(255.0 * v) as u8, (200.0 * v) as u8, (255.0 * (1.0 - v)) as u8])
+    };
+    DynamicImage::ImageRgb8(ImageBuffer::from_fn(width, height, pixel))
+}
+
+/// The number behind "PSNR of `what`:".
+fn psnr(output: &str, what: &str) -> f64 {
+    let line = output.lines().find(|l| l.starts_with(&format!("PSNR of {what}:"))).unwrap();
+    line.trim_end_matches(" dB").rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Catches a reconstruction of another size, PSNRs that are not those of the file, and options that
+/// are ignored.
+#[test]
+fn pictures_are_fitted_and_written() {
+    let repository = Repository::new();
+    let photo = save(&repository, "photo.png", &color(64, 48));
+    let photo = photo.to_str().unwrap();
+    for (options, least) in [
+        (&[][..], 25.0),
+        (&["--embedder", "triangle"], 22.0),
+        (&["--mask", "0.3"], 20.0),
+        (&["--solver", "gradient-descent", "--epochs", "200"], 20.0),
+        (
+            &[
+                "--encoding",
+                "simple",
+                "--solver",
+                "gradient-descent",
+                "--depth",
+                "1",
+                "--epochs",
+                "60",
+            ],
+            12.0,
+        ),
+        (
+            &[
+                "--encoding",
+                "simple",
+                "--solver",
+                "gradient-descent",
+                "--embedder",
+                "rff",
+                "--depth",
+                "1",
+                "--epochs",
+                "60",
+            ],
+            12.0,
+        ),
+    ] {
+        let mut arguments = vec!["fit", photo, "--out", "fitted.png"];
+        arguments.extend(options);
+        let run = repository.ok(&arguments);
+        let found = psnr(&run.stdout, "the others");
+        assert!(found > least, "{options:?}: {found}\n{}", run.stdout);
+        let fitted = image::open(repository.path().join("fitted.png")).unwrap().to_rgb8();
+        assert_eq!(fitted.dimensions(), (64, 48));
+        // The file holds what was measured, but for 8 bits and the cut at 0 and 1.
+        let truth = color(64, 48).to_rgb8();
+        let error: f64 = fitted
+            .iter()
+            .zip(truth.iter())
+            .map(|(a, b)| ((f64::from(*a) - f64::from(*b)) / 255.0).powi(2))
+            .sum::<f64>()
+            / fitted.len() as f64;
+        let of_file = -10.0 * error.log10();
+        let all = psnr(&run.stdout, "all");
+        assert!(of_file > all.min(45.0) - 0.3, "{options:?}: {of_file} in the file, {all} said");
+    }
+}
+
+/// Catches a parameter of the user's that changes nothing, and results that a seed does not fix.
+#[test]
+fn parameters_and_seeds_count() {
+    let repository = Repository::new();
+    save(&repository, "photo.png", &color(32, 32));
+    let run = |options: &[&str]| {
+        let mut arguments = vec!["fit", "photo.png", "--out", "fitted.png"];
+        arguments.extend(options);
+        let stdout = repository.ok(&arguments).stdout;
+        (psnr(&stdout, "all"), std::fs::read(repository.path().join("fitted.png")).unwrap())
+    };
+    let narrow = run(&["--set", "sigma=0.002"]);
+    let fitting = run(&[]);
+    assert!(fitting.0 > narrow.0 + 3.0, "{} against {}", fitting.0, narrow.0);
+    assert_eq!(fitting.1, run(&[]).1);
+    let masked = |seed| run(&["--mask", "0.5", "--seed", seed]);
+    assert_eq!(masked("1"), masked("1"));
+    assert_ne!(masked("1").1, masked("2").1);
+}
+
+/// Catches unusual pictures that are refused, or changed without a word.
+#[test]
+fn unusual_pictures_are_converted_and_it_is_said() {
+    let repository = Repository::new();
+    let gray = |x, y| Luma([(255.0 * ramp(x, y)) as u8]);
+    save(&repository, "gray.png", &DynamicImage::ImageLuma8(ImageBuffer::from_fn(33, 20, gray)));
+    let deep = |x, y| Rgb([(65535.0 * ramp(x, y)) as u16; 3]);
+    save(&repository, "deep.png", &DynamicImage::ImageRgb16(ImageBuffer::from_fn(24, 24, deep)));
+    let clear = |x, y| Rgba([(255.0 * ramp(x, y)) as u8, 9, 9, 128]);
+    save(&repository, "clear.png", &DynamicImage::ImageRgba8(ImageBuffer::from_fn(24, 24, clear)));
+    for (file, said, size) in [
+        ("gray.png", "gray", (32, 20)),
+        ("gray.png", "last column", (32, 20)),
+        ("deep.png", "16 bits", (24, 24)),
+        ("clear.png", "alpha", (24, 24)),
+    ] {
+        let run = repository.ok(&["fit", file, "--out", "fitted.png"]);
+        assert!(run.stderr.to_lowercase().contains(said), "{file}, {said}: {}", run.stderr);
+        assert_eq!(image::image_dimensions(repository.path().join("fitted.png")).unwrap(), size);
+    }
+    let run = repository.ok(&["fit", "gray.png", "--size", "16", "--out", "small.png"]);
+    assert!(run.stdout.contains("16 × 16"), "{}", run.stdout);
+}
+
+/// Catches a clip that is not read or not written.
+#[test]
+fn clips_are_fitted_and_written() {
+    let repository = Repository::new();
+    std::fs::create_dir(repository.path().join("film")).unwrap();
+    for t in 0..12u32 {
+        let frame = |x, y| Rgb([(255.0 * ramp(x + 2 * t, y)) as u8; 3]);
+        let frame = DynamicImage::ImageRgb8(ImageBuffer::from_fn(16, 16, frame));
+        frame.save(repository.path().join(format!("film/{t:02}.png"))).unwrap();
+    }
+    let run = repository.ok(&["fit", "film", "--out", "fitted"]);
+    assert!(run.stdout.contains("12 × 16 × 16"), "{}", run.stdout);
+    assert!(psnr(&run.stdout, "the others") > 20.0, "{}", run.stdout);
+    assert_eq!(std::fs::read_dir(repository.path().join("fitted")).unwrap().count(), 12);
+    repository.ok(&["fit", "film", "--mask", "0.4", "--out", "fitted.npz"]);
+    // What was written is read again.
+    repository.ok(&[
+        "fit",
+        "fitted.npz",
+        "--solver",
+        "gradient-descent",
+        "--epochs",
+        "5",
+        "--out",
+        "again.npz",
+    ]);
+}
+
+/// Catches options that panic, hang or write something else than asked.
+#[test]
+fn what_cannot_be_done_is_refused_with_a_remedy() {
+    let repository = Repository::new();
+    save(&repository, "photo.png", &color(32, 32));
+    repository.write("text.mp4", "no film");
+    for (arguments, needles) in [
+        (&["photo.png", "--mask", "0", "--out", "a.png"][..], ["--mask 0", "above 0 and below 1"]),
+        (&["photo.png", "--mask", "1", "--out", "a.png"], ["--mask 1", "above 0 and below 1"]),
+        (&["photo.png", "--mask", "0.0001", "--out", "a.png"], ["positions", "must train"]),
+        (&["photo.png", "--out", "photo.png"], ["is the input itself", "another file"]),
+        (&["photo.png", "--out", "a.gif"], [".gif is not written", ".png"]),
+        (&["photo.png", "--out", "a.npz"], ["picture is written as .png", "--out"]),
+        (&["photo.png", "--out", "none/a.png"], ["no folder", "make it first"]),
+        (&["photo.png", "--size", "64", "--out", "a.png"], ["32×32", "larger"]),
+        (&["photo.png", "--embedder", "gausian", "--out", "a.png"], ["gausian", "gaussian"]),
+        (&["photo.png", "--set", "sigma=-1", "--out", "a.png"], ["sigma", "-1"]),
+        (&["photo.png", "--set", "sigma", "--out", "a.png"], ["--set sigma", "NAME=VALUE"]),
+        (&["photo.png", "--set", "dimension=60000", "--out", "a.png"], ["GiB", "dimension"]),
+        (
+            &["photo.png", "--encoding", "simple", "--out", "a.png"],
+            ["closed-form", "gradient-descent"],
+        ),
+        (&["photo.png", "--depth", "1", "--out", "a.png"], ["hidden layers", "gradient-descent"]),
+        (&["missing.png", "--out", "a.png"], ["missing.png", "no "]),
+        (&["text.mp4", "--out", "a.npz"], ["text.mp4", ""]),
+    ] {
+        let mut all = vec!["fit"];
+        all.extend(arguments);
+        repository.fails(&all, &needles);
+        assert!(!repository.path().join("a.png").exists(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,524 @@
+//! Hostile files and faults, on the real binary: each command ends with an error that names file and reason, and nothing
+//! changes outside of `out/`, `report/` and the folder for temporary files.
+#![cfg(unix)]
+
+use crate::common;
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{EXPERIMENT, Repository, Run};
+
+/// After this time a command hangs. Many times what any of them takes.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+const DEFINITION: &str = "experiments/extensions/01-mexican-hat.yaml";
+const TABLE: &str = "report/record/extensions/mexican-hat.csv";
+const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
+
+/// A repository, and a folder that no command may change.
+struct Scene {
+    repository: Repository,
+    foreign: tempfile::TempDir,
+    temporary: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let foreign = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(foreign.path().join("extensions/mexican-hat")).unwrap();
+        for file in ["file", ".writing-1.tmp", "extensions/.writing-2.tmp", "extensions/a.svg"] {
+            std::fs::write(foreign.path().join(file), "precious").unwrap();
+        }
+        Scene {
+            repository: Repository::with_experiment(EXPERIMENT),
+            foreign,
+            temporary: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// With records in `out/` and `report/`.
+    fn recorded() -> Self {
+        let scene = Scene::new();
+        scene.ok(&["reproduce", "--profile", "smoke", "--record"]);
+        scene
+    }
+
+    fn at(&self, file: &str) -> PathBuf {
+        self.repository.path().join(file)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.repository.command(arguments);
+        command.env("TMPDIR", self.temporary.path());
+        command
+    }
+
+    /// Runs the binary, which must come to an end, may not panic, and may not change what is not its own.
+    fn run(&self, arguments: &[&str]) -> Run {
+        let run = finished(start(self.command(arguments)), &format!("{arguments:?}"));
+        assert!(![101, 134, 137].contains(&run.code), "{arguments:?}: {}{}", run.code, run.stderr);
+        self.check();
+        run
+    }
+
+    fn ok(&self, arguments: &[&str]) -> Run {
+        let run = self.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
+        run
+    }
+
+    /// The command must fail with a message that contains all of `needles`.
+    fn fails(&self, arguments: &[&str], needles: &[&str]) {
+        let run = self.run(arguments);
+        assert_ne!(run.code, 0, "{arguments:?} succeeded: {}{}", run.stdout, run.stderr);
+        for needle in needles {
+            assert!(run.stderr.contains(needle), "{arguments:?}: no `{needle}` in: {}", run.stderr);
+        }
+    }
+
+    /// Whether the foreign folder is as it was, and no temporary file is left.
+    fn check(&self) {
+        let mut files = Vec::new();
+        list(self.foreign.path(), &mut files);
+        let names: Vec<_> =
+            files.iter().map(|file| file.strip_prefix(self.foreign.path()).unwrap()).collect();
+        let expected = [".writing-1.tmp", "extensions/.writing-2.tmp", "extensions/a.svg", "file"];
+        assert_eq!(names, expected.map(Path::new));
+        for file in &files {
+            assert_eq!(std::fs::read_to_string(file).unwrap(), "precious", "{}", file.display());
+        }
+        let left: Vec<_> = std::fs::read_dir(self.temporary.path()).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    /// Puts something else in the place of a file or folder.
+    fn replace(&self, file: &str, hostile: Hostile) {
+        let path = self.at(file);
+        self.clear(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match hostile {
+            Hostile::Pipe => {
+                assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+            }
+            Hostile::Zeros => symlink("/dev/zero", &path).unwrap(),
+            Hostile::Directory => std::fs::create_dir(&path).unwrap(),
+            Hostile::Dangling => symlink("/nowhere/at/all", &path).unwrap(),
+            Hostile::Loop => symlink(&path, &path).unwrap(),
+        }
+    }
+
+    fn clear(&self, file: &str) {
+        let path = self.at(file);
+        let Ok(metadata) = std::fs::symlink_metadata(&path) else { return };
+        match metadata.is_dir() {
+            true => std::fs::remove_dir_all(path).unwrap(),
+            false => std::fs::remove_file(path).unwrap(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Hostile {
+    /// A named pipe without a writer.
+    Pipe,
+    /// A link to `/dev/zero`.
+    Zeros,
+    Directory,
+    /// A link to nothing.
+    Dangling,
+    /// A link to itself.
+    Loop,
+}
+
+const ALL: [Hostile; 5] =
+    [Hostile::Pipe, Hostile::Zeros, Hostile::Directory, Hostile::Dangling, Hostile::Loop];
+
+/// Starts a command whose output goes to files, so that nobody has to read it.
+fn start(mut command: Command) -> (Child, [tempfile::NamedTempFile; 2]) {
+    let output = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
+    let [stdout, stderr] = [0, 1].map(|i| Stdio::from(output[i].reopen().unwrap()));
+    (command.stdout(stdout).stderr(stderr).spawn().unwrap(), output)
+}
+
+/// Waits for a command, and ends one that hangs.
+fn finished((mut child, output): (Child, [tempfile::NamedTempFile; 2]), what: &str) -> Run {
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if started.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("{what} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let [stdout, stderr] = output
+        .map(|file| String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned());
+    Run { code: status.code().unwrap_or(-1), stdout, stderr }
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() { list(&path, files) } else { files.push(path) }
+    }
+}
+
+/// Catches definitions, published values and the manifest that are read without end, waited for, or passed over.
+#[test]
+fn hostile_definitions_are_named() {
+    let scene = Scene::new();
+    // Most papers have published values; this one may do without.
+    let published = "data/papers/extensions.csv";
+    for file in [DEFINITION, "experiments/extensions/paper.yaml", published, "data/manifest.yaml"] {
+        let whole = std::fs::read(scene.at(file)).ok();
+        let name = file.rsplit('/').next().unwrap();
+        for hostile in ALL {
+            scene.replace(file, hostile);
+            let reason = match hostile {
+                Hostile::Pipe => "it is a named pipe; a regular file is required",
+                Hostile::Zeros => "it is a device; a regular file is required",
+                Hostile::Directory => "it is a directory; a regular file is required",
+                Hostile::Dangling => "",
+                Hostile::Loop => "symbolic link",
+            };
+            scene.fails(&["reproduce", "--dry-run"], &[name, reason]);
+        }
+        scene.clear(file);
+        whole.into_iter().for_each(|bytes| std::fs::write(scene.at(file), bytes).unwrap());
+    }
+    scene.ok(&["reproduce", "--dry-run"]);
+}
+
+/// Catches records of the reference that are read without end, waited for, or treated as missing.
+#[test]
+fn hostile_reference_records_are_named() {
+    let scene = Scene::recorded();
+    let provenance = "report/record/extensions/mexican-hat.provenance.json";
+    let pictures = "report/record/extensions/mexican-hat/pictures.json";
+    let captions = "report/record/extensions/mexican-hat/captions.json";
+    let benchmarks = "report/record/benchmarks.json";
+    for file in [TABLE, provenance, pictures, captions, benchmarks] {
+        let whole = std::fs::read(scene.at(file)).ok();
+        let name = file.rsplit('/').next().unwrap();
+        for hostile in ALL {
+            scene.replace(file, hostile);
+            scene.fails(&["report", "--check"], &[name]);
+        }
+        if [TABLE, provenance].contains(&file) {
+            scene.fails(&["diff", "report/record", "out/record"], &[name]);
+        }
+        scene.clear(file);
+        whole.into_iter().for_each(|bytes| std::fs::write(scene.at(file), bytes).unwrap());
+    }
+    scene.ok(&["report", "--check"]);
+    // The first page, and a generated one.
+    for file in ["README.md", "report/extensions.md"] {
+        scene.replace(file, Hostile::Pipe);
+        assert_ne!(scene.run(&["report", "--check"]).code, 0, "{file}");
+        scene.clear(file);
+    }
+    scene.ok(&["report"]);
+}
+
+/// Catches what a run finds in `out/` and reads without end, waits for, or does not replace by its own.
+#[test]
+fn hostile_files_in_the_output_directory_cost_only_themselves() {
+    let scene = Scene::recorded();
+    let raw = scene.repository.raw("out").remove(0);
+    let raw = raw.strip_prefix(scene.repository.path()).unwrap().to_str().unwrap().to_owned();
+    let failed = raw.replace("out/raw", "out/failed");
+    for file in [
+        "out/pace.json",
+        "out/report.checksum",
+        "out/record/extensions/mexican-hat.csv",
+        "out/report/extensions.md",
+        &raw,
+        &failed,
+    ] {
+        for hostile in [Hostile::Pipe, Hostile::Zeros, Hostile::Loop] {
+            scene.replace(file, hostile);
+            let run = scene.ok(&SMOKE);
+            let runs = if file == raw { "1 of 6 units to run" } else { "0 of 6 units to run" };
+            assert!(run.stderr.contains(runs), "{file} {hostile:?}: {}", run.stderr);
+            if file != failed {
+                let kind = std::fs::symlink_metadata(scene.at(file)).unwrap().file_type();
+                assert!(kind.is_file() || file == "out/pace.json", "{file} {hostile:?}");
+            }
+            scene.clear(&failed);
+        }
+    }
+    // What stands for units that failed, and for a run of Slurm, is not passed over.
+    for hostile in ALL {
+        scene.replace("out/slurm/current.json", hostile);
+        scene.fails(&SMOKE, &["current.json", "remove"]);
+    }
+    scene.clear("out/slurm");
+    scene.replace("out/record/extensions/mexican-hat.failed.json", Hostile::Zeros);
+    scene.ok(&SMOKE);
+}
+
+/// Catches a lock that empties what it points to, waits for a pipe, or is not reported.
+#[test]
+fn a_hostile_lock_is_named() {
+    let scene = Scene::new();
+    for hostile in ALL {
+        scene.replace("out/.lock", hostile);
+        scene.fails(&SMOKE, &["out/.lock cannot be locked", "a regular file is required", "--out"]);
+        scene.replace("report/.lock", hostile);
+        scene.fails(&["report"], &["report/.lock cannot be locked", "a regular file is required"]);
+    }
+    scene.clear("out/.lock");
+    symlink(scene.foreign.path().join("file"), scene.at("out/.lock")).unwrap();
+    scene.fails(&SMOKE, &["out/.lock cannot be locked", "a symbolic link"]);
+    // One that a process without the kernel's locks left.
+    scene.clear("out");
+    scene.repository.write("out/.lock.owner", "process 1 on node");
+    scene.fails(&SMOKE, &["process 1 on node", "remove", "out/.lock.owner"]);
+    // A folder that nobody can write to.
+    scene.fails(&["reproduce", "--out", "/proc/posenc"], &["/proc/posenc", "--out"]);
+    scene.fails(&["reproduce", "--out", "/dev/null"], &["/dev/null", "--out"]);
+}
+
+/// Catches writing, removing and sweeping through links to folders.
+#[test]
+fn links_below_our_folders_are_not_followed() {
+    let scene = Scene::recorded();
+    let foreign = scene.foreign.path();
+    for (folder, arguments) in [
+        ("out/raw", &["reproduce", "--profile", "smoke", "--force"][..]),
+        ("out/raw/extensions", &["reproduce", "--profile", "smoke", "--force"]),
+        ("out/record", &SMOKE),
+        ("out/report", &SMOKE),
+        ("out/report/figures", &SMOKE),
+        ("report/figures", &["report"]),
+        ("report/record/extensions", &["reproduce", "--profile", "smoke", "--force", "--record"]),
+    ] {
+        let aside = scene.at("aside");
+        std::fs::rename(scene.at(folder), &aside).unwrap();
+        symlink(foreign, scene.at(folder)).unwrap();
+        scene.fails(arguments, &[folder, "is a symbolic link; links below", "not followed"]);
+        scene.clear(folder);
+        std::fs::rename(&aside, scene.at(folder)).unwrap();
+    }
+    // Loops and half-written files in a folder that is swept.
+    symlink(foreign, scene.at("out/raw/link")).unwrap();
+    symlink(scene.at("out/raw"), scene.at("out/raw/extensions/loop")).unwrap();
+    scene.repository.write("out/raw/extensions/.writing-3.tmp", "");
+    scene.ok(&SMOKE);
+    assert!(!scene.at("out/raw/extensions/.writing-3.tmp").exists());
+    // A link in the place of a file is replaced itself.
+    scene.clear("out/record/extensions/mexican-hat.csv");
+    symlink(foreign.join("file"), scene.at("out/record/extensions/mexican-hat.csv")).unwrap();
+    scene.ok(&SMOKE);
+    scene.ok(&["report"]);
+}
+
+/// Catches output and data that are refused because they lie elsewhere.
+#[test]
+fn users_may_keep_folders_elsewhere() {
+    let scene = Scene::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), scene.at("out")).unwrap();
+    std::fs::rename(scene.at("data"), scene.at("definitions")).unwrap();
+    symlink(scene.at("definitions"), scene.at("data")).unwrap();
+    std::fs::rename(scene.at(DEFINITION), scene.at("elsewhere.yaml")).unwrap();
+    symlink(scene.at("elsewhere.yaml"), scene.at(DEFINITION)).unwrap();
+    scene.ok(&SMOKE);
+    assert!(elsewhere.path().join("report/extensions.md").exists());
+    let again = scene.ok(&SMOKE);
+    assert!(again.stderr.contains("0 of 6 units to run"), "{}", again.stderr);
+}
+
+/// Catches data that are waited for or read without end, and links to data that are not followed.
+#[test]
+fn hostile_data_are_named() {
+    let scene = Scene::new();
+    let image = image::RgbImage::from_fn(64, 48, |x, y| image::Rgb([x as u8, y as u8, 128]));
+    for hostile in ALL {
+        scene.replace("photo.png", hostile);
+        scene.fails(&["fit", "photo.png", "--out", "fitted.png"], &["photo.png"]);
+        let arguments = ["reproduce", "--images", "div2k-test=photo.png", "--profile", "smoke"];
+        scene.fails(&arguments, &["photo.png"]);
+        scene.replace("clip.npz", hostile);
+        scene.fails(&["fit", "clip.npz", "--out", "fitted.npz"], &["clip.npz"]);
+        scene.replace("records/extensions/mexican-hat.csv", hostile);
+        scene.fails(&["diff", "records", "records"], &["mexican-hat.csv"]);
+        scene.fails(&["reproduce", "--from", "records"], &["mexican-hat.csv"]);
+    }
+    scene.clear("photo.png");
+    image.save(scene.at("elsewhere.png")).unwrap();
+    symlink(scene.at("elsewhere.png"), scene.at("photo.png")).unwrap();
+    // A name for a temporary file that is a link already.
+    symlink(scene.foreign.path().join("file"), scene.at("fitted.png.tmp")).unwrap();
+    scene.ok(&["fit", "photo.png", "--out", "fitted.png"]);
+    assert!(scene.at("fitted.png").exists());
+}
+
+/// Catches names that are no text and end in a panic or in another file's place.
+#[test]
+fn names_that_are_no_text_are_no_records() {
+    let scene = Scene::recorded();
+    let name = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    for folder in ["out/raw/extensions/mexican-hat", "out/failed", "report/record", "report"] {
+        std::fs::create_dir_all(scene.at(folder)).unwrap();
+        std::fs::write(scene.at(folder).join(name(b"\xff.json")), "{").unwrap();
+        std::fs::write(scene.at(folder).join(name(b"mexican\xff.csv")), "{").unwrap();
+    }
+    scene.ok(&SMOKE);
+    scene.ok(&["report", "--check"]);
+    scene.ok(&["diff", "report/record", "out/record"]);
+    let definition = scene.at("experiments/extensions").join(name(b"\xff\x1b.yaml"));
+    std::fs::write(&definition, "paper: [").unwrap();
+    scene.fails(&SMOKE, &["experiments/extensions/"]);
+    std::fs::remove_file(definition).unwrap();
+    let mut command = scene.command(&["reproduce", "--profile", "smoke", "--out"]);
+    command.arg(name(b"out\xff"));
+    let run = finished(start(command), "--out");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+fn git(scene: &Scene, arguments: &[&str], input: &[u8]) -> String {
+    let mut child = Command::new("git")
+        .arg("-C")
+        .arg(scene.repository.path())
+        .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A tree of git with any names.
+fn tree(scene: &Scene, entries: &[(&str, &str, &str)]) -> String {
+    let mut bytes = Vec::new();
+    for (mode, name, object) in entries {
+        bytes.extend(format!("{mode} {name}\0").bytes());
+        let digits = object.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+        bytes.extend(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()));
+    }
+    git(scene, &["hash-object", "-t", "tree", "-w", "--stdin", "--literally"], &bytes)
+}
+
+/// A commit whose `report/record` is a tree.
+fn commit(scene: &Scene, record: &str) -> String {
+    let report = tree(scene, &[("40000", "record", record)]);
+    let root = tree(scene, &[("40000", "report", &report)]);
+    git(scene, &["commit-tree", &root, "-m", "evil"], b"")
+}
+
+/// Catches names in a revision that lead out of the folder to which its records are copied, and records of any length.
+#[test]
+fn a_hostile_revision_writes_nowhere() {
+    let scene = Scene::recorded();
+    git(&scene, &["init", "--quiet"], b"");
+    let table = git(&scene, &["hash-object", "-w", TABLE], b"");
+    let evil = git(&scene, &["hash-object", "-w", "--stdin"], b"evil");
+    let evil = tree(&scene, &[("100644", "evil.csv", &evil)]);
+    let good = tree(&scene, &[("100644", "..", &table), ("100644", "mexican-hat.csv", &table)]);
+    let up = tree(&scene, &[("40000", "..", &evil), ("40000", "extensions", &good)]);
+    // The temporary folder must stay empty, which every run checks.
+    let run = scene.ok(&["diff", &commit(&scene, &up), "out/record"]);
+    assert!(!run.stdout.contains("evil"), "{}", run.stdout);
+    let only = tree(&scene, &[("40000", "..", &evil)]);
+    scene.fails(&["diff", &commit(&scene, &only), "out/record"], &["no records in report/record"]);
+
+    let large = std::fs::File::create(scene.at("large")).unwrap();
+    large.set_len((1 << 27) + 1).unwrap();
+    let large = git(&scene, &["hash-object", "-w", "large"], b"");
+    let large = tree(&scene, &[("100644", "mexican-hat.csv", &large)]);
+    let large = tree(&scene, &[("40000", "extensions", &large)]);
+    let needles = ["mexican-hat.csv", "134217729 bytes", "at most 134217728"];
+    scene.fails(&["diff", &commit(&scene, &large), "out/record"], &needles);
+}
+
+/// Catches a table of one run that passes with the provenance of another.
+#[test]
+fn a_table_without_its_provenance_is_reported() {
+    let scene = Scene::recorded();
+    scene.ok(&["report", "--check"]);
+    let table = scene.repository.read(TABLE);
+    // A number that is as good as the other.
+    let edited = table.replacen(",0,stable_rank,4.0,,", ",0,stable_rank,4.0,,1", 1);
+    assert_ne!(table, edited);
+    scene.repository.write(TABLE, &edited);
+    let needles = ["mexican-hat.csv", "mexican-hat.provenance.json", "git checkout"];
+    scene.fails(&["report", "--check"], &needles);
+    scene.fails(&["reproduce", "--profile", "smoke", "--record"], &needles);
+    scene.fails(&["diff", "report/record", "out/record"], &needles);
+    scene.repository.write(TABLE, &table);
+    scene.ok(&["report", "--check"]);
+}
+
+/// Catches files whose permissions are wider or narrower than the umask says.
+#[test]
+fn the_umask_decides_who_may_read() {
+    let scene = Scene::new();
+    for (umask, mode) in [("077", 0o600), ("022", 0o644), ("002", 0o664)] {
+        let arguments = ["reproduce", "--profile", "smoke", "--out", umask];
+        let command = scene.command(&arguments);
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\""));
+        shell.arg(command.get_program()).args(command.get_args());
+        shell.current_dir(scene.repository.path()).env("POSENC_DEVICE", "cpu");
+        let run = finished(start(shell), umask);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let mut files = Vec::new();
+        list(&scene.at(umask), &mut files);
+        assert!(files.len() > 10);
+        for file in files {
+            let found = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+            assert_eq!(found, mode, "{}: {found:o}", file.display());
+        }
+    }
+}
+
+/// Catches rows that a run loses which is recorded at the same time as another. `POSENC_ROUNDS=20` makes it longer.
+#[test]
+fn runs_that_record_at_the_same_time_lose_no_row() {
+    let rounds = std::env::var("POSENC_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let methods = ["rank/Gaussian", "rank/RFF", "rank/Gaussian formula", "images/Mexican hat"];
+    for round in 0..rounds.unwrap_or(3) {
+        for count in [2, 4] {
+            let scene = Scene::new();
+            let outs = ["a", "b", "c", "d"];
+            let selectors = methods.map(|method| format!("extensions/mexican-hat/{method}"));
+            // Everything is computed before, so that the processes come to record together.
+            for (selector, out) in selectors.iter().zip(outs).take(count) {
+                scene.ok(&["reproduce", selector, "--profile", "smoke", "--out", out]);
+            }
+            let started: Vec<_> = (selectors.iter().zip(outs).take(count))
+                .map(|(selector, out)| {
+                    let arguments =
+                        ["reproduce", selector, "--profile", "smoke", "--out", out, "--record"];
+                    start(scene.command(&arguments))
+                })
+                .collect();
+            for one in started {
+                let run = finished(one, "--record");
+                assert_eq!(run.code, 0, "{}", run.stderr);
+            }
+            let table = scene.repository.read(TABLE);
+            for method in methods.iter().take(count) {
+                let (group, method) = method.split_once('/').unwrap();
+                let rows = table.matches(&format!(",{group},{method},")).count();
+                assert!(rows > 0, "round {round}, {count} processes: {method} is lost");
+            }
+            scene.ok(&["report", "--check"]);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `image-model` and `translation` end to end: the real binary, real records.
+
+use crate::common;
+
+use common::Repository;
+
+fn experiment(group: &str) -> String {
+    format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{group}"
+    )
+}
+
+const PROTOCOL: &str = "kind: image-model, side: 6, levels: 4, held_out: 8, layers: 1, width: 16, heads: 2, \
+     feed_forward: 16, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, measure_every: 2";
+
+const FOURIER: &str = "{ features: fourier, learned: true, gamma: 1 }";
+
+const FOURIER_WITH_MODULATOR: &str = "{ features: fourier, learned: true, gamma: 1, modulator: { hidden: 8, layer_norm: true, dropout: 0.1 } }";
+
+fn group(variants: &str) -> String {
+    experiment(&format!(
+        "  - id: images\n    seeds: 2\n    protocol: {{ {PROTOCOL}, encoding: {FOURIER} }}\n    variants:\n{variants}"
+    ))
+}
+
+/// Value of a metric without abscissa, by method and seed.
+fn value(rows: &[String], method: &str, seed: &str, metric: &str) -> String {
+    let row = rows
+        .iter()
+        .map(|r| r.split(',').collect::<Vec<_>>())
+        .find(|f| f[3] == method && f[5] == seed && f[6] == metric)
+        .unwrap_or_else(|| panic!("{method} {seed} {metric}: {rows:#?}"));
+    row[9].to_owned()
+}
+
+/// Catches bits that depend on the number of workers or on what ran before, seeds that change nothing, and methods
+/// that do not share their draws: a method under two names gives the same numbers, and so do frequencies that are
+/// drawn and then trained with a rate of nearly nothing.
+#[test]
+fn same_seed_same_bits_and_methods_share_their_draws() {
+    let repository = Repository::with_experiment(&group(&format!(
+        "      - {{ id: one }}\n      - {{ id: other }}\n      - {{ id: drawn, settings: {{ encoding: {{ features: fourier, gamma: 1 }}, learning_rate: 1e-9 }} }}\n      - {{ id: slow, settings: {{ encoding: {FOURIER}, learning_rate: 1e-9 }} }}\n"
+    )));
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let (rows, two) = (repository.rows("one"), repository.rows("two"));
+    let bits = |rows: &[String], method: &str, seed: &str| value(rows, method, seed, "bits");
+    for method in ["one", "other", "drawn", "slow"] {
+        for seed in ["0", "1"] {
+            assert_eq!(bits(&rows, method, seed), bits(&two, method, seed), "{method} {seed}");
+        }
+    }
+    assert_eq!(bits(&rows, "one", "0"), bits(&rows, "other", "0"));
+    assert_ne!(bits(&rows, "one", "0"), bits(&rows, "one", "1"));
+    let [drawn, slow] = ["drawn", "slow"].map(|m| bits(&rows, m, "0").parse::<f64>().unwrap());
+    assert!((drawn - slow).abs() < 1e-4, "{drawn} {slow}");
+    assert_ne!(bits(&rows, "one", "0"), bits(&rows, "slow", "0"));
+}
+
+/// Catches wrong settings that are not refused before anything runs, and messages without place or remedy.
+#[test]
+fn wrong_settings_are_named() {
+    for (settings, needle) in [
+        ("{ heads: 3 }", "3 heads do not divide a width of 16"),
+        ("{ encoding: { features: fourier } }", "gamma: missing"),
+        ("{ encoding: { features: fourier, gamma: 1, width: 15 } }", "do not make the 16 numbers"),
+        ("{ encoding: { features: cosine } }", "cosine"),
+        ("{ encoding: { features: sine, learned: true } }", "belongs to `features: fourier`"),
+        ("{ divergence: { form: pooled, weight: -1 } }", "above 0"),
+        ("{ batch: 4096, side: 64, heads: 16 }", "would keep"),
+        ("{ measure_every: 7 }", "allowed: 1 to 6"),
+    ] {
+        let text = group(&format!("      - {{ id: one, settings: {settings} }}\n"));
+        let run = Repository::with_experiment(&text).run(&["list"]);
+        assert_eq!(run.code, 2, "{settings}: {}", run.stderr);
+        let is_placed = run.stderr.contains("01-mexican-hat.yaml:");
+        assert!(is_placed && run.stderr.contains(needle), "{settings}: {}", run.stderr);
+    }
+}
+
+/// Catches photographs that are measured on what they were trained on, and sets that are not named.
+#[test]
+fn photographs_need_a_set_of_their_own_to_be_measured_on() {
+    let text = |data: &str| {
+        experiment(&format!(
+            "  - id: images\n    data: {data}\n    protocol: {{ {PROTOCOL}, encoding: {FOURIER}, reduce: 2 }}\n    variants: [{{ id: one }}]\n"
+        ))
+    };
+    let repository =
+        Repository::with_experiment(&text("{ set: div2k-train, held_out: div2k-test }"));
+    repository.ok(&["reproduce", "--out", "crops"]);
+    let rows = repository.rows("crops");
+    let own = rows.iter().filter(|r| r.contains(",one,"));
+    assert!(own.clone().count() > 10 && own.clone().all(|r| r.contains(",one,all,")), "{rows:#?}");
+    let bits: f64 = value(&rows, "one", "0", "bits").parse().unwrap();
+    assert!(bits > 0.0 && bits < 4.0, "{bits}");
+    for (data, needle) in [
+        ("{ set: div2k-train }", "`held_out` is missing"),
+        ("{ set: div2k-train, held_out: div2k-test, pick: [0] }", "read as wholes"),
+    ] {
+        let run = Repository::with_experiment(&text(data)).run(&["list"]);
+        assert!(run.code == 2 && run.stderr.contains(needle), "{data}: {}", run.stderr);
+    }
+    let run = Repository::with_experiment(&text("{ set: div2k-train, held_out: no-set }")).run(&[
+        "reproduce",
+        "--out",
+        "crops",
+    ]);
+    assert!(run.code == 2 && run.stderr.contains("no-set"), "{}", run.stderr);
+    let other = experiment(
+        "  - id: lines\n    data: { set: div2k-train, held_out: div2k-test }\n    protocol: { kind: closed-form }\n    variants: [{ id: one, embedder: { kind: identity } }]\n",
+    );
+    let run = Repository::with_experiment(&other).run(&["list"]);
+    assert!(run.code == 2 && run.stderr.contains("belongs to `image-model`"), "{}", run.stderr);
+}
+
+/// Catches a profile that quietly runs something smaller than what was asked for.
+#[test]
+fn a_refused_profile_says_what_is_missing() {
+    let text = group(
+        "      - { id: one }\n    profiles: { paper: { refused: missing are the images } }\n",
+    );
+    let repository = Repository::with_experiment(&text);
+    let run = repository.ok(&["reproduce", "--profile", "paper", "--out", "none"]);
+    let line = "not run at `paper`: extensions/mexican-hat/images: missing are the images";
+    assert!(run.stderr.contains(line) && run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+}
+
+/// Catches tables of positions that depend on the number of workers, corpora that do not share their languages and first
+/// weights, and settings that are not checked.
+#[test]
+fn translations_have_the_same_bits_and_share_their_draws() {
+    let text = |variants: &str| {
+        experiment(&format!(
+            "  - id: pairs\n    protocol: {{ kind: translation, words: 8, longest: 12, lengths: log-normal, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, deviation: 0.02, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4 }}\n    variants:\n{variants}"
+        ))
+    };
+    let repository = Repository::with_experiment(&text(
+        "      - { id: one }\n      - { id: other }\n      - { id: uniform, settings: { lengths: uniform } }\n",
+    ));
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let rows = repository.rows("one");
+    assert_eq!(rows, repository.rows("two"));
+    let loss = |method| value(&rows, method, "0", "loss");
+    assert_eq!(loss("one"), loss("other"));
+    assert_ne!(loss("one"), loss("uniform"));
+    let peaks = rows.iter().filter(|r| r.contains(",one,") && r.contains(",source_peak,")).count();
+    assert_eq!(peaks, 3);
+    for (settings, needle) in [("{ bin: 7 }", "allowed: 1 to 6"), ("{ heads: 3 }", "do not divide")]
+    {
+        let text = text(&format!("      - {{ id: one, settings: {settings} }}\n"));
+        let run = Repository::with_experiment(&text).run(&["list"]);
+        assert!(run.code == 2 && run.stderr.contains(needle), "{settings}: {}", run.stderr);
+    }
+}
+
+/// Catches a killed training of each model that begins anew, ends with other numbers than an uninterrupted one, or
+/// leaves its checkpoint behind: parameters, moments, places in streams, curves, counts.
+#[test]
+fn killed_trainings_go_on_with_the_same_bits() {
+    let pixels = format!(
+        "{{ {}, encoding: {FOURIER_WITH_MODULATOR} }}",
+        PROTOCOL
+            .replace("steps: 6", "steps: 3000")
+            .replace("measure_every: 2", "measure_every: 900")
+    );
+    let sentences = "{ kind: translation, words: 6, longest: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, \
+                     heads: 2, feed_forward: 16, deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, \
+                     warm_up: 1, bin: 2 }";
+    let colors = "{ kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: \
+                  { features: sine }, model: { side: 8, layers: 1, width: 16, pixel_width: 12, feed_forward: 8, \
+                  hashing: { heads: 2, head_width: 4, chunk: 32, buckets: 4 } } }";
+    let shapes = "{ kind: detection, sides: [16, 24], held_out: 8, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, \
+                  decoder_layers: 1, queries: 3, batch: 8, steps: 2500, learning_rate: 0.002, warm_up: 5, measure_every: 900, \
+                  encoding: { features: sine } }";
+    let photographs = "{ kind: detr, steps: 700, held_out: 2, encoding: { features: sine }, model: { blocks: [1, 1, 1, 1], \
+                       channels: 2, width: 16, heads: 2, feed_forward: 16, encoder_layers: 1, decoder_layers: 1, queries: 3 }, \
+                       resizing: { short_sides: [32, 40], longest: 64, before_window: [36], window: [24, 36], measured: 40 } }";
+    for protocol in [pixels.as_str(), sentences, colors, shapes, photographs] {
+        let text =
+            format!("  - id: group\n    protocol: {protocol}\n    variants: [{{ id: one }}]\n");
+        let repository = Repository::with_experiment(&experiment(&text));
+        repository.kill_at_checkpoint("killed");
+        assert!(repository.raw("killed").is_empty(), "the unit had ended: {protocol}");
+        let resumed = repository.ok(&["reproduce", "--out", "killed"]);
+        assert!(resumed.stderr.contains("goes on after step"), "{protocol}: {}", resumed.stderr);
+        assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
+        let whole = repository.ok(&["reproduce", "--out", "whole"]);
+        assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+        let rows = repository.rows("whole");
+        assert!(rows.len() > 5);
+        assert_eq!(repository.rows("killed"), rows);
+    }
+}

@@ -1,0 +1,195 @@
+//! `network-nd` and the closed form at random positions, end to end: the real binary, generated data.
+
+use crate::common;
+
+use common::Repository;
+
+fn experiment(group: &str) -> String {
+    format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n{group}"
+    )
+}
+
+fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
+    rows.iter()
+        .map(|r| r.split(',').collect::<Vec<_>>())
+        .filter(|f| f[2] == group && f[6] == metric)
+        .map(|f| f[9].parse().unwrap())
+        .collect()
+}
+
+/// Catches encodings that do not learn, results that depend on the number of workers or on the
+/// signals beside a signal, and parameter counts that are not the network's.
+#[test]
+fn images_are_fitted_by_simple_and_complex_encodings() {
+    let repository = Repository::with_experiment(&experiment(
+        r#"
+  - id: simple
+    data: { set: embedded-images }
+    protocol: &p { kind: network-nd, side: 32, depth: 2, width: 32, learning_rate: 0.01, epochs: 60 }
+    variants:
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.06 }, settings: { directions: diagonals } }
+      - { id: RFF, embedder: { kind: rff, dimension: 64, sigma: 3 }, settings: { directions: joint } }
+    profiles: &two
+      smoke: { reduced: 1 image, signals: 1 }
+      quick: { reduced: 2 images, signals: 2 }
+  - id: complex
+    data: { set: embedded-images }
+    protocol: &c { kind: network-nd, side: 32, encoding: complex, learning_rate: 0.1, epochs: 60 }
+    variants: &v
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.06 } }
+    profiles: *two
+  - id: residual
+    data: { set: embedded-images }
+    protocol: { <<: *c, products: residual }
+    variants: *v
+    profiles: *two
+  - id: random
+    data: { set: embedded-images }
+    protocol: { <<: *c, fraction: 0.5 }
+    variants: *v
+    profiles: *two
+  - id: deep
+    data: { set: embedded-images }
+    protocol: { <<: *c, depth: 1, width: 8, learning_rate: 0.02 }
+    variants: *v
+    profiles: *two
+  - id: least-squares
+    data: { set: embedded-images }
+    protocol: { kind: closed-form, side: 32, fraction: 0.5, iterations: 40 }
+    variants: *v
+    profiles: *two
+"#,
+    ));
+    repository.ok(&["reproduce", "--profile", "smoke", "--out", "grown"]);
+    repository.ok(&["reproduce", "--out", "grown"]);
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "alone"]);
+    let rows = repository.rows("grown");
+    assert_eq!(rows, repository.rows("alone"));
+    for group in ["simple", "complex", "residual", "random", "deep", "least-squares"] {
+        let (train, test) = (values(&rows, group, "train_psnr"), values(&rows, group, "test_psnr"));
+        assert_eq!(train.len(), if group == "simple" { 4 } else { 2 }, "{group}");
+        // The images' own variance is about 12 dB.
+        assert!(train.iter().all(|&p| p > 15.0), "{group}: {train:?}");
+        assert!(test.iter().all(|&p| p > 13.0), "{group}: {test:?}");
+    }
+    // One draw of the weights for both forms of the products.
+    let (gram, residual) =
+        (values(&rows, "complex", "test_psnr"), values(&rows, "residual", "test_psnr"));
+    for (a, b) in gram.iter().zip(&residual) {
+        assert!((a - b).abs() < 0.01, "{a} against {b}");
+    }
+    assert_eq!(values(&rows, "complex", "params")[0], 3.0 * 256.0);
+    assert_eq!(values(&rows, "deep", "params")[0], 8.0 * 256.0 + 8.0 * 3.0 + 3.0);
+    assert_eq!(values(&rows, "simple", "params")[0], 65.0 * 32.0 + 33.0 * 32.0 + 33.0 * 3.0);
+}
+
+/// Catches clips that are taken for images, and frames that mix.
+#[test]
+fn clips_are_fitted_in_three_dimensions() {
+    let repository = Repository::with_experiment(&experiment(
+        r#"
+  - id: simple
+    data: { set: embedded-clips }
+    protocol: &p { kind: network-nd, side: 16, depth: 1, width: 32, learning_rate: 0.01, epochs: 40 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 8, sigma: 0.12 } }]
+    profiles: &one { quick: { reduced: 1 clip, signals: 1 } }
+  - id: complex
+    data: { set: embedded-clips }
+    protocol: { <<: *p, depth: 0, encoding: complex, learning_rate: 0.1 }
+    variants: &v [{ id: Gau, embedder: { kind: gaussian, dimension: 8, sigma: 0.12 } }]
+    profiles: *one
+  - id: random
+    data: { set: embedded-clips }
+    protocol: { <<: *p, depth: 0, encoding: complex, learning_rate: 0.1, fraction: 0.3 }
+    variants: *v
+    profiles: *one
+  - id: closed-form
+    data: { set: embedded-clips }
+    protocol: { kind: closed-form, side: 16 }
+    variants: *v
+    profiles: *one
+  - id: least-squares
+    data: { set: embedded-clips }
+    protocol: { kind: closed-form, side: 16, fraction: 0.3 }
+    variants: *v
+    profiles: *one
+"#,
+    ));
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    for group in ["simple", "complex", "random", "closed-form", "least-squares"] {
+        let test = values(&rows, group, "test_psnr");
+        assert!(test.len() == 1 && test[0] > 12.0, "{group}: {test:?}");
+    }
+    assert_eq!(values(&rows, "complex", "params"), [3.0 * 512.0]);
+    // Gradient descent cannot do better on the training positions than least squares.
+    let (descent, exact) =
+        (values(&rows, "complex", "train_psnr")[0], values(&rows, "closed-form", "train_psnr")[0]);
+    assert!(descent < exact + 0.05, "{descent} against {exact}");
+}
+
+/// Catches a killed image that begins anew, and images that were finished and run again.
+#[test]
+fn a_killed_image_goes_on_with_the_same_bits() {
+    let repository = Repository::with_experiment(&experiment(
+        r#"
+  - id: lines
+    data: { set: embedded-images }
+    protocol: { kind: network-nd, side: 64, depth: 2, width: 64, learning_rate: 0.01, epochs: 4000 }
+    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 32, sigma: 0.03 } }]
+    profiles: { quick: { reduced: 2 images, signals: 2 } }
+"#,
+    ));
+    repository.kill_at_checkpoint("killed");
+    let resumed = repository.ok(&["reproduce", "--out", "killed"]);
+    assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
+    assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
+    repository.ok(&["reproduce", "--out", "whole"]);
+    assert_eq!(repository.rows("killed"), repository.rows("whole"));
+}
+
+/// Catches settings that are taken although nothing sensible can follow from them.
+#[test]
+fn settings_that_make_no_sense_are_refused_with_their_place() {
+    for (settings, needles) in [
+        ("fraction: 1", ["fraction", "above 0 and below 1"]),
+        ("fraction: 0", ["fraction", "above 0 and below 1"]),
+        ("fraction: 0.5, step: 2", ["fraction", "one of the two"]),
+        ("step: 1", ["step", "2 to 64"]),
+        ("step: 3, test: centers", ["test", "even"]),
+        ("encoding: complex, depth: 2", ["depth", "0, 1"]),
+        ("encoding: complex, directions: grid", ["directions", "simple encoding"]),
+        ("directions: joint", ["directions", "rff"]),
+        ("blending: {}", ["blending", "encoding: complex"]),
+        ("sweep: { parameter: depth, values: [0.5] }", ["sweep", "whole numbers"]),
+        (
+            "sweep: { parameter: sigma, values: [0.1], also: { dimension: [4, 8] } }",
+            ["sweep.also", "2 values"],
+        ),
+        ("scale: unit", ["scale", "train, batch, none"]),
+        ("beta2: 1", ["beta2", "below 1"]),
+    ] {
+        let repository = Repository::with_experiment(&experiment(&format!(
+            "  - id: g\n    data: {{ set: embedded-images }}\n    protocol: {{ kind: network-nd, learning_rate: 0.1, \
+             epochs: 1, {settings} }}\n    variants: [{{ id: Gau, embedder: {{ kind: gaussian, dimension: 16, sigma: 0.1 }} }}]\n"
+        )));
+        let place = "01-mexican-hat.yaml:";
+        repository.fails(&["list"], &[place, needles[0], needles[1]]);
+    }
+    // What is too large is said before anything is drawn.
+    let large = "  - id: g\n    data: { set: embedded-images }\n    protocol: { kind: network-nd, encoding: complex, \
+                 learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 60000, \
+                 sigma: 0.1 } }]\n    profiles: { quick: { reduced: 1 image, signals: 1 } }\n";
+    Repository::with_experiment(&experiment(large)).fails(&["reproduce"], &["GiB", "dimension"]);
+    let repository = Repository::with_experiment(&experiment(
+        "  - id: g\n    data: { set: embedded-images, pick: [9] }\n    protocol: { kind: network-nd, side: 100, \
+         learning_rate: 0.1, epochs: 1 }\n    variants: [{ id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }]\n",
+    ));
+    repository.fails(&["reproduce"], &["pick", "signal 9", "4 (from 0)"]);
+    repository.write(
+        "experiments/extensions/01-mexican-hat.yaml",
+        &repository.read("experiments/extensions/01-mexican-hat.yaml").replace(", pick: [9]", ""),
+    );
+    repository.fails(&["reproduce"], &["side: 100", "does not divide 512"]);
+}

@@ -1,0 +1,307 @@
+//! A run is killed again and again until it is done: nothing may be lost or become other. A seed draws the moments; one kill in
+//! five or more comes between the records of one training, as soon as the first of them is on disk.
+//!
+//! Compared are, with those of an undisturbed run: of every raw record all bytes of its content but what is read off the machine (`seconds`,
+//! `peak_memory`, and values of metrics that begin with `time`, or are `rate` or `peak_memory`) and the checksum over these; all bytes
+//! of pictures; all rows of the tables but of such metrics. And after every kill: each file of a record that was there
+//! before the process began has the same bytes, whatever is read off the machine included. A training of which a record was on
+//! disk is never repeated: units that are written later take no training step.
+//!
+//! POSENC_KILLS=200 sets the number of kills.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use common::{Repository, events, files_in, in_flight};
+use serde_json::Value;
+
+const KILLS: usize = 16;
+
+/// 74 units of 6 protocols: closed forms, ranks, trainings with and without checkpoints.
+fn experiment() -> String {
+    let variants = |n: usize, dimension: usize| -> String {
+        (0..n)
+            .map(|i| {
+                format!("      - {{ id: v{i}, embedder: {{ kind: gaussian, dimension: {dimension}, sigma: 0.0{} }} }}\n", i + 1)
+            })
+            .collect()
+    };
+    let group = |id: &str, data: &str, protocol: &str, variants: String, signals: usize| {
+        let (data, signals) = match data {
+            "" => (String::new(), String::new()),
+            set => (format!("    data: {{ set: {set} }}\n"), format!(", signals: {signals}")),
+        };
+        format!(
+            "  - id: {id}\n{data}    protocol: {{ {protocol} }}\n    variants:\n{variants}    profiles: {{ quick: {{ reduced: a test{signals} }} }}\n"
+        )
+    };
+    let mut text = String::from(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n",
+    );
+    text += &group("rank", "", "kind: stable-rank, samples: [4, 64, 256]", variants(9, 256), 0);
+    text += &group("values", "", "kind: singular-values, points: 128", variants(6, 128), 0);
+    text += &group("distance", "", "kind: distance, displacements: [0, 0.1]", variants(9, 64), 0);
+    text += &group(
+        "images",
+        "embedded-images",
+        "kind: closed-form, side: 64, step: 2",
+        variants(8, 64),
+        4,
+    );
+    text += &group(
+        "grid",
+        "embedded-images",
+        "kind: network-nd, side: 32, encoding: complex, learning_rate: 0.1, epochs: 6000, pictures: true",
+        variants(2, 32),
+        3,
+    );
+    text += &group(
+        "lines",
+        "embedded-images",
+        "kind: network-1d, lines: { rows: [3] }, learning_rate: 1e-3, epochs: 4000, repeats: 2, curve_every: 5",
+        variants(2, 1024),
+        UNITS_OF_TRAINING,
+    );
+    text += &group(
+        "deep",
+        "embedded-images",
+        "kind: network-nd, side: 32, depth: 2, width: 32, learning_rate: 0.01, epochs: 8000",
+        variants(1, 16),
+        2,
+    );
+    text += "  - id: model\n    seeds: 2\n    protocol: { kind: image-model, side: 8, levels: 8, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, batch: 4, steps: 600, learning_rate: 0.01, warm_up: 2, measure_every: 200, encoding: { features: fourier, learned: true, gamma: 1 } }\n    variants: [{ id: one }]\n    profiles: { quick: { reduced: a test } }\n";
+    text
+}
+
+/// Files below a folder with their bytes, but for those that are still written.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.file_name().unwrap().to_string_lossy().starts_with(".writing-") {
+                found.insert(path.clone(), std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// What is compared of records and pictures, by path below `raw`.
+fn content(raw: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let is_of_machine =
+        |metric: &str| metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric);
+    let of = |(path, bytes): (PathBuf, Vec<u8>)| {
+        let name = path.strip_prefix(raw).unwrap().to_owned();
+        if path.extension().is_none_or(|e| e != "json") {
+            return (name, bytes);
+        }
+        let mut record: Value = serde_json::from_slice(&bytes).unwrap();
+        let body = record["body"].as_object_mut().unwrap();
+        assert!(body.remove("seconds").is_some());
+        body.remove("peak_memory");
+        let values = body["values"].as_array_mut().unwrap();
+        values.retain(|value| !is_of_machine(value["metric"].as_str().unwrap()));
+        (name, record["body"].to_string().into_bytes())
+    };
+    files(raw).into_iter().map(of).collect()
+}
+
+/// The next of a fixed sequence of numbers below `n` (SplitMix64).
+fn draw(state: &mut u64, n: u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (z ^ (z >> 31)) % n
+}
+
+/// How a run is killed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Moment {
+    /// So long after it was started.
+    Any(Duration),
+    /// So long after its first unit began.
+    Running(Duration),
+    /// When the first record of a training of several units is on disk.
+    BetweenRecords,
+}
+
+/// Trainings of several units, with the number of their records; all units are [`UNITS_OF_TRAINING`].
+fn trainings(raw: &Path) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for file in files_in(raw, "json") {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        if let Some(method) = name.strip_prefix("lines.").and_then(|rest| rest.get(..2)) {
+            *found.entry(format!("extensions/mexican-hat/lines/{method}")).or_default() += 1;
+        }
+    }
+    found
+}
+
+const UNITS_OF_TRAINING: usize = 4;
+
+/// Trainings of which some records are on disk.
+fn partly_recorded(raw: &Path) -> Vec<String> {
+    let all = trainings(raw).into_iter();
+    all.filter(|(_, records)| *records < UNITS_OF_TRAINING).map(|(path, _)| path).collect()
+}
+
+/// What the kills met.
+#[derive(Debug, Default)]
+struct Counts {
+    kills: usize,
+    runs: usize,
+    /// Kills while a unit was running.
+    hits: usize,
+    /// Kills between the records of a training.
+    between: usize,
+    /// Units that were written from a checkpoint whose training was complete.
+    without_training: usize,
+    /// Processes that resumed a training.
+    resumed: usize,
+    /// Files that were compared.
+    compared: usize,
+}
+
+/// Starts a run and kills it at a moment: whether it was done before.
+fn run_until(
+    repository: &Repository,
+    out: &str,
+    moment: Option<Moment>,
+    counts: &mut Counts,
+) -> bool {
+    let raw = repository.path().join(out).join("raw");
+    let file = repository.path().join("events");
+    let _ = std::fs::remove_file(&file);
+    let said = || std::fs::read_to_string(&file).unwrap_or_default();
+    let (before, begun) = (files(&raw), partly_recorded(&raw));
+    let recorded = trainings(&raw);
+    let mut child = repository.start(&["reproduce", "--out", out, "--events", "events"]);
+    let started = Instant::now();
+    let mut first_unit = None;
+    let is_over = loop {
+        if child.try_wait().unwrap().is_some() {
+            break true;
+        }
+        let is_time = match moment {
+            None => false,
+            Some(Moment::Any(delay)) => started.elapsed() >= delay,
+            Some(Moment::Running(delay)) => {
+                if first_unit.is_none() && said().contains("unit-started") {
+                    first_unit = Some(Instant::now());
+                }
+                first_unit.is_some_and(|since| since.elapsed() >= delay)
+            }
+            Some(Moment::BetweenRecords) => trainings(&raw).iter().any(|(path, records)| {
+                *records < UNITS_OF_TRAINING && recorded.get(path).is_none_or(|n| n < records)
+            }),
+        };
+        if is_time {
+            child.kill().unwrap();
+            break false;
+        }
+        if moment != Some(Moment::BetweenRecords) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let events = events(&said());
+    counts.resumed += usize::from(stderr.contains("goes on"));
+    if is_over {
+        assert!(output.status.success(), "{stderr}");
+    } else {
+        counts.kills += 1;
+        counts.hits += usize::from(in_flight(&events) > 0);
+        let now = trainings(&raw);
+        let grew = |path: &String| recorded.get(path).is_none_or(|n| *n < now[path]);
+        counts.between += usize::from(partly_recorded(&raw).iter().any(grew));
+    }
+    for event in events.iter().filter(|event| event["event"] == "unit-finished") {
+        let path = event["path"].as_str().unwrap();
+        if begun.iter().any(|training| training == path) {
+            assert_eq!(event["steps"], 0, "a training was repeated: {event}\n{stderr}");
+            counts.without_training += 1;
+        }
+    }
+    for (file, bytes) in &before {
+        let now = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        assert_eq!(&now, bytes, "{} is another after {counts:?}", file.display());
+    }
+    is_over
+}
+
+/// Catches any record that a kill loses, changes or leaves half, any number that depends on whether its unit was killed and
+/// went on, and a training that is repeated although it was complete.
+#[test]
+fn killed_runs_end_with_the_bytes_of_an_undisturbed_one() {
+    let wanted = std::env::var("POSENC_KILLS").ok();
+    let wanted = wanted.map_or(KILLS, |n| n.parse().expect("POSENC_KILLS: a number"));
+    let repository = Repository::with_experiment(&experiment());
+    let started = Instant::now();
+    let whole = repository.ok(&["reproduce", "--out", "whole", "--events", "events"]);
+    let undisturbed = started.elapsed();
+    assert!(whole.stderr.contains("74 of 74 units to run"), "{}", whole.stderr);
+    let whole_raw = repository.path().join("whole/raw");
+    let all = trainings(&whole_raw);
+    assert!(all.len() == 2 && all.values().all(|n| *n == UNITS_OF_TRAINING), "{all:?}");
+    // The first unit of a training has all its steps.
+    let steps = |path: &str| -> u64 {
+        let events = events(&repository.read("events"));
+        events.iter().filter(|e| e["path"] == path).filter_map(|e| e["steps"].as_u64()).sum()
+    };
+    assert!(all.keys().all(|path| steps(path) >= 4000), "steps are not counted");
+    let expected = content(&whole_raw);
+    let rows = repository.rows("whole");
+    // Some kills come while little is done, others when a training has had time for a checkpoint.
+    let longest = (undisturbed.as_millis() as u64).clamp(400, 20_000);
+    let mut state = 7;
+    let mut counts = Counts::default();
+    while counts.kills < wanted {
+        let out = format!("killed-{}", counts.runs);
+        counts.runs += 1;
+        loop {
+            let part = [longest / 10, longest / 3, longest][draw(&mut state, 3) as usize];
+            let delay = Duration::from_millis(draw(&mut state, part.max(1)));
+            let moment = match draw(&mut state, 4) {
+                _ if counts.kills >= wanted => None,
+                _ if 4 * counts.between <= counts.kills => Some(Moment::BetweenRecords),
+                0 => Some(Moment::Any(delay)),
+                _ => Some(Moment::Running(delay)),
+            };
+            if run_until(&repository, &out, moment, &mut counts) {
+                break;
+            }
+        }
+        let raw = repository.path().join(&out).join("raw");
+        let found = content(&raw);
+        assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+        for (file, bytes) in &expected {
+            assert_eq!(&found[file], bytes, "{} after {counts:?}", file.display());
+            counts.compared += 1;
+        }
+        assert_eq!(repository.rows(&out), rows, "after {counts:?}");
+        assert_eq!(repository.checkpoints(&out), 0, "a checkpoint is left after {counts:?}");
+        std::fs::remove_dir_all(repository.path().join(&out)).unwrap();
+    }
+    eprintln!(
+        "{} kills in {} runs of 74 units: {} hit a running unit, {} came between the records of a training; {} processes resumed \
+         trainings, {} units were written without a training step after a kill; {} files compared with those of the undisturbed run",
+        counts.kills,
+        counts.runs,
+        counts.hits,
+        counts.between,
+        counts.resumed,
+        counts.without_training,
+        counts.compared,
+    );
+    assert!(2 * counts.hits >= counts.kills, "too few kills hit a running unit: {counts:?}");
+    assert!(6 * counts.between >= counts.kills, "too few kills between records: {counts:?}");
+    assert!(counts.resumed > 0 && 2 * counts.without_training >= counts.between, "{counts:?}");
+}

@@ -1,0 +1,200 @@
+//! `new`: what it writes is read, planned and run; what it refuses leaves nothing behind.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::Repository;
+
+const LORENTZIAN: [&str; 7] =
+    ["new", "embedder", "lorentzian", "--formula", "1/(1+(u/w)^2)", "--set", "w=0.01"];
+const FILE: &str = "experiments/extensions/10-lorentzian.yaml";
+
+/// All files below a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Copies the sources of the embedders.
+fn with_code(repository: &Repository) {
+    let folder = "crates/posenc-math/src/embedder";
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    for file in ["mod.rs", "registry.rs", "tests.rs"] {
+        let text = std::fs::read_to_string(source.join(file)).unwrap();
+        repository.write(&format!("{folder}/{file}"), &text);
+    }
+}
+
+/// Catches a template whose claims, plots, tables or pictures name what no protocol records: each shows something of ours.
+#[test]
+fn an_embedder_by_formula_is_in_the_report_of_a_run() {
+    let repository = Repository::new();
+    let before = files(repository.path());
+    repository.ok(&[&LORENTZIAN[..], &["--dry-run"]].concat());
+    assert_eq!(files(repository.path()), before, "--dry-run wrote something");
+
+    let run = repository.ok(&LORENTZIAN);
+    assert!(run.stdout.contains(FILE), "{}", run.stdout);
+    let paper = repository.read("experiments/extensions/paper.yaml");
+    assert!(paper.contains("  - { item: lorentzian, name: \"Lorentzian\","), "{paper}");
+    repository.ok(&["reproduce", "extensions/lorentzian"]);
+    let page = repository.read("out/report/extensions.md");
+    let section = page.split("<a id=\"lorentzian\">").nth(1).unwrap();
+    for absent in
+        ["No plot yet", "No table yet", "No pictures yet", "This machine – Not run", "NaN"]
+    {
+        assert!(!section.contains(absent), "{absent}: {section}");
+    }
+    assert_eq!(section.matches("| <a id=\"lorentzian-").count(), 3);
+    // Each claim is judged on this machine; none may be a bare "not run" there.
+    for line in section.lines().filter(|l| l.starts_with("| <a id=\"lorentzian-")) {
+        assert_eq!(line.matches("not\u{a0}run").count(), 1, "{line}");
+    }
+    for part in ["lorentzian-line-local.svg", "error of", "Closed form, 128"] {
+        assert!(section.to_lowercase().contains(&part.to_lowercase()), "{part}: {section}");
+    }
+    let gallery = repository.read("out/report/embedders.md");
+    assert!(gallery.contains("`1/(1+(u/w)^2)`") && gallery.contains("### Lorentzian"), "{gallery}");
+
+    repository.fails(&LORENTZIAN, &["`lorentzian` is an item of", "choose another name"]);
+}
+
+/// Catches a refusal that says too little, or that leaves half of its files.
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let repository = Repository::new();
+    with_code(&repository);
+    let before = files(repository.path());
+    let formula = |name: &'static str| ["new", "embedder", name, "--formula", "exp(-u^2)"];
+    repository.fails(&formula("gaussian"), &["is a kind of embedder already"]);
+    repository.fails(&formula("mexican-hat"), &["is an item of experiments/extensions/paper.yaml"]);
+    repository.fails(&formula("paper"), &["choose another"]);
+    repository.fails(&formula("struct"), &["a word of Rust"]);
+    repository.fails(&formula("../x"), &["is no name; allowed: 1 to 40 of a-z"]);
+    repository
+        .fails(&["new", "embedder", "hat", "--formula", "exp(-u^2"], &["--formula", "parenthes"]);
+    repository
+        .fails(&["new", "embedder", "hat", "--formula", "u/w"], &["uses 'w'", "--set NAME=VALUE"]);
+    repository
+        .fails(&["new", "embedder", "registry"], &["has a module `registry`", "another name"]);
+    repository
+        .fails(&["new", "embedder", "hat", "--code", "--formula", "u"], &["cannot be used with"]);
+    let from = |item: &'static str| ["new", "experiment", "mine", "--from", item];
+    repository.fails(&from("trading/tabel1"), &["Did you mean trading/table1?"]);
+    repository.fails(&from("trading"), &["no such item"]);
+    repository.fails(&from("lff/errata"), &["checks the errata of its paper"]);
+    repository.fails(
+        &["new", "experiment", "mine", "--from", "trading/table1", "--group", "closed"],
+        &["has no such group; allowed: simple,"],
+    );
+    assert_eq!(files(repository.path()), before);
+
+    // A list whose end is not marked any more.
+    for file in ["experiments/extensions/paper.yaml", "crates/posenc-math/src/embedder/tests.rs"] {
+        let text = repository.read(file);
+        repository.write(file, &text.replace(": above this line", ""));
+        let before = files(repository.path());
+        repository.fails(&["new", "embedder", "two-sided"], &[file, "0 times", "by hand"]);
+        assert_eq!(files(repository.path()), before);
+        repository.write(file, &text);
+    }
+    let repository = Repository::new();
+    repository.fails(&["new", "embedder", "two-sided"], &["no code to add to", "--formula"]);
+}
+
+/// Catches a line of code that is missing, or goes elsewhere than to its list. `extending.rs` compiles them.
+#[test]
+fn an_embedder_by_code_is_entered_everywhere() {
+    let repository = Repository::new();
+    with_code(&repository);
+    repository.ok(&["new", "embedder", "two_sided"]);
+    let folder = "crates/posenc-math/src/embedder";
+    let code = repository.read(&format!("{folder}/two_sided.rs"));
+    assert!(
+        code.contains("name: \"two-sided\"") && code.contains("struct TwoSidedProfile"),
+        "{code}"
+    );
+    assert!(!code.contains("{{"), "{code}");
+    for (file, lines) in [
+        ("mod.rs", "mod triangle;\nmod two_sided;\nmod unit_row;\n// new kinds"),
+        (
+            "registry.rs",
+            "super::identity::KIND,\n        super::two_sided::KIND,\n        // new kinds",
+        ),
+        (
+            "tests.rs",
+            "        spec(\"two-sided\", d).number(\"width\", 0.05),\n        // new kinds",
+        ),
+    ] {
+        let text = repository.read(&format!("{folder}/{file}"));
+        assert!(text.contains(lines), "{file}: {text}");
+    }
+    let text = repository.read("experiments/extensions/10-two-sided.yaml");
+    assert!(text.contains("{ kind: two-sided, dimension: 64, width: 0.01 }"), "{text}");
+}
+
+/// Catches an item whose copy is refused, plans nothing, or loses its comments; and a group that does not stand alone.
+#[test]
+fn every_item_can_be_copied() {
+    let repository = Repository::new();
+    let listed = repository.ok(&["list"]).stdout;
+    let mut items: Vec<(String, Vec<String>)> = Vec::new();
+    for line in listed.lines().filter(|l| !l.contains("no experiment yet")) {
+        match line.strip_prefix("  ") {
+            None => items.push((line.split(": ").next().unwrap().to_owned(), Vec::new())),
+            Some(group) => {
+                items.last_mut().unwrap().1.push(group.split(": ").next().unwrap().to_owned())
+            }
+        }
+    }
+    items.retain(|(item, _)| !item.ends_with("/errata"));
+    assert!(items.len() > 50, "{}", items.len());
+    let copy = |name: &str, item: &str, group: Option<&str>| {
+        let mut arguments = vec!["new", "experiment", name, "--from", item];
+        arguments.extend(group.into_iter().flat_map(|g| ["--group", g]));
+        // Refused unless the catalog reads it and plans it at every profile.
+        let run = repository.ok(&arguments);
+        let file = run
+            .stdout
+            .lines()
+            .find_map(|l| l.trim().strip_prefix("new "))
+            .unwrap()
+            .trim()
+            .to_owned();
+        repository.read(&file)
+    };
+    for (i, (item, groups)) in items.iter().enumerate() {
+        let text = copy(&format!("copy-{i}"), item, None);
+        assert!(!text.contains("without the comments"), "{item}");
+        // Groups that share settings are those that may not stand alone.
+        let shares = groups.len() > 1 && text.contains(": &");
+        let last = groups.last().map(String::as_str).filter(|_| shares);
+        if let Some(last) = last {
+            let text = copy(&format!("part-{i}"), item, Some(last));
+            assert_eq!(
+                text.matches(&format!("- id: {last}\n")).count().min(1),
+                1,
+                "{item}: {text}"
+            );
+        }
+    }
+    let plan =
+        repository.ok(&["reproduce", "extensions/copy-*", "--dry-run", "--profile", "smoke"]);
+    let copies =
+        (0..items.len()).filter(|i| plan.stdout.contains(&format!("extensions/copy-{i}/")));
+    // Without data nothing is planned of what only reads files.
+    assert!(copies.count() + 4 >= items.len(), "{}", plan.stdout);
+}

@@ -1,0 +1,260 @@
+//! What README tells people to do: its commands exist, and those that no other file of tests runs do what it says.
+
+use crate::common;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use common::{EXPERIMENT, Repository, Run};
+use image::{Rgb, RgbImage};
+use posenc_testing::{Need, skip};
+use serde_json::Value;
+
+fn readme() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    std::fs::read_to_string(file).unwrap()
+}
+
+/// Texts between single backquotes.
+fn inline_code(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.contains('`') && !line.starts_with("```"));
+    lines.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// Words up to the first option.
+fn before_options(command: &str) -> Vec<&str> {
+    command.split_whitespace().take_while(|word| !word.starts_with('-')).collect()
+}
+
+/// Names of long options.
+fn options(command: &str) -> Vec<&str> {
+    let words = command.split(|c: char| c.is_whitespace() || c == '=');
+    words.filter(|word| word.starts_with("--") && word.len() > 2).collect()
+}
+
+/// Catches a command or an option that README shows and the program no longer has.
+#[test]
+fn every_command_and_option_of_the_first_page_exists() {
+    let repository = Repository::new();
+    let help = |words: &[&str]| repository.ok(&[words, &["--help"]].concat()).stdout;
+    let has = |help: &str, option: &str| {
+        let mut words = help.split(|c: char| c.is_whitespace() || ",[]<>=.;:".contains(c));
+        words.any(|word| word == option)
+    };
+    let mut all = String::new();
+    for verb in
+        ["reproduce", "fit", "bench", "captions", "list", "costs", "report", "diff", "verify"]
+    {
+        all += &help(&[verb]);
+    }
+    let (mut commands, mut loose) = (0, 0);
+    for code in inline_code(&readme()) {
+        if let Some(command) = code.strip_prefix("cargo xtask ") {
+            let words = before_options(command);
+            // xtask's own, and the site's binary.
+            if ["test", "check", "book"].contains(&words[0]) {
+                continue;
+            }
+            let help = help(&words);
+            for option in options(command) {
+                assert!(has(&help, option), "`{code}`: no {option} in:\n{help}");
+            }
+            commands += 1;
+        } else if code.starts_with("--") {
+            for option in options(&code) {
+                // That of `new embedder`, in the row that names it, and of `cargo xtask book`.
+                if !["--formula", "--open"].contains(&option) {
+                    assert!(has(&all, option), "`{code}`: no command has {option}");
+                    loose += 1;
+                }
+            }
+        }
+    }
+    assert!(commands > 15 && loose > 15, "{commands} commands, {loose} options");
+}
+
+/// Catches items that README runs and no experiment defines.
+#[test]
+fn every_item_of_the_first_page_can_be_run() {
+    let repository = Repository::new();
+    let mut items = BTreeSet::new();
+    for code in inline_code(&readme()) {
+        for word in code.split_whitespace() {
+            let paper = word.split('/').next().unwrap_or_default();
+            if ["rethinking", "trading", "lff"].contains(&paper) && word.contains('/') {
+                items.insert(word.to_owned());
+            }
+        }
+    }
+    assert!(items.len() >= 5, "{items:?}");
+    for item in items {
+        let plan = repository.ok(&["reproduce", &item, "--profile", "smoke", "--dry-run"]);
+        assert!(plan.stdout.lines().any(|line| line.starts_with(&item)), "{item}: {}", plan.stdout);
+    }
+    let plan = repository.ok(&["reproduce", "rethinking/fig7", "--profile", "paper", "--dry-run"]);
+    assert!(!plan.stdout.is_empty(), "{}", plan.stderr);
+    repository.ok(&["costs", "--nodes", "16", "--gpu-tflops", "20"]);
+    let sets = repository.ok(&["data", "list"]).stdout;
+    assert!(sets.contains("div2k-test") && sets.contains("video-clips"), "{sets}");
+}
+
+/// Catches a kind of embedder that is not listed, or not with its parameters.
+#[test]
+fn all_embedders_are_listed_with_their_parameters() {
+    let repository = Repository::new();
+    let listed = repository.ok(&["list", "--embedders"]).stdout;
+    let kinds: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(kinds.len(), posenc_math::embedder::registry().len(), "{listed}");
+    for kind in posenc_math::embedder::registry() {
+        let head = format!("{} ({}; ", kind.name, kind.label);
+        let mut lines = listed.lines().skip_while(|line| !line.starts_with(&head)).skip(1);
+        for parameter in kind.parameters {
+            let line = lines.next().unwrap_or_default();
+            assert!(line.starts_with(&format!("  {}: ", parameter.name)), "{line}");
+            assert!(line.contains("; allowed: "), "{line}");
+        }
+    }
+}
+
+/// Catches a verb that says nothing of what the machine lacks.
+#[test]
+fn the_doctor_reports_every_part() {
+    let repository = Repository::new();
+    let mut command = repository.command(&["doctor"]);
+    let run: Run = command.env("POSENC_PYTHON", "no-such-python").output().unwrap().into();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for part in ["posenc ", "processor ", "experiments ", "device ", "wgpu ", "video ", "data "] {
+        assert!(run.stdout.lines().any(|line| line.starts_with(part)), "{part}: {}", run.stdout);
+    }
+    assert!(run.stdout.contains("peers       off: no-such-python cannot be"), "{}", run.stdout);
+    assert!(run.stdout.contains("pip install torch"), "{}", run.stdout);
+}
+
+/// Catches a measurement that needs Python, or that changes the record although nobody asked for that.
+#[test]
+fn speed_is_measured_and_recorded_without_python() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.write("README.md", "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n");
+    let bench = |more: &[&str]| -> Run {
+        // The fastest of all workloads.
+        let arguments = [&["bench", "closed-form-tri", "--repeats", "1"], more].concat();
+        let mut command = repository.command(&arguments);
+        command.env("POSENC_PYTHON", "no-such-python").output().unwrap().into()
+    };
+    let run = bench(&["--json", "times.json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("note: no-such-python cannot be started"), "{}", run.stderr);
+    assert!(run.stderr.contains("its times are left out"), "{}", run.stderr);
+    assert!(run.stdout.contains("closed form, triangle, 256 × 256 points"), "{}", run.stdout);
+    let times: Value = serde_json::from_str(&repository.read("times.json")).unwrap();
+    assert_eq!(times.as_array().unwrap().len(), 2, "{times}");
+    let file = "report/record/benchmarks.json";
+    assert!(!repository.path().join(file).exists());
+
+    let run = bench(&["--record"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.trim_end().ends_with("benchmarks.json"), "{}", run.stdout);
+    let record: Value = serde_json::from_str(&repository.read(file)).unwrap();
+    for name in ["closed-form-tri", "closed-form-tri-16"] {
+        let own = &record[name];
+        assert!(own["ours_s"].as_f64().unwrap() > 0.0, "{record}");
+        assert!(own["torch_s"].is_null() && own["peers"] == serde_json::json!([]), "{record}");
+    }
+    // A workload that is measured again replaces its own numbers only.
+    repository.write(file, &repository.read(file).replace("\"closed-form-tri-16\"", "\"other\""));
+    assert_eq!(bench(&["--record"]).code, 0);
+    let record: Value = serde_json::from_str(&repository.read(file)).unwrap();
+    assert_eq!(record.as_object().unwrap().len(), 3, "{record}");
+    repository.ok(&["report"]);
+    repository.ok(&["report", "--check"]);
+}
+
+const CLIPS: &str = "
+paper: extensions
+item: mexican-hat
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: clips
+    data: { set: video-clips }
+    protocol: { kind: closed-form, step: 2 }
+    variants:
+      - { id: Gaussian, embedder: { kind: gaussian, dimension: 16, sigma: 0.05 } }
+";
+
+/// A repository whose set of clips is smaller than the papers', so that small films suffice.
+fn with_small_clips() -> Repository {
+    let repository = Repository::with_experiment(CLIPS);
+    let manifest = repository.read("data/manifest.yaml");
+    let (before, clips) = manifest.split_once("- id: video-clips").unwrap();
+    let small = clips.replacen("size: 128\n    frames: 128", "size: 16\n    frames: 8", 1);
+    assert_ne!(small, clips);
+    repository.write("data/manifest.yaml", &format!("{before}- id: video-clips{small}"));
+    repository
+}
+
+/// A folder of frames of a film.
+fn save_frames(folder: PathBuf, brightness: u8) {
+    std::fs::create_dir_all(&folder).unwrap();
+    for t in 0..12u8 {
+        let pixel = |x: u32, y: u32| Rgb([brightness + 4 * x as u8, 4 * y as u8 + 3 * t, 90]);
+        RgbImage::from_fn(32, 32, pixel).save(folder.join(format!("{t:02}.png"))).unwrap();
+    }
+}
+
+/// Names of signals of the record.
+fn signals(repository: &Repository) -> BTreeSet<String> {
+    let record = repository.read("out/record/extensions/mexican-hat.csv");
+    let rows: Vec<Vec<&str>> = record.lines().map(|line| line.split(',').collect()).collect();
+    let column = rows[0].iter().position(|name| *name == "signal").unwrap();
+    rows[1..].iter().map(|row| row[column].to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+const CLIPS_OPTION: [&str; 3] = ["reproduce", "--images", "video-clips=films"];
+
+/// Catches films of one's own that are not used, not labeled, or mixed up.
+#[test]
+fn films_of_ones_own_are_used() {
+    let repository = with_small_clips();
+    save_frames(repository.path().join("films/one"), 10);
+    save_frames(repository.path().join("films/two"), 60);
+    repository.ok(&CLIPS_OPTION);
+    let record = repository.read("out/record/extensions/mexican-hat.csv");
+    assert!(record.contains(",user:films"), "{record}");
+    assert_eq!(signals(&repository), BTreeSet::from(["one", "two"].map(str::to_owned)), "{record}");
+    assert!(repository.read("out/report/extensions.md").contains("user:films"));
+
+    // An array as the program itself writes it.
+    repository.ok(&["fit", "films/one", "--out", "three.npz"]);
+    repository.ok(&["reproduce", "--images", "video-clips=three.npz", "--out", "array"]);
+    let record = repository.read("array/record/extensions/mexican-hat.csv");
+    assert!(record.contains(",user:three.npz") && record.contains("test_psnr"), "{record}");
+
+    let small = RgbImage::from_pixel(8, 8, Rgb([1, 2, 3]));
+    std::fs::create_dir(repository.path().join("films/four")).unwrap();
+    for t in 0..12 {
+        small.save(repository.path().join(format!("films/four/{t}.png"))).unwrap();
+    }
+    repository.fails(&CLIPS_OPTION, &["four", "8×8", "at least 16×16"]);
+}
+
+/// Catches an mp4 file that is not decoded on the way from the option to the record, or whose absence of a decoder is not
+/// explained. The film is ours: 24 frames of 48 × 32 pixels.
+#[test]
+fn an_mp4_file_of_ones_own_is_used() {
+    let repository = with_small_clips();
+    std::fs::create_dir(repository.path().join("films")).unwrap();
+    let film = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/film.mp4");
+    std::fs::copy(film, repository.path().join("films/film.mp4")).unwrap();
+    if !cfg!(feature = "video") {
+        repository.fails(&CLIPS_OPTION, &["film.mp4", "apt-get install", "folder of frames"]);
+        skip(Need::Ffmpeg, "this build reads no video files");
+        return;
+    }
+    repository.ok(&CLIPS_OPTION);
+    assert_eq!(signals(&repository), BTreeSet::from(["film.mp4".to_owned()]));
+    let Output { stdout, .. } = repository.command(&["doctor"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&stdout).contains("video       FFmpeg "));
+}

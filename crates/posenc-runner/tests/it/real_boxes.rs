@@ -1,0 +1,315 @@
+//! Boxes of screens in the formats of RICO Semantics and of UIBert's referring expressions, written by the test, end to end.
+
+use crate::common;
+
+use std::fmt::Write as _;
+
+use common::Repository;
+
+const FOURIER: &str = "{ features: fourier, learned: true, gamma: 10, groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }";
+
+const LABELS: &str = "kind: icon-labels, least: 20, most_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, \
+                      batch: 4, steps: 8, measure_every: 4, learning_rate: 0.004, warm_up: 2, decay: cosine";
+
+const REFERRED: &str = "kind: referred-box, most_boxes: 3, longest: 4, classes: 2, folds: 3, width: 16, heads: 2, feed_forward: 16, \
+                        layers: 1, dropout: 0.1, batch: 4, steps: 4, learning_rate: 0.004, warm_up: 1, decay: cosine";
+
+fn experiment(set: &str, protocol: &str, variants: &str) -> String {
+    let data = if set.is_empty() { String::new() } else { format!("    data: {{ set: {set} }}\n") };
+    format!(
+        "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: A test\nshows: A test\ngroups:\n  - id: group\n{data}    \
+         protocol: {{ {protocol} }}\n    variants: [{variants}]\n"
+    )
+}
+
+/// A number from 0 to below `n` that looks drawn.
+fn mixed(i: usize, n: usize) -> usize {
+    ((i as u64).wrapping_mul(2_654_435_761) >> 7) as usize % n
+}
+
+/// Forty screens of up to five boxes; what is left is closed, what is right is more, and one label is rare.
+fn labelled() -> String {
+    let screens = (0..40).map(|i| {
+        let boxes = (0..mixed(i, 6)).map(|j| {
+            let left = mixed(7 * i + j, 80) as f64 / 100.0;
+            let top = mixed(31 * i + j, 80) as f64 / 100.0;
+            let label = match (i, j) {
+                (8, 0) => "ICON_PLAY:PLAY",
+                _ if left < 0.4 => "ICON_X:CLOSE",
+                _ => "ICON_THREE_DOTS:MORE",
+            };
+            format!(
+                "{{ \"xmin\": {left}, \"ymin\": {top}, \"xmax\": {}, \"ymax\": {}, \"label\": \"{label}\" }}",
+                left + 0.1,
+                top + 0.05
+            )
+        });
+        let boxes: Vec<String> = boxes.collect();
+        format!("{{ \"screen_id\": \"{i}\", \"screen_elements\": [{}] }}", boxes.join(", "))
+    });
+    format!("[{}]", screens.collect::<Vec<_>>().join(",\n"))
+}
+
+/// Thirty screens of two to four boxes with a node below the first.
+fn referring() -> String {
+    let mut text = String::new();
+    for i in 0..30 {
+        let count = 2 + i % 3;
+        let boxes = (0..count).map(|j| {
+            let left = mixed(11 * i + j, 80) as f64 / 100.0;
+            format!("[{left}, 0.{}1, {}, 0.{}6]", j + 1, left + 0.1, j + 1)
+        });
+        let boxes: Vec<String> = boxes.collect();
+        let said = ["click on the left icon", "select search"][i % 2];
+        let node = format!(
+            "{{ \"xyxy\": {}, \"class\": \"TEXT_VIEW\", \"text\": \"Search\", \"description\": \"\", \"id\": \"icon\" }}",
+            boxes[0]
+        );
+        writeln!(
+            text,
+            "{{ \"image_id\": \"{i}\", \"ref_exp\": \"{said}\", \"ref_label\": {}, \"objects_xyxy\": [{}], \"nodes\": [{node}] }}",
+            mixed(i, count),
+            boxes.join(", ")
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// A repository with an experiment on the file of a set, which is written there.
+fn repository(set: &str, protocol: &str, variants: &str) -> Repository {
+    let repository = Repository::with_experiment(&experiment(set, protocol, variants));
+    let (file, text) = match set {
+        "rico-semantics" => ("data/rico_semantics/val.json", labelled()),
+        _ => ("data/uibert_refexp/dev.jsonl", referring()),
+    };
+    repository.write(file, &text);
+    repository
+}
+
+fn value(rows: &[String], method: &str, metric: &str) -> String {
+    let fields = rows.iter().map(|r| r.split(',').collect::<Vec<_>>());
+    let row = fields.into_iter().find(|f| f[3] == method && f[6] == metric);
+    row.unwrap_or_else(|| panic!("{method} {metric}: {rows:#?}"))[9].to_owned()
+}
+
+/// Catches numbers that depend on the number of threads or not on the seed, methods that do not share split, batches and masks, and
+/// screens that are left out without a word.
+#[test]
+fn same_seed_same_bits_and_methods_share_their_draws() {
+    let encoding = |text: &str| format!("{{ encoding: {text} }}");
+    for (set, protocol, shared, remarks) in [
+        (
+            "rico-semantics",
+            LABELS,
+            ["majority", "held_out_boxes"],
+            ["of 40 screens 7 have no boxes", "1 labels of fewer than 20 boxes, 1 boxes together"],
+        ),
+        (
+            "uibert-refexp",
+            REFERRED,
+            ["screens_spatial", "chance"],
+            ["of 30 screens 10 are left out", "only the first 4 words"],
+        ),
+    ] {
+        let variants = format!(
+            "{{ id: one }}, {{ id: other }}, {{ id: none, settings: {} }}, {{ id: tables, settings: {} }}",
+            encoding("{ features: none }"),
+            encoding("{ features: embed, summed: true }")
+        );
+        let repository = repository(set, &format!("{protocol}, encoding: {FOURIER}"), &variants);
+        let run = repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+        assert!(run.stderr.contains(&format!("other:{set}")), "{}", run.stderr);
+        repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+        let rows = repository.rows("one");
+        assert_eq!(rows, repository.rows("two"));
+        for metric in ["accuracy", "training_loss", "params"] {
+            assert_eq!(value(&rows, "one", metric), value(&rows, "other", metric));
+        }
+        for metric in shared {
+            assert_eq!(value(&rows, "one", metric), value(&rows, "none", metric));
+            assert_eq!(value(&rows, "one", metric), value(&rows, "tables", metric));
+        }
+        assert_ne!(value(&rows, "one", "training_loss"), value(&rows, "none", "training_loss"));
+        for raw in repository.raw("one") {
+            let text = std::fs::read_to_string(&raw).unwrap();
+            for remark in remarks {
+                assert!(text.contains(remark), "{remark}: {text}");
+            }
+        }
+        repository.ok(&["reproduce", "--seed", "7", "--out", "seven"]);
+        let seven = repository.rows("seven");
+        assert_ne!(value(&rows, "one", "training_loss"), value(&seven, "one", "training_loss"));
+    }
+}
+
+/// Catches a killed training that begins anew or ends with other numbers; of folds, one that forgets those before.
+#[test]
+fn a_killed_training_goes_on_with_the_same_bits() {
+    for (set, protocol) in [
+        (
+            "rico-semantics",
+            LABELS.replace("steps: 8, measure_every: 4", "steps: 8000, measure_every: 2000"),
+        ),
+        (
+            "uibert-refexp",
+            REFERRED.replace("steps: 4", "steps: 600").replace("folds: 3", "folds: 15"),
+        ),
+    ] {
+        let protocol = format!("{protocol}, encoding: {FOURIER}");
+        let repository = repository(set, &protocol, "{ id: one }");
+        repository.kill_at_checkpoint("killed");
+        let resumed = repository.ok(&["reproduce", "--out", "killed"]);
+        assert!(resumed.stderr.contains("goes on after step"), "{}", resumed.stderr);
+        let whole = repository.ok(&["reproduce", "--out", "whole"]);
+        assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+        let rows = repository.rows("whole");
+        assert!(rows.len() > 8);
+        assert_eq!(repository.rows("killed"), rows);
+    }
+}
+
+/// Catches damage that is passed over or ends the run: the unit fails, the message names file and entry, and others go on.
+#[test]
+fn damage_fails_its_unit_and_is_named() {
+    let labels = labelled();
+    let said = referring();
+    let cut = |text: &str| text[..text.len() / 2].to_owned();
+    let no_boxes = "[{ \"screen_id\": \"1\", \"screen_elements\": [] }]".to_owned();
+    let first = said.lines().next().unwrap();
+    let cases = [
+        ("rico-semantics", cut(&labels), vec!["val.json", "cut short"]),
+        (
+            "rico-semantics",
+            labels.replacen("\"xmin\"", "\"x\"", 1),
+            vec!["val.json", ".screen_elements[0]", "missing field `xmin`"],
+        ),
+        ("rico-semantics", no_boxes, vec!["val.json", "0 screens have boxes"]),
+        ("uibert-refexp", cut(&said), vec!["dev.jsonl: line 1", "cut short"]),
+        (
+            "uibert-refexp",
+            said.replacen("\"ref_exp\"", "\"exp\"", 1),
+            vec!["dev.jsonl: line 1", "missing field `ref_exp`"],
+        ),
+        (
+            "uibert-refexp",
+            said.replacen("\"ref_label\": ", "\"ref_label\": 9", 1),
+            vec!["dev.jsonl: line 1: ref_label"],
+        ),
+        (
+            "uibert-refexp",
+            first.to_owned(),
+            vec!["dev.jsonl", "1 screens have at most 3 boxes", "folds"],
+        ),
+    ];
+    for (set, text, needles) in cases {
+        let (file, protocol) = match set {
+            "rico-semantics" => ("data/rico_semantics/val.json", LABELS),
+            _ => ("data/uibert_refexp/dev.jsonl", REFERRED),
+        };
+        let other = "  - id: rank\n    protocol: { kind: stable-rank, samples: [4] }\n    variants: [{ id: Gaussian, embedder: { kind: \
+                     gaussian, dimension: 16, sigma: 0.1 } }]\n";
+        let text_of = experiment(set, &format!("{protocol}, encoding: {FOURIER}"), "{ id: one }");
+        let repository = Repository::with_experiment(&format!("{text_of}{other}"));
+        repository.write(file, &text);
+        let needles: Vec<&str> =
+            [&["failed: extensions/mexican-hat/group/one"], &needles[..]].concat();
+        repository.fails(&["reproduce"], &needles);
+        assert!(repository.rows("out").iter().any(|row| row.contains(",stable_rank,")));
+    }
+    // A folder without its file.
+    let repository =
+        repository("rico-semantics", &format!("{LABELS}, encoding: {FOURIER}"), "{ id: one }");
+    std::fs::remove_file(repository.path().join("data/rico_semantics/val.json")).unwrap();
+    repository.fails(&["reproduce"], &["val.json", "no such file"]);
+    let text = format!("{LABELS}, encoding: {FOURIER}").replace("least: 20", "least: 500");
+    let repository = self::repository("rico-semantics", &text, "{ id: one }");
+    repository.fails(&["reproduce"], &["no label has 500 boxes", "protocol.least"]);
+}
+
+/// Catches a group that runs on something else where its files are missing.
+#[test]
+fn without_data_groups_do_not_run_and_say_where_it_can_be_had() {
+    for (set, protocol, origin) in [
+        ("rico-semantics", LABELS, "google-research-datasets/rico_semantics"),
+        ("uibert-refexp", REFERRED, "google-research-datasets/uibert"),
+    ] {
+        let protocol = format!("{protocol}, encoding: {FOURIER}");
+        let text = experiment(set, &protocol, "{ id: one }");
+        let run = Repository::with_experiment(&text).ok(&["reproduce"]);
+        let line = run.stderr.lines().find(|line| line.contains("not run:")).unwrap_or("");
+        for needle in ["extensions/mexican-hat/group", set, "looked for", origin] {
+            assert!(line.contains(needle), "{needle}: {}", run.stderr);
+        }
+        assert!(run.stderr.contains("0 of 0 units"), "{}", run.stderr);
+    }
+}
+
+/// Catches settings that are accepted and have no meaning, and sets of another format.
+#[test]
+fn wrong_settings_are_named() {
+    let sine = "encoding: { features: sine }";
+    for (set, protocol, settings, needle) in [
+        ("rico-semantics", LABELS, "{ heads: 3 }", "do not divide"),
+        ("rico-semantics", LABELS, "{ dropout: 1 }", "dropout"),
+        ("rico-semantics", LABELS, "{ held_out: 1 }", "above 0, below 1"),
+        ("rico-semantics", LABELS, "{ least: 0 }", "least"),
+        ("rico-semantics", LABELS, "{ measure_every: 0 }", "measure_every"),
+        ("rico-semantics", LABELS, "{ weight_decay: -1 }", "weight_decay"),
+        (
+            "rico-semantics",
+            LABELS,
+            "{ encoding: { features: sine, flat: true } }",
+            "four coordinates",
+        ),
+        (
+            "rico-semantics",
+            LABELS,
+            "{ encoding: { features: embed }, scale: shares }",
+            "a row per hundredth",
+        ),
+        ("rico-semantics", LABELS, "{ encoding: { features: fourier } }", "gamma"),
+        ("rico-semantics", LABELS, "{ folds: 3 }", "folds"),
+        ("uibert-refexp", REFERRED, "{ folds: 1 }", "folds"),
+        ("uibert-refexp", REFERRED, "{ most_boxes: 1 }", "most_boxes"),
+        ("uibert-refexp", REFERRED, "{ classes: 0 }", "classes"),
+        ("uibert-refexp", REFERRED, "{ longest: 0 }", "longest"),
+        ("", LABELS, "{}", "needs `data:"),
+        ("", REFERRED, "{}", "needs `data:"),
+        ("", "kind: box-positions", "{}", "protocol.screens"),
+        ("rico-semantics", "kind: box-positions, screens: 3", "{}", "allowed without `data`"),
+    ] {
+        let own = if protocol.contains("box-positions") { "" } else { sine };
+        let protocol = format!("{protocol}, {own}");
+        let text = experiment(set, &protocol, &format!("{{ id: one, settings: {settings} }}"));
+        let run = Repository::with_experiment(&text).run(&["list"]);
+        assert_eq!(run.code, 2, "{settings}: {}", run.stderr);
+        let is_placed = run.stderr.contains("01-mexican-hat.yaml:");
+        assert!(is_placed && run.stderr.contains(needle), "{settings}: {}", run.stderr);
+    }
+    let wrong = experiment("uibert-refexp", &format!("{LABELS}, {sine}"), "{ id: one }");
+    Repository::with_experiment(&wrong)
+        .fails(&["reproduce"], &["referring screens", "`icon-labels` reads labelled screens"]);
+}
+
+/// Catches boxes that are not counted, or counted under another coordinate.
+#[test]
+fn positions_of_labelled_boxes_are_counted() {
+    let repository = repository("rico-semantics", "kind: box-positions", "{ id: one }");
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let boxes = labelled().matches("xmin").count() as f64;
+    assert_eq!(value(&rows, "one", "widgets").parse::<f64>().unwrap(), boxes);
+    for (metric, from, to) in [("left_widgets", 0.0, 80.0), ("bottom_widgets", 4.0, 85.0)] {
+        let own: Vec<[f64; 2]> = rows
+            .iter()
+            .map(|row| row.split(',').collect::<Vec<_>>())
+            .filter(|fields| fields[6] == metric)
+            .map(|fields| [fields[7].parse().unwrap(), fields[9].parse().unwrap()])
+            .collect();
+        assert_eq!(own.len(), 100);
+        assert_eq!(own.iter().map(|[_, count]| count).sum::<f64>(), boxes);
+        let is_outside = |[at, count]: &&[f64; 2]| *count > 0.0 && (*at < from || *at > to);
+        assert_eq!(own.iter().filter(is_outside).count(), 0, "{metric}");
+    }
+}

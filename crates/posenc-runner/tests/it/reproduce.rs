@@ -1,0 +1,270 @@
+//! `reproduce` end to end: the real binary, real records.
+
+use crate::common;
+
+use std::time::Duration;
+
+use common::{EXPERIMENT, Repository};
+
+/// Catches a run that does not end in a page, or does work again that is done.
+#[test]
+fn a_second_run_has_nothing_to_do() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let first = repository.ok(&["reproduce", "--profile", "smoke"]);
+    assert!(first.stderr.contains("6 of 6 units to run"), "{}", first.stderr);
+    let page = first.stdout.lines().last().unwrap();
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(text.contains("Reproducibility"), "{text}");
+    assert!(repository.read("out/report/extensions.md").contains("Mexican hat"));
+
+    let second = repository.ok(&["reproduce", "--profile", "smoke"]);
+    assert!(second.stderr.contains("0 of 6 units to run, 6 on record"), "{}", second.stderr);
+}
+
+/// Catches any dependence of a number on the number of workers or on the run.
+#[test]
+fn one_and_two_workers_give_the_same_bits() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--jobs", "1", "--out", "one"]);
+    repository.ok(&["reproduce", "--jobs", "2", "--out", "two"]);
+    let (one, two) = (repository.rows("one"), repository.rows("two"));
+    assert!(one.len() > 50, "{} rows", one.len());
+    assert_eq!(one, two);
+}
+
+/// Catches a seed that controls nothing, and one that moves what is not random.
+#[test]
+fn the_seed_moves_what_is_random_and_nothing_else() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "a"]);
+    repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--seed", "1", "--out", "b"]);
+    let (a, b) = (repository.rows("a"), repository.rows("b"));
+    let of = |rows: &[String], method: &str| -> Vec<String> {
+        let part = format!(",rank,{method},");
+        rows.iter().filter(|r| r.contains(&part)).cloned().collect()
+    };
+    assert_eq!(of(&a, "Gaussian"), of(&b, "Gaussian"));
+    assert_ne!(of(&a, "RFF"), of(&b, "RFF"));
+}
+
+/// Catches a formula that is evaluated otherwise than the built-in embedder, in rank or in
+/// closed form.
+#[test]
+fn a_formula_gives_the_records_of_the_built_in_embedder() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce"]);
+    let rows = repository.rows("out");
+    let values = |method: &str, metric: &str| -> Vec<f64> {
+        rows.iter()
+            .map(|r| r.split(',').collect::<Vec<_>>())
+            .filter(|f| f.len() > 9 && f[3] == method && f[6] == metric)
+            .map(|f| f[9].parse().unwrap())
+            .collect()
+    };
+    for metric in ["stable_rank", "test_psnr", "condition_number"] {
+        let (built_in, formula) = (values("Gaussian", metric), values("Gaussian formula", metric));
+        assert!(!built_in.is_empty(), "{metric}");
+        assert_eq!(built_in.len(), formula.len());
+        for (a, b) in built_in.iter().zip(&formula) {
+            assert!((a - b).abs() <= 1e-12 * a.abs(), "{metric}: {a} and {b}");
+        }
+    }
+    assert_eq!(values("Mexican hat", "test_psnr").len(), 3);
+}
+
+/// Catches records that a killed run loses, half-written files that are taken for records, and a
+/// resumed run that differs from an uninterrupted one.
+#[test]
+fn a_killed_run_loses_at_most_the_unit_in_flight() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--out", "whole"]);
+    let expected = repository.rows("whole");
+    // Killed when so many records are there; one that was done before the signal came is started again.
+    for records in [1, 2, 4, 6, 8] {
+        let out = format!("killed-{records}");
+        let mut attempts = 0;
+        let before = loop {
+            let mut child = repository.start(&["reproduce", "--jobs", "1", "--out", &out]);
+            while repository.raw(&out).len() < records {
+                assert!(child.try_wait().unwrap().is_none(), "no {records} records");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let before = repository.raw(&out);
+            if before.len() < 12 {
+                break before;
+            }
+            attempts += 1;
+            assert!(attempts < 20, "no kill came while units were running");
+            std::fs::remove_dir_all(repository.path().join(&out)).unwrap();
+        };
+        let contents: Vec<_> = before.iter().map(|f| std::fs::read(f).unwrap()).collect();
+        let run = repository.ok(&["reproduce", "--out", &out]);
+        let kept = format!("{} on record", before.len());
+        assert!(run.stderr.contains(&kept), "{kept}: {}", run.stderr);
+        for (file, content) in before.iter().zip(contents) {
+            assert_eq!(std::fs::read(file).unwrap(), content, "{}", file.display());
+        }
+        assert_eq!(repository.rows(&out), expected);
+    }
+}
+
+/// Catches a damaged record that is skipped or trusted.
+#[test]
+fn a_damaged_raw_record_is_named_and_run_again() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "--profile", "smoke"]);
+    let files = repository.raw("out");
+    let whole = std::fs::read_to_string(&files[0]).unwrap();
+    // A digit changed by hand: still JSON, but not what was measured.
+    let position = whole.find("\"value\":\"").unwrap() + "\"value\":\"".len();
+    let mut edited = whole.clone().into_bytes();
+    edited[position] = if edited[position] == b'7' { b'8' } else { b'7' };
+    std::fs::write(&files[0], edited).unwrap();
+    std::fs::write(&files[1], "{ not json").unwrap();
+    let run = repository.ok(&["reproduce", "--profile", "smoke"]);
+    assert!(run.stderr.contains("2 of 6 units to run"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("damaged").count(), 2, "{}", run.stderr);
+    let again = repository.ok(&["reproduce", "--profile", "smoke"]);
+    assert!(again.stderr.contains("0 of 6 units to run"), "{}", again.stderr);
+}
+
+/// Catches a plan that cannot say why a unit would run.
+#[test]
+fn a_dry_run_names_the_reason_and_runs_nothing() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let rank = "extensions/mexican-hat/rank";
+    let plan = repository.ok(&["reproduce", rank, "--dry-run"]);
+    assert!(plan.stdout.contains("rank/Gaussian seed 0  [paper]: no record"), "{}", plan.stdout);
+    assert!(plan.stdout.contains("3 of 3 units would run"), "{}", plan.stdout);
+    assert!(repository.raw("out").is_empty());
+
+    repository.ok(&["reproduce", rank]);
+    let file = "experiments/extensions/01-mexican-hat.yaml";
+    repository.write(file, &EXPERIMENT.replace("sigma: 5", "sigma: 6"));
+    let plan = repository.ok(&["reproduce", rank, "--dry-run"]);
+    assert!(plan.stdout.contains("rank/RFF"), "{}", plan.stdout);
+    assert!(plan.stdout.contains("key changed: specification"), "{}", plan.stdout);
+    assert!(plan.stdout.contains("1 of 3 units would run"), "{}", plan.stdout);
+
+    // A comment and other prose run nothing again.
+    let prose = EXPERIMENT.replace("shows: A test", "shows: Another text # and a comment");
+    repository.write(file, &prose);
+    let plan = repository.ok(&["reproduce", rank, "--dry-run"]);
+    assert!(plan.stdout.contains("0 of 3 units would run"), "{}", plan.stdout);
+}
+
+/// Catches a failing unit that takes the others with it or looks like success: a sweep reaches a
+/// width that the embedder refuses, which only running it shows.
+#[test]
+fn a_failing_unit_leaves_the_others_and_the_exit_code() {
+    let text = EXPERIMENT.replace(
+        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 } }",
+        "{ id: RFF, embedder: { kind: rff, dimension: 128, sigma: 5 }, settings: { sweep: { parameter: sigma, values: [5, -1] } } }",
+    );
+    let repository = Repository::with_experiment(&text);
+    let run = repository.run(&["reproduce", "extensions/mexican-hat/rank"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("failed: extensions/mexican-hat/rank/RFF"), "{}", run.stderr);
+    assert!(run.stderr.contains("sigma = -1"), "{}", run.stderr);
+    assert_eq!(repository.raw("out").len(), 2);
+    let fast = ["reproduce", "extensions/mexican-hat/rank", "--fail-fast", "--out", "fast"];
+    assert_eq!(repository.run(&fast).code, 1);
+}
+
+/// Catches sizes that would end in a failed allocation, which no one can catch.
+#[test]
+fn sizes_beyond_memory_are_refused() {
+    let huge = "dimension: 10000000, sigma: 0.0025";
+    let text = EXPERIMENT
+        .replace("dimension: 256, sigma: 0.0025", huge)
+        .replace(
+            "{ kind: stable-rank, samples: [4, 16, 64] }",
+            "{ kind: singular-values, points: 4096 }",
+        )
+        .replace("settings: { samples: [4] }", "settings: { points: 4096 }")
+        .replace("dimension: 128, sigma: 0.02", huge)
+        .replace("metric: stable_rank", "metric: singular_value");
+    let repository = Repository::with_experiment(&text);
+    for selector in
+        ["extensions/mexican-hat/rank/Gaussian", "extensions/mexican-hat/images/Gaussian"]
+    {
+        let run = repository.run(&["reproduce", selector, "--profile", "smoke"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains("GiB"), "{}", run.stderr);
+    }
+}
+
+/// Catches two runs that write into one directory at the same time.
+#[test]
+fn a_second_run_in_the_same_directory_is_refused() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    std::fs::create_dir_all(repository.path().join("out")).unwrap();
+    let lock = std::fs::File::create(repository.path().join("out/.lock")).unwrap();
+    lock.lock().unwrap();
+    repository.fails(&["reproduce"], &["another reproduce is at work", "--out"]);
+    drop(lock);
+    repository.ok(&["reproduce", "--profile", "smoke"]);
+}
+
+/// Catches output directories that end in a panic or in silence. A file in the way stands for
+/// every directory that cannot be created: permissions do not stop root.
+#[test]
+fn an_unwritable_output_directory_is_named() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.write("taken", "a file");
+    repository.fails(&["reproduce", "--out", "taken"], &["taken", "--out"]);
+    repository.fails(&["reproduce", "--out", "taken/below"], &["taken/below", "--out"]);
+}
+
+/// Catches options and selectors whose typos look like success.
+#[test]
+fn wrong_options_are_named_with_what_is_allowed() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.fails(&["reproduce", "trading"], &["selector `trading` selects nothing", "list"]);
+    repository.fails(&["reproduce", "a/b/c/d/e"], &["`a/b/c/d/e` selects nothing"]);
+    repository.fails(&["reproduce", "--profile", "fast"], &["smoke, quick, long, paper"]);
+    repository.fails(&["reproduce", "--data", "nowhere"], &["nowhere"]);
+    repository.fails(&["reproduce", "--images", "div2k-test"], &["SET=DIR"]);
+    repository.fails(&["reproduce", "--images", "div2k-tset=out"], &["div2k-test"]);
+    repository.fails(&["reproduce", "--jobs", "0"], &["--jobs"]);
+    repository.fails(&["bench", "closed-from"], &["closed-form"]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let root = elsewhere.path().to_str().unwrap();
+    repository.fails(&["--root", root, "list"], &["experiments/"]);
+}
+
+/// Catches pages that are taken for fresh although what they are made from, or they themselves, are others.
+#[test]
+fn a_run_with_nothing_to_do_sees_what_changed_in_its_report() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let run = ["reproduce", "--profile", "smoke"];
+    repository.ok(&run);
+    let page = "out/report/extensions.md";
+    let before = repository.read(page);
+    let written =
+        |file: &str| std::fs::metadata(repository.path().join(file)).unwrap().modified().unwrap();
+    let time = written("out/report.checksum");
+    repository.ok(&run);
+    assert_eq!(written("out/report.checksum"), time, "made again although nothing changed");
+    for (file, text) in [
+        (page, "edited".to_owned()),
+        ("out/record/extensions/mexican-hat.csv", "damaged".to_owned()),
+    ] {
+        repository.write(file, &text);
+        repository.ok(&run);
+        assert_eq!(repository.read(page), before, "{file}");
+    }
+    std::fs::remove_file(repository.path().join(page)).unwrap();
+    repository.ok(&run);
+    assert_eq!(repository.read(page), before);
+    let prose = EXPERIMENT.replace("says: The stable rank rises.", "says: Other words.");
+    repository.write("experiments/extensions/01-mexican-hat.yaml", &prose);
+    repository.ok(&run);
+    assert!(repository.read(page).contains("Other words."));
+    // A record that is gone under another profile's name.
+    std::fs::remove_dir_all(repository.path().join("out/raw")).unwrap();
+    repository.ok(&["reproduce", "--profile", "smoke", "extensions/mexican-hat/rank/RFF"]);
+    assert!(!repository.read("out/record/extensions/mexican-hat.csv").contains("Gaussian formula"));
+}

@@ -1,0 +1,224 @@
+//! A real cluster of Slurm for a test: a controller and two nodes on this machine, gone when the test ends.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use posenc_testing::{Need, skip};
+
+const TEMPLATE: &str = include_str!("slurm.conf.in");
+
+/// One cluster at a time: two would share two cores.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A controller and two nodes of one core each, `n1` and `n2`.
+pub struct Cluster {
+    directory: tempfile::TempDir,
+    daemons: Vec<(String, Child)>,
+    _only: MutexGuard<'static, ()>,
+}
+
+fn tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    places.map(|place| place.join(name)).find(|file| file.is_file())
+}
+
+fn said(program: &str, argument: &str) -> String {
+    let output = Command::new(program).arg(argument).output();
+    output.map_or_else(|_| String::new(), |o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+}
+
+impl Cluster {
+    /// Starts one; skips the calling test, with the reason, if it does not start.
+    pub fn start() -> Option<Self> {
+        match Self::try_start() {
+            Ok(cluster) => Some(cluster),
+            Err(why) => {
+                skip(Need::Slurm, why);
+                None
+            }
+        }
+    }
+
+    fn try_start() -> Result<Self, String> {
+        let only = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let find = |name: &str| tool(name).ok_or(format!("{name} is not installed"));
+        let [munged, controller, node] = ["munged", "slurmctld", "slurmd"].map(find);
+        let (munged, controller, node) = (munged?, controller?, node?);
+        for client in ["sbatch", "squeue", "scancel", "scontrol", "sinfo"] {
+            find(client)?;
+        }
+        let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let at = |name: &str| directory.path().join(name);
+        // munged wants to be reached by everybody.
+        for folder in ["", "munge", "state", "spool.n1", "spool.n2"] {
+            std::fs::create_dir_all(at(folder)).map_err(|e| e.to_string())?;
+            std::fs::set_permissions(at(folder), std::fs::Permissions::from_mode(0o755))
+                .map_err(|e| e.to_string())?;
+        }
+        let listeners: Vec<TcpListener> =
+            (0..3).filter_map(|_| TcpListener::bind("127.0.0.1:0").ok()).collect();
+        let mut conf = TEMPLATE
+            .replace("DIRECTORY", &directory.path().display().to_string())
+            .replace("HOST", said("hostname", "-s").split('.').next().unwrap_or_default())
+            .replace("USER", &said("id", "-un"));
+        for (index, listener) in listeners.iter().enumerate() {
+            let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+            conf = conf.replace(&format!("PORT{index}"), &port.to_string());
+        }
+        drop(listeners);
+        std::fs::write(at("slurm.conf"), conf).map_err(|e| e.to_string())?;
+        // Any bytes are a key: it guards a cluster of a few seconds.
+        std::fs::write(at("munge/key"), directory.path().display().to_string().repeat(8))
+            .map_err(|e| e.to_string())?;
+        std::fs::set_permissions(at("munge/key"), std::fs::Permissions::from_mode(0o600))
+            .map_err(|e| e.to_string())?;
+        let mut cluster = Cluster { directory, daemons: Vec::new(), _only: only };
+        let munge = cluster.path().join("munge");
+        let option = |name: &str, file: &str| format!("--{name}={}", munge.join(file).display());
+        let mut command = Command::new(munged);
+        command.arg("--foreground").args([
+            option("key-file", "key"),
+            option("socket", "socket"),
+            option("pid-file", "pid"),
+            option("log-file", "log"),
+            option("seed-file", "seed"),
+        ]);
+        cluster.spawn("munged", command)?;
+        let started = Instant::now();
+        while !munge.join("socket").exists() {
+            if started.elapsed() > Duration::from_secs(10) {
+                return Err("munged does not start here".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut command = Command::new(controller);
+        command.arg("-D");
+        cluster.spawn("slurmctld", command)?;
+        for name in ["n1", "n2"] {
+            let mut command = Command::new(&node);
+            command.args(["-D", "-N", name]);
+            cluster.spawn(name, command)?;
+        }
+        let idle = |cluster: &Cluster| {
+            cluster.ask("sinfo", &["-h", "-N", "-o", "%T"]).matches("idle").count()
+        };
+        let started = Instant::now();
+        while idle(&cluster) < 2 {
+            if started.elapsed() > Duration::from_secs(30) {
+                let log = std::fs::read_to_string(cluster.path().join("controller.log"));
+                let log = log.unwrap_or_default();
+                let last = log.lines().last().unwrap_or_default();
+                return Err(format!("the nodes of a test cluster do not come up here: {last}"));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(cluster)
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What a client of this cluster needs to know.
+    pub fn conf(&self) -> PathBuf {
+        self.path().join("slurm.conf")
+    }
+
+    fn spawn(&mut self, name: &str, mut command: Command) -> Result<(), String> {
+        command.env("SLURM_CONF", self.conf());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|e| format!("{name} cannot be started: {e}"))?;
+        self.daemons.push((name.to_owned(), child));
+        Ok(())
+    }
+
+    /// What a command of Slurm's prints.
+    pub fn ask(&self, name: &str, arguments: &[&str]) -> String {
+        let output = Command::new(name).args(arguments).env("SLURM_CONF", self.conf()).output();
+        output.map_or_else(|_| String::new(), |o| String::from_utf8_lossy(&o.stdout).into_owned())
+    }
+
+    /// Jobs and tasks that wait or run.
+    pub fn queue(&self) -> String {
+        self.ask("squeue", &["-h", "-r", "-o", "%i %T %N"])
+    }
+
+    /// Lets jobs begin that were submitted with `--hold`.
+    pub fn release(&self) {
+        let jobs = self.ask("squeue", &["-h", "-o", "%A"]);
+        for job in jobs.lines().collect::<std::collections::BTreeSet<_>>() {
+            self.ask("scontrol", &["release", job.trim()]);
+        }
+    }
+
+    /// Processes of jobs, on one node or all, with their parents' numbers.
+    pub fn processes(&self, node: Option<&str>) -> Vec<(u32, u32)> {
+        let conf = format!("SLURM_CONF={}", self.conf().display());
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Ok(process) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let variables: Vec<&[u8]> = environment.split(|b| *b == 0).collect();
+            let has = |text: &str| variables.contains(&text.as_bytes());
+            let is_there = match node {
+                Some(node) => has(&format!("SLURMD_NODENAME={node}")),
+                None => variables.iter().any(|v| v.starts_with(b"SLURMD_NODENAME=")),
+            };
+            if has(&conf) && is_there {
+                let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+                let after = stat.rsplit(')').next().unwrap_or_default();
+                let parent = after.split_whitespace().nth(1).and_then(|p| p.parse().ok());
+                found.push((process, parent.unwrap_or(0)));
+            }
+        }
+        found
+    }
+
+    /// A node dies: its daemon, what watches its jobs, and its jobs, all at once and without a word.
+    pub fn kill_node(&mut self, node: &str) {
+        for (name, child) in &mut self.daemons {
+            if name == node {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+        }
+        for (process, parent) in self.processes(Some(node)) {
+            // The parent of a job's first process is slurmstepd.
+            let command =
+                std::fs::read_to_string(format!("/proc/{parent}/comm")).unwrap_or_default();
+            if command.starts_with("slurmstepd") {
+                kill(parent, "KILL");
+            }
+            kill(process, "KILL");
+        }
+    }
+}
+
+/// Sends a signal to a process.
+pub fn kill(process: u32, signal: &str) {
+    let _ = Command::new("kill").args([format!("-{signal}"), process.to_string()]).status();
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for file in ["controller.log", "n1.log", "n2.log"] {
+                let text = std::fs::read_to_string(self.path().join(file)).unwrap_or_default();
+                let lines: Vec<&str> = text.lines().collect();
+                eprintln!("{file}:\n{}", lines[lines.len().saturating_sub(15)..].join("\n"));
+            }
+        }
+        for node in ["n1", "n2"] {
+            self.kill_node(node);
+        }
+        for (_, child) in self.daemons.iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
