@@ -284,7 +284,7 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
