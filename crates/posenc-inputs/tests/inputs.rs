@@ -1,8 +1,13 @@
 //! Every seed of the fuzzers, every input they once failed on, and hostile files made here go through the functions that are
 //! fuzzed, on any compiler.
 
+mod fuzz_targets;
 mod hostile;
 mod mutations;
+
+// Where the fuzz targets look for their macro.
+extern crate self as libfuzzer_sys;
+pub(crate) use fuzz_targets::fuzz_target;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -199,11 +204,16 @@ fn targets_fuzzers_and_seeds_belong_together() {
     assert_eq!(names("fuzz_targets"), targets);
     assert_eq!(names("corpus"), targets);
     let manifest = std::fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
+    let checked = include_str!("fuzz_targets/mod.rs");
     let mut bytes = 0;
     for target in &targets {
         assert!(
             manifest.contains(&format!("name = \"{target}\"")),
             "{target} is not in fuzz/Cargo.toml"
+        );
+        assert!(
+            checked.contains(&format!("fuzz/fuzz_targets/{target}.rs")),
+            "{target} is not in tests/fuzz_targets/mod.rs, so that nothing type-checks it"
         );
         let source = fuzz().join(format!("fuzz_targets/{target}.rs"));
         let source = std::fs::read_to_string(source).unwrap();
