@@ -3,6 +3,7 @@
 mod common;
 mod errata;
 mod gallery;
+mod hostile;
 mod panels;
 mod pictures;
 mod report;
