@@ -66,7 +66,7 @@ impl Published {
     pub fn parse(file: &Path, text: String) -> Result<Vec<PublishedValue>, FileError> {
         let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
         let mut values = Vec::new();
-        while let Some(row) = csv.next()? {
+        while let Some(row) = csv.next_row()? {
             let text = |c: &str| row.text(c).to_owned();
             values.push(PublishedValue {
                 item: text("item"),

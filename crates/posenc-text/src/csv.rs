@@ -38,7 +38,7 @@ impl<'a> Records<'a> {
     /// # Errors
     ///
     /// A quote that is never closed, text behind a closing quote, more than [`MOST_FIELDS`] fields.
-    pub fn next(&mut self) -> Result<Option<Record<'a>>, Fault> {
+    pub fn next_record(&mut self) -> Result<Option<Record<'a>>, Fault> {
         let blank = self.rest.len() - self.rest.trim_start_matches(['\r', '\n']).len();
         self.take(blank);
         if self.rest.is_empty() {
@@ -113,7 +113,7 @@ mod tests {
 
     fn all(text: &str) -> Result<Vec<Record<'_>>, Fault> {
         let mut records = Records::new(text);
-        std::iter::from_fn(|| records.next().transpose()).collect()
+        std::iter::from_fn(|| records.next_record().transpose()).collect()
     }
 
     fn record<'a>(line: usize, fields: &[&'a str]) -> Record<'a> {

@@ -291,11 +291,11 @@ fn read_rows(
         reason,
     };
     let mut records = Records::new(as_text(path, &bytes)?);
-    let header = records.next().map_err(wrong)?;
+    let header = records.next_record().map_err(wrong)?;
     let header =
         header.ok_or_else(|| wrong((1, "the file is empty; fetch it again".to_owned())))?;
     let columns = Columns::new(&header).map_err(wrong)?;
-    while let Some(record) = records.next().map_err(wrong)? {
+    while let Some(record) = records.next_record().map_err(wrong)? {
         let damaged = |reason: String| wrong((record.line, reason));
         if record.fields.len() != columns.number {
             return Err(damaged(format!(

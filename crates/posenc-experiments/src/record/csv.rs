@@ -34,7 +34,7 @@ impl<'a> CsvFile<'a> {
         expected: &[&'static str],
     ) -> Result<Self, FileError> {
         let mut records = Records::new(text);
-        let header = records.next().map_err(|e| fault(file, e))?;
+        let header = records.next_record().map_err(|e| fault(file, e))?;
         let (line, names) = header.map_or((1, Vec::new()), |header| (header.line, header.fields));
         let problem = |message: String| {
             let message = format!("{message}; the header must be {}", expected.join(","));
@@ -56,8 +56,8 @@ impl<'a> CsvFile<'a> {
     }
 
     /// The next row; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<CsvRow<'_>>, FileError> {
-        let Some(record) = self.records.next().map_err(|e| fault(self.file, e))? else {
+    pub fn next_row(&mut self) -> Result<Option<CsvRow<'_>>, FileError> {
+        let Some(record) = self.records.next_record().map_err(|e| fault(self.file, e))? else {
             return Ok(None);
         };
         let (found, fields) = (record.fields.len(), self.columns.len());

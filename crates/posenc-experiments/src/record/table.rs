@@ -93,7 +93,7 @@ impl Table {
     pub fn parse(file: &Path, text: String, paper: &str, item: &str) -> Result<Self, FileError> {
         let mut csv = CsvFile::parse(file, &text, COLUMNS)?;
         let mut rows = Vec::new();
-        while let Some(row) = csv.next()? {
+        while let Some(row) = csv.next_row()? {
             for (column, expected) in [("paper", paper), ("item", item)] {
                 let found = row.text(column);
                 if found != expected {
