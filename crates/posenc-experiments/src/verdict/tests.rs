@@ -386,3 +386,23 @@ fn an_order_is_decided_and_shown_by_its_pairs() {
                  denominator: { group: run, method: B, metric: psnr }, at_least: 1.2 }";
     assert_eq!(verdict(ratio, &table).verdict, Verdict::Reproduced);
 }
+
+/// Catches rows that repeat and are paired each with each, so that a record of megabytes fills the memory.
+#[test]
+fn rows_that_repeat_are_not_paired_each_with_each() {
+    let values = [("A", 1.0, 5.0), ("B", 1.0, 4.0)];
+    let select = |method: &str| format!("{{ group: run, method: {method}, metric: psnr }}");
+    let (a, b) = (select("A"), select("B"));
+    for (times, expected) in [(1, Verdict::Reproduced), (30, Verdict::NotRun)] {
+        let table = record(Profile::Paper, 0.1, &values.repeat(times));
+        for check in [
+            format!("{{ kind: ordering, of: [{a}, {b}] }}"),
+            format!("{{ kind: ratio, numerator: {a}, denominator: {b}, at_least: 1.1 }}"),
+            format!("{{ kind: equality, left: {a}, right: {b}, tolerance: {{ absolute: 2 }} }}"),
+        ] {
+            let judgement = verdict(&check, &table);
+            assert_eq!(judgement.verdict, expected, "{check}: {judgement:?}");
+            assert!(times == 1 || judgement.reason.contains("repeat"), "{judgement:?}");
+        }
+    }
+}
