@@ -1,7 +1,7 @@
-//! The HTML that mdBook writes, as tags and what lies between them.
+//! HTML as tags and what is between them.
 //!
-//! mdBook serializes a tree, so that every tag is closed, every attribute stands in double quotes, and a `<` in
-//! text is escaped. Nothing more general is read here.
+//! What is read here was written by a serializer (ammonia's, mdBook's, the converter of formulas): every attribute is in
+//! double quotes, and a `<` in text is escaped. Nothing more general is read.
 
 /// A stretch of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ fn next(text: &str) -> (usize, Token<'_>) {
         let length = text.find("-->").map_or(text.len(), |end| end + 3);
         return (length, Token::Text(&text[..length]));
     }
-    match (text.find('<'), text.find('>')) {
+    match (text.find('<'), tag_end(text)) {
         (Some(0), Some(end)) => {
             let raw = &text[..=end];
             let inner = raw.trim_start_matches('<').trim_end_matches('>');
@@ -55,23 +55,36 @@ fn next(text: &str) -> (usize, Token<'_>) {
     }
 }
 
+/// Where the tag at the start of a text ends: a bracket in the value of an attribute does not count.
+fn tag_end(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    text.starts_with('<').then(|| {
+        text.bytes().position(|byte| {
+            quoted ^= byte == b'"';
+            byte == b'>' && !quoted
+        })
+    })?
+}
+
 impl<'a> Tag<'a> {
-    /// The attribute's value as it stands in the page, with its entities.
-    fn raw_value(&self, name: &str) -> Option<&'a str> {
-        let mut rest = self.raw;
-        loop {
-            let (before, behind) = rest.split_once("=\"")?;
-            let (value, behind) = behind.split_once('"')?;
-            if before.rsplit([' ', '\n', '"']).next() == Some(name) {
-                return Some(value);
-            }
+    /// The attributes, with the entities of their values.
+    pub fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let inner = self.raw.trim_start_matches('<').trim_end_matches(['>', '/']);
+        let mut rest = inner.split_once([' ', '\n']).map_or("", |(_, rest)| rest);
+        std::iter::from_fn(move || {
+            rest = rest.trim_start();
+            let end = rest.find(['=', ' ', '\n']).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(end);
+            let value = behind.strip_prefix("=\"").and_then(|behind| behind.split_once('"'));
+            let (value, behind) = value.unwrap_or(("", behind.trim_start_matches('=')));
             rest = behind;
-        }
+            (!name.is_empty()).then_some((name, value))
+        })
     }
 
     /// The value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<String> {
-        self.raw_value(name).map(unescaped)
+        self.attributes().find(|(known, _)| *known == name).map(|(_, value)| unescaped(value))
     }
 }
 
@@ -90,7 +103,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// The reverse, for the entities that mdBook writes.
+/// The reverse, for the entities that serializers write.
 fn unescaped(text: &str) -> String {
     let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
     text.replace("&#39;", "'").replace("&#x27;", "'").replace("&amp;", "&")
@@ -110,7 +123,7 @@ mod tests {
     /// Catches a page that does not come back whole, and attributes that are taken for each other.
     #[test]
     fn a_page_is_its_tokens() {
-        let page = "a <!-- <b> --> <a href=\"x?a=1&amp;b\" data-href=\"no\">é</a><br><img alt=\"a = b\" src=\"c.svg\">";
+        let page = "a <!-- <b> --> <a href=\"x?a=1&amp;b\" data-href=\"no\">é</a><br><img alt=\"a = > b\" src=\"c.svg\">";
         let joined: String = tokens(page)
             .map(|token| match token {
                 Token::Tag(tag) => tag.raw,

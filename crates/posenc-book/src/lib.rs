@@ -1,13 +1,15 @@
 //! The report and the documents as a static site, which works from the file system: no server, no network.
 //!
-//! [`Site::new`] takes a rendered report and the repository it is about. mdBook makes pages and navigation; what
+//! [`Site::new`] takes a rendered report and the repository it is about. mdBook makes the navigation; what
 //! this crate adds is a page per item, formulas as MathML, links that stay within the site, pictures that can be
-//! enlarged, tables that can be sorted, and an upper bound on what a page weighs.
+//! enlarged, tables that can be sorted, and an upper bound on what a page weighs. Nothing in a record, an experiment or a
+//! document can run a script on a page, or publish a file that is not public.
 //!
 //! It is no dependency of the runner, so that whoever wants numbers only does not compile mdBook.
 
 #![warn(missing_docs)]
 
+mod body;
 mod html;
 mod links;
 mod math;
@@ -15,6 +17,7 @@ mod output;
 mod pages;
 mod pictures;
 mod render;
+mod repository;
 mod rewrite;
 mod weight;
 
@@ -24,6 +27,7 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_report::Report;
 
+pub use repository::Repository;
 pub use weight::weights;
 
 /// What a page and all that it loads may weigh, in bytes.
@@ -39,21 +43,26 @@ pub struct Site {
 }
 
 impl Site {
-    /// Makes the site of a report about the repository at `root`, rendered with `repository: ".."` and without
-    /// `record`.
+    /// Makes the site of a report about a repository, rendered with `repository: ".."` and without `record`.
     ///
     /// # Errors
     ///
-    /// A document that cannot be read, a page that mdBook cannot make.
-    pub fn new(report: &Report, root: &Path) -> Result<Self> {
-        let mut outline = pages::Outline::new(report, root)?;
+    /// A page that is too long, or that mdBook cannot make.
+    pub fn new(report: &Report, repository: &Repository) -> Result<Self> {
+        let mut outline = pages::Outline::new(report, repository);
         let mut formulas = math::Formulas::new()?;
         for page in outline.pages_mut() {
             page.text = formulas.taken_from(&page.text);
         }
         let rendered = render::render(&outline)?;
-        let mut site = rewrite::rewrite(&outline, rendered, &formulas, report, root)?;
+        let mut site = rewrite::rewrite(&outline, rendered, &formulas, report, repository)?;
         let unreadable = formulas.unreadable();
+        if !repository.is_listed() {
+            let root = repository.root().display();
+            site.remarks.push(format!(
+                "git lists no files of {root}, so the site has neither the documents nor other files of the repository"
+            ));
+        }
         site.remarks.extend(unreadable.map(|f| format!("the formula {f} cannot be shown as one")));
         Ok(site)
     }

@@ -1,4 +1,4 @@
-//! Where links lead: documents became pages, files of the repository are shown as they are, and nothing else is
+//! Where links lead: documents became pages, public files of the repository are shown as they are, and nothing else is
 //! part of the site.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +8,8 @@ use posenc_report::Report;
 
 use crate::html::{Token, escaped, tokens};
 use crate::pages::{Outline, REPORT};
+use crate::repository::Repository;
 
-/// Files of the repository above this size are not shown.
-const LONGEST: u64 = 500_000;
 /// Folder of the site for files of the repository.
 const SOURCES: &str = "source";
 
@@ -30,32 +29,36 @@ pub enum Target {
 /// All that links can lead to.
 pub struct Links<'a> {
     report: &'a Report,
-    root: &'a Path,
+    repository: &'a Repository,
     /// Pages of each document, with the places in them, in their order.
     documents: BTreeMap<&'a str, Vec<(String, BTreeSet<String>)>>,
-    /// Files of the repository that a link leads to, by path below its root.
-    sources: BTreeSet<String>,
+    /// Files of the repository that a link leads to, with their text, by path below its root.
+    sources: BTreeMap<String, String>,
 }
 
 impl<'a> Links<'a> {
-    /// Of the pages as mdBook rendered them.
+    /// Of the pages, of which `bodies` has the content by path.
     pub fn new(
         outline: &'a Outline,
-        rendered: &BTreeMap<String, Vec<u8>>,
+        bodies: &BTreeMap<String, String>,
         report: &'a Report,
-        root: &'a Path,
+        repository: &'a Repository,
     ) -> Self {
         let mut documents: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for page in outline.pages() {
             let path = html_path(&page.path);
-            let html = rendered.get(&path).map(|b| String::from_utf8_lossy(b)).unwrap_or_default();
-            documents.entry(&page.document).or_default().push((path, places(&html)));
+            let places = bodies.get(&path).map(|html| places(html)).unwrap_or_default();
+            documents.entry(&page.document).or_default().push((path, places));
         }
-        Links { report, root, documents, sources: BTreeSet::new() }
+        Links { report, repository, documents, sources: BTreeMap::new() }
     }
 
-    /// What a link of a page leads to, which is part of `document`. mdBook has put `.html` in place of `.md`.
+    /// What a link of a page leads to, which is part of `document`.
     pub fn target(&mut self, document: &str, href: &str) -> Target {
+        // Seen from a file, `//host/x` is a file of another machine.
+        if href.starts_with("//") {
+            return Target::Nowhere;
+        }
         if has_scheme(href) {
             return Target::Elsewhere;
         }
@@ -63,33 +66,25 @@ impl<'a> Links<'a> {
             Some((path, place)) => (path, Some(place).filter(|p| !p.is_empty())),
             None => (href, None),
         };
-        let Some(path) = joined(document, path) else { return Target::Nowhere };
-        let markdown = path.strip_suffix(".html").map(|stem| format!("{stem}.md"));
-        for name in [Some(path.as_str()), markdown.as_deref()].into_iter().flatten() {
-            if let Some(pages) = self.documents.get(name) {
-                return page(pages, place);
-            }
+        let Some(path) = joined(document, &decoded(path)) else { return Target::Nowhere };
+        if let Some(pages) = self.documents.get(path.as_str()) {
+            return page(pages, place);
         }
         if let Some(file) = self.in_report(&path) {
             return Target::File(file, None);
         }
-        let names = [markdown.as_deref(), Some(path.as_str())];
-        for name in names.into_iter().flatten() {
-            let file = self.root.join(name);
-            if file.is_dir() {
-                return Target::Outside;
-            }
-            if file.is_file() {
-                return match source(self.root, name) {
-                    Some(_) => {
-                        self.sources.insert(name.to_owned());
-                        Target::File(format!("{SOURCES}/{name}.html"), None)
-                    }
-                    None => Target::Outside,
-                };
-            }
+        let file = format!("{SOURCES}/{path}.html");
+        if self.sources.contains_key(&path) {
+            return Target::File(file, None);
         }
-        Target::Nowhere
+        if let Some(text) = self.repository.text(&path) {
+            self.sources.insert(path, text);
+            return Target::File(file, None);
+        }
+        match self.repository.exists(&path) {
+            true => Target::Outside,
+            false => Target::Nowhere,
+        }
     }
 
     /// The file of the report that a picture of a page shows, by path below the site.
@@ -97,7 +92,7 @@ impl<'a> Links<'a> {
         if has_scheme(src) {
             return None;
         }
-        self.in_report(&joined(document, src)?)
+        self.in_report(&joined(document, &decoded(src))?)
     }
 
     fn in_report(&self, path: &str) -> Option<String> {
@@ -107,24 +102,16 @@ impl<'a> Links<'a> {
 
     /// Files of the repository that are linked to, as pages.
     pub fn source_pages(&self) -> impl Iterator<Item = (String, Vec<u8>)> + '_ {
-        self.sources.iter().filter_map(|name| {
-            let text = source(self.root, name)?;
+        self.sources.iter().map(|(name, text)| {
             let path = format!("{SOURCES}/{name}.html");
             let up = relative(&path, "index.html", None);
             let page = include_str!("../theme/source.html")
                 .replace("{name}", &escaped(name))
                 .replace("{up}", &up)
-                .replace("{text}", &escaped(&text));
-            Some((path, page.into_bytes()))
+                .replace("{text}", &escaped(text));
+            (path, page.into_bytes())
         })
     }
-}
-
-/// The text of a file of the repository, if it is one that can be shown.
-fn source(root: &Path, name: &str) -> Option<String> {
-    let file = root.join(name);
-    let is_short = std::fs::metadata(&file).is_ok_and(|m| m.len() <= LONGEST);
-    if is_short { std::fs::read_to_string(file).ok() } else { None }
 }
 
 /// The page that has a place, or the document's first.
@@ -181,7 +168,7 @@ pub fn relative(page: &str, file: &str, place: Option<&str>) -> String {
     if page == file
         && let Some(place) = place
     {
-        return format!("#{place}");
+        return format!("#{}", encoded(place));
     }
     let from: Vec<&str> = page.split('/').collect();
     let to: Vec<&str> = file.split('/').collect();
@@ -189,17 +176,48 @@ pub fn relative(page: &str, file: &str, place: Option<&str>) -> String {
     let common = (0..folders).take_while(|i| from[*i] == to[*i]).count();
     let mut parts = vec![".."; from.len() - 1 - common];
     parts.extend(&to[common..]);
-    let mut link = String::new();
-    for c in parts.join("/").chars() {
-        match c {
-            '%' | '#' | '?' | ' ' | '"' => link.push_str(&format!("%{:02X}", c as u32)),
-            c => link.push(c),
-        }
-    }
+    let link = encoded(&parts.join("/"));
     match place {
-        Some(place) => format!("{link}#{place}"),
+        Some(place) => format!("{link}#{}", encoded(place)),
         None => link,
     }
+}
+
+/// A path or place as it may be in the attribute of a link.
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_alphanumeric() || "/-._~=+,()".contains(c) => out.push(c),
+            c => c
+                .encode_utf8(&mut [0; 4])
+                .bytes()
+                .for_each(|byte| out.push_str(&format!("%{byte:02X}"))),
+        }
+    }
+    out
+}
+
+/// The reverse; what is no text stays as it is.
+pub fn decoded(link: &str) -> String {
+    let mut bytes = Vec::with_capacity(link.len());
+    let mut rest = link;
+    while let Some((before, behind)) = rest.split_once('%') {
+        bytes.extend(before.bytes());
+        let digits = behind.get(..2).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(b'%');
+                rest = behind;
+            }
+        }
+    }
+    bytes.extend(rest.bytes());
+    String::from_utf8(bytes).unwrap_or_else(|_| link.to_owned())
 }
 
 #[cfg(test)]

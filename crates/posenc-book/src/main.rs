@@ -1,11 +1,11 @@
 //! `posenc-book`, which `cargo xtask book` builds and starts.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use posenc_book::Site;
+use posenc_book::{Repository, Site};
 use posenc_experiments::Catalog;
 use posenc_report::{Inputs, Records};
 
@@ -22,7 +22,7 @@ struct Arguments {
     /// Leave this machine's records out.
     #[arg(long, conflicts_with = "record")]
     reference: bool,
-    /// Open the first page in the browser.
+    /// Open the first page in the browser: the program in BROWSER, or the system's own.
     #[arg(long)]
     open: bool,
     /// Repository; the current directory where absent.
@@ -60,10 +60,11 @@ fn run(arguments: &Arguments) -> Result<()> {
         costs: None,
     })?;
     // What things would cost only the runner can say; the page that it rendered is part of the reference.
-    if let Ok(page) = std::fs::read(root.join("report/costs.md")) {
-        report.files.insert(PathBuf::from("costs.md"), page);
+    let repository = Repository::new(root);
+    if let Some(page) = repository.text("report/costs.md") {
+        report.files.insert(PathBuf::from("costs.md"), page.into_bytes());
     }
-    let site = Site::new(&report, root)?;
+    let site = Site::new(&report, &repository)?;
     for remark in &site.remarks {
         eprintln!("{remark}");
     }
@@ -93,19 +94,10 @@ fn local(arguments: &Arguments, catalog: &Catalog) -> Result<Option<Records>> {
     Ok((!records.items.is_empty()).then_some(records))
 }
 
-/// Asks the system to show a page.
+/// Asks the system to show a page: the program in `BROWSER`, or the system's own.
 fn open(page: &Path) -> Result<()> {
-    let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
-    } else if cfg!(windows) {
-        ("cmd", &["/C", "start", ""])
-    } else {
-        ("xdg-open", &[])
-    };
-    let status = Command::new(program).args(before).arg(page).status();
-    let status = status.with_context(|| format!("{program} cannot be started"))?;
-    if !status.success() {
-        bail!("{program} cannot open {}", page.display());
-    }
-    Ok(())
+    let page = std::path::absolute(page).with_context(|| format!("the path {}", page.display()))?;
+    opener::open_browser(&page).with_context(|| {
+        format!("{} cannot be opened; open it in a browser, or set BROWSER", page.display())
+    })
 }

@@ -1,13 +1,17 @@
 //! Formulas as MathML, which browsers show without a script.
 //!
-//! Formulas are taken out of the Markdown before mdBook reads it, and put back into its HTML: what stands for them
-//! between consists of characters for private use, which mean nothing to Markdown and stay out of anchors.
+//! Formulas are taken out of the Markdown before it is read as such, and put back into its HTML: in between they are
+//! numbers in characters for private use, which mean nothing to Markdown and stay out of anchors.
+//!
+//! Formulas come from experiments, which are not trusted. The converter recurses and may panic, so it gets short formulas
+//! only, in a thread with a stack of its own; of its MathML only the listed tags and attributes are accepted (its `\href`
+//! takes any link). A formula that is refused is shown as it was written.
 
 use anyhow::{Result, anyhow};
 use math_core::{LatexToMathML, MathCoreConfig, MathDisplay};
 use posenc_report::math::{Math, pieces};
 
-use crate::html::escaped;
+use crate::html::{Token, escaped, tokens};
 
 /// Begins and ends what stands for a formula.
 const FROM: char = '\u{e000}';
@@ -16,6 +20,80 @@ const TO: char = '\u{e001}';
 const ZERO: u32 = 0xe010;
 /// A formula in a line of text whose LaTeX is longer than this may be wider than a phone.
 const LONG: usize = 24;
+
+/// Longest formula that is converted, in bytes; the longest of the report has 170.
+const LONGEST: usize = 4000;
+/// Elements of MathML inside each other; browsers stop at 512.
+const DEEPEST: usize = 200;
+/// Stack of a conversion: of the longest formula each byte may be a level.
+const STACK: usize = 32 << 20;
+/// Elements of MathML that show something and do nothing else.
+const ELEMENTS: [&str; 27] = [
+    "math",
+    "semantics",
+    "mi",
+    "mn",
+    "mo",
+    "ms",
+    "mtext",
+    "mspace",
+    "mrow",
+    "mfrac",
+    "msqrt",
+    "mroot",
+    "msub",
+    "msup",
+    "msubsup",
+    "munder",
+    "mover",
+    "munderover",
+    "mmultiscripts",
+    "mprescripts",
+    "mtable",
+    "mtr",
+    "mtd",
+    "mstyle",
+    "mpadded",
+    "mphantom",
+    "menclose",
+];
+/// Their attributes that load nothing and run nothing.
+const ATTRIBUTES: [&str; 34] = [
+    "accent",
+    "accentunder",
+    "class",
+    "columnalign",
+    "columnlines",
+    "columnspacing",
+    "depth",
+    "dir",
+    "display",
+    "displaystyle",
+    "fence",
+    "form",
+    "height",
+    "largeop",
+    "linethickness",
+    "lspace",
+    "mathbackground",
+    "mathcolor",
+    "mathsize",
+    "mathvariant",
+    "maxsize",
+    "minsize",
+    "movablelimits",
+    "notation",
+    "rowlines",
+    "rowspacing",
+    "rspace",
+    "scriptlevel",
+    "separator",
+    "stretchy",
+    "style",
+    "symmetric",
+    "voffset",
+    "width",
+];
 
 /// The formulas of a site.
 pub struct Formulas {
@@ -44,14 +122,20 @@ impl Formulas {
     /// The page with something in place of each formula.
     pub fn taken_from(&mut self, page: &str) -> String {
         let mut out = String::with_capacity(page.len());
+        // Whether the line is one of a table; unknown while it has only spaces.
+        let mut is_cell = None;
         for piece in pieces(page) {
             match piece.math {
-                Some(math) => {
-                    let line = out.rsplit('\n').next().unwrap_or_default();
-                    let is_cell = line.trim_start_matches([' ', '>']).starts_with('|');
-                    out.push_str(&self.stand_in(math, is_cell));
+                Some(math) => out.push_str(&self.stand_in(math, is_cell == Some(true))),
+                // Characters that would be taken for formulas have no other meaning.
+                None => out.extend(piece.raw.chars().filter(|c| !is_reserved(*c))),
+            }
+            for c in piece.raw.chars() {
+                match c {
+                    '\n' => is_cell = None,
+                    ' ' | '>' => {}
+                    c => is_cell = is_cell.or(Some(c == '|')),
                 }
-                None => out.push_str(piece.raw),
             }
         }
         out
@@ -67,13 +151,24 @@ impl Formulas {
             true => math.latex.replace("\\|", "|"),
             false => math.latex.to_owned(),
         };
-        let converted = self.converter.convert_with_local_state(&latex, display);
-        let mathml = converted.ok().map(|result| result.mathml);
+        let mathml = self.converted(&latex, display).filter(|mathml| is_harmless(mathml));
         let number = self.found.len().to_string();
         let is_long = !math.is_display && latex.len() > LONG;
         self.found.push(Formula { latex, mathml, is_long });
         let digits = number.chars().filter_map(|c| char::from_u32(ZERO + c.to_digit(10)?));
         std::iter::once(FROM).chain(digits).chain(std::iter::once(TO)).collect()
+    }
+
+    /// The MathML of a formula.
+    fn converted(&self, latex: &str, display: MathDisplay) -> Option<String> {
+        if latex.len() > LONGEST {
+            return None;
+        }
+        std::thread::scope(|scope| {
+            let convert = || self.converter.convert_with_local_state(latex, display).ok();
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, convert);
+            thread.ok()?.join().ok()?.map(|result| result.mathml)
+        })
     }
 
     /// Text of a page with its formulas; one that cannot be converted is shown as it was written.
@@ -86,9 +181,14 @@ impl Formulas {
         })
     }
 
-    /// The value of an attribute with its formulas, as far as plain text can show them.
+    /// A text with its formulas, as far as plain text can show them.
     pub fn put_as_text(&self, text: &str) -> String {
         self.replaced(text, |formula| formula.latex.replace(['\\', '{', '}'], ""))
+    }
+
+    /// HTML with its formulas as text.
+    pub fn put_escaped(&self, html: &str) -> String {
+        self.replaced(html, |formula| escaped(&formula.latex))
     }
 
     fn replaced(&self, text: &str, shown: impl Fn(&Formula) -> String) -> String {
@@ -112,6 +212,31 @@ impl Formulas {
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         self.found.iter().filter(|f| f.mathml.is_none()).map(|f| &*f.latex)
     }
+}
+
+/// Whether a character is part of what a formula is replaced by.
+fn is_reserved(c: char) -> bool {
+    matches!(c, FROM | TO) || (ZERO..ZERO + 10).contains(&u32::from(c))
+}
+
+/// Whether MathML has listed tags and attributes only, and not too many inside each other.
+fn is_harmless(mathml: &str) -> bool {
+    let mut depth = 0usize;
+    tokens(mathml).all(|token| {
+        let tag = match token {
+            Token::Text(text) => return !text.contains('<'),
+            Token::Tag(tag) => tag,
+        };
+        depth = match tag.closes {
+            true => depth.saturating_sub(1),
+            false => depth + usize::from(!tag.raw.ends_with("/>")),
+        };
+        ELEMENTS.contains(&tag.name)
+            && depth <= DEEPEST
+            && tag
+                .attributes()
+                .all(|(name, value)| ATTRIBUTES.contains(&name) && !value.contains("url"))
+    })
 }
 
 #[cfg(test)]
@@ -140,5 +265,68 @@ mod tests {
         }
         // A number that no formula has.
         assert_eq!(formulas.put_into("\u{e000}\u{e019}\u{e019}\u{e001}nothing"), "nothing");
+    }
+
+    /// Catches a formula that runs a script, links, or takes the place of another formula; one that overflows the stack
+    /// or panics would end the process.
+    #[test]
+    fn hostile_formulas_are_shown_as_text() {
+        let nested =
+            |part: &str, end: &str, n: usize| format!("${}x{}$", part.repeat(n), end.repeat(n));
+        let mut hostile: Vec<String> = [
+            "$\\href{javascript:alert(1)}{x}$",
+            "$\\url{javascript:alert(1)}$",
+            "$\\text{<img src=x onerror=alert(1)>}$",
+            "$\\color{\" onload=\"x}{y}$",
+            "$\\textcolor{red;background:url(x)}{y}$",
+            "$\\class{zoom}{x}$ $\\htmlData{a=b}{x}$ $\\style{x:y}{z}$",
+            "$\\label{a\" onload=\"x}$",
+            "$<script>alert(1)</script>$",
+            "$\u{e000}\u{e010}\u{e001}$ \u{e000}\u{e010}\u{e001}",
+            "$\\def\\a{\\a}\\a$ $\\newcommand{\\b}{\\b\\b}\\b$",
+        ]
+        .map(str::to_owned)
+        .into();
+        for n in [10, 300, 1900, 100_000] {
+            hostile.push(nested("{", "}", n));
+            hostile.push(nested("\\sqrt", "", n));
+            hostile.push(nested("\\sqrt{", "}", n));
+            hostile.push(nested("\\left(", "\\right)", n));
+            hostile.push(nested("\\frac{1}{", "}", n));
+            hostile.push(nested("x^{", "}", n));
+            hostile.push(nested("\\begin{matrix}", "\\end{matrix}", n));
+            hostile.push(nested("\\text{", "}", n));
+            hostile.push(nested("'", "", n));
+            hostile.push(nested("x_", "", n));
+        }
+        for page in hostile {
+            let mut formulas = Formulas::new().unwrap();
+            let taken = formulas.taken_from(&page);
+            let shown = formulas.put_into(&taken);
+            assert!(
+                shown.len() < 1000 + 100 * page.len(),
+                "{} of {}",
+                shown.len(),
+                &page[..40.min(page.len())]
+            );
+            let tags: Vec<_> = tokens(&shown)
+                .filter_map(|token| match token {
+                    Token::Tag(tag) => Some(tag),
+                    Token::Text(_) => None,
+                })
+                .collect();
+            for tag in &tags {
+                let known = ELEMENTS.contains(&tag.name) || ["code", "span"].contains(&tag.name);
+                let attributes = tag.attributes().all(|(name, _)| ATTRIBUTES.contains(&name));
+                assert!(known && attributes, "{} in {shown}", tag.raw);
+            }
+            let inside = tags.iter().filter(|tag| !tag.closes && tag.name == "mrow").count();
+            assert!(inside <= DEEPEST + 10, "{inside} in {}", &page[..40.min(page.len())]);
+            assert!(!formulas.put_escaped(&taken).contains("<script"));
+        }
+        // What stands for a formula cannot be written.
+        let mut formulas = Formulas::new().unwrap();
+        let taken = formulas.taken_from("$x$ \u{e000}\u{e010}\u{e001}");
+        assert_eq!(taken.matches(FROM).count(), 1);
     }
 }

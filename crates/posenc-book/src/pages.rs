@@ -1,10 +1,10 @@
 //! Which pages the site has, in which order, and from which document each comes.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result};
 use posenc_report::{Report, Section};
+
+use crate::repository::Repository;
 
 /// Where the report lies in the repository, as far as its links are concerned.
 pub const REPORT: &str = "report";
@@ -21,6 +21,9 @@ const DOCUMENTS: [(&str, &str); 8] = [
     ("CONTRIBUTING.md", "Contributing"),
     ("CHANGELOG.md", "Changelog"),
 ];
+
+/// Characters of a title in the navigation.
+const LONGEST_TITLE: usize = 200;
 
 /// A page of the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +66,8 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// The pages of a report, and the documents of the repository at `root`.
-    ///
-    /// # Errors
-    ///
-    /// A document that cannot be read.
-    pub fn new(report: &Report, root: &Path) -> Result<Self> {
+    /// The pages of a report, and the public documents of the repository.
+    pub fn new(report: &Report, repository: &Repository) -> Self {
         let (first, claims) = summary(report);
         let mut papers = Vec::new();
         let mut others = vec![Chapter { page: claims, below: Vec::new() }];
@@ -89,9 +88,9 @@ impl Outline {
         let parts = vec![
             Part { title: "Papers", chapters: papers },
             Part { title: "Across papers", chapters: others },
-            Part { title: "Documents", chapters: documents(root)? },
+            Part { title: "Documents", chapters: documents(repository) },
         ];
-        Ok(Outline { first, parts })
+        Outline { first, parts }
     }
 
     /// All pages, in the order of the navigation.
@@ -114,6 +113,8 @@ impl Outline {
             let title: String = page
                 .title
                 .chars()
+                .filter(|c| !c.is_control())
+                .take(LONGEST_TITLE)
                 .flat_map(|c| match c.is_ascii_punctuation() {
                     true => vec!['\\', c],
                     false => vec![c],
@@ -184,43 +185,20 @@ fn paper(path: &Path, sections: &[Section]) -> Chapter {
     }
 }
 
-/// Documents of the repository: those that are there.
-fn documents(root: &Path) -> Result<Vec<Chapter>> {
-    let mut names: BTreeMap<usize, (String, Option<&str>)> = BTreeMap::new();
-    for (i, (name, title)) in DOCUMENTS.iter().enumerate() {
-        names.insert(i, ((*name).to_owned(), Some(title)));
-    }
-    let folder = root.join("docs");
-    if folder.is_dir() {
-        let entries = std::fs::read_dir(&folder)
-            .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
-            .with_context(|| format!("{} cannot be listed", folder.display()))?;
-        let mut more: Vec<PathBuf> = entries;
-        more.retain(|path| path.extension().is_some_and(|e| e == "md"));
-        more.sort();
-        for path in more {
-            let name = format!("docs/{}", path.file_name().unwrap_or_default().to_string_lossy());
-            if DOCUMENTS.iter().all(|(known, _)| *known != name) {
-                names.insert(names.len(), (name, None));
-            }
-        }
-    }
-    let mut chapters = Vec::new();
-    for (name, title) in names.into_values() {
-        let file = root.join(&name);
-        if !file.is_file() {
-            continue;
-        }
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("{} cannot be read", file.display()))?;
-        let place = match &*name {
+/// Documents of the repository: those that it publishes.
+fn documents(repository: &Repository) -> Vec<Chapter> {
+    let known = DOCUMENTS.iter().map(|(name, title)| (*name, Some(*title)));
+    let more = repository.files_in("docs").filter(|name| name.ends_with(".md"));
+    let more = more.filter(|name| DOCUMENTS.iter().all(|(known, _)| known != name));
+    let chapter = |(name, title): (&str, Option<&str>)| {
+        let place = match name {
             "README.md" => "docs/posenc.md".to_owned(),
             name => format!("docs/{}", name.trim_start_matches("docs/").to_lowercase()),
         };
-        let page = whole(&name, &place, title, text);
-        chapters.push(Chapter { page, below: Vec::new() });
-    }
-    Ok(chapters)
+        let page = whole(name, &place, title, repository.text(name)?);
+        Some(Chapter { page, below: Vec::new() })
+    };
+    known.chain(more.map(|name| (name, None))).filter_map(chapter).collect()
 }
 
 /// A document that is a page of its own; without a title it has that of its heading.
@@ -263,6 +241,9 @@ fn in_report(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
     use super::*;
 
     fn report() -> Report {
@@ -307,7 +288,9 @@ mod tests {
         std::fs::create_dir(root.path().join("docs")).unwrap();
         std::fs::write(root.path().join("docs/CLUSTER.md"), "# On a cluster\n").unwrap();
         std::fs::write(root.path().join("FORMAT.md"), "# Format\n").unwrap();
-        let outline = Outline::new(&report(), root.path()).unwrap();
+        crate::repository::tests::track(root.path());
+        std::fs::write(root.path().join("docs/DRAFT.md"), "# Not tracked\n").unwrap();
+        let outline = Outline::new(&report(), &Repository::new(root.path()));
         let pages: Vec<_> = outline.pages().map(|p| (&*p.path, &*p.title)).collect();
         assert_eq!(
             pages,

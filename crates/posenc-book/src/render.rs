@@ -1,4 +1,7 @@
-//! mdBook: from Markdown to pages with navigation.
+//! mdBook: from a list of pages to empty pages with navigation.
+//!
+//! mdBook gets paths and titles only. It makes HTML of Markdown, too, but trusts it: raw HTML passes, its parser recurses,
+//! and some tags make it panic. The contents of pages are therefore made by [`crate::body`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,12 +57,12 @@ enable = false
 runnable = false
 "#;
 
-/// The files that mdBook makes of the pages.
+/// The files that mdBook makes of the pages, which have no content yet.
 pub fn render(outline: &Outline) -> Result<BTreeMap<String, Vec<u8>>> {
     let directory = tempfile::tempdir().context("no directory for temporary files")?;
     let root = directory.path();
     for page in outline.pages() {
-        put(root, &format!("src/{}", page.path), &page.text)?;
+        put(root, &format!("src/{}", page.path), "")?;
     }
     put(root, "src/SUMMARY.md", &outline.summary())?;
     for (name, text) in THEME {

@@ -1,17 +1,19 @@
-//! From mdBook's pages to those of the site: links within it, pictures that can be enlarged, formulas, verdicts.
+//! From the contents of pages to those of the site: links within it, pictures that can be enlarged, formulas, verdicts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use posenc_experiments::verdict::Verdict;
 use posenc_report::Report;
 
+use crate::body;
 use crate::html::{Tag, Token, between, escaped, tokens};
 use crate::links::{Links, Target, html_path, relative};
 use crate::math::Formulas;
 use crate::pages::{Outline, Page};
 use crate::pictures::{STEPS, Shrinking, is_drawing, shrunk, size};
+use crate::repository::Repository;
 use crate::{HEAVIEST, Site};
 
 /// What a page's own text and pictures may weigh: the rest is styles and scripts.
@@ -27,17 +29,23 @@ pub fn rewrite(
     mut files: BTreeMap<String, Vec<u8>>,
     formulas: &Formulas,
     report: &Report,
-    root: &Path,
+    repository: &Repository,
 ) -> Result<Site> {
-    let links = Links::new(outline, &files, report, root);
+    let mut bodies = BTreeMap::new();
+    for page in outline.pages() {
+        let body = body::html(&page.text).with_context(|| format!("the page {}", page.path))?;
+        bodies.insert(html_path(&page.path), body);
+    }
+    let links = Links::new(outline, &bodies, report, repository);
     let mut maker = Maker { links, formulas, report, files: BTreeMap::new(), remarks: Vec::new() };
     for page in outline.pages() {
         let path = html_path(&page.path);
         let html = files.get(&path).map(|b| String::from_utf8_lossy(b)).unwrap_or_default();
-        let Some((head, content, foot)) = between(&html, "<main>", "</main>") else {
-            bail!("mdBook's page {path} has no content");
+        let Some((head, _, foot)) = between(&html, "<main>", "</main>") else {
+            bail!("mdBook's page {path} has no place for its content");
         };
-        let content = maker.content(page, &path, content);
+        let body = bodies.get(&path).map(String::as_str).unwrap_or_default();
+        let content = maker.content(page, &path, body);
         // The next page is not loaded before it is asked for.
         let foot = foot.replace("rel=\"next prefetch\"", "rel=\"next\"");
         let html = format!("{head}{content}{foot}");
@@ -67,11 +75,8 @@ impl Maker<'_> {
         // What closes the link that is open, and whether code is.
         let mut link_end = "</a>";
         let (mut in_link, mut code) = (false, 0usize);
-        // mdBook writes a picture twice, in a label with a box to tick; the first is enough.
-        let mut label: Option<bool> = None;
         for token in tokens(content) {
             let tag = match token {
-                Token::Text(_) if label.is_some() => continue,
                 Token::Text(text) => {
                     let text = self.formulas.put_into(text);
                     out.push_str(&if code > 0 { text } else { marked(&text) });
@@ -80,14 +85,7 @@ impl Maker<'_> {
                 Token::Tag(tag) => tag,
             };
             match (tag.name, tag.closes) {
-                ("label", false) => label = Some(false),
-                ("label", true) => label = None,
-                ("img", _) if label == Some(true) => {}
-                ("img", _) => {
-                    label = label.map(|_| true);
-                    out.push_str(&self.picture(page, path, tag, in_link, shrinking));
-                }
-                _ if label.is_some() => {}
+                ("img", _) => out.push_str(&self.picture(page, path, tag, in_link, shrinking)),
                 ("a", false) if tag.attribute("href").is_some() => {
                     in_link = true;
                     let (start, end) = self.link(page, path, tag);
@@ -102,7 +100,7 @@ impl Maker<'_> {
                     if matches!(name, "code" | "pre") {
                         code = if closes { code.saturating_sub(1) } else { code + 1 };
                     }
-                    out.push_str(&self.formulas.put_as_text(tag.raw));
+                    out.push_str(&self.formulas.put_escaped(tag.raw));
                 }
             }
         }
@@ -113,12 +111,15 @@ impl Maker<'_> {
     fn link(&mut self, page: &Page, path: &str, tag: Tag<'_>) -> (String, &'static str) {
         let href = tag.attribute("href").unwrap_or_default();
         match self.links.target(&page.document, &href) {
-            Target::Elsewhere => (tag.raw.to_owned(), "</a>"),
+            Target::Elsewhere => (self.formulas.put_escaped(tag.raw), "</a>"),
             Target::File(file, place) => {
                 self.take(&file);
                 let href = relative(path, &file, place.as_deref());
-                let class = tag.attribute("class").map(|c| format!(" class=\"{c}\""));
-                (format!("<a href=\"{href}\"{}>", class.unwrap_or_default()), "</a>")
+                let attribute = |name: &str| {
+                    tag.attribute(name).map(|value| format!(" {name}=\"{}\"", escaped(&value)))
+                };
+                let more: String = ["class", "id"].into_iter().filter_map(attribute).collect();
+                (format!("<a href=\"{href}\"{more}>"), "</a>")
             }
             Target::Outside => ("<span>".into(), "</span>"),
             Target::Nowhere => {
@@ -262,12 +263,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("data")).unwrap();
         std::fs::write(root.path().join("data/a.yaml"), "a: <1>\n").unwrap();
+        crate::repository::tests::track(root.path());
+        std::fs::write(root.path().join("data/notes.txt"), "private").unwrap();
+        let repository = Repository::new(root.path());
         let mut formulas = Formulas::new().unwrap();
         for page in outline.pages_mut() {
             page.text = formulas.taken_from(&page.text);
         }
         let rendered = crate::render::render(&outline).unwrap();
-        rewrite(&outline, rendered, &formulas, &report, root.path()).unwrap()
+        rewrite(&outline, rendered, &formulas, &report, &repository).unwrap()
     }
 
     fn page<'a>(site: &'a Site, name: &str) -> &'a str {
@@ -310,7 +314,7 @@ mod tests {
             site.remarks,
             [
                 "report/p.md: the link #nothing leads nowhere",
-                "report/p.md: the link gone.html leads nowhere"
+                "report/p.md: the link gone.md leads nowhere"
             ]
         );
         assert!(!item.contains("prefetch") && !item.contains("<label class=\"checkbox"));
@@ -322,7 +326,7 @@ mod tests {
         let noise = crate::pictures::tests::noise(500, 400);
         let text = |n: usize| {
             let one = |i| format!("<img src=\"pictures/p/{i}.png\" width=\"256\" alt=\"{i}\">\n");
-            format!("# Title\n\n<p>{}</p>\n", (0..n).map(one).collect::<String>())
+            format!("# Title\n\n{}\n", (0..n).map(one).collect::<String>())
         };
         let names: Vec<_> = (0..4).map(|i| format!("pictures/p/{i}.png")).collect();
         let pictures: Vec<_> = names.iter().map(|n| (n.as_str(), noise.clone())).collect();

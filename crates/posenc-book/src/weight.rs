@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::html::{Token, tokens};
+use crate::links::decoded;
 
 /// Bytes of every page with all that a browser loads to show it: styles, scripts, icons, fonts and pictures, each
 /// once.
@@ -62,27 +63,6 @@ fn below(name: &str, link: &str) -> Option<String> {
         }
     }
     Some(decoded(&parts.join("/")))
-}
-
-/// A path without the escapes of links.
-fn decoded(link: &str) -> String {
-    let mut out = String::new();
-    let mut rest = link;
-    while let Some((before, behind)) = rest.split_once('%') {
-        out.push_str(before);
-        let code = behind.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match code.filter(u8::is_ascii) {
-            Some(code) => {
-                out.push(char::from(code));
-                rest = &behind[2..];
-            }
-            None => {
-                out.push('%');
-                rest = behind;
-            }
-        }
-    }
-    out + rest
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod published;
 pub mod record;
 pub mod schema;
 pub mod selector;
+pub mod shell;
 pub mod text;
 pub mod verdict;
 pub mod yaml;

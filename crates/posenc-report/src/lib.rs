@@ -55,7 +55,12 @@ impl Inputs<'_> {
     fn link(&self, path: &str) -> String {
         match self.repository {
             "" => markdown::code(path),
-            root => format!("[{}]({}/{path})", markdown::code(path), root.trim_end_matches('/')),
+            root => format!(
+                "[{}]({}/{})",
+                markdown::code(path),
+                root.trim_end_matches('/'),
+                markdown::destination(path)
+            ),
         }
     }
 }

@@ -67,31 +67,186 @@ impl Grid {
     }
 }
 
-/// Markdown written by an author, for one cell of a table.
+/// An author's Markdown as one line of text: raw HTML is text, and nothing stays open at its end.
+///
+/// Texts of experiments are as little trusted as records: neither closes, hides or forges what is around it.
+pub fn inline(text: &str) -> String {
+    escaped(&one_line(text), "")
+}
+
+/// An author's Markdown as one line for the text of a link.
+pub fn label(text: &str) -> String {
+    piped(&escaped(&one_line(text), "[]"))
+}
+
+/// An author's Markdown for one cell of a table.
 pub fn cell(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    piped(&inline(text))
+}
+
+/// Escapes the bars that would end a table's cell.
+fn piped(text: &str) -> String {
     // There `\|` is a bar; the double bar of formulas has a name, too.
-    let named: String = pieces(&one_line)
+    let named: String = pieces(text)
         .map(|piece| match piece.math {
             Some(_) => piece.raw.replace("\\|", "\\Vert "),
             None => piece.raw.to_owned(),
         })
         .collect();
     let mut out = String::with_capacity(named.len());
-    let mut before = ' ';
+    let mut escaped = false;
     for c in named.chars() {
-        if c == '|' && before != '\\' {
+        if c == '|' && !escaped {
             out.push('\\');
         }
         out.push(c);
-        before = c;
+        escaped = c == '\\' && !escaped;
     }
     out
 }
 
-/// Text from data, for anywhere: nothing in it is taken for markup.
+/// An author's Markdown as blocks of its own: paragraphs, lists, tables and fenced code. Raw HTML is text, headings
+/// and definitions of links are paragraphs, and no code stays open at its end.
+pub fn block(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut paragraph = String::new();
+    let mut fence: Option<String> = None;
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let text: String =
+        text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect();
+    for line in text.trim().split('\n') {
+        let content = line.trim();
+        let ticks = content.len() - content.trim_start_matches(['`', '~']).len();
+        let is_fence =
+            ticks >= 3 && content.bytes().take(ticks).all(|b| content.starts_with(b as char));
+        let mark = content.get(..ticks).filter(|_| is_fence);
+        match (&fence, mark) {
+            (Some(open), Some(mark)) if mark.starts_with(open) && content.len() == mark.len() => {
+                out.push_str(content);
+                out.push('\n');
+                fence = None;
+            }
+            (Some(_), _) => {
+                out.push_str(line);
+                out.push('\n');
+            }
+            // Behind the backticks of a fence there are no others.
+            (None, Some(mark)) if mark.starts_with('~') || !content[ticks..].contains('`') => {
+                out.push_str(&escaped(&std::mem::take(&mut paragraph), ""));
+                fence = Some(mark.to_owned());
+                out.push_str(content);
+                out.push('\n');
+            }
+            (None, _) => {
+                if begins_block(content) {
+                    out.push_str(&escaped(&std::mem::take(&mut paragraph), ""));
+                }
+                paragraph.push_str(&without_heading(line));
+                paragraph.push('\n');
+            }
+        }
+    }
+    out.push_str(&escaped(&paragraph, ""));
+    if let Some(open) = fence {
+        out.push_str(&open);
+    }
+    // Behind words on its line, a fence would be none, and its end would begin one.
+    let begins_with_fence = out.starts_with("```") || out.starts_with("~~~");
+    let before = if begins_with_fence { "\n\n" } else { "" };
+    let out = out.trim_end();
+    // Nor would words behind a fence's end, a list or a table be words of their own.
+    let last = out.rsplit('\n').next().unwrap_or(out).trim_start();
+    let ends_block = begins_block(last) || last.starts_with("```") || last.starts_with("~~~");
+    let after = if ends_block && !out.is_empty() { "\n\n" } else { "" };
+    format!("{before}{out}{after}")
+}
+
+/// The same, as an item of a list: its lines are below the item's mark.
+pub fn item(text: &str) -> String {
+    block(text).trim_end().replace('\n', "\n  ")
+}
+
+/// Whether a line ends the paragraph before it, so that no code or formula reaches across.
+fn begins_block(content: &str) -> bool {
+    let digits = content.trim_start_matches(|c: char| c.is_ascii_digit());
+    let (number, rest) = content.split_at(content.len() - digits.len());
+    let is_mark = match number.is_empty() {
+        true => rest.starts_with(['-', '*', '+']),
+        false => rest.starts_with(['.', ')']),
+    };
+    let is_item = is_mark && rest[1..].starts_with([' ', '\t']);
+    content.is_empty() || is_item || content.starts_with(['>', '#', '|'])
+}
+
+/// A line that would be a heading as one that is none.
+fn without_heading(line: &str) -> String {
+    let is_mark = |c: char| matches!(c, '>' | '-' | '*' | '+' | ' ' | '\t');
+    let content = line
+        .trim_start_matches(|c: char| is_mark(c) || c.is_ascii_digit() || matches!(c, '.' | ')'));
+    let bare = line.trim();
+    let underline =
+        !bare.is_empty() && (bare.chars().all(|c| c == '=') || bare.chars().all(|c| c == '-'));
+    if underline || content.starts_with('#') {
+        let content = if underline { line.trim_start() } else { content };
+        let (marks, content) = line.split_at(line.len() - content.len());
+        return format!("{marks}\\{content}");
+    }
+    line.to_owned()
+}
+
+/// Escapes what could become HTML, define a link or a footnote, or open code or a formula without an end, and the
+/// characters in `more`.
+fn escaped(text: &str, more: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        if piece.is_code || piece.math.is_some() {
+            out.push_str(piece.raw);
+            continue;
+        }
+        let mut characters = piece.raw.chars().peekable();
+        while let Some(c) = characters.next() {
+            match c {
+                '\\' => {
+                    out.push(c);
+                    out.extend(characters.next_if(|c| !c.is_whitespace()));
+                }
+                '<' if characters
+                    .peek()
+                    .is_some_and(|c| c.is_ascii_alphabetic() || "/!?".contains(*c)) =>
+                {
+                    out.push_str("&lt;");
+                }
+                '`' | '$' => out.extend(['\\', c]),
+                ']' if characters.peek() == Some(&':') => out.push_str("\\]"),
+                c if more.contains(c) => out.extend(['\\', c]),
+                c => out.push(c),
+            }
+        }
+    }
+    // A backslash at the end would escape what follows.
+    let backslashes = out.len() - out.trim_end_matches('\\').len();
+    if backslashes % 2 == 1 {
+        out.push('\\');
+    }
+    out
+}
+
+/// A text without line breaks, control characters, and the characters that reorder a line.
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !is_hidden(*c)).collect()
+}
+
+/// Characters that are not allowed in XML, and those that change the direction of writing, so that a text looks other
+/// than it is.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Text from data, for any place within a line: nothing in it is markup.
 pub fn plain(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let one_line = one_line(text);
     let mut out = String::with_capacity(one_line.len());
     for c in one_line.chars() {
         match c {
@@ -102,19 +257,30 @@ pub fn plain(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            c if c.is_control() => {}
             c => out.push(c),
         }
     }
     out
 }
 
-/// Text from data as the value of an HTML attribute: nothing in it is taken for markup, neither
-/// by HTML nor by Markdown around it.
+/// Text from data as a paragraph: it begins neither a list nor a heading.
+pub fn paragraph(text: &str) -> String {
+    let plain = plain(text);
+    let digits = plain.trim_start_matches(|c: char| c.is_ascii_digit());
+    let (number, rest) = plain.split_at(plain.len() - digits.len());
+    match rest.chars().next() {
+        Some('-' | '+' | '=') if number.is_empty() => format!("\\{plain}"),
+        Some('.' | ')') if !number.is_empty() => format!("{number}\\{rest}"),
+        _ => plain,
+    }
+}
+
+/// Text from data as the value of an HTML attribute: nothing in it is markup, neither of HTML nor of the Markdown
+/// around it.
 pub fn attribute(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let one_line = one_line(text);
     let mut out = String::with_capacity(one_line.len());
-    for c in one_line.chars().filter(|c| !c.is_control()) {
+    for c in one_line.chars() {
         match c {
             '<' | '>' | '&' | '"' | '|' | '`' | '$' | '\\' => {
                 let _ = write!(out, "&#{};", c as u32);
@@ -125,14 +291,37 @@ pub fn attribute(text: &str) -> String {
     out
 }
 
-/// Text from data in typewriter face.
+/// Text from data in a monospaced face.
 pub fn code(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
-    match one_line.contains('`') {
-        true => format!("`` {one_line} ``"),
-        false if one_line.is_empty() => String::new(),
-        false => format!("`{one_line}`"),
+    let one_line = one_line(text);
+    if one_line.is_empty() {
+        return String::new();
     }
+    // Tables split `\\|` differently from renderer to renderer, and code has no escapes.
+    if one_line.contains("\\|") {
+        let attribute = attribute(&one_line).replace('*', "&#42;").replace('_', "&#95;");
+        return format!("<code>{}</code>", attribute.replace('[', "&#91;").replace('~', "&#126;"));
+    }
+    let longest = one_line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let space = if longest > 0 { " " } else { "" };
+    format!("{fence}{space}{}{space}{fence}", one_line.replace('|', "\\|"))
+}
+
+/// A path as the destination of a link.
+pub fn destination(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(out, "%{other:02X}");
+            }
+        }
+    }
+    out
 }
 
 /// A part that is folded until a reader opens it.
@@ -154,8 +343,7 @@ pub fn slug(id: &str) -> String {
 
 /// A text without Markdown's markup, for places that show none.
 pub fn bare(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    one_line.chars().filter(|c| !matches!(c, '*' | '`' | '$' | '[' | ']' | '\\')).collect()
+    one_line(text).chars().filter(|c| !matches!(c, '*' | '`' | '$' | '[' | ']' | '\\')).collect()
 }
 
 /// Wraps inline math that Markdown would damage as `` $`…`$ ``, which GitHub leaves alone: in
@@ -204,6 +392,54 @@ mod tests {
         assert_eq!(plain("a|b <c> *d*"), "a\\|b &lt;c&gt; \\*d\\*");
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(attribute("a|\"b\" `$`\n<i>"), "a&#124;&#34;b&#34; &#96;&#36;&#96; &#60;i&#62;");
+    }
+
+    /// Catches text that ends its code, opens something that stays open, or becomes HTML.
+    #[test]
+    fn texts_end_where_they_end() {
+        assert_eq!(code("a `` b` c"), "``` a `` b` c ```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code("a\\|`b*"), "<code>a&#92;&#124;&#96;b&#42;</code>");
+        assert_eq!(plain("a\\|b\u{202e}\u{0}"), "a\\\\\\|b");
+        assert_eq!(cell("a \\\\| b | c \\| d"), "a \\\\\\| b \\| c \\| d");
+        assert_eq!(inline("a < b <c> `<d>` `e $f \\"), "a < b &lt;c> `<d>` \\`e \\$f \\\\");
+        assert_eq!(label("a](b) `[c]` $[d]$"), "a\\](b) `[c]` $[d]$");
+        assert_eq!(block("a\n\n# b\n\n```sh\n# c <d>"), "a\n\n\\# b\n\n```sh\n# c <d>\n```\n\n");
+        assert_eq!(block("```\na\n```"), "\n\n```\na\n```\n\n");
+        assert_eq!(block("- a\n  # b\n===\n[c]: d"), "- a\n  \\# b\n\\===\n[c\\]: d");
+        assert_eq!(block("a `b\n- c` $d\ne$"), "a \\`b\n- c\\` $d\ne$");
+        assert_eq!(block("a\r# b\r\n~~~ `\n<c>\n~~~ \n<d>"), "a\n\\# b\n~~~ `\n<c>\n~~~\n&lt;d>");
+        assert_eq!(item("a\n- b"), "a\n  - b");
+        assert_eq!(paragraph("- a"), "\\- a");
+        assert_eq!(paragraph("12. a"), "12\\. a");
+        assert_eq!(paragraph("12 a-b"), "12 a-b");
+        assert_eq!(destination("a b/(c).md"), "a%20b/%28c%29.md");
+    }
+
+    /// Catches quadratic time: it would take hours for these texts.
+    #[test]
+    fn hostile_texts_of_a_megabyte_take_linear_time() {
+        for part in [
+            "`", "$", "\\", "|", "<", "a ", "```\n", "- a\n", "$a|", "` `` ", "[", "#\n",
+            "\u{202e}", "a\n\n",
+        ] {
+            let text = part.repeat((1 << 20) / part.len());
+            for make in [
+                inline,
+                label,
+                cell,
+                block,
+                item,
+                plain,
+                paragraph,
+                attribute,
+                code,
+                bare,
+                protect_math,
+            ] {
+                assert!(make(&text).len() < 16 * text.len(), "{part:?}");
+            }
+        }
     }
 
     /// Catches formulas that GitHub shows without their spaces, braces and bars.

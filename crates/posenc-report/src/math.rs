@@ -1,118 +1,180 @@
-//! Where formulas stand in a Markdown page: `$…$`, `` $`…`$ `` and `$$…$$`, as GitHub reads them.
+//! Where a Markdown page has formulas and code: `$…$`, `` $`…`$ `` and `$$…$$` as GitHub reads them, and code in backticks.
+//!
+//! Pages contain text from records and experiments. Every search therefore continues where the previous one ended, so
+//! that a page takes linear time whatever it contains.
+
+use std::collections::HashMap;
 
 /// A formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Math<'a> {
     /// Its LaTeX, without dollars.
     pub latex: &'a str,
-    /// Whether it stands on a line of its own (`$$…$$`).
+    /// Whether it is a display formula (`$$…$$`).
     pub is_display: bool,
 }
 
-/// A stretch of a page: a formula, or what lies between formulas.
+/// A stretch of a page: a formula, code, or the text between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The text as it stands in the page; all pieces behind each other are the page.
+    /// The text as written in the page. The concatenation of all pieces is the page.
     pub raw: &'a str,
     /// The formula, if it is one.
     pub math: Option<Math<'a>>,
+    /// Whether it is code, with its backticks.
+    pub is_code: bool,
 }
 
-/// Cuts a page at its formulas. Code and escaped dollars belong to the text between them.
-pub fn pieces(page: &str) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = page;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
+/// Splits a page into formulas, code, and the text between them. Escaped dollars belong to the text.
+pub fn pieces(page: &str) -> Pieces<'_> {
+    Pieces {
+        page,
+        place: 0,
+        found: None,
+        dollars: dollars(page),
+        ticks: ticks(page),
+        displays: Finder { needle: "$$", found: Some(0) },
+        protected: Finder { needle: "`$", found: Some(0) },
+    }
+}
+
+/// The iterator of [`pieces`].
+#[derive(Debug, Clone)]
+pub struct Pieces<'a> {
+    page: &'a str,
+    place: usize,
+    /// A piece that follows the text before it.
+    found: Option<Piece<'a>>,
+    /// Places of dollars without a backslash before them.
+    dollars: Vec<usize>,
+    /// Places of runs of backticks, by length.
+    ticks: HashMap<usize, Vec<usize>>,
+    displays: Finder,
+    protected: Finder,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if let Some(piece) = self.found.take() {
+            return Some(piece);
         }
-        let (length, math) = next(rest);
-        let (raw, behind) = rest.split_at(length);
-        rest = behind;
-        Some(Piece { raw, math })
-    })
-}
-
-/// Length of the first piece of `text`, and its formula.
-fn next(text: &str) -> (usize, Option<Math<'_>>) {
-    let mut place = 0;
-    while let Some(found) = text[place..].find(['$', '`', '\\']) {
-        place += found;
-        let here = &text[place..];
-        let taken = match here.as_bytes()[0] {
-            b'\\' => 1 + here[1..].chars().next().map_or(0, char::len_utf8),
-            b'`' => code_length(here),
-            _ => match formula(here) {
-                // What stands before it is a piece of its own.
-                Some(_) if place > 0 => return (place, None),
-                Some((length, math)) => return (length, Some(math)),
-                None if here.starts_with("$$") || here.starts_with("$`") => 2,
-                None => 1,
-            },
-        };
-        place += taken;
-    }
-    (text.len(), None)
-}
-
-/// Length of the formula at the start of `text`, and the formula.
-fn formula(text: &str) -> Option<(usize, Math<'_>)> {
-    let closed = |from: &str, to: &str| {
-        let inner = text.strip_prefix(from)?;
-        inner.find(to).map(|end| &inner[..end])
-    };
-    if text.starts_with("$$") {
-        let latex = closed("$$", "$$")?;
-        return Some((latex.len() + 4, Math { latex, is_display: true }));
-    }
-    if text.starts_with("$`") {
-        let latex = closed("$`", "`$")?;
-        return Some((latex.len() + 4, Math { latex, is_display: false }));
-    }
-    let latex = between_dollars(text)?;
-    Some((latex.len() + 2, Math { latex, is_display: false }))
-}
-
-/// Length of the code that begins with the backticks at the start of `text`.
-fn code_length(text: &str) -> usize {
-    let ticks = text.len() - text.trim_start_matches('`').len();
-    let mut place = ticks;
-    while let Some(found) = text[place..].find('`') {
-        let start = place + found;
-        let run = text[start..].len() - text[start..].trim_start_matches('`').len();
-        place = start + run;
-        if run == ticks {
-            return place;
-        }
-    }
-    ticks
-}
-
-/// What stands between the dollar at the start of `text` and its partner in the same paragraph.
-fn between_dollars(text: &str) -> Option<&str> {
-    let paragraph = text.split("\n\n").next().unwrap_or(text);
-    let mut escaped = false;
-    for (i, c) in paragraph.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '$' => {
-                let inner = &paragraph[1..i];
-                let digit = paragraph[i + 1..].starts_with(|c: char| c.is_ascii_digit());
-                let math =
-                    !inner.is_empty() && inner.trim() == inner && !inner.contains('`') && !digit;
-                return math.then_some(inner);
+        let start = self.place;
+        while let Some(offset) = self.page.get(self.place..)?.find(['$', '`', '\\']) {
+            let here = self.place + offset;
+            let rest = &self.page[here..];
+            let piece = match rest.as_bytes().first() {
+                Some(b'\\') => {
+                    self.place = here + 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+                    continue;
+                }
+                Some(b'`') => self.code(here),
+                _ => self.formula(here),
+            };
+            let Some(piece) = piece else { continue };
+            self.place = here + piece.raw.len();
+            if here == start {
+                return Some(piece);
             }
-            _ => {}
+            self.found = Some(piece);
+            return Some(text(&self.page[start..here]));
+        }
+        self.place = self.page.len();
+        (start < self.place).then(|| text(&self.page[start..]))
+    }
+}
+
+impl<'a> Pieces<'a> {
+    /// The code that begins at `here`; without an end, the backticks are text.
+    fn code(&mut self, here: usize) -> Option<Piece<'a>> {
+        let rest = &self.page[here..];
+        let ticks = rest.len() - rest.trim_start_matches('`').len();
+        self.place = here + ticks;
+        let ends = self.ticks.get(&ticks)?;
+        let end = ends.get(ends.partition_point(|end| *end < here + ticks))? + ticks;
+        Some(Piece { raw: &self.page[here..end], math: None, is_code: true })
+    }
+
+    /// The formula that begins at `here`; without an end, the dollar is text.
+    fn formula(&mut self, here: usize) -> Option<Piece<'a>> {
+        let rest = &self.page[here..];
+        let (ticks, end) = if rest.starts_with("$$") {
+            self.place = here + 2;
+            (2, self.displays.next(self.page, here + 2)?)
+        } else if rest.starts_with("$`") {
+            self.place = here + 2;
+            (2, self.protected.next(self.page, here + 2)?)
+        } else {
+            self.place = here + 1;
+            (1, *self.dollars.get(self.dollars.partition_point(|dollar| *dollar <= here))?)
+        };
+        let latex = &self.page[here + ticks..end];
+        let raw = &self.page[here..end + ticks];
+        let is_display = raw.starts_with("$$");
+        if ticks == 1 {
+            let digit = self.page[end + 1..].starts_with(|c: char| c.is_ascii_digit());
+            let is_math = !latex.is_empty() && latex.trim() == latex && !latex.contains('`');
+            if !is_math || digit || latex.contains("\n\n") {
+                return None;
+            }
+        }
+        Some(Piece { raw, math: Some(Math { latex, is_display }), is_code: false })
+    }
+}
+
+/// Finds a text from places that only grow.
+#[derive(Debug, Clone)]
+struct Finder {
+    needle: &'static str,
+    /// The last place found; `None` if there is none behind the last place asked for.
+    found: Option<usize>,
+}
+
+impl Finder {
+    fn next(&mut self, page: &str, from: usize) -> Option<usize> {
+        if self.found? < from {
+            self.found = page.get(from..)?.find(self.needle).map(|offset| from + offset);
+        }
+        self.found
+    }
+}
+
+fn text(raw: &str) -> Piece<'_> {
+    Piece { raw, math: None, is_code: false }
+}
+
+fn dollars(page: &str) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut escaped = false;
+    for (place, byte) in page.bytes().enumerate() {
+        if byte == b'$' && !escaped {
+            places.push(place);
+        }
+        escaped = byte == b'\\' && !escaped;
+    }
+    places
+}
+
+fn ticks(page: &str) -> HashMap<usize, Vec<usize>> {
+    let mut runs: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut length = 0;
+    for (place, byte) in page.bytes().chain([0]).enumerate() {
+        if byte == b'`' {
+            length += 1;
+        } else if length > 0 {
+            runs.entry(length).or_default().push(place - length);
+            length = 0;
         }
     }
-    None
+    runs
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Catches text that is taken for a formula, a formula that is not seen, and a piece that is lost.
+    /// Catches text that is mistaken for a formula, a formula that is missed, and a piece that is lost.
     #[test]
     fn formulas_are_told_from_dollars() {
         let check = |page: &str, expected: &[(&str, bool)]| {
@@ -130,5 +192,34 @@ mod tests {
         check("5$ and\n\n6$", &[]);
         check("$$ open and $` open", &[]);
         check("σ $σ$ é", &[("σ", false)]);
+        check("$a\\$b$ \\\\$c$ $ $d$", &[("a\\$b", false), ("c", false), ("d", false)]);
+        check("`` `$a$` `` \\`$b$`", &[("b", false)]);
+        check("$", &[]);
+        check("\\", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn code_is_a_piece_of_its_own() {
+        let code: Vec<_> =
+            pieces("a `b` ``c ` d`` `e `` \\`f`").filter(|p| p.is_code).map(|p| p.raw).collect();
+        assert_eq!(code, ["`b`", "``c ` d``", "`e `` \\`"]);
+    }
+
+    /// Catches searches that start over: a quadratic implementation would take hours for these pages.
+    #[test]
+    fn hostile_pages_of_a_megabyte_take_linear_time() {
+        let size = 1 << 20;
+        let mut pages: Vec<String> = [
+            "$ a\n\n", "$", "`", "$`", "$$ ", "\\", "$a ", "\\$$a", "` `` ", "$1", "```\n$", "$` `",
+        ]
+        .iter()
+        .map(|part| part.repeat(size / part.len()))
+        .collect();
+        // Runs of backticks of every length, none of which has a partner.
+        pages.push((1..1400).map(|n| "`".repeat(n) + " ").collect());
+        for page in pages {
+            assert_eq!(pieces(&page).map(|p| p.raw.len()).sum::<usize>(), page.len());
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Records of a run, and what the report shows of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use posenc_experiments::Catalog;
@@ -109,19 +109,95 @@ pub struct Run {
     pub pictures: Gallery,
     /// What its methods said of screens.
     pub captions: CaptionRecord,
+    /// Where the rows of each method are, by group: a record has up to millions of rows, and a page up to as many cells.
+    index: HashMap<String, HashMap<String, MethodPlaces>>,
+}
+
+/// Where the rows of a method are.
+#[derive(Debug, Clone, Default)]
+struct MethodPlaces {
+    all: Places,
+    by_signal: HashMap<String, Places>,
+}
+
+/// Places of rows.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    in_order: Vec<usize>,
+    /// Those that have an abscissa, by it.
+    by_x: Vec<(f64, usize)>,
+}
+
+impl Places {
+    fn add(&mut self, place: usize, x: Option<f64>) {
+        self.in_order.push(place);
+        self.by_x.extend(x.map(|x| (x, place)));
+    }
+
+    fn sort(&mut self) {
+        self.by_x.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
 }
 
 impl Run {
     /// The shown part of a record.
     pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Run {
+        let rows = shown_rows(experiment, &record.table.rows);
+        let mut index: HashMap<String, HashMap<String, MethodPlaces>> = HashMap::new();
+        for (place, row) in rows.iter().enumerate() {
+            let group = entry(&mut index, &row.group);
+            let method = entry(group, &row.method);
+            method.all.add(place, row.x);
+            entry(&mut method.by_signal, &row.signal).add(place, row.x);
+        }
+        for method in index.values_mut().flat_map(HashMap::values_mut) {
+            method.all.sort();
+            method.by_signal.values_mut().for_each(Places::sort);
+        }
         Run {
             side,
-            table: Table { rows: shown_rows(experiment, &record.table.rows) },
+            table: Table { rows },
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
             captions: record.captions.clone(),
+            index,
         }
     }
+
+    /// Rows of a method, or of one of its signals. With an abscissa, those about there: at least those within 10⁻⁹ of it.
+    pub fn rows(
+        &self,
+        group: &str,
+        method: &str,
+        signal: Option<&str>,
+        x: Option<f64>,
+    ) -> impl Iterator<Item = &Row> {
+        let method = self.index.get(group).and_then(|methods| methods.get(method));
+        let places = method.and_then(|method| match signal {
+            Some(signal) => method.by_signal.get(signal),
+            None => Some(&method.all),
+        });
+        let near: Vec<usize> = match (places, x) {
+            (None, _) => Vec::new(),
+            (Some(places), None) => places.in_order.clone(),
+            (Some(places), Some(x)) => {
+                let slack = 2e-9 * x.abs().max(1e-12);
+                let from =
+                    places.by_x.partition_point(|(other, _)| other.total_cmp(&(x - slack)).is_lt());
+                let behind = places.by_x.get(from..).unwrap_or_default();
+                behind
+                    .iter()
+                    .take_while(|(other, _)| *other <= x + slack)
+                    .map(|(_, place)| *place)
+                    .collect()
+            }
+        };
+        near.into_iter().filter_map(|place| self.table.rows.get(place))
+    }
+}
+
+fn entry<'a, T: Default>(map: &'a mut HashMap<String, T>, key: &str) -> &'a mut T {
+    map.entry(key.to_owned()).or_default()
 }
 
 /// What is shown and judged of a record: rows of the largest profile of each group and method and, among equals, of the

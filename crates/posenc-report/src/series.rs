@@ -1,6 +1,6 @@
 //! From rows of a record to the curves, points and maps of a figure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::Experiment;
@@ -83,10 +83,13 @@ impl<'a> Source<'a> {
         };
         let dashed = panel.dashed.as_deref().unwrap_or(&panel.metric);
         let all = || self.measured(panel, &panel.metric).chain(self.measured(panel, dashed));
+        let mut known: BTreeSet<&str> = methods.iter().copied().collect();
+        let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
         for row in all() {
-            if !methods.contains(&row.method.as_str()) {
+            if known.insert(&row.method) {
                 methods.push(&row.method);
             }
+            rows.entry(&row.method).or_default().push(row);
         }
         let mut keys = Vec::new();
         for method in methods {
@@ -99,7 +102,7 @@ impl<'a> Source<'a> {
             match panel.series {
                 By::Signal => {
                     let mut seen = BTreeSet::new();
-                    for row in all().filter(|r| r.method == method) {
+                    for row in rows.remove(method).unwrap_or_default() {
                         if seen.insert(row.signal.as_str()) {
                             keys.push(key(&row.signal, &panel.metric, ""));
                         }
@@ -139,22 +142,25 @@ impl<'a> Source<'a> {
     /// light to dark in the order in which they appear.
     fn styles(self, plot: &'a Plot) -> Styles {
         let mut order: Vec<(Family, String)> = Vec::new();
+        let mut known = BTreeSet::new();
+        let mut counts: BTreeMap<Family, usize> = BTreeMap::new();
         for panel in plot.panels.iter().filter(|p| p.kind != PanelKind::Heatmap) {
             let keys = self.keys(panel);
+            let several = several(&keys);
             for key in &keys {
-                let style = (self.family(&panel.group, &key.method), name(&keys, key));
-                if !order.contains(&style) {
+                let style = (self.family(&panel.group, &key.method), name(several, key));
+                if known.insert(style.clone()) {
+                    *counts.entry(style.0).or_default() += 1;
                     order.push(style);
                 }
             }
         }
-        let count = |family: Family| order.iter().filter(|(f, _)| *f == family).count();
         let mut next: BTreeMap<Family, usize> = BTreeMap::new();
         order
             .iter()
             .map(|(family, name)| {
                 let index = next.entry(*family).or_insert(0);
-                let n = count(*family);
+                let n = counts.get(family).copied().unwrap_or(0);
                 let marker = match n {
                     1 => Marker::None,
                     _ => Marker::TURN[*index % Marker::TURN.len()],
@@ -191,17 +197,29 @@ impl<'a> Source<'a> {
 
     fn series(self, panel: &'a Panel, styles: &Styles) -> Vec<Series> {
         let keys = self.keys(panel);
+        let several = several(&keys);
+        let mut curves_of: HashMap<&str, usize> = HashMap::new();
+        keys.iter().for_each(|key| *curves_of.entry(&key.method).or_default() += 1);
+        let measured = keys.iter().map(|key| key.metric.as_str()).chain(panel.dashed.as_deref());
+        let measured: BTreeSet<&str> = measured.collect();
+        let mut rows_of = RowsOf::new();
+        for row in measured.into_iter().flat_map(|metric| self.measured(panel, metric)) {
+            let mut add = |signal| {
+                rows_of.entry((&row.metric, &row.method, signal)).or_default().push(row);
+            };
+            add("");
+            if !row.signal.is_empty() {
+                add(&row.signal);
+            }
+        }
         let mut all: Vec<Series> = self.reference(panel).into_iter().collect();
         for key in &keys {
-            let belongs = |r: &&Row| {
-                r.method == key.method && (key.signal.is_empty() || r.signal == key.signal)
-            };
-            let rows: Vec<&Row> = self.measured(panel, &key.metric).filter(belongs).collect();
-            let theory: Vec<&Row> = match &panel.dashed {
-                Some(metric) => self.measured(panel, metric).filter(belongs).collect(),
-                None => Vec::new(),
-            };
-            let curves = keys.iter().filter(|k| k.method == key.method).count();
+            let theory = panel
+                .dashed
+                .as_deref()
+                .map_or(&[][..], |metric| rows_of_curve(&rows_of, metric, key));
+            let rows = rows_of_curve(&rows_of, &key.metric, key);
+            let curves = curves_of.get(key.method.as_str()).copied().unwrap_or(0);
             let published: Vec<_> = self
                 .printed(panel, key)
                 .filter(|v| {
@@ -213,11 +231,11 @@ impl<'a> Source<'a> {
                 .filter_map(|v| Some((v.x?, v.value?)))
                 .collect();
             let scattered = panel.kind == PanelKind::Points;
-            let points = if scattered { alone(&rows) } else { averaged(&rows, panel.band) };
+            let points = if scattered { alone(rows) } else { averaged(rows, panel.band) };
             if points.is_empty() && theory.is_empty() && published.is_empty() {
                 continue;
             }
-            let name = name(&keys, key);
+            let name = name(several, key);
             let (color, marker) =
                 match styles.get(&(self.family(&panel.group, &key.method), name.clone())) {
                     Some(style) => *style,
@@ -233,7 +251,7 @@ impl<'a> Source<'a> {
                 marks: marks(panel, &key.method, &points),
                 points,
                 band: band_label(panel.band),
-                dashed: averaged(&theory, Band::None).iter().map(|p| (p.x, p.y)).collect(),
+                dashed: averaged(theory, Band::None).iter().map(|p| (p.x, p.y)).collect(),
                 dashed_label: bare(&panel.dashed_label),
                 published,
             });
@@ -296,9 +314,20 @@ fn marks(panel: &Panel, method: &str, points: &[Sample]) -> Vec<Mark> {
         .collect()
 }
 
+/// Rows by metric, method and signal; without a signal those of all.
+type RowsOf<'a> = HashMap<(&'a str, &'a str, &'a str), Vec<&'a Row>>;
+
+fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a Key) -> &'a [&'a Row] {
+    rows.get(&(metric, &key.method, &key.signal)).map_or(&[], Vec::as_slice)
+}
+
+/// Whether curves are of several methods.
+fn several(keys: &[Key]) -> bool {
+    keys.windows(2).any(|pair| matches!(pair, [a, b] if a.method != b.method))
+}
+
 /// A curve's name among those of its panel: what they all share goes without saying.
-fn name(keys: &[Key], key: &Key) -> String {
-    let several = keys.iter().any(|k| k.method != key.method);
+fn name(several: bool, key: &Key) -> String {
     let own = if key.label.is_empty() { &key.signal } else { &key.label };
     match (own.is_empty(), several) {
         (true, _) => key.method.clone(),

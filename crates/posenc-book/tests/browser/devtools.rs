@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 
-/// Longer than any answer takes, so that a browser that hangs fails the test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any answer takes on a busy machine, so that a browser that hangs fails the test. Nothing is judged by it:
+/// tests wait for states.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A browser with one tab.
 pub struct Browser {
@@ -35,12 +36,18 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts it; `None` where there is none, which is said in one line.
-    pub fn start() -> Option<Browser> {
-        let Some(program) = program() else {
+    /// Whether there is one; the only place where these tests are skipped, which is said in one line.
+    pub fn is_available() -> bool {
+        let found = program().is_some();
+        if !found {
             eprintln!("skipped: neither chromium nor google-chrome is on the PATH");
-            return None;
-        };
+        }
+        found
+    }
+
+    /// Starts it; `None` where there is none.
+    pub fn start() -> Option<Browser> {
+        let program = Browser::is_available().then(program)??;
         let profile = tempfile::tempdir().expect("a directory for the profile");
         let mut process = Command::new(&program)
             .args([
@@ -91,6 +98,12 @@ impl Browser {
 
     /// Asks for something and waits for the answer.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        let answer = self.try_call(method, &parameters);
+        answer.unwrap_or_else(|error| panic!("{method} {parameters}: {error}"))
+    }
+
+    /// The same; an error of the browser, such as that the page was left meanwhile, is given back.
+    fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         self.asked += 1;
         let id = self.asked;
         let mut message = json!({ "id": id, "method": method, "params": parameters });
@@ -101,8 +114,10 @@ impl Browser {
         loop {
             let answer = self.receive();
             if answer["id"] == id {
-                assert!(answer.get("error").is_none(), "{method} {parameters}: {answer}");
-                return answer["result"].clone();
+                return match answer.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(answer["result"].clone()),
+                };
             }
             self.events.push_back(answer);
         }
@@ -137,11 +152,23 @@ impl Browser {
         assert!(opened.get("errorText").is_none(), "{url}: {opened}");
         let loader = opened["loaderId"].clone();
         assert!(loader.is_string(), "{url} is the page that is open already");
-        while !self.events.iter().any(|e| e["method"] == "Page.loadEventFired") {
+        self.wait_for_load();
+    }
+
+    /// Waits until the page that was asked for is loaded.
+    fn wait_for_load(&mut self) {
+        let is_load = |event: &Value| event["method"] == "Page.loadEventFired";
+        while !self.events.iter().any(is_load) {
             let event = self.receive();
             self.events.push_back(event);
         }
-        self.events.retain(|e| e["method"] != "Page.loadEventFired");
+        self.events.retain(|event| !is_load(event));
+    }
+
+    /// Clicks a link that opens a page, and waits until it is loaded.
+    pub fn follow(&mut self, selector: &str) {
+        self.click(selector);
+        self.wait_for_load();
     }
 
     /// The value of a script's last expression, awaited.
@@ -156,20 +183,39 @@ impl Browser {
     /// Waits until a script's last expression is true: what a click or key does may come after the answer to it.
     pub fn wait_for(&mut self, script: &str) {
         let started = Instant::now();
-        while self.eval(script) != true {
-            assert!(started.elapsed() < Duration::from_secs(5), "not within 5 s: {script}");
+        let parameters =
+            json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
+        loop {
+            // While a page is left, scripts have no page to run in.
+            let answer = self.try_call("Runtime.evaluate", &parameters);
+            match answer {
+                Ok(answer) if answer["result"]["value"] == true => return,
+                answer => assert!(
+                    started.elapsed() < PATIENCE,
+                    "not within {PATIENCE:?}: {script}: {answer:?}"
+                ),
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Clicks the middle of what a selector finds first.
+    /// Waits until nothing moves or fades any more.
+    pub fn wait_until_still(&mut self) {
+        self.wait_for("document.getAnimations().every(a => a.playState === 'finished' || a.playState === 'idle')");
+    }
+
+    /// Clicks the middle of what a selector finds first, once it has come to rest and nothing covers it.
     pub fn click(&mut self, selector: &str) {
-        let script = format!(
-            "(() => {{ const e = document.querySelector({}); e.scrollIntoView({{ block: 'center' }}); \
-             const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()",
-            json!(selector)
-        );
-        let place = self.eval(&script);
+        let find = format!("const e = document.querySelector({});", json!(selector));
+        let place = "const b = e.getBoundingClientRect(); const [x, y] = [b.x + b.width / 2, b.y + b.height / 2];";
+        self.wait_for(&format!(
+            "new Promise(done => {{ {find} if (!e) {{ done(false); return; }} e.scrollIntoView({{ block: 'center' }}); \
+             const before = JSON.stringify(e.getBoundingClientRect()); \
+             requestAnimationFrame(() => requestAnimationFrame(() => {{ {place} \
+             const hit = document.elementFromPoint(x, y); \
+             done(JSON.stringify(b) === before && (e.contains(hit) || hit !== null && hit.contains(e))); }})); }})"
+        ));
+        let place = self.eval(&format!("(() => {{ {find} {place} return [x, y]; }})()"));
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({
                 "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1,

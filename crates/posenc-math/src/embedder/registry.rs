@@ -305,7 +305,7 @@ impl Kind {
         };
         let latex = match (text("latex"), text("psi")) {
             (Some(latex), _) => format!("${latex}$"),
-            (None, Some(psi)) => format!("$\\psi_j(x) = $ `{psi}`, $u = t_j - x$"),
+            (None, Some(psi)) => format!("$\\psi_j(x) =$ `{psi}`, $u = t_j - x$"),
             (None, None) => format!("${}$", self.latex),
         };
         let values: Vec<String> = spec

@@ -381,7 +381,7 @@ fn formulas_print_the_values_they_are_given() {
         r"$\psi_j(x) = [\,|t_j - x| \le w/2\,]$; dimension = 8, width = 0.1"
     );
     let formula = spec("formula", 8).text("psi", "u*a").number("a", 2.0);
-    assert_eq!(text(&formula), "$\\psi_j(x) = $ `u*a`, $u = t_j - x$; a = 2, dimension = 8");
+    assert_eq!(text(&formula), "$\\psi_j(x) =$ `u*a`, $u = t_j - x$; a = 2, dimension = 8");
     assert_eq!(text(&EmbedderSpec::new("identity")), r"$\psi(x) = x$");
 }
 

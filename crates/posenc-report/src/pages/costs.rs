@@ -3,7 +3,7 @@
 use super::MARKER;
 use crate::Inputs;
 use crate::costs::{Costs, ItemCosts, Sums};
-use crate::markdown::{Align, Grid, cell, slug};
+use crate::markdown::{Align, Grid, cell, code, label, slug};
 use crate::numbers::{MISSING, duration, significant, superscript};
 
 /// Estimates within this factor of what was measured are taken for right.
@@ -18,7 +18,7 @@ pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> String {
         if own.is_empty() {
             continue;
         }
-        text.push_str(&format!("## [{}]({}.md)\n\n", cell(&paper.title), paper.key));
+        text.push_str(&format!("## [{}]({}.md)\n\n", label(&paper.title), paper.key));
         text.push_str(&table(costs, &own));
     }
     text.push_str("## All of it\n\n");
@@ -85,7 +85,7 @@ fn table(costs: &Costs, own: &[&ItemCosts]) -> String {
     grid.column("GFLOP/s on record", Align::Right);
     grid.column("measured / estimated", Align::Right);
     for item in own {
-        let name = format!("[{}]({}.md#{})", cell(&item.name), item.paper, slug(&item.item));
+        let name = format!("[{}]({}.md#{})", label(&item.name), item.paper, slug(&item.item));
         let mut row = vec![name];
         row.extend(cells(&costs.sums([*item])));
         row.push(duration(item.longest));
@@ -138,10 +138,11 @@ fn refused(costs: &Costs) -> String {
     for item in &costs.items {
         for (group, reason) in &item.refused {
             text.push_str(&format!(
-                "- [{}]({}.md#{}), `{group}`: {}\n",
-                cell(&item.name),
+                "- [{}]({}.md#{}), {}: {}\n",
+                label(&item.name),
                 item.paper,
                 slug(&item.item),
+                code(group),
                 cell(&reason.split_whitespace().collect::<Vec<_>>().join(" "))
             ));
         }
@@ -156,10 +157,12 @@ fn needs(costs: &Costs) -> String {
     for item in &costs.items {
         for (group, set) in &item.needs {
             text.push_str(&format!(
-                "- [{}]({}.md#{}), `{group}`: `{set}`\n",
-                cell(&item.name),
+                "- [{}]({}.md#{}), {}: {}\n",
+                label(&item.name),
                 item.paper,
-                slug(&item.item)
+                slug(&item.item),
+                code(group),
+                code(set)
             ));
         }
     }

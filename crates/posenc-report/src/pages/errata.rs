@@ -1,6 +1,6 @@
 //! Errors and ambiguities of the papers, each with the numbers of its check.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::experiment::Experiment;
@@ -8,7 +8,7 @@ use posenc_math::errata::{self, Erratum, Severity};
 
 use super::MARKER;
 use crate::Inputs;
-use crate::markdown::{Align, Grid, anchor, cell, plain, slug};
+use crate::markdown::{Align, Grid, anchor, cell, label, plain, slug};
 use crate::numbers::{MISSING, significant};
 use crate::records::Run;
 use crate::view::{View, Views};
@@ -78,7 +78,7 @@ fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String 
         if own.is_empty() {
             continue;
         }
-        let mut row = vec![format!("[{}](#{})", cell(&paper.title), slug(&paper.key))];
+        let mut row = vec![format!("[{}](#{})", label(&paper.title), slug(&paper.key))];
         for severity in SEVERITIES {
             row.push(own.iter().filter(|e| e.severity == severity).count().to_string());
         }
@@ -193,11 +193,12 @@ type Numbers = BTreeMap<String, (f64, String)>;
 
 fn quantities(view: &View<'_>, erratum: &Erratum) -> String {
     let mut order: Vec<String> = Vec::new();
+    let mut known = BTreeSet::new();
     let mut sides: Vec<BTreeMap<String, Numbers>> = Vec::new();
     for side in &view.sides {
         let mut found: BTreeMap<String, Numbers> = BTreeMap::new();
         for row in rows(side.run.as_ref(), erratum).filter(|r| r.metric != "holds") {
-            if !order.contains(&row.signal) {
+            if known.insert(row.signal.clone()) {
                 order.push(row.signal.clone());
             }
             let numbers = found.entry(row.signal.clone()).or_default();

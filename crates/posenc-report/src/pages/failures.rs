@@ -4,7 +4,7 @@ use posenc_experiments::plan::NO_SIGNAL;
 use posenc_experiments::record::Failure;
 
 use crate::Inputs;
-use crate::markdown::{Align, Grid, cell, plain, slug};
+use crate::markdown::{Align, Grid, label, plain, slug};
 use crate::numbers::MISSING;
 use crate::records::Side;
 use crate::view::{View, Views};
@@ -60,7 +60,7 @@ pub fn count(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             let count = of(view).count();
             if count > 0 {
                 let place = format!("{}.md#{}", paper.key, slug(&item.item));
-                items.push(format!("[{}]({place}) {count}", cell(&item.name)));
+                items.push(format!("[{}]({place}) {count}", label(&item.name)));
                 all += count;
             }
         }

@@ -18,7 +18,7 @@ use posenc_math::embedder::{EmbedderSpec, Kind, ParameterValue, Presence, regist
 use super::MARKER;
 use super::item::Files;
 use crate::Inputs;
-use crate::markdown::{Align, Grid, anchor, bare, cell, code, plain, slug};
+use crate::markdown::{Align, Grid, anchor, bare, cell, code, inline, label, plain, slug};
 use crate::numbers::significant;
 
 /// The kind whose profiles experiments write themselves.
@@ -161,7 +161,7 @@ fn formula(entry: &Entry<'_>) -> String {
 fn section(inputs: &Inputs<'_>, entry: &Entry<'_>, files: &mut Files) -> Result<String> {
     let level = if entry.key.starts_with("formula-") { "###" } else { "##" };
     let mut text = format!("{}\n\n{level} {}\n\n", anchor(&entry.key), plain(&entry.name));
-    let mut facts = vec![formula(entry)];
+    let mut facts = vec![inline(&formula(entry))];
     facts.extend(math(entry.kind.distance).map(|law| format!("$D(\\Delta) =$ {law}")));
     facts.extend(math(entry.kind.stable_rank).map(|rank| format!("stable rank {rank}")));
     let _ = writeln!(text, "{}\n", facts.join(" · "));
@@ -212,7 +212,7 @@ fn used(inputs: &Inputs<'_>, entry: &Entry<'_>) -> String {
             .iter()
             .find(|i| i.item == experiment.item)
             .map_or(&experiment.item, |i| &i.name);
-        let link = format!("[{}]({}.md#{})", cell(name), paper.key, slug(&experiment.item));
+        let link = format!("[{}]({}.md#{})", label(name), paper.key, slug(&experiment.item));
         papers.entry(place).or_default().push(link);
     }
     let lists = papers.into_iter().map(|(place, links)| {

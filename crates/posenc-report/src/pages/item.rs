@@ -9,7 +9,7 @@ use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::Item;
 
 use super::{claims, errata, failures, parameters, pictures, screens, speed};
-use crate::markdown::{anchor, bare, cell, code, plain, slug};
+use crate::markdown::{anchor, bare, block, cell, code, inline, plain, slug};
 use crate::records::{Conditions, Run, Side};
 use crate::series::Source;
 use crate::view::{View, Views};
@@ -36,7 +36,10 @@ pub fn render(
     };
     let experiment = view.experiment;
     text.push_str(&labels(view));
-    text.push_str(&format!("**What the paper shows.** {}\n\n", experiment.shows.trim()));
+    text.push_str(&format!(
+        "**What the paper shows.** {}\n\n",
+        block(&experiment.shows).trim_end()
+    ));
     for plot in &experiment.plots {
         text.push_str(&picture(view, plot, files)?);
     }
@@ -54,7 +57,8 @@ pub fn render(
     if !claims.is_empty() {
         text.push_str(&format!("**Claims**\n\n{claims}"));
     }
-    let analysis = experiment.analysis.trim();
+    let analysis = block(&experiment.analysis);
+    let analysis = analysis.trim_end();
     if !analysis.is_empty() {
         text.push_str(&format!("**Analysis.** {analysis}\n\n"));
     }
@@ -127,9 +131,9 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
         }
     }
     if text.is_empty() {
-        return Ok(format!("*No plot yet: {}*\n\n", plot.caption.trim()));
+        return Ok(format!("*No plot yet: {}*\n\n", inline(&plot.caption)));
     }
-    shown.insert(0, plot.caption.trim().to_owned());
+    shown.insert(0, block(&plot.caption));
     text.push_str(&format!("{}\n\n", shown.join(" ")));
     Ok(text)
 }

@@ -5,7 +5,7 @@ use posenc_experiments::schema::paper::Paper;
 
 use super::item::{self, Files};
 use super::{MARKER, named};
-use crate::markdown::{Align, Grid, cell, plain, slug};
+use crate::markdown::{Align, Grid, block, cell, destination, label, plain, slug};
 use crate::view::Views;
 use crate::{Inputs, Section};
 use posenc_experiments::verdict::Verdict;
@@ -26,9 +26,13 @@ pub fn render(
         paper.year
     ));
     if let Some(arxiv) = &paper.arxiv {
-        text.push_str(&format!(" [arXiv:{0}](https://arxiv.org/abs/{0})", plain(arxiv)));
+        text.push_str(&format!(
+            " [arXiv:{}](https://arxiv.org/abs/{})",
+            plain(arxiv),
+            destination(arxiv)
+        ));
     }
-    text.push_str(&format!("\n\n{}\n\n", paper.summary.trim()));
+    text.push_str(&format!("\n\n{}\n\n", block(&paper.summary).trim_end()));
     text.push_str("[Summary of all papers](README.md) · [Errata](errata.md)\n\n");
     let mut contents = Grid::default();
     contents.column("Item", Align::Left).column("What it shows", Align::Left);
@@ -42,7 +46,7 @@ pub fn render(
     }
     for item in &paper.items {
         let mut row =
-            vec![format!("[{}](#{})", cell(&item.name), slug(&item.item)), cell(&item.title)];
+            vec![format!("[{}](#{})", label(&item.name), slug(&item.item)), cell(&item.title)];
         match views.get(&paper.key, &item.item) {
             None => {
                 row.push("*not in the harness yet*".into());

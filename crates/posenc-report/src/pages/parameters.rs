@@ -9,7 +9,7 @@ use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde_json::Value;
 
 use crate::Inputs;
-use crate::markdown::{code, details, plain};
+use crate::markdown::{code, details, inline, item, plain};
 use crate::numbers::{duration, fixed, significant};
 use crate::records::Side;
 use crate::view::View;
@@ -24,11 +24,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let experiment = view.experiment;
     let mut text = String::new();
     if !experiment.deviations.is_empty() {
-        let list: Vec<_> = experiment
-            .deviations
-            .iter()
-            .map(|d| format!("- {}", d.trim().replace('\n', "\n  ")))
-            .collect();
+        let list: Vec<_> = experiment.deviations.iter().map(|d| format!("- {}", item(d))).collect();
         text.push_str(&details("Deviations and choices", &list.join("\n")));
     }
     text.push_str(&details("Parameters", &parameters(inputs, view)));
@@ -161,7 +157,7 @@ fn values(spec: &EmbedderSpec) -> String {
 
 fn formula(spec: &EmbedderSpec) -> String {
     match posenc_math::embedder::find(&spec.kind) {
-        Some(kind) => format!("{} embedder, {}", kind.label, kind.formula(spec)),
+        Some(kind) => format!("{} embedder, {}", kind.label, inline(&kind.formula(spec))),
         None => code(&spec.kind),
     }
 }

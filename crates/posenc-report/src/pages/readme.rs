@@ -7,7 +7,7 @@ use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::Verdict;
 
 use super::{MARKER, failures, meaning, named, parameters};
-use crate::markdown::{Align, Grid, anchor, cell, details, plain, slug};
+use crate::markdown::{Align, Grid, anchor, block, cell, details, inline, label, plain, slug};
 use crate::numbers::{MISSING, duration};
 use crate::records::Side;
 use crate::view::{Counts, SideView, View, Views};
@@ -67,7 +67,7 @@ fn opening(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
         let known = |p: &&Paper| PAPER_ORDER.contains(&p.key.as_str()) == published;
         let line = |p: &Paper| {
             let by = format!("{}, {}", plain(&family_names(&p.authors)), p.year);
-            format!("- [{}]({}.md) ({by})\n", cell(&p.title), p.key)
+            format!("- [{}]({}.md) ({by})\n", label(&p.title), p.key)
         };
         papers.iter().filter(known).map(line).collect::<String>()
     };
@@ -110,8 +110,12 @@ fn family_names(authors: &[String]) -> String {
 }
 
 fn scope(views: &Views<'_>, paper: &Paper) -> String {
-    let mut text =
-        format!("**[{}]({}.md)**\n\n{}\n\n", cell(&paper.title), paper.key, paper.summary.trim());
+    let mut text = format!(
+        "**[{}]({}.md)**\n\n{}\n\n",
+        label(&paper.title),
+        paper.key,
+        block(&paper.summary).trim_end()
+    );
     let mut list = String::new();
     let mut count = 0;
     for item in &paper.items {
@@ -123,8 +127,8 @@ fn scope(views: &Views<'_>, paper: &Paper) -> String {
             list.push_str(&format!(
                 "- {} {} ([{}]({}.md#{place}))\n",
                 signs.join(" / "),
-                one_line(&claim.says),
-                cell(&item.name),
+                inline(&claim.says),
+                label(&item.name),
                 paper.key
             ));
             count += 1;
@@ -135,10 +139,6 @@ fn scope(views: &Views<'_>, paper: &Paper) -> String {
         text.push_str(&details(&format!("{count} claim{s}"), &list));
     }
     text
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn verdicts(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
@@ -175,7 +175,7 @@ fn results(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String {
     let width = if compared { 4 } else { 2 + Verdict::ALL.len() };
     for item in &paper.items {
         let mut row = vec![
-            format!("[{}]({}.md#{})", cell(&item.name), paper.key, slug(&item.item)),
+            format!("[{}]({}.md#{})", label(&item.name), paper.key, slug(&item.item)),
             cell(&item.title),
         ];
         match views.get(&paper.key, &item.item) {

@@ -9,6 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::colors::Rgb;
+use crate::markdown::is_hidden;
 
 /// Drawing units per pixel.
 const UNITS: f64 = 10.0;
@@ -206,7 +207,7 @@ fn rectangle(line: &str) -> Option<(String, String)> {
 
 fn escaped(text: &str) -> String {
     text.chars()
-        .filter(|c| !c.is_control())
+        .filter(|c| !is_hidden(*c))
         .map(|c| match c {
             '<' => "&lt;".into(),
             '>' => "&gt;".into(),
@@ -254,9 +255,16 @@ pub fn wrapped(text: &str, size: f64, width: f64, most: usize) -> Vec<String> {
     for (i, line) in lines.iter_mut().enumerate() {
         let ends = i + 1 == last && cut;
         if ends || text_width(line, size) > width {
-            while text_width(line, size) + size > width && line.chars().count() > 1 {
-                line.pop();
+            let mut end = line.chars().next().map_or(0, char::len_utf8);
+            let mut used = 0.0;
+            for (place, c) in line.char_indices() {
+                used += text_width(c.encode_utf8(&mut [0; 4]), size);
+                if used + size > width {
+                    break;
+                }
+                end = end.max(place + c.len_utf8());
             }
+            line.truncate(end);
             line.push('…');
         }
     }
@@ -435,8 +443,7 @@ impl Canvas<'_> {
         bold: bool,
         turn: FontTransform,
     ) -> Result<()> {
-        // Control characters are not allowed in XML.
-        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        let text: String = text.chars().filter(|c| !is_hidden(*c)).collect();
         let horizontal = match anchor {
             Anchor::Start => HPos::Left,
             Anchor::Middle => HPos::Center,

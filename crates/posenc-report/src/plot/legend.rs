@@ -1,5 +1,7 @@
 //! The legend, in columns below the panels: it never covers data.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
@@ -51,13 +53,17 @@ impl Legend {
             })
             .flatten()
             .collect();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for s in &all {
             let mark = Mark::Curve { color: s.color, marker: s.marker, scattered: s.scattered };
             let same = |m: &Mark| matches!(m, Mark::Curve { color, .. } if *color == s.color);
-            match curves.iter_mut().find(|(_, name)| *name == s.name) {
+            match places.get(s.name.as_str()).and_then(|place| curves.get_mut(*place)) {
                 Some((marks, _)) if marks.iter().any(same) || marks.len() == MARKS => {}
                 Some((marks, _)) => marks.push(mark),
-                None => curves.push((vec![mark], s.name.clone())),
+                None => {
+                    places.insert(&s.name, curves.len());
+                    curves.push((vec![mark], s.name.clone()));
+                }
             }
         }
         if curves.len() > MOST {

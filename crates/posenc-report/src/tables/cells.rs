@@ -116,11 +116,8 @@ pub fn published_cell(
 
 /// Rows of a run that belong into a cell.
 fn rows<'a>(run: &'a Run, key: &'a Key, column: &'a Column) -> impl Iterator<Item = &'a Row> + 'a {
-    run.table
-        .rows
-        .iter()
-        .filter(|r| r.group == key.group && r.method == key.method && r.metric == column.metric)
-        .filter(|r| key.signal.as_ref().is_none_or(|s| r.signal == *s) && at(key, column, r.x))
+    run.rows(&key.group, &key.method, key.signal.as_deref(), key.x.or(column.x))
+        .filter(|r| r.metric == column.metric && at(key, column, r.x))
 }
 
 /// What differs within a table, and so has to be said of each number.

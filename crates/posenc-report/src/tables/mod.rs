@@ -236,11 +236,9 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
                 x,
             };
             let rows = || {
-                view.runs().flat_map(|r| &r.table.rows).filter(|r| {
-                    r.group == *group
-                        && r.method == method
-                        && table.columns.iter().any(|c| c.metric == r.metric)
-                })
+                view.runs()
+                    .flat_map(|run| run.rows(group, &method, None, None))
+                    .filter(|r| table.columns.iter().any(|c| c.metric == r.metric))
             };
             let printed = || {
                 published(view, group, Some(&method)).filter(|v| {

@@ -1,5 +1,7 @@
 //! The single values behind the means of a table, folded away: a row per signal.
 
+use std::collections::HashSet;
+
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
 use super::cells::{Key, Mixed, measured_cell, printed_digits, published_cell};
@@ -46,12 +48,14 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
 
 /// Signals that a group has values of, in the order of the record.
 fn signals<'a>(run: &'a Run, column: &Column, keys: &[&Key]) -> Vec<&'a str> {
+    let methods: HashSet<_> = keys.iter().map(|k| (&k.group, &k.method)).collect();
+    let mut seen = HashSet::new();
     let mut signals: Vec<&str> = Vec::new();
     for row in &run.table.rows {
         let mine = row.metric == column.metric
             && row.signal != "-"
-            && keys.iter().any(|k| k.group == row.group && k.method == row.method);
-        if mine && !signals.contains(&row.signal.as_str()) {
+            && methods.contains(&(&row.group, &row.method));
+        if mine && seen.insert(row.signal.as_str()) {
             signals.push(&row.signal);
         }
     }

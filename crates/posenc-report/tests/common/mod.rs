@@ -209,6 +209,11 @@ table1,closed-form,LogF,,test_psnr,,,,dB,paper,not reported (ill-conditioned)
 
 /// Writes the repository and reads its catalog.
 pub fn catalog(root: &Path) -> Catalog {
+    changed_catalog(root, str::to_owned).expect("a catalog")
+}
+
+/// The same with changed files; the schema may refuse the change.
+pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<Catalog, String> {
     let folder = root.join("experiments/demo");
     fs::create_dir_all(&folder).expect("a folder");
     fs::create_dir_all(root.join("data/papers")).expect("a folder");
@@ -219,10 +224,10 @@ pub fn catalog(root: &Path) -> Catalog {
         ("03-table1.yaml", TABLE1),
         ("04-fig4.yaml", FIG4),
     ] {
-        fs::write(folder.join(name), text).expect("a file");
+        fs::write(folder.join(name), change(text)).expect("a file");
     }
     fs::write(root.join("data/papers/demo.csv"), PUBLISHED).expect("a file");
-    Catalog::read(root).expect("a catalog")
+    Catalog::read(root).map_err(|error| error.to_string())
 }
 
 /// Which run to make up.

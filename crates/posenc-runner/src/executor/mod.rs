@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use posenc_experiments::shell::quoted;
 
 pub use options::{Executor, ExecutorOptions};
 
@@ -110,7 +111,7 @@ pub fn run(
              (scancel --name={}), or use another --out DIR",
             run.id,
             out.display(),
-            run.arguments.join(" "),
+            run.arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
             run.job_name()
         ),
         Some((folder, run)) => {
@@ -142,7 +143,7 @@ pub fn run(
     if options.executor.detach {
         let name = run.job_name();
         eprintln!("queue:  squeue --name={name}");
-        eprintln!("logs:   {}", slurm::quoted(&folder.log("*").display().to_string()));
+        eprintln!("logs:   {}", logs(folder.path()));
         eprintln!("wait:   the same command without --detach");
         eprintln!("cancel: scancel --name={name}");
         return Ok(Some(ExitCode::SUCCESS));
@@ -150,6 +151,11 @@ pub fn run(
     eprintln!("Ctrl-C cancels it; with --detach it goes on alone");
     let work = shares::to_run(planned, store);
     watch::watch(&folder, &run, &out, store, &work, &asked).map(Some)
+}
+
+/// The logs of all tasks, as a word of a shell that it expands.
+fn logs(folder: &Path) -> String {
+    format!("{}/task-*.log", quoted(&folder.display().to_string()))
 }
 
 fn listen() -> Result<Signals> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use posenc_experiments::shell::quoted;
 
 use super::files::{self, Folder, Run};
 
@@ -216,15 +217,6 @@ pub fn script(run: &Run, binary: &Path, root: &Path) -> Result<String> {
     ))
 }
 
-/// A word of a shell's command.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// This program, where tasks find it: a copy, since a build during the run would replace the original.
 pub fn copy_binary(folder: &Folder) -> Result<PathBuf> {
     let own = std::env::current_exe().context("this program's own file is not known")?;
@@ -249,18 +241,5 @@ mod tests {
         let line = queued("PENDING|Resources|").unwrap();
         assert_eq!((&*line.state, &*line.reason, &*line.node), ("PENDING", "Resources", ""));
         assert_eq!(queued(""), None);
-    }
-
-    /// Catches paths that a shell would take apart or run.
-    #[test]
-    fn words_come_through_a_shell_as_they_are() {
-        for word in ["/a b/c", "it's", "$(touch x)", "`x`", "a;b", "", "\"", "a\\b", "plain-1.2"] {
-            let output = Command::new("sh")
-                .arg("-c")
-                .arg(format!("printf %s {}", quoted(word)))
-                .output()
-                .unwrap();
-            assert_eq!(String::from_utf8_lossy(&output.stdout), word);
-        }
     }
 }

@@ -209,7 +209,7 @@ impl<'a> Board<'a> {
                             let mut lines = vec![plain(method)];
                             lines.extend(several.then(|| plain(group)));
                             lines.extend((role == Role::Error).then(|| role_words(name)));
-                            lines.extend(self.number(p));
+                            lines.extend(self.number(p).map(|number| plain(&number)));
                             label = Some(lines.join("<br>"));
                         }
                         let image = picture.map(|p| self.image(p, width(*part), false));
@@ -236,7 +236,7 @@ impl<'a> Board<'a> {
             attribute(&alt(picture, number.as_deref()))
         );
         match number.filter(|_| captioned) {
-            Some(number) => format!("{image}<br>{number}"),
+            Some(number) => format!("{image}<br>{}", plain(&number)),
             None => image,
         }
     }

@@ -16,7 +16,7 @@ use posenc_experiments::schema::display::{Layout, PictureGrid, Signals};
 
 use super::item::Files;
 use crate::Inputs;
-use crate::markdown::{attribute, cell, code, details, plain};
+use crate::markdown::{attribute, cell, code, details, paragraph, plain};
 use crate::numbers::fixed;
 use crate::records::{Run, Side};
 use crate::view::View;
@@ -140,7 +140,7 @@ impl<'a> Board<'a> {
             let mut section = String::new();
             // Alone a signal without a name of its own needs none.
             if signals.len() > 1 || *signal != "-" {
-                section.push_str(&format!("{}\n\n", plain(signal)));
+                section.push_str(&format!("{}\n\n", paragraph(signal)));
             }
             section.push_str(&match self.grid.kind {
                 Layout::Grid => self.tables(signal),

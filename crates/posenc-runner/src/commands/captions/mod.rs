@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{Row, UnitCaptions};
 use posenc_experiments::schema::Protocol;
+use posenc_experiments::shell::quoted;
 use posenc_experiments::{Catalog, Experiment, Profile};
 use posenc_math::statistics::{mean, population_std};
 
@@ -103,16 +104,18 @@ fn export(collected: &Collected, directory: &Path, item: &str) -> Result<ExitCod
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     std::fs::create_dir_all(&back).with_context(|| format!("{} cannot be made", back.display()))?;
-    let (to, back) = (to.display(), back.display());
     println!(
-        "{} units in {to}; SPICE's own scorer is a program that you must have, for {}:",
+        "{} units in {}; SPICE's own scorer is a program that you must have, for {}:",
         collected.captions.len(),
+        to.display(),
         spice::JAVA
     );
+    let word = |path: &Path| quoted(&path.display().to_string());
+    let (to, back) = (word(&to), word(&back));
     println!(
-        "  for f in {to}/*.json; do java -Xmx8G -jar spice-1.0.jar \"$f\" -out \"{back}/$(basename \"$f\")\" -subset -silent; done"
+        "  for f in {to}/*.json; do java -Xmx8G -jar spice-1.0.jar \"$f\" -out {back}/\"$(basename \"$f\")\" -subset -silent; done"
     );
-    println!("then: cargo xtask captions {item} --scores {}", directory.display());
+    println!("then: cargo xtask captions {item} --scores {}", word(directory));
     Ok(ExitCode::SUCCESS)
 }
 

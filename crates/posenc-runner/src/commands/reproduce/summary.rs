@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use posenc_experiments::record::Table;
+use posenc_experiments::shell::quoted;
 use posenc_experiments::verdict::{Context, Verdict, judge};
 use posenc_experiments::{Catalog, Experiment};
 use posenc_report::shown_rows;
@@ -113,11 +114,6 @@ pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize, is_fo
 
 /// This run's command, to be typed again.
 fn command() -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let quoted = |argument: String| match argument.chars().all(is_plain) && !argument.is_empty() {
-        true => argument,
-        false => format!("'{}'", argument.replace('\'', r"'\''")),
-    };
-    let arguments = std::env::args_os().skip(1).map(|a| quoted(a.to_string_lossy().into_owned()));
+    let arguments = std::env::args_os().skip(1).map(|a| quoted(&a.to_string_lossy()));
     std::iter::once("cargo xtask".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,324 @@
+//! Texts of experiments and records that try to leave their place on a page.
+
+mod common;
+
+use std::path::Path;
+
+use common::{LOCAL, REFERENCE, changed_catalog, records};
+use posenc_experiments::Catalog;
+use posenc_experiments::record::Row;
+use posenc_report::{Inputs, Records, Report, render};
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+/// One line each; in a table, a list, a heading, a link or a summary each could change what is around it.
+const HOSTILE: [&str; 48] = [
+    "`",
+    "``",
+    "` `` ```",
+    "a`b``c```",
+    "|",
+    "\\|",
+    "a\\\\|b",
+    "`|`",
+    "`a\\|b`",
+    "\\",
+    "\\`",
+    "$",
+    "$$",
+    "$`",
+    "$x$ | $",
+    "$$|$$",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<!--",
+    "-->",
+    "<details>",
+    "</details>",
+    "</summary>",
+    "</sub>",
+    "<a href=\"javascript:x\">",
+    "<br>",
+    "<h1>forged</h1>",
+    "</table>",
+    "<?x",
+    "<![CDATA[",
+    "&lt;b&gt;",
+    "&#60;b&#62;",
+    "](javascript:x)",
+    "](x) ✅ [y",
+    "[",
+    "]",
+    "![",
+    "# forged",
+    "---",
+    "===",
+    "- a",
+    "1. a",
+    "> a",
+    "~~~",
+    "```",
+    "**",
+    "\u{202e}evil",
+    "a <b <c d=\">\" e",
+];
+
+/// Several lines, which texts of experiments may have.
+const BLOCKS: [&str; 21] = [
+    "a\r# b\r```\rc",
+    "a\n\n~~~ `x\nno end",
+    "```\na\n``` \n# b\n",
+    "[a\nb]: javascript:x\n\n[^1]: c",
+    "a\n\n## Figure 9. Forged\n\nb",
+    "a\n===",
+    "a\n---\n",
+    "a\n\n```\nno end",
+    "```\nno end",
+    "~~~~\n~~~",
+    "a\n\n<!-- no end",
+    "a\n\n<details><summary>b",
+    "a\n\n</details></details>",
+    "- a\n\n  ## b",
+    "> # a",
+    "1. # a",
+    "a `b\n\n<details> c` d",
+    "a `b\n- <details> c` d",
+    "a $b\n\n<script> c$ d",
+    "[Gau]: javascript:x\n[^1]: a",
+    "| a |\n|---|\n| `b |\n| <div> ` |",
+];
+
+fn report(catalog: &Catalog, reference: &Records, local: &Records) -> Report {
+    let inputs = Inputs {
+        catalog,
+        reference,
+        local: Some(local),
+        repository: "..",
+        record: None,
+        costs: None,
+    };
+    render(&inputs).expect("a report")
+}
+
+/// What gives a page its structure: headings, tables with their rows and cells, tags, links and pictures.
+fn skeleton(page: &str, links: bool) -> Vec<String> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    let parts = Parser::new_ext(page, options).filter_map(|event| match event {
+        Event::Start(Tag::Heading { level, .. }) => Some(level.to_string()),
+        Event::Start(Tag::Table(columns)) => Some(format!("table {}", columns.len())),
+        Event::Start(Tag::TableRow) => Some("row".to_owned()),
+        Event::Start(Tag::TableCell) => Some("cell".to_owned()),
+        Event::Start(Tag::Link { dest_url, .. }) if links => Some(format!("link {dest_url}")),
+        Event::Start(Tag::Image { dest_url, .. }) if links => Some(format!("image {dest_url}")),
+        Event::Start(Tag::List(_)) if links => Some("list".to_owned()),
+        Event::Start(Tag::CodeBlock(_)) if links => Some("code".to_owned()),
+        // What backticks cannot hold is written as HTML.
+        Event::InlineHtml(html) if ["<code>", "</code>"].contains(&&*html) => None,
+        Event::Html(html) | Event::InlineHtml(html) => Some(tags(&html)),
+        _ => None,
+    });
+    parts.collect()
+}
+
+/// The tags of raw HTML without the values of descriptions.
+fn tags(html: &str) -> String {
+    html.split(" alt=").next().unwrap_or_default().trim().to_owned()
+}
+
+/// A scalar of YAML.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("JSON")
+}
+
+/// The pages with a text in every place where an experiment has one.
+fn of_experiment(text: &str, is_block: bool) -> Option<Report> {
+    let root = tempfile::tempdir().expect("a directory");
+    let long = quoted(text);
+    let short = if is_block { quoted("x") } else { long.clone() };
+    let change = |yaml: &str| {
+        let mut yaml = yaml.to_owned();
+        for (from, key, to) in [
+            ("A demonstration of pages", "", &short),
+            ("Nowhere", "", &short),
+            ("[Ada One, Bea Two, Cy Three]", "", &format!("[{short}]")),
+            ("\"Figure 1\"", "", &short),
+            ("\"Stable rank | distance\"", "", &short),
+            ("|\n  What the paper is about, with $\\lVert x\\rVert$ in it.", "", &long),
+            ("Stable rank of two embedders", "", &short),
+            ("Curves that rise and saturate.", "", &long),
+            ("The stable rank rises with N, |Δ| > 0.", "", &long),
+            ("Fig. 1, caption", "", &short),
+            ("Stable rank; dashed, $\\min(N, \\cdot)$.", "", &long),
+            ("\"(a) stable rank\"", "", &short),
+            ("samples N", "", &short),
+            ("Stable rank at two sample counts", "", &short),
+            ("row_label: N", "row_label: ", &short),
+            ("label: stable rank, digits", "label: ", &format!("{short}, digits")),
+            ("|\n  A text with $10{,}000$ in it.", "", &long),
+            ("Only three of the curves.", "", &long),
+            ("2 of 4 sample counts", "", &short),
+            ("Reconstructions and five times the absolute error", "", &short),
+        ] {
+            yaml = yaml.replace(from, &format!("{key}{to}"));
+        }
+        yaml
+    };
+    let catalog = changed_catalog(root.path(), change).ok()?;
+    Some(report(&catalog, &records(REFERENCE), &records(LOCAL)))
+}
+
+/// The pages with a text in every place where a record has one.
+fn of_records(text: &str) -> Report {
+    let root = tempfile::tempdir().expect("a directory");
+    let change = |yaml: &str| yaml.replace("RFF", &quoted(text)).replace("method: RFF", "");
+    let catalog = changed_catalog(root.path(), change)
+        .unwrap_or_else(|_| changed_catalog(root.path(), str::to_owned).expect("a catalog"));
+    let changed = |made| {
+        let mut records = records(made);
+        for record in records.items.values_mut() {
+            let p = &mut record.provenance;
+            p.command = text.into();
+            p.commit = text.into();
+            p.machine = text.into();
+            p.versions = [(text.to_owned(), text.to_owned())].into();
+            p.data = [(text.to_owned(), text.to_owned())].into();
+            for row in &mut record.table.rows {
+                if row.method == "RFF" {
+                    row.method = text.into();
+                }
+                if row.signal != "-" {
+                    row.signal = format!("{text}{}", row.signal);
+                }
+                row.data = text.into();
+                row.device = text.into();
+                row.unit = text.into();
+            }
+        }
+        records
+    };
+    report(&catalog, &changed(REFERENCE), &changed(LOCAL))
+}
+
+fn pages(report: &Report) -> impl Iterator<Item = (&Path, &str)> {
+    let pages = report.files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "md"));
+    pages.map(|(path, bytes)| (path.as_path(), std::str::from_utf8(bytes).expect("text")))
+}
+
+fn compare(plain: &Report, hostile: &Report, text: &str, links: bool) {
+    for ((path, plain), (_, page)) in pages(plain).zip(pages(hostile)) {
+        let (wanted, found) = (skeleton(plain, links), skeleton(page, links));
+        let place = wanted.iter().zip(&found).position(|(a, b)| a != b);
+        let place = place.unwrap_or(wanted.len().min(found.len()));
+        assert!(
+            wanted == found,
+            "{text:?} changes {} at {place}: {:?} became {:?}\n{page}",
+            path.display(),
+            wanted.get(place),
+            found.get(place)
+        );
+    }
+}
+
+/// Catches a method, a signal, a label or a line of provenance that ends its code span, its cell or its list.
+#[test]
+fn texts_of_records_stay_in_their_place() {
+    let plain = of_records("x");
+    for text in HOSTILE {
+        compare(&plain, &of_records(text), text, false);
+    }
+}
+
+/// Catches a title, a claim or an analysis that leaves its place.
+#[test]
+fn texts_of_experiments_stay_in_their_place() {
+    let plain = of_experiment("x", false).expect("a catalog");
+    let mut shown = 0;
+    for text in HOSTILE {
+        if let Some(hostile) = of_experiment(text, false) {
+            compare(&plain, &hostile, text, false);
+            shown += 1;
+        }
+    }
+    assert!(shown > 40, "only {shown} texts were shown");
+    let mut shown = 0;
+    for text in BLOCKS {
+        let Some(hostile) = of_experiment(text, true) else { continue };
+        shown += 1;
+        for ((path, plain), (_, page)) in pages(&plain).zip(pages(&hostile)) {
+            // An analysis may have tables of its own; all else is as before.
+            let own = |part: &String| !["table 1", "row", "cell"].contains(&part.as_str());
+            let of = |page: &str| skeleton(page, false).into_iter().filter(own).collect::<Vec<_>>();
+            assert_eq!(of(plain), of(page), "{text:?} changes {}\n{page}", path.display());
+        }
+    }
+    assert!(shown > 12, "only {shown} blocks were shown");
+}
+
+/// Catches labels that break out of a drawing, and characters that XML does not allow.
+#[test]
+fn labels_stay_in_their_drawing() {
+    for text in
+        HOSTILE.into_iter().chain(["]]>", "\u{fffe}\u{0}\u{1b}a", "\" onload=\"x", "a' b=\"c"])
+    {
+        let Some(report) = of_experiment(text, false) else { continue };
+        for report in [report, of_records(text)] {
+            for (path, bytes) in &report.files {
+                if path.extension().is_none_or(|e| e != "svg") {
+                    continue;
+                }
+                let svg = std::str::from_utf8(bytes).expect("text");
+                let names = svg.split('<').skip(1).map(|part| {
+                    part.split([' ', '>', '/', '\n'])
+                        .find(|name| !name.is_empty())
+                        .unwrap_or_default()
+                });
+                for name in names {
+                    let known = [
+                        "svg", "title", "rect", "path", "polyline", "polygon", "circle", "text",
+                        "line", "g",
+                    ];
+                    assert!(known.contains(&name), "{text:?} gives <{name}> in {}", path.display());
+                }
+                assert!(!svg.contains(" onload=\""), "{text:?} in {}", path.display());
+                assert!(!svg.chars().any(|c| c.is_control() && c != '\n' || c == '\u{fffe}'));
+            }
+        }
+    }
+}
+
+/// Catches work that grows with the square of a record: each of these tables and curves would take hours.
+#[test]
+fn a_record_of_many_signals_methods_and_places_is_shown() {
+    const MANY: usize = 100_000;
+    let mut records = records(REFERENCE);
+    let mut change = |item: &str, make: &dyn Fn(usize, &Row) -> Row| {
+        let record =
+            records.items.get_mut(&("demo".to_owned(), item.to_owned())).expect("a record");
+        let first = record.table.rows.first().expect("a row").clone();
+        record.table.rows.extend((0..MANY).map(|i| make(i, &first)));
+    };
+    change("table1", &|i, row| Row { signal: format!("image {i}"), ..row.clone() });
+    change("fig1", &|i, row| Row {
+        method: "RFF".into(),
+        metric: "stable_rank".into(),
+        x: Some(1.0 + i as f64),
+        ..row.clone()
+    });
+    change("fig1", &|i, row| Row {
+        method: format!("method {i}"),
+        metric: "stable_rank".into(),
+        ..row.clone()
+    });
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = changed_catalog(root.path(), str::to_owned).expect("a catalog");
+    let report = report(&catalog, &records, &Records::default());
+    let page = report.files.get(Path::new("demo.md")).expect("a page");
+    let page = String::from_utf8_lossy(page);
+    let has = |start: &str| page.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(
+        [has("| image 99999 |"), has("| 99,999 |")],
+        [1, 1],
+        "{:?}",
+        page.lines().rev().take(3).collect::<Vec<_>>()
+    );
+    assert!(report.files.contains_key(Path::new("figures/demo/fig1-curves.svg")));
+}
