@@ -223,6 +223,19 @@ fn visit(made: &Made, names: &[String]) -> Found {
     all
 }
 
+/// The text that the percent escapes of a URL stand for.
+fn decoded(url: &str) -> String {
+    let mut bytes = Vec::with_capacity(url.len());
+    let mut rest = url.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let code = code.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%');
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Links to files that are not there and to places that pages do not have.
 fn broken(
     made: &Made,
@@ -243,11 +256,10 @@ fn broken(
             continue;
         };
         let (file, place) = target.split_once('#').unwrap_or((target, ""));
-        // The names that the site has need no other escapes.
-        let file = file.replace("%20", " ").replace("%3D", "=").replace("%25", "%");
+        let (file, place) = (decoded(file), decoded(place));
         if !made.page(&file).is_file() {
             problems.push(format!("{page}: {written} leads to no file"));
-        } else if !place.is_empty() && places.get(&file).is_some_and(|p| !p.contains(place)) {
+        } else if !place.is_empty() && places.get(&file).is_some_and(|p| !p.contains(&place)) {
             problems.push(format!("{page}: {written} leads to no place"));
         }
     }

@@ -25,10 +25,14 @@ mod json_data;
 mod json_records;
 #[path = "../../../../fuzz/fuzz_targets/npz.rs"]
 mod npz;
+#[path = "../../../../fuzz/fuzz_targets/pages.rs"]
+mod pages;
 #[path = "../../../../fuzz/fuzz_targets/picture.rs"]
 mod picture;
 #[path = "../../../../fuzz/fuzz_targets/report.rs"]
 mod report;
+#[path = "../../../../fuzz/fuzz_targets/selectors.rs"]
+mod selectors;
 #[path = "../../../../fuzz/fuzz_targets/weights.rs"]
 mod weights;
 #[path = "../../../../fuzz/fuzz_targets/yaml.rs"]
