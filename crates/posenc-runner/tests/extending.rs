@@ -284,7 +284,7 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
@@ -294,6 +294,7 @@ const CRATES: [&str; 9] = [
     "posenc-report",
     "posenc-runner",
     "posenc-testing",
+    "posenc-text",
 ];
 
 impl Workshop {
