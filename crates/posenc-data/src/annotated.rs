@@ -294,7 +294,7 @@ fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> 
 /// Writes photographs as JPEG files and their boxes as COCO writes them: `instances.json` and `images/` in `folder`.
 ///
 /// # Errors
-/// When a file exists or cannot be written, or the number of pixels does not match their size.
+/// When a file cannot be written, or the number of pixels does not match their size.
 pub fn write_annotated(
     folder: &Path,
     categories: &[&str],
@@ -322,7 +322,7 @@ pub fn write_annotated(
         let mut bytes = Vec::new();
         let written = picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95));
         written.map_err(|e| unwritable(&path, std::io::Error::other(e)))?;
-        posenc_files::write_new(&path, &bytes).map_err(|e| unwritable(&path, e))?;
+        posenc_files::write_atomically(&path, &bytes).map_err(|e| unwritable(&path, e))?;
         let id = i as u64 + 1;
         wire.images.push(WireImage { id, file_name, height: *height, width: *width });
         for own in boxes {
@@ -339,5 +339,6 @@ pub fn write_annotated(
     }
     let path = folder.join("instances.json");
     let text = serde_json::to_vec(&wire).map_err(std::io::Error::from);
-    text.and_then(|text| posenc_files::write_new(&path, &text)).map_err(|e| unwritable(&path, e))
+    text.and_then(|text| posenc_files::write_atomically(&path, &text))
+        .map_err(|e| unwritable(&path, e))
 }

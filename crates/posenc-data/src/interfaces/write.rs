@@ -45,7 +45,7 @@ struct Placed<'a> {
 /// center that lies higher in the tree.
 ///
 /// # Errors
-/// When a file exists or cannot be written.
+/// When a file cannot be written.
 pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(), DataError> {
     let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
     let combined = folder.join("combined");
@@ -53,7 +53,7 @@ pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(),
         posenc_files::make_folder(folder).map_err(|e| unwritable(folder, e))?;
     }
     let write = |path: &Path, bytes: &[u8]| {
-        posenc_files::write_new(path, bytes).map_err(|e| unwritable(path, e))
+        posenc_files::write_atomically(path, bytes).map_err(|e| unwritable(path, e))
     };
     let mut table = String::from("screenId,nodeId,captions,datasetId\n");
     let mut number = 0;

@@ -150,7 +150,8 @@ pub fn work(shared: &Shared, lane: Lane) {
 /// Why a job is refused that needs more memory than there is.
 fn too_large(work: &Work<'_>, there: Bytes) -> String {
     format!(
-        "needs about {} of memory, {there} are available; free some, run it on a larger machine, or raise the limit with --memory",
+        "needs about {} of memory, {there} are available; lower its size (such as `dimension`, `side` or `width`), \
+         free memory, run it on a larger machine, or raise the limit with --memory",
         Bytes(work.memory)
     )
 }
