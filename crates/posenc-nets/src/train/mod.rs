@@ -229,13 +229,15 @@ impl Window {
         }
     }
 
-    /// Sample standard deviation of a run's PSNRs in a window of `count` epochs.
+    /// Sample standard deviation of a run's PSNRs in a window of `count` epochs; NaN if one of them is not finite.
     fn deviation(&self, run: usize, count: f64) -> f64 {
         if count < 2.0 {
             return 0.0;
         }
         let shift = self.sum[run] - count * self.first[run];
-        ((self.squares[run] - shift * shift / count) / (count - 1.0)).max(0.0).sqrt()
+        let variance = (self.squares[run] - shift * shift / count) / (count - 1.0);
+        // Rounding may leave a little below zero. `max` alone would turn NaN into zero.
+        if variance.is_nan() { f64::NAN } else { variance.max(0.0).sqrt() }
     }
 }
 

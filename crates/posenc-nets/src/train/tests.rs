@@ -142,6 +142,15 @@ fn the_window_takes_in_the_errors_after_each_of_the_last_steps() {
 }
 
 #[test]
+fn an_infinite_psnr_leaves_no_deviation() {
+    // Would catch a deviation of zero for a run whose PSNR is infinite in some epochs. A rate of 1/2 reaches the target in one step.
+    let history = whole(&mut Quadratic::new(&[0.5], false), &schedule(3, 0, 3));
+    let summary = &history.summaries[0];
+    assert_eq!(summary.train_psnr, f64::INFINITY);
+    assert!(summary.train_deviation.is_nan(), "{}", summary.train_deviation);
+}
+
+#[test]
 fn a_window_longer_than_the_schedule_leaves_out_the_start() {
     let history = whole(&mut Quadratic::new(&[0.25], false), &schedule(4, 0, 100));
     // Mean of e = 1 to 4.
