@@ -76,9 +76,15 @@ impl Browser {
             .map_while(Result::ok)
             .find_map(|line| line.strip_prefix("DevTools listening on ws://").map(str::to_owned));
         let address = address.expect("Chromium tells its address");
-        // Nobody reads the rest, but the pipe must not fill up.
-        std::thread::spawn(move || lines.for_each(drop));
-        let socket = connected(&address);
+        // The pipe must not fill up; what it says is only of interest if the browser ends.
+        let rest = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
+        let socket = connected(&address).unwrap_or_else(|error| {
+            let _ = process.kill();
+            let (status, said) = (process.wait(), rest.join());
+            panic!(
+                "no connection to Chromium: {error}; it ended with {status:?} and said {said:#?}"
+            )
+        });
         let mut browser = Browser {
             process,
             socket,
@@ -277,24 +283,24 @@ fn complaint(event: &Value) -> Option<String> {
 }
 
 /// The socket after its handshake, which is short enough to need no library.
-fn connected(address: &str) -> WebSocket<TcpStream> {
+fn connected(address: &str) -> std::io::Result<WebSocket<TcpStream>> {
     let (host, path) = address.split_once('/').expect("host and path");
-    let mut stream = TcpStream::connect(host).expect("Chromium's port");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    let mut stream = TcpStream::connect(host)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let request = format!(
         "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     );
-    stream.write_all(request.as_bytes()).expect("a request");
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
-        stream.read_exact(&mut byte).expect("an answer");
+        stream.read_exact(&mut byte)?;
         answer.push(byte[0]);
     }
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
-    WebSocket::from_raw_socket(stream, Role::Client, None)
+    Ok(WebSocket::from_raw_socket(stream, Role::Client, None))
 }
 
 impl Drop for Browser {
