@@ -12,9 +12,9 @@ const SWITCH: &str = "POSENC_WGPU";
 /// The environment variable that stands for `--device`.
 const DEVICE: &str = "POSENC_DEVICE";
 /// The feature, as cargo takes it for the whole workspace.
-const FEATURES: [&str; 2] = ["--features", "posenc-runner/wgpu"];
+const FEATURES: [&str; 2] = ["--features", "posenc/wgpu"];
 /// The same with attention models.
-const ATTENTION: [&str; 2] = ["--features", "posenc-runner/attention-wgpu"];
+const ATTENTION: [&str; 2] = ["--features", "posenc/attention-wgpu"];
 
 /// Whether the attention models are asked for.
 fn is_attention() -> bool {

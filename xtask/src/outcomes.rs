@@ -161,9 +161,9 @@ mod tests {
         ]);
         let skip = |test: &str, need| Skip { test: test.to_owned(), need, text: "none".to_owned() };
         let skips = vec![
-            skip("posenc-runner/it::slurm::a", Need::Slurm),
-            skip("posenc-runner/it::slurm::a", Need::Data),
-            skip("posenc-runner/it::slurm::b", Need::Slurm),
+            skip("posenc/it::slurm::a", Need::Slurm),
+            skip("posenc/it::slurm::a", Need::Data),
+            skip("posenc/it::slurm::b", Need::Slurm),
             Skip {
                 text: format!("none; {}", Need::Ffmpeg.remedy()),
                 ..skip("posenc-data/it::videos", Need::Ffmpeg)

@@ -18,7 +18,7 @@ const LIBRARIES: [&str; 7] = [
     "libswscale",
 ];
 /// The feature, as cargo takes it for the whole workspace.
-pub const FEATURES: [&str; 2] = ["--features", "posenc-runner/video"];
+pub const FEATURES: [&str; 2] = ["--features", "posenc/video"];
 
 /// Arguments for cargo: the feature where it can be built, nothing elsewhere. Says in one line what
 /// is missing, what is used instead and how to get it.

@@ -96,7 +96,7 @@ fn a_device_from_the_environment_is_built_for() {
         let scene = Scene::new(&format!("device-{is_built}"));
         let run = scene.run(&["reproduce"], &[("POSENC_DEVICE", device), NO_VIDEO]);
         assert!(run.status.success(), "{}", text(&run.stderr));
-        assert_eq!(scene.calls().contains("posenc-runner/wgpu"), is_built, "{}", scene.calls());
+        assert_eq!(scene.calls().contains("posenc/wgpu"), is_built, "{}", scene.calls());
     }
     let scene = Scene::new("device-off");
     scene.run(&["reproduce"], &[("POSENC_DEVICE", "wgpu"), NO_VIDEO, NO_GPU]);
@@ -113,8 +113,8 @@ fn the_summary_counts_skipped_tests_by_reason() {
     );
     scene.write(
         "skips",
-        "skipped: posenc-runner/it::slurm::a: slurm is missing: sbatch is not installed\n\
-         skipped: posenc-runner/it::slurm::a: slurm is missing: sbatch is not installed\n\
+        "skipped: posenc/it::slurm::a: slurm is missing: sbatch is not installed\n\
+         skipped: posenc/it::slurm::a: slurm is missing: sbatch is not installed\n\
          skipped: posenc-book/browser::b: chromium is missing: it is not on the PATH\n",
     );
     let run = scene.run(&["test"], &[NO_GPU, NO_VIDEO]);

@@ -55,7 +55,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             root.display()
         );
     }
-    let catalog = Catalog::read(root)?;
+    let catalog = Catalog::read(root, posenc_protocols::KINDS)?;
     let reference = Records::read(&root.join("report/record"), &catalog)?;
     let local = local(arguments, &catalog)?;
     let mut report = posenc_report::render(&Inputs {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::published::Published;
-use crate::schema::Experiment;
 use crate::schema::paper::Paper;
+use crate::schema::{Experiment, Kinds};
 use crate::yaml::{FileError, nearest};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
@@ -24,7 +24,7 @@ pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 
 impl Catalog {
     /// Reads `<root>/experiments` and `<root>/data/papers`.
-    pub fn read(root: &Path) -> Result<Self, FileError> {
+    pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
         let directory = root.join("experiments");
         let mut papers = Vec::new();
         let mut experiments: Vec<Experiment> = Vec::new();
@@ -54,7 +54,7 @@ impl Catalog {
                 if !is_experiment {
                     continue;
                 }
-                let experiment = Experiment::read(&file)?;
+                let experiment = Experiment::read(&file, kinds)?;
                 let problem = |key: &str, message: String| FileError {
                     file: file.clone(),
                     line: None,

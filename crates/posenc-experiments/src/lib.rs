@@ -18,4 +18,4 @@ pub mod yaml;
 
 pub use catalog::Catalog;
 pub use published::{Published, PublishedValue};
-pub use schema::{Experiment, Group, Profile, Protocol, Resolved, Variant};
+pub use schema::{Experiment, Group, Kinds, Profile, Protocol, Resolved, Variant};

@@ -20,7 +20,7 @@ pub fn yaml(bytes: &[u8]) -> usize {
     let mut accepted = usize::from(Manifest::parse(text, file).is_ok());
     let Ok(document) = Document::parse(file, text) else { return accepted };
     accepted += usize::from(Paper::from_document(&document).is_ok());
-    if let Ok(experiment) = Experiment::from_document(&document) {
+    if let Ok(experiment) = Experiment::from_document(&document, posenc_protocols::KINDS) {
         accepted += 1;
         plan(&experiment);
     }

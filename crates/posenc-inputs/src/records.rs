@@ -27,7 +27,9 @@ pub(crate) fn catalog() -> Option<&'static Catalog> {
     let read = || {
         let document = |name: &str, text| Document::parse(Path::new(name), text).ok();
         let paper = Paper::from_document(&document("paper.yaml", PAPER)?).ok()?;
-        let experiment = Experiment::from_document(&document("fig1.yaml", EXPERIMENT)?).ok()?;
+        let experiment =
+            Experiment::from_document(&document("fig1.yaml", EXPERIMENT)?, posenc_protocols::KINDS)
+                .ok()?;
         let published = Published::default();
         Some(Catalog { papers: vec![paper], experiments: vec![experiment], published })
     };

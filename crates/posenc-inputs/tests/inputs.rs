@@ -102,7 +102,7 @@ fn is_dictionary_line(line: &str) -> bool {
 #[test]
 fn the_repository_keeps_within_the_limits() {
     let root = fuzz().join("..");
-    let catalog = Catalog::read(&root).unwrap_or_else(|e| panic!("{e}"));
+    let catalog = Catalog::read(&root, posenc_protocols::KINDS).unwrap_or_else(|e| panic!("{e}"));
     assert!(catalog.experiments.len() > 30);
     let records = Records::read(&root.join("report/record"), &catalog);
     assert!(records.unwrap_or_else(|e| panic!("{e}")).items.len() > 30);

@@ -141,7 +141,7 @@ pub fn skip(need: Need, detail: impl Display) {
 /// One line of [`skip`]: `skipped: TEST: WORD is missing: TEXT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skip {
-    /// The test with its package and binary, such as `posenc-runner/it::slurm::a_node_dies`.
+    /// The test with its package and binary, such as `posenc/it::slurm::a_node_dies`.
     pub test: String,
     /// What is missing.
     pub need: Need,

@@ -81,7 +81,7 @@ pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<De
             )
         }
     };
-    Experiment::from_document(&Document::parse(&file, &text)?)?;
+    Experiment::from_document(&Document::parse(&file, &text)?, source.kinds)?;
     Ok(Derived { text, left_out: left_out(source, &kept, &whole, &wanted) })
 }
 
@@ -288,7 +288,8 @@ deviations:
 
     fn derived(groups: &[&str]) -> Derived {
         let document = Document::parse(Path::new("a.yaml"), FILE).unwrap();
-        let source = Experiment::from_document(&document).unwrap();
+        let source =
+            Experiment::from_document(&document, crate::schema::protocol::testing::KINDS).unwrap();
         let groups: Vec<String> = groups.iter().map(|g| (*g).to_owned()).collect();
         derive(&source, FILE, &Target { item: "mine", title: "Mine: a copy", groups: &groups })
             .unwrap()

@@ -10,7 +10,7 @@ use serde_yaml::{Mapping, Value};
 use super::claim::{Claim, WireClaim};
 use super::display::{PictureGrid, Plot, Table};
 use super::limits::{MOST_JOBS, MOST_SETTINGS, MOST_SWEPT, MOST_VARIANTS};
-use super::protocol::Protocol;
+use super::protocol::{Fault, Kind, Kinds, Protocol};
 use crate::yaml::{Document, FileError};
 
 /// How much of the published protocol a run does. Ordered: a later one says more.
@@ -76,6 +76,8 @@ pub enum ItemKind {
 pub struct Experiment {
     /// The file it was read from.
     pub file: PathBuf,
+    /// The kinds of protocol it was read with.
+    pub kinds: Kinds,
     /// Paper key, such as `trading`.
     pub paper: String,
     /// Item key, such as `table1`.
@@ -336,12 +338,12 @@ impl Experiment {
     }
 
     /// Reads one experiment file.
-    pub fn read(file: &Path) -> Result<Self, FileError> {
-        Experiment::from_document(&Document::read(file)?)
+    pub fn read(file: &Path, kinds: Kinds) -> Result<Self, FileError> {
+        Experiment::from_document(&Document::read(file)?, kinds)
     }
 
     /// Types a document; every error names file, line and key.
-    pub fn from_document(document: &Document) -> Result<Self, FileError> {
+    pub fn from_document(document: &Document, kinds: Kinds) -> Result<Self, FileError> {
         let wire: WireExperiment = document.typed("", document.value.clone())?;
         check_key(document, "paper", &wire.paper)?;
         check_key(document, "item", &wire.item)?;
@@ -364,7 +366,7 @@ impl Experiment {
             let message = format!("{variants} variants; allowed: {MOST_VARIANTS}. Split the file");
             return Err(document.error("groups", message));
         }
-        let mut asked = Asked::default();
+        let mut asked = Asked::of(kinds);
         let groups = wire
             .groups
             .into_iter()
@@ -397,6 +399,7 @@ impl Experiment {
         super::display::check(document, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
         Ok(Experiment {
             file: document.file().to_owned(),
+            kinds,
             paper: wire.paper,
             item: wire.item,
             kind: wire.kind,
@@ -416,25 +419,24 @@ impl Experiment {
 }
 
 /// What a file has asked for so far.
-#[derive(Default)]
 struct Asked {
+    kinds: Kinds,
     jobs: BTreeMap<Profile, usize>,
     settings: usize,
     swept: usize,
 }
 
 impl Asked {
+    fn of(kinds: Kinds) -> Self {
+        Asked { kinds, jobs: BTreeMap::new(), settings: 0, swept: 0 }
+    }
+
     /// Counts a variant at a profile, before what takes long.
-    fn add(
-        &mut self,
-        profile: Profile,
-        seeds: usize,
-        protocol: &Protocol,
-    ) -> Result<(), (&'static str, String)> {
+    fn add(&mut self, profile: Profile, seeds: usize, protocol: &Protocol) -> Result<(), Fault> {
         let jobs = self.jobs.entry(profile).or_default();
         *jobs = jobs.saturating_add(seeds);
         self.settings = self.settings.saturating_add(protocol.canonical().len());
-        self.swept = self.swept.saturating_add(protocol.swept());
+        self.swept = self.swept.saturating_add(protocol.settings().swept());
         for (key, what, asked, most) in [
             ("seeds", "variants × seeds", *jobs, MOST_JOBS),
             (
@@ -550,41 +552,36 @@ impl WireGroup {
                         at = place.clone();
                     }
                 }
-                let protocol = Protocol::from_mapping(document, &at, settings)?;
+                let protocol = asked.kinds.protocol(document, &at, settings)?;
                 asked
                     .add(profile, seeds, &protocol)
                     .map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?;
                 if let Some(spec) = &checked.embedder
-                    && let Err((key, message)) = protocol.check_embedder(spec)
+                    && let Err((key, message)) = protocol.settings().check_embedder(spec)
                 {
                     return Err(document.error(&format!("{at}.{key}"), message));
                 }
-                if matches!(protocol, Protocol::Network1d(_)) && seeds != 1 {
+                let kind = protocol.kind();
+                if let Some(key) = kind.repeats_key
+                    && seeds != 1
+                {
                     let profile = over.is_some_and(|o| o.seeds.is_some());
                     let place = if profile { here.as_str() } else { path };
                     return Err(document.error(
                         &format!("{place}.seeds"),
-                        "protocol `network-1d` counts its runs itself: set `repeats`",
+                        format!("protocol `{}` counts its runs itself: set `{key}`", kind.name),
                     ));
                 }
-                if protocol.needs_embedder() && variant.embedder.is_none() {
+                if kind.needs_embedder && variant.embedder.is_none() {
                     return Err(document.error(
                         &format!("{path}.variants[{i}]"),
-                        format!(
-                            "protocol `{}` needs an `embedder` in every variant",
-                            protocol.name()
-                        ),
+                        format!("protocol `{}` needs an `embedder` in every variant", kind.name),
                     ));
                 }
-                if matches!(protocol, Protocol::ClosedForm(_)) && self.data.is_none() {
-                    return Err(document.error(
-                        path,
-                        "protocol `closed-form` needs `data: {set: …}`; see data/manifest.yaml",
-                    ));
-                }
-                if let Err((key, message)) = check_data(self.data.as_ref(), &protocol) {
-                    return Err(document.error(&format!("{path}.{key}"), message));
-                }
+                let data = self.data.as_ref();
+                check_data(data, kind)
+                    .and_then(|()| protocol.settings().check_data(data))
+                    .map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?;
                 resolved.push(Resolved { protocol, seeds, signals });
             }
             plans.insert(profile, resolved);
@@ -603,53 +600,18 @@ impl WireGroup {
     }
 }
 
-/// Models of pixels read two sets as wholes, or none; nothing else reads a second one. Lengths of sentences are those of
-/// text where there is text. Nothing stands in for labelled boxes, but generated screens are counted without them.
-fn check_data(
-    data: Option<&Data>,
-    protocol: &Protocol,
-) -> Result<(), (&'static str, &'static str)> {
-    let reduce = match protocol {
-        Protocol::ImageModel(s) => Some(s.reduce),
-        Protocol::PixelEntropies(s) => Some(s.reduce),
-        _ => None,
-    };
-    if let Protocol::Translation(s) = protocol
-        && s.lengths.is_of_text() != data.is_some()
-    {
-        return Err((
-            "protocol.lengths",
-            "allowed with `data`: natural, filled; without: log-normal, constant, uniform",
-        ));
-    }
-    if matches!(protocol, Protocol::IconLabels(_) | Protocol::ReferredBox(_)) && data.is_none() {
-        return Err(("protocol", "needs `data: { set: … }`; see file_sets in data/manifest.yaml"));
-    }
-    if let Protocol::BoxPositions(s) = protocol
-        && s.screens.is_some() == data.is_some()
-    {
-        return Err(("protocol.screens", "allowed without `data`, and needed there"));
-    }
-    let has_weights = data.is_some_and(|data| data.weights.is_some());
-    if has_weights && !matches!(protocol, Protocol::Detr(_) | Protocol::WidgetCaptioning(_)) {
-        return Err(("data.weights", "belongs to `detr` and `widget-captioning`"));
-    }
-    match (data, reduce) {
-        (Some(Data { held_out: Some(_), .. }), None) => {
-            Err(("data.held_out", "belongs to `image-model` and `pixel-entropies`"))
+/// Keys of `data` that only some protocols take.
+fn check_data(data: Option<&Data>, kind: &Kind) -> Result<(), Fault> {
+    let Some(data) = data else { return Ok(()) };
+    for (key, is_given, is_taken) in [
+        ("data.weights", data.weights.is_some(), kind.takes_weights),
+        ("data.held_out", data.held_out.is_some(), kind.takes_held_out),
+    ] {
+        if is_given && !is_taken {
+            return Err((key, format!("protocol `{}` does not take this key", kind.name)));
         }
-        (Some(Data { held_out: Some(_), pick: Some(_), .. }), Some(_)) => {
-            Err(("data.pick", "sets are read as wholes here; leave it out"))
-        }
-        (Some(Data { held_out: None, .. }), Some(_)) => Err((
-            "data",
-            "`held_out` is missing: a model of pixels is measured on photographs of another set",
-        )),
-        (None, Some(reduce)) if reduce > 1 => {
-            Err(("protocol", "`reduce` belongs to photographs; name their sets under `data`"))
-        }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// An embedder as it stands under `embedder:`: `kind` and its parameters, flat.

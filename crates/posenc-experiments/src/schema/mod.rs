@@ -14,4 +14,4 @@ pub use experiment::{
     Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant, is_key,
 };
 pub use numbers::Numbers;
-pub use protocol::Protocol;
+pub use protocol::{Kinds, Protocol};

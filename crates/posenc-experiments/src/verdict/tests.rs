@@ -28,7 +28,9 @@ fn experiment(check: &str) -> Experiment {
          claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
     );
     let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-    Experiment::from_document(&document).map_err(|e| e.to_string()).unwrap()
+    Experiment::from_document(&document, crate::schema::protocol::testing::KINDS)
+        .map_err(|e| e.to_string())
+        .unwrap()
 }
 
 fn published() -> Published {
@@ -222,7 +224,10 @@ fn counts_are_comparable_where_the_model_is_the_papers() {
              claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
         );
         let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-        let experiment = Experiment::from_document(&document).map_err(|e| e.to_string()).unwrap();
+        let experiment =
+            Experiment::from_document(&document, crate::schema::protocol::testing::KINDS)
+                .map_err(|e| e.to_string())
+                .unwrap();
         let mut record = record(Profile::Smoke, 0.0, &[("A", 1.0, 7.0)]);
         record.rows.iter_mut().for_each(|r| r.metric = "params".into());
         let published = published();

@@ -74,7 +74,8 @@ fn catalog(more: &str) -> (tempfile::TempDir, Result<Catalog, String>) {
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("paper.yaml"), PAPER).expect("written");
     fs::write(folder.join("90-errata.yaml"), format!("{ERRATA}{more}")).expect("written");
-    let catalog = Catalog::read(root.path()).map_err(|e| format!("{e:#?}{e}"));
+    let catalog =
+        Catalog::read(root.path(), posenc_protocols::KINDS).map_err(|e| format!("{e:#?}{e}"));
     (root, catalog)
 }
 

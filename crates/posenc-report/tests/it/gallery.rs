@@ -40,7 +40,7 @@ fn gallery(experiments: &[(&str, &[&str])]) -> (String, Vec<String>) {
     for (item, variants) in experiments {
         fs::write(folder.join(format!("{item}.yaml")), experiment(item, variants)).unwrap();
     }
-    let catalog = Catalog::read(root.path()).unwrap();
+    let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).unwrap();
     let reference = Records::default();
     let report = render(&Inputs {
         catalog: &catalog,

@@ -95,7 +95,7 @@ fn report(panel: &str, column: &str, published: &str) -> Report {
     ] {
         fs::write(root.path().join(name), text).expect("a file");
     }
-    let catalog = Catalog::read(root.path()).expect("a catalog");
+    let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).expect("a catalog");
     let mut records = Records::default();
     let record = Record { table: Table { rows: rows() }, ..Record::default() };
     records.items.insert(("demo".into(), "fig1".into()), record);

@@ -227,7 +227,7 @@ pub fn changed_catalog(root: &Path, change: impl Fn(&str) -> String) -> Result<C
         fs::write(folder.join(name), change(text)).expect("a file");
     }
     fs::write(root.join("data/papers/demo.csv"), PUBLISHED).expect("a file");
-    Catalog::read(root).map_err(|error| error.to_string())
+    Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
 }
 
 /// Which run to make up.

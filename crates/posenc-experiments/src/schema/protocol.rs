@@ -1,0 +1,268 @@
+//! What the reader of experiment files knows of a protocol: a [`Kind`] and its typed settings.
+//!
+//! Protocols are defined in `posenc-protocols`, one folder each. This crate sees them through [`Kinds`], the list that a
+//! program passes in.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use posenc_math::embedder::EmbedderSpec;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_yaml::{Mapping, Value};
+
+use super::experiment::Data;
+use crate::yaml::{Document, FileError, nearest};
+
+/// Revision of the embedders and of the random streams they sample from. It is part of the cache key of every unit.
+const EMBEDDER_REVISION: u32 = 1;
+
+/// A setting that is not allowed: its key, and what is wrong with it.
+pub type Fault = (&'static str, String);
+
+/// Settings of one protocol, typed.
+pub trait Settings: Any + Debug + Send + Sync {
+    /// Checks ranges that the types cannot express.
+    ///
+    /// # Errors
+    ///
+    /// The key of the setting and a message with the allowed values.
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Checks what the settings require of a variant's embedder.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::check`].
+    fn check_embedder(&self, _: &EmbedderSpec) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Checks what the settings require of the group's data. Keys are relative to the group.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::check`].
+    fn check_data(&self, _: Option<&Data>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Number of values of the sweep, each with an embedder of its own.
+    fn swept(&self) -> usize {
+        0
+    }
+
+    /// Whether `other` builds a model of the same size, whatever it is trained on and for how long. `None`: only if all settings
+    /// are equal.
+    fn has_model_of(&self, _other: &dyn Settings) -> Option<bool> {
+        None
+    }
+}
+
+impl dyn Settings {
+    /// These settings as their own type; `None` if they are of another protocol.
+    pub fn downcast_ref<T: Settings>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
+}
+
+/// Types the settings of a kind, which are at the given path of the document, and gives them as JSON, too.
+pub type Parse = fn(&Document, &str, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
+
+/// A kind of protocol: what is the same for all its settings.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Name under `protocol.kind`.
+    pub name: &'static str,
+    /// Revision of the implementation, raised when a code change moves results. It is part of the cache key, so that exactly
+    /// the units of this protocol run again.
+    pub revision: u32,
+    /// Whether every variant needs an `embedder`.
+    pub needs_embedder: bool,
+    /// Whether the protocol measures time and must therefore run alone.
+    pub measures_time: bool,
+    /// Whether the units of a job are computed together and finish at the same time.
+    pub emits_as_batch: bool,
+    /// Key with the number of runs, for protocols that count their runs themselves instead of by `seeds`.
+    pub repeats_key: Option<&'static str>,
+    /// Whether the group may name `data.weights`.
+    pub takes_weights: bool,
+    /// Whether the group may name `data.held_out`.
+    pub takes_held_out: bool,
+    /// Whether results depend on the published values of the paper.
+    pub reads_published: bool,
+    /// A commented YAML mapping with every key.
+    pub example: &'static str,
+    /// How units run; `None` in programs that only read definitions.
+    pub runner: Option<&'static (dyn Any + Send + Sync)>,
+    /// Types the settings.
+    pub parse: Parse,
+}
+
+impl Kind {
+    /// A kind with settings of type `T`, revision 1 and no special needs; for `..Kind::of::<T>(…)`.
+    pub const fn of<T: Settings + Serialize + DeserializeOwned>(name: &'static str) -> Self {
+        Kind {
+            name,
+            revision: 1,
+            needs_embedder: false,
+            measures_time: false,
+            emits_as_batch: false,
+            repeats_key: None,
+            takes_weights: false,
+            takes_held_out: false,
+            reads_published: false,
+            example: "",
+            runner: None,
+            parse: parse::<T>,
+        }
+    }
+}
+
+impl Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+fn parse<T: Settings + Serialize + DeserializeOwned>(
+    document: &Document,
+    path: &str,
+    settings: Value,
+) -> Result<(Arc<dyn Settings>, String), FileError> {
+    let settings: T = document.typed(path, settings)?;
+    let json = serde_json::to_string(&settings).unwrap_or_default();
+    Ok((Arc::new(settings), json))
+}
+
+/// All kinds that a program knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds(pub &'static [&'static Kind]);
+
+impl Kinds {
+    /// Names of all kinds.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().map(|kind| kind.name)
+    }
+
+    /// The kind of that name.
+    pub fn get(&self, name: &str) -> Option<&'static Kind> {
+        self.0.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// Types `mapping` (with its `kind`), which is at `path`.
+    ///
+    /// # Errors
+    ///
+    /// An unknown kind, or settings that are not allowed.
+    pub fn protocol(
+        &self,
+        document: &Document,
+        path: &str,
+        mut mapping: Mapping,
+    ) -> Result<Protocol, FileError> {
+        let allowed = || self.names().collect::<Vec<_>>().join(", ");
+        let at = format!("{path}.kind");
+        let name = match mapping.remove("kind") {
+            Some(Value::String(name)) => name,
+            Some(_) => {
+                return Err(document.error(&at, format!("not a name; allowed: {}", allowed())));
+            }
+            None => {
+                let message = format!("`kind` is missing; allowed: {}", allowed());
+                return Err(document.error(path, message));
+            }
+        };
+        let Some(kind) = self.get(&name) else {
+            let hint = nearest(&name, self.names())
+                .map(|n| format!("; did you mean `{n}`?"))
+                .unwrap_or_default();
+            let message = format!("unknown protocol `{name}`{hint} Allowed: {}", allowed());
+            return Err(document.error(&at, message));
+        };
+        let (settings, json) = (kind.parse)(document, path, Value::Mapping(mapping))?;
+        if let Err((key, message)) = settings.check() {
+            return Err(document.error(&format!("{path}.{key}"), message));
+        }
+        Ok(Protocol { kind, settings, json: json.into() })
+    }
+}
+
+/// What a group does: a kind with its settings.
+#[derive(Debug, Clone)]
+pub struct Protocol {
+    kind: &'static Kind,
+    settings: Arc<dyn Settings>,
+    /// The settings as JSON, by which protocols are compared.
+    json: Arc<str>,
+}
+
+impl PartialEq for Protocol {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind.name, &self.json) == (other.kind.name, &other.json)
+    }
+}
+
+impl Protocol {
+    /// The kind.
+    pub fn kind(&self) -> &'static Kind {
+        self.kind
+    }
+
+    /// The name under `protocol.kind`.
+    pub fn name(&self) -> &'static str {
+        self.kind.name
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &dyn Settings {
+        &*self.settings
+    }
+
+    /// The settings as their own type; `None` if the protocol is another.
+    pub fn as_settings<T: Settings>(&self) -> Option<&T> {
+        self.settings().downcast_ref()
+    }
+
+    /// Canonical text of kind and settings: two protocols do the same if it is the same.
+    pub fn canonical(&self) -> String {
+        format!("{} {}", self.name(), self.json)
+    }
+
+    /// Revisions of the code that the results depend on, as they enter cache keys.
+    pub fn revision(&self) -> String {
+        format!("embedders {EMBEDDER_REVISION}, {} {}", self.name(), self.kind.revision)
+    }
+
+    /// Whether both build a model of the same size, whatever it is trained on and for how long.
+    pub fn has_model_of(&self, other: &Protocol) -> bool {
+        self.settings.has_model_of(other.settings()).unwrap_or_else(|| self == other)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Kinds for tests of this crate: any settings are allowed.
+
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    /// Settings that nothing is known of.
+    #[derive(Debug, Deserialize, Serialize)]
+    struct AnySettings(BTreeMap<String, Value>);
+
+    impl Settings for AnySettings {}
+
+    const fn kind(name: &'static str) -> Kind {
+        Kind { needs_embedder: true, ..Kind::of::<AnySettings>(name) }
+    }
+
+    /// Two kinds.
+    pub const KINDS: Kinds = Kinds(&[&kind("stable-rank"), &kind("network-nd")]);
+}

@@ -1,0 +1,468 @@
+//! The state of a job in flight, on disk: a killed job resumes from it.
+//!
+//! A file contains a magic number, the job's key, the seconds spent so far, its [`Owner`] as JSON behind its length, a body in the
+//! protocol's own format, and a checksum over all of that. It is written to a temporary file and renamed.
+//! When it is written depends on the clock; what is computed does not.
+//!
+//! The key is that of all units that the plan has for the job, whether they have records or not: a run that is killed between the
+//! records of one training finds the checkpoint again. [`super::orphans`] removes checkpoints that no run resumes from.
+//!
+//! Trainings ask after every step whether a checkpoint is due. There a job that is to end does so: it writes its checkpoint
+//! and is unwound.
+
+use std::cell::Cell;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use posenc_experiments::plan::Job;
+use posenc_experiments::record::KeyParts;
+use posenc_experiments::record::table::write_parts_atomically;
+use posenc_files::ReadError;
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Control, Stopped};
+use crate::plan::Unit;
+
+/// The first bytes of a checkpoint; the number counts changes of the format.
+const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
+/// The format before: without an owner, and always of all units of the job.
+const MAGIC_WITHOUT_OWNER: &[u8; 16] = b"posenc-job-1\0\0\0\0";
+
+const KEY: usize = 64;
+const HEADER: usize = MAGIC.len() + KEY + 8;
+const CHECKSUM: usize = blake3::OUT_LEN;
+
+/// No job writes more; a larger file is no checkpoint of ours.
+const LARGEST_FILE: u64 = 8 << 30;
+/// Longest description of an owner: signals of a hundred thousand units.
+const LONGEST_OWNER: usize = 64 << 20;
+
+/// The first checkpoint of a job comes after this time, later ones when the job has run twice as
+/// long as at the last, at most [`LONGEST_INTERVAL`] apart: a short job loses at most half.
+const FIRST_INTERVAL: Duration = Duration::from_millis(500);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Writing may take at most one part in so many of the time.
+const WRITING_SHARE: u32 = 20;
+
+/// The job that a checkpoint belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// Key of the group.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Repetition, from 0.
+    pub repetition: u64,
+    /// What the result of the first unit depends on; other units differ in the signal alone.
+    pub parts: KeyParts,
+    /// Signals of all units that the plan has for the job, in its order.
+    pub signals: Vec<String>,
+    /// Places of the units that are trained together, ascending.
+    pub trained: Vec<usize>,
+}
+
+impl Owner {
+    /// A job that trains all of its units.
+    pub fn of(job: &Job<'_>, units: &[Unit]) -> Option<Self> {
+        Some(Owner {
+            group: job.group.id.clone(),
+            method: job.variant.id.clone(),
+            repetition: job.seed_index,
+            parts: units.first()?.parts.clone(),
+            signals: units.iter().map(|unit| unit.signal.clone()).collect(),
+            trained: (0..units.len()).collect(),
+        })
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.signals.len()).collect()
+    }
+
+    /// The owner that a checkpoint names. The rest of the file is not looked at.
+    pub fn read(file: &Path) -> Option<Self> {
+        let mut file = posenc_files::open(file).ok()?;
+        let mut head = [0; HEADER + 8];
+        file.read_exact(&mut head).ok()?;
+        let length = head.strip_prefix(MAGIC)?.last_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let mut json = Vec::new();
+        file.take(length.min(LONGEST_OWNER) as u64).read_to_end(&mut json).ok()?;
+        serde_json::from_slice(&json).ok().filter(|_| json.len() == length)
+    }
+}
+
+/// The key of a job of these units, which names its checkpoint.
+pub fn key<'a>(units: impl Iterator<Item = &'a KeyParts>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for parts in units {
+        hasher.update(parts.key().as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The checkpoint of one job.
+pub struct Checkpoint {
+    file: PathBuf,
+    key: String,
+    owner: Option<Owner>,
+    started: Instant,
+    /// Seconds that killed runs of the job spent before.
+    earlier: Cell<f64>,
+    next: Cell<Instant>,
+    failed: Cell<bool>,
+    /// The job, as who watches over it sees it.
+    control: Arc<Control>,
+    /// Whether a job that is to end has been told to write its checkpoint.
+    is_last: Cell<bool>,
+    /// Of how many steps the training is, and how many are done.
+    steps: Cell<[usize; 2]>,
+    /// What share of the job the training in flight is: from, to.
+    span: Cell<[f64; 2]>,
+    /// Whether a checkpoint is due whenever it is asked: for tests.
+    always: bool,
+}
+
+/// What was found on disk.
+#[derive(Debug, PartialEq)]
+pub enum Saved {
+    /// No checkpoint.
+    Nothing,
+    /// One that cannot be used, and why.
+    Damaged(String),
+    /// The protocol's own bytes.
+    Body(Vec<u8>),
+}
+
+impl Checkpoint {
+    /// The checkpoint in `directory` of a job, which is trained with all units that the plan has for it.
+    pub fn new(directory: &Path, job: &Job<'_>, units: &[Unit]) -> Self {
+        let key = key(units.iter().map(|unit| &unit.parts));
+        Checkpoint::with(directory, key, Owner::of(job, units))
+    }
+
+    fn with(directory: &Path, key: String, owner: Option<Owner>) -> Self {
+        let started = Instant::now();
+        Checkpoint {
+            file: directory.join(format!("{key}.bin")),
+            key,
+            owner,
+            started,
+            earlier: Cell::new(0.0),
+            next: Cell::new(started + FIRST_INTERVAL),
+            failed: Cell::new(false),
+            control: Arc::default(),
+            is_last: Cell::new(false),
+            steps: Cell::new([0, 0]),
+            span: Cell::new([0.0, 1.0]),
+            always: false,
+        }
+    }
+
+    /// Trains units at these places only: others have records.
+    pub fn training(mut self, places: &[usize]) -> Self {
+        if let Some(owner) = &mut self.owner {
+            owner.trained = places.to_vec();
+        }
+        self
+    }
+
+    /// Places of the units that a killed run trained together, if it left a checkpoint.
+    pub fn trained(&self) -> Option<Vec<usize>> {
+        Owner::read(&self.file).map(|owner| owner.trained).or_else(|| {
+            let mut magic = [0; MAGIC.len()];
+            posenc_files::open(&self.file).ok()?.read_exact(&mut magic).ok()?;
+            self.owner.as_ref().filter(|_| magic == *MAGIC_WITHOUT_OWNER).map(Owner::all)
+        })
+    }
+
+    /// That of a job that is watched.
+    pub fn of_job(mut self, control: &Arc<Control>) -> Self {
+        self.control = control.clone();
+        self
+    }
+
+    /// The checkpoint of one unit of the same job.
+    pub fn of_unit(&self, unit: &Unit) -> Self {
+        let directory = self.file.parent().unwrap_or(Path::new("."));
+        let owner = self.owner.clone().map(|owner| Owner {
+            parts: unit.parts.clone(),
+            signals: vec![unit.signal.clone()],
+            trained: vec![0],
+            ..owner
+        });
+        let key = key(std::iter::once(&unit.parts));
+        Checkpoint::with(directory, key, owner).of_job(&self.control)
+    }
+
+    /// A checkpoint that is always due, for tests.
+    pub fn always(mut self) -> Self {
+        self.always = true;
+        self
+    }
+
+    /// Where it lies.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Seconds spent by killed runs of this job whose work goes on.
+    pub fn earlier(&self) -> f64 {
+        self.earlier.get()
+    }
+
+    /// What a killed run left.
+    pub fn read(&self) -> Saved {
+        let mut bytes = match posenc_files::read(&self.file, LARGEST_FILE) {
+            Ok(bytes) => bytes,
+            Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Saved::Nothing;
+            }
+            Err(error) => return Saved::Damaged(format!("cannot be read: {error}")),
+        };
+        let has_owner = bytes.starts_with(MAGIC);
+        if bytes.len() < HEADER + CHECKSUM || !has_owner && !bytes.starts_with(MAGIC_WITHOUT_OWNER)
+        {
+            return Saved::Damaged("is no checkpoint of this version".to_owned());
+        }
+        let end = bytes.len() - CHECKSUM;
+        if blake3::hash(&bytes[..end]).as_bytes()[..] != bytes[end..] {
+            return Saved::Damaged("its checksum does not fit its content".to_owned());
+        }
+        if bytes[MAGIC.len()..MAGIC.len() + KEY] != *self.key.as_bytes() {
+            return Saved::Damaged("belongs to another job".to_owned());
+        }
+        bytes.truncate(end);
+        let mut begin = HEADER;
+        let trained = if has_owner {
+            let length = bytes[HEADER..].first_chunk().map(|l| u64::from_le_bytes(*l));
+            let length = length.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
+            let json = bytes[HEADER..].get(8..).and_then(|rest| rest.get(..length));
+            let owner = json.and_then(|json| serde_json::from_slice::<Owner>(json).ok());
+            begin += 8 + json.map_or(0, <[u8]>::len);
+            owner.map(|owner| owner.trained)
+        } else {
+            self.owner.as_ref().map(Owner::all)
+        };
+        if trained != self.owner.as_ref().map(|own| own.trained.clone()) {
+            return Saved::Damaged("belongs to other units of the job".to_owned());
+        }
+        let mut seconds = [0; 8];
+        seconds.copy_from_slice(&bytes[MAGIC.len() + KEY..HEADER]);
+        let seconds = f64::from_le_bytes(seconds);
+        self.earlier.set(if seconds.is_finite() { seconds.max(0.0) } else { 0.0 });
+        bytes.drain(..begin);
+        Saved::Body(bytes)
+    }
+
+    /// The training has so many steps, of which some are done.
+    pub fn begin(&self, steps: usize, done: usize) {
+        self.steps.set([steps, done]);
+    }
+
+    /// One more step is done of a training that said how many it has.
+    pub fn step(&self) {
+        self.count_step();
+        let [steps, done] = self.steps.get();
+        self.steps.set([steps, done + 1]);
+        if steps > 0 {
+            self.reached((done + 1) as f64 / steps as f64);
+        }
+    }
+
+    /// Counts a training step of this process, for events.
+    pub fn count_step(&self) {
+        self.control.count_step();
+    }
+
+    /// The training in flight is this share of the job.
+    pub fn within(&self, from: f64, to: f64) {
+        self.span.set([from, to]);
+    }
+
+    /// How much of the training in flight is done, from 0 to 1.
+    pub fn reached(&self, fraction: f64) {
+        let [from, to] = self.span.get();
+        self.control.reached(from + (to - from) * fraction);
+    }
+
+    /// Whether one is to be written: enough time has passed, or the job is to end. Does not come back if it is to end and has
+    /// had its turn to write.
+    pub fn is_due(&self) -> bool {
+        if self.control.stopped().is_some() {
+            if self.failed.get() || self.is_last.replace(true) {
+                std::panic::resume_unwind(Box::new(Stopped));
+            }
+            return true;
+        }
+        self.always || !self.failed.get() && Instant::now() >= self.next.get()
+    }
+
+    /// Whether writing failed: then no further checkpoint is tried.
+    pub fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
+    /// Writes the pieces of a body. A disk that is full must not end the training: the error is
+    /// returned once, for a warning, and no further checkpoint is tried. Does not come back if the job is to end.
+    pub fn write(&self, body: &[&[u8]]) -> Option<std::io::Error> {
+        let began = Instant::now();
+        self.control.saving(true);
+        let spent = self.earlier.get() + self.started.elapsed().as_secs_f64();
+        let seconds = spent.to_le_bytes();
+        // Numbers and texts only: there is nothing that JSON could refuse.
+        let owner = serde_json::to_vec(&self.owner).unwrap_or_default();
+        let length = (owner.len() as u64).to_le_bytes();
+        let mut parts: Vec<&[u8]> = vec![MAGIC, self.key.as_bytes(), &seconds, &length, &owner];
+        parts.extend(body);
+        let mut hasher = blake3::Hasher::new();
+        for part in &parts {
+            hasher.update(part);
+        }
+        let checksum = hasher.finalize();
+        parts.push(checksum.as_bytes());
+        let result = write_parts_atomically(&self.file, &parts);
+        let interval = self.started.elapsed().clamp(FIRST_INTERVAL, LONGEST_INTERVAL);
+        let interval = interval.max(began.elapsed().saturating_mul(WRITING_SHARE));
+        self.next.set(Instant::now() + interval);
+        self.failed.set(result.is_err());
+        self.control.saving(false);
+        if result.is_ok() && self.control.stopped().is_some() {
+            std::panic::resume_unwind(Box::new(Stopped));
+        }
+        result.err()
+    }
+
+    /// Removes it: the job's records are on disk.
+    pub fn remove(&self) {
+        let _ = posenc_files::remove(&self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(signal: &str) -> KeyParts {
+        KeyParts {
+            identity: signal.to_owned(),
+            specification: "s".to_owned(),
+            data: "-".to_owned(),
+            device: "cpu".to_owned(),
+            seed: 0,
+            epochs: "1".to_owned(),
+        }
+    }
+
+    /// The checkpoint of a job of units with these signals.
+    fn of(directory: &Path, signals: &[&str]) -> Checkpoint {
+        let all: Vec<KeyParts> = signals.iter().map(|signal| parts(signal)).collect();
+        let owner = Owner {
+            group: "g".to_owned(),
+            method: "m".to_owned(),
+            repetition: 0,
+            parts: all[0].clone(),
+            signals: signals.iter().map(|signal| (*signal).to_owned()).collect(),
+            trained: (0..signals.len()).collect(),
+        };
+        Checkpoint::with(directory, key(all.iter()), Some(owner))
+    }
+
+    /// Catches a checkpoint that is taken although a byte of it changed, that ends in a panic, or
+    /// that another job takes.
+    #[test]
+    fn damaged_and_foreign_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = || of(directory.path(), &["a", "b"]);
+        assert_eq!(ours().read(), Saved::Nothing);
+        assert!(ours().write(&[b"bo", b"", b"dy"]).is_none());
+        assert_eq!(ours().read(), Saved::Body(b"body".to_vec()));
+        let whole = std::fs::read(ours().file()).unwrap();
+        for position in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[position] ^= 1;
+            std::fs::write(ours().file(), &bytes).unwrap();
+            assert!(matches!(ours().read(), Saved::Damaged(_)), "byte {position}");
+            std::fs::write(ours().file(), &whole[..position]).unwrap();
+            assert!(matches!(ours().read(), Saved::Damaged(_)), "{position} bytes");
+        }
+        let other = of(directory.path(), &["a"]);
+        assert_ne!(other.file(), ours().file());
+        std::fs::write(other.file(), &whole).unwrap();
+        assert_eq!(other.read(), Saved::Damaged("belongs to another job".to_owned()));
+        std::fs::write(ours().file(), &whole).unwrap();
+        ours().remove();
+        assert_eq!(ours().read(), Saved::Nothing);
+    }
+
+    /// Catches time that a killed run spent and that no record shows.
+    #[test]
+    fn seconds_add_up_over_killed_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = || of(directory.path(), &["a"]);
+        let first = ours();
+        first.earlier.set(100.0);
+        assert!(first.write(&[]).is_none());
+        let second = ours();
+        second.read();
+        assert!(second.earlier() >= 100.0 && second.earlier() < 200.0, "{}", second.earlier());
+    }
+
+    /// Catches checkpoints that take the time of the training, and a full disk that is tried again
+    /// at every epoch. A file in the way of the directory stands for the disk.
+    #[test]
+    fn a_checkpoint_is_due_later_and_never_after_a_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = of(directory.path(), &["a"]);
+        assert!(!ours.is_due(), "due at once");
+        ours.next.set(Instant::now());
+        assert!(ours.is_due());
+        assert!(ours.write(&[]).is_none());
+        assert!(!ours.is_due(), "due again at once");
+        std::fs::write(directory.path().join("taken"), "").unwrap();
+        let blocked = of(&directory.path().join("taken"), &["a"]);
+        blocked.next.set(Instant::now());
+        assert!(blocked.write(&[]).is_some());
+        blocked.next.set(Instant::now());
+        assert!(!blocked.is_due());
+    }
+
+    /// Catches a training of some units that goes on as one of others, and one that cannot tell which units it has.
+    #[test]
+    fn a_checkpoint_names_the_units_that_it_trains() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = || of(directory.path(), &["a", "b", "c"]);
+        assert_eq!(ours().trained(), None);
+        assert!(ours().training(&[1, 2]).write(&[b"body"]).is_none());
+        assert_eq!(ours().trained(), Some(vec![1, 2]));
+        assert_eq!(ours().training(&[1, 2]).read(), Saved::Body(b"body".to_vec()));
+        for others in [&[0, 1][..], &[0, 1, 2], &[1]] {
+            let refused = Saved::Damaged("belongs to other units of the job".to_owned());
+            assert_eq!(ours().training(others).read(), refused);
+        }
+        let owner = Owner::read(ours().file()).unwrap();
+        assert_eq!((owner.signals.len(), owner.trained), (3, vec![1, 2]));
+    }
+
+    /// Catches checkpoints of the format before, which the trainings of weeks may have, that are thrown away.
+    #[test]
+    fn a_checkpoint_without_an_owner_is_of_all_units() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = || of(directory.path(), &["a", "b"]);
+        let key = ours().key;
+        let mut bytes =
+            [&MAGIC_WITHOUT_OWNER[..], key.as_bytes(), &1f64.to_le_bytes(), b"body"].concat();
+        let checksum = blake3::hash(&bytes);
+        bytes.extend(checksum.as_bytes());
+        std::fs::write(ours().file(), bytes).unwrap();
+        assert_eq!(ours().trained(), Some(vec![0, 1]));
+        assert_eq!(Owner::read(ours().file()), None);
+        let checkpoint = ours();
+        assert_eq!(checkpoint.read(), Saved::Body(b"body".to_vec()));
+        assert_eq!(checkpoint.earlier(), 1.0);
+        assert!(matches!(ours().training(&[1]).read(), Saved::Damaged(_)));
+    }
+}

@@ -1,0 +1,270 @@
+//! From raw records to the table, the pictures and the captions of an item.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::plan::{Job, jobs};
+use posenc_experiments::record::gallery::Content;
+use posenc_experiments::record::{
+    CaptionedMethod, GalleryPicture, Origin, Provenance, Row, Table, UnitCaptions, UnitRecord,
+};
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Experiment, Group, Profile};
+
+use crate::data::DataSets;
+use crate::device::{CLASSES, Devices};
+use crate::machine;
+use crate::plan::{NO_DATA, PlannedJob, Unit, expand, picks_what_is_there};
+use crate::repository::Repository;
+use crate::store::{Found, Store};
+
+/// The record of an item on this machine.
+pub struct Collected {
+    /// The rows.
+    pub table: Table,
+    /// The pictures, not written yet.
+    pub pictures: Vec<(GalleryPicture, Content)>,
+    /// Where the captions of each unit lie that has some.
+    pub captions: Vec<KeptCaptions>,
+    /// Where they come from.
+    pub provenance: Provenance,
+    /// Groups and variants of which units are missing: the run was interrupted or one failed.
+    pub incomplete: Vec<(String, String)>,
+}
+
+/// The captions of a unit.
+#[derive(Debug, Clone)]
+pub struct KeptCaptions {
+    /// Group key.
+    pub group: String,
+    /// Method (the variant's id).
+    pub method: String,
+    /// Repetition, from 0.
+    pub seed: u64,
+    /// Largest profile whose protocol this is.
+    pub profile: Profile,
+    /// Device that measured it.
+    pub device: String,
+    /// Data it was measured on; `-` for none.
+    pub data: String,
+    /// Their file.
+    pub file: PathBuf,
+}
+
+impl Collected {
+    /// What each method said of the first screens, where a unit kept them.
+    ///
+    /// # Errors
+    ///
+    /// A damaged file, by name and entry.
+    pub fn captioned(&self) -> Result<Vec<CaptionedMethod>> {
+        let mut methods = Vec::new();
+        // Only first repetitions keep screens.
+        for kept in self.captions.iter().filter(|kept| kept.seed == 0) {
+            let captions = UnitCaptions::read(&kept.file)?.of_layouts();
+            if captions.layouts.is_empty() {
+                continue;
+            }
+            methods.push(CaptionedMethod {
+                group: kept.group.clone(),
+                method: kept.method.clone(),
+                seed: kept.seed,
+                profile: kept.profile,
+                device: kept.device.clone(),
+                data: kept.data.clone(),
+                captions,
+            });
+        }
+        Ok(methods)
+    }
+}
+
+/// Gathers what the store has for an experiment. For each variant the largest profile whose
+/// units are all there is taken; failing that, what there is of the largest with any. Of records of
+/// several classes of device those of the class that trains now come first.
+pub fn collect(
+    experiment: &Experiment,
+    store: &Store,
+    data: &DataSets,
+    devices: &Devices,
+    seed: u64,
+    repository: &Repository,
+) -> Result<Option<Collected>> {
+    let published = repository.published_checksum();
+    let mut best: BTreeMap<(usize, usize), Results> = BTreeMap::new();
+    let own = devices.training();
+    let classes: Vec<&'static str> =
+        std::iter::once(own).chain(CLASSES.into_iter().filter(|class| *class != own)).collect();
+    let profiles = Profile::ALL.into_iter().rev();
+    for (profile, class) in profiles.flat_map(|p| classes.iter().map(move |class| (p, *class))) {
+        let mut all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        // Groups that pick what a smaller set of the user's does not have ran on other data, or not at all.
+        all.retain(|job| picks_what_is_there(job, data));
+        // Seeds of one variant belong together.
+        let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
+        for planned in expand(all, data, &published, seed, class)? {
+            let is_its_group = |g: &Group| g.id == planned.job.group.id;
+            if let Some(group) = experiment.groups.iter().position(is_its_group) {
+                let key = (group, planned.job.variant_index);
+                variants.entry(key).or_default().push(planned);
+            }
+        }
+        for (key, planned) in variants {
+            if best.get(&key).is_some_and(|results| results.complete) {
+                continue;
+            }
+            let results = results_of(&planned, store)?;
+            if results.complete || (!results.rows.is_empty() && !best.contains_key(&key)) {
+                best.insert(key, results);
+            }
+        }
+    }
+    if best.is_empty() {
+        return Ok(None);
+    }
+    let mut table = Table::default();
+    let mut pictures = Vec::new();
+    let mut captions = Vec::new();
+    let mut spent = Spent::default();
+    let mut incomplete = Vec::new();
+    let mut origins = BTreeMap::new();
+    for ((group, variant), results) in best {
+        let group = &experiment.groups[group];
+        let variant = &group.variants[variant].id;
+        if !results.complete {
+            incomplete.push((group.id.clone(), variant.clone()));
+        }
+        let key = format!("{}/{variant}", group.id);
+        origins.extend(results.origin.map(|origin| (key, origin)));
+        table.rows.extend(results.rows);
+        pictures.extend(results.pictures);
+        captions.extend(results.captions);
+        let s = results.spent;
+        spent.units += s.units;
+        spent.seconds += s.seconds;
+        spent.peak_memory = spent.peak_memory.max(s.peak_memory);
+        spent.data.extend(s.data);
+        spent.versions.extend(s.versions);
+    }
+    let provenance = Provenance {
+        command: format!("cargo xtask reproduce {}", experiment.id()),
+        commit: repository.commit(),
+        versions: spent.versions,
+        machine: machine::processor(),
+        cores: machine::cores(),
+        seed,
+        data: spent.data,
+        units: spent.units,
+        seconds: (spent.seconds * 100.0).round() / 100.0,
+        peak_memory: spent.peak_memory,
+        table: None,
+        origins,
+    };
+    Ok(Some(Collected { table, pictures, captions, provenance, incomplete }))
+}
+
+/// Sums and maxima over units, for provenance.
+#[derive(Debug, Clone, Default)]
+struct Spent {
+    units: usize,
+    seconds: f64,
+    peak_memory: Option<u64>,
+    data: BTreeMap<String, String>,
+    versions: BTreeMap<String, String>,
+}
+
+/// What the store has for one variant at one profile.
+struct Results {
+    complete: bool,
+    rows: Vec<Row>,
+    pictures: Vec<(GalleryPicture, Content)>,
+    captions: Vec<KeptCaptions>,
+    spent: Spent,
+    origin: Option<Origin>,
+}
+
+/// What makes the numbers of a variant, of which these are all jobs.
+pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Option<Origin> {
+    let mut found: Option<Origin> = None;
+    for PlannedJob { job, units, .. } in planned {
+        if let Some(origin) = &mut found {
+            origin.repetitions += 1;
+        } else if let Some(parts) = units.first().map(|unit| &unit.parts) {
+            found = Some(Origin {
+                profile: job.recorded_profile,
+                seed: parts.seed,
+                repetitions: 1,
+                signals: units.len(),
+                specification: parts.specification.clone(),
+                epochs: parts.epochs.clone(),
+                data: parts.data.clone(),
+            });
+        }
+    }
+    found
+}
+
+/// The rows of a unit's record.
+pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<Item = Row> {
+    record.values.iter().cloned().map(|value| Row {
+        group: job.group.id.clone(),
+        method: value.method.unwrap_or_else(|| job.variant.id.clone()),
+        signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
+        seed: value.seed.unwrap_or(job.seed_index),
+        metric: value.metric,
+        x: value.x,
+        y: value.y,
+        value: value.value,
+        unit: value.unit,
+        profile: job.recorded_profile,
+        device: record.device.clone(),
+        data: record.data.clone(),
+    })
+}
+
+fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
+    let mut complete = true;
+    let mut rows = Vec::new();
+    let mut pictures = Vec::new();
+    let mut captions = Vec::new();
+    let mut spent = Spent::default();
+    for PlannedJob { job, units, .. } in planned {
+        let experiment = job.experiment;
+        for unit in units.iter() {
+            let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
+            let Found::Record(record) = found else {
+                complete = false;
+                continue;
+            };
+            spent.units += 1;
+            spent.seconds += record.seconds;
+            spent.peak_memory = spent.peak_memory.max(record.peak_memory);
+            if record.data != NO_DATA {
+                spent.data.insert(record.data.clone(), unit.parts.data.clone());
+            }
+            spent.versions.extend(record.versions.clone());
+            let folder = store.folder(&experiment.paper, &experiment.item);
+            let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
+            for stored in &record.pictures {
+                let picture =
+                    GalleryPicture::of(&folder, stored, &record, names, job.recorded_profile)
+                        .map_err(anyhow::Error::msg)
+                        .with_context(|| format!("a picture of {}", job.path()))?;
+                pictures.push(picture);
+            }
+            captions.extend(record.captions.as_ref().map(|stored| KeptCaptions {
+                group: job.group.id.clone(),
+                method: job.variant.id.clone(),
+                seed: job.seed_index,
+                profile: job.recorded_profile,
+                device: record.device.clone(),
+                data: record.data.clone(),
+                file: folder.join(&stored.file),
+            }));
+            rows.extend(self::rows(job, unit, &record));
+        }
+    }
+    let origin = origin(planned);
+    Ok(Results { complete, rows, pictures, captions, spent, origin })
+}

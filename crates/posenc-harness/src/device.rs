@@ -1,0 +1,263 @@
+//! Where training runs: the CPU engine, or the device engine on an adapter.
+
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
+
+use anyhow::Result;
+use posenc_nets::{CpuEngine, Engine};
+
+/// The class of device that enters keys where the CPU computes.
+pub const CPU: &str = "cpu";
+/// A real GPU.
+#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+pub const GPU: &str = "wgpu";
+/// A program on the CPU that behaves like a GPU. Never taken for one.
+#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+pub const SOFTWARE: &str = "wgpu-software";
+/// All classes; where several have a record of the same worth, the first is shown.
+pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];
+
+/// What `--device` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// A real GPU where there is one, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A real GPU.
+    Gpu,
+    /// The adapter whose name contains this; the only way to a software adapter.
+    Named(String),
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Request::Auto => f.write_str("auto"),
+            Request::Cpu => f.write_str("cpu"),
+            Request::Gpu => f.write_str("wgpu"),
+            Request::Named(name) => write!(f, "wgpu:{name}"),
+        }
+    }
+}
+
+impl FromStr for Request {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "auto" => Ok(Request::Auto),
+            None if text == "cpu" => Ok(Request::Cpu),
+            None if text == "wgpu" => Ok(Request::Gpu),
+            Some(("wgpu", name)) if !name.trim().is_empty() => {
+                Ok(Request::Named(name.trim().to_owned()))
+            }
+            _ => Err(
+                "allowed are auto (a GPU where there is one, else the CPU), cpu, wgpu (a GPU), and \
+                 wgpu:NAME (the adapter whose name contains NAME; `doctor` lists them). Without --device the environment \
+                 variable POSENC_DEVICE counts"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The devices of a run.
+pub struct Devices {
+    /// What trains where the CPU does not; its class, and what it is in words.
+    other: Option<(Arc<dyn Engine>, &'static str, String)>,
+    /// Its adapter.
+    #[cfg(feature = "wgpu")]
+    adapter: Option<posenc_nets::device::AdapterDescription>,
+    /// Its limits in words.
+    limits: String,
+    /// The class that trains elsewhere, where nothing trains here.
+    elsewhere: &'static str,
+}
+
+impl Devices {
+    /// The CPU alone.
+    pub fn cpu() -> Self {
+        Devices::of_class(CPU)
+    }
+
+    /// Devices of a class that other machines have: for plans and records, not for training.
+    pub fn of_class(class: &'static str) -> Self {
+        Devices {
+            other: None,
+            #[cfg(feature = "wgpu")]
+            adapter: None,
+            limits: String::new(),
+            elsewhere: class,
+        }
+    }
+
+    /// Opens what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// A GPU, or an adapter by name, that is not there; the message says what to install.
+    pub fn open(request: &Request) -> Result<Self> {
+        match request {
+            Request::Cpu => Ok(Devices::cpu()),
+            Request::Auto => Ok(open_or_cpu()),
+            Request::Gpu => open(None),
+            Request::Named(name) => open(Some(name)),
+        }
+    }
+
+    /// The engine of a class; on the CPU one thread, since jobs run beside each other.
+    pub fn engine(&self, class: &str) -> &dyn Engine {
+        static ONE_THREAD: LazyLock<CpuEngine> = LazyLock::new(|| CpuEngine::new(1));
+        match &self.other {
+            Some((engine, own, _)) if *own == class => &**engine,
+            _ => &*ONE_THREAD,
+        }
+    }
+
+    /// The adapter of a class; `None` for the CPU.
+    #[cfg(feature = "wgpu")]
+    pub fn adapter(&self, class: &str) -> Option<&posenc_nets::device::AdapterDescription> {
+        self.adapter.as_ref().filter(|_| class != CPU)
+    }
+
+    /// The engine that trains, if it is not the CPU's.
+    pub fn device_engine(&self) -> Option<Arc<dyn Engine>> {
+        self.other.as_ref().map(|(engine, ..)| engine.clone())
+    }
+
+    /// A class in words, for records.
+    pub fn label(&self, class: &str) -> &str {
+        match &self.other {
+            Some((_, own, label)) if *own == class => label,
+            _ => CPU,
+        }
+    }
+
+    /// What trains, with its limits, for the head of a run.
+    pub fn header(&self) -> String {
+        format!("{}; {}", self.label(self.training()), self.limits)
+    }
+
+    /// The class that trains.
+    pub fn training(&self) -> &'static str {
+        self.other.as_ref().map_or(self.elsewhere, |(_, class, _)| class)
+    }
+}
+
+#[cfg(feature = "wgpu")]
+fn open(name: Option<&str>) -> Result<Devices> {
+    use posenc_nets::device::{Choice, DeviceEngine};
+    let choice = name.map_or(Choice::Gpu, |name| Choice::Named(name.to_owned()));
+    let engine = DeviceEngine::open(choice)?;
+    let class = if engine.description().is_software { SOFTWARE } else { GPU };
+    let (label, limits) = (engine.device(), limits(engine.description()));
+    let adapter = Some(engine.description().clone());
+    Ok(Devices { other: Some((Arc::new(engine), class, label)), adapter, limits, elsewhere: CPU })
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn open(_: Option<&str>) -> Result<Devices> {
+    anyhow::bail!(
+        "this build of posenc trains on the CPU only. `cargo xtask` builds it with wgpu where --device wgpu is \
+         asked for; start it that way, or use --device cpu"
+    )
+}
+
+/// A real GPU that opens, or the CPU; says why where a GPU is there and does not open.
+#[cfg(feature = "wgpu")]
+fn open_or_cpu() -> Devices {
+    let is_gpu = |adapter: &posenc_nets::device::AdapterDescription| !adapter.is_software;
+    if !posenc_nets::device::adapters().iter().any(is_gpu) {
+        return Devices::cpu();
+    }
+    open(None).unwrap_or_else(|why| {
+        eprintln!("note: {why:#}; the CPU is used instead");
+        Devices::cpu()
+    })
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn open_or_cpu() -> Devices {
+    Devices::cpu()
+}
+
+/// Limits of an adapter in words.
+#[cfg(feature = "wgpu")]
+fn limits(adapter: &posenc_nets::device::AdapterDescription) -> String {
+    let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+    format!(
+        "buffers up to {:.2} GiB, of which a kernel sees {:.2} GiB; {} workgroups along an axis",
+        gib(adapter.largest_buffer),
+        gib(adapter.largest_binding),
+        adapter.workgroups
+    )
+}
+
+/// What trains here, for `doctor`.
+#[cfg(feature = "wgpu")]
+pub fn adapters() -> Vec<String> {
+    let line = |adapter: posenc_nets::device::AdapterDescription| {
+        let limits = limits(&adapter);
+        let when = if adapter.is_software {
+            "used only if named, as in --device wgpu:llvmpipe"
+        } else {
+            "used by --device auto and --device wgpu"
+        };
+        format!("{adapter}; {limits}; {when}")
+    };
+    let found: Vec<String> = posenc_nets::device::adapters().into_iter().map(line).collect();
+    if found.is_empty() {
+        return vec![
+            "no adapter: training runs on the CPU. To get one: the driver of your GPU with its Vulkan part, or the \
+             software one (apt-get install libvulkan1 mesa-vulkan-drivers)"
+                .to_owned(),
+        ];
+    }
+    found
+}
+
+/// What trains here, for `doctor`.
+#[cfg(not(feature = "wgpu"))]
+pub fn adapters() -> Vec<String> {
+    vec![
+        "off: no GPU was found when posenc was built, so training runs on the CPU. \
+         `cargo xtask doctor --device wgpu` builds with it and lists the adapters"
+            .to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a request that is read as another, and one that is taken though it means nothing.
+    #[test]
+    fn requests_are_read_or_refused() {
+        for (text, request) in [
+            ("auto", Request::Auto),
+            ("cpu", Request::Cpu),
+            ("wgpu", Request::Gpu),
+            ("wgpu:llvmpipe", Request::Named("llvmpipe".to_owned())),
+            ("wgpu: NVIDIA H", Request::Named("NVIDIA H".to_owned())),
+        ] {
+            assert_eq!(text.parse(), Ok(request));
+        }
+        for text in ["", "gpu", "cuda", "wgpu:", "wgpu: ", "cpu:0", "WGPU"] {
+            let error = text.parse::<Request>().unwrap_err();
+            assert!(error.contains("allowed are auto"), "{text}: {error}");
+        }
+    }
+
+    /// Catches a class that two kinds of device share, whose records would be taken for each other's.
+    #[test]
+    fn classes_are_distinct_and_the_cpu_is_the_default() {
+        let mut classes = CLASSES.to_vec();
+        classes.sort_unstable();
+        classes.dedup();
+        assert_eq!(classes.len(), CLASSES.len());
+        let cpu = Devices::cpu();
+        assert_eq!((cpu.training(), cpu.label(GPU)), (CPU, CPU));
+        assert_eq!(cpu.engine(GPU).device(), "cpu, 1 thread");
+    }
+}

@@ -1,0 +1,67 @@
+//! Units that failed: which of them still count, and which are history.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use posenc_experiments::plan::jobs;
+use posenc_experiments::record::{Failure, UnitFailure};
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Experiment, Profile};
+
+use crate::data::DataSets;
+use crate::device::CLASSES;
+use crate::plan::{expand, picks_what_is_there};
+use crate::store::{Found, Store};
+
+/// The failures of an item that this machine's report shows: of units that some profile plans now, with this data and seed, and
+/// that have no record. Failures of units that have one, or whose definition is no more, are removed; those on other data, which a
+/// later run may bring again, are kept and not shown. Second are the lines of files that cannot be used.
+///
+/// # Errors
+///
+/// Those of the plan.
+pub fn current(
+    experiment: &Experiment,
+    store: &Store,
+    data: &DataSets,
+    seed: u64,
+    published: &str,
+) -> Result<(Vec<Failure>, Vec<String>)> {
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let (kept, damaged) = store.failures(paper, item);
+    if kept.is_empty() {
+        return Ok((Vec::new(), damaged));
+    }
+    let mut keys = BTreeSet::new();
+    let mut is_defined = vec![false; kept.len()];
+    for profile in Profile::ALL {
+        let mut all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+        for job in &all {
+            let epochs = job.protocol().revision();
+            for (UnitFailure { parts, failure }, is_defined) in kept.iter().zip(&mut is_defined) {
+                *is_defined |= failure.group == job.group.id
+                    && failure.method == job.variant.id
+                    && failure.seed == job.seed_index
+                    // Signals, device and seed are the failure's own: the data at hand may be others.
+                    && job.key_parts(&failure.signal, &parts.data, &parts.device, parts.seed, &epochs)
+                        == *parts;
+            }
+        }
+        all.retain(|job| picks_what_is_there(job, data));
+        for class in CLASSES {
+            for planned in expand(all.clone(), data, published, seed, class)? {
+                keys.extend(planned.units.iter().map(|unit| unit.parts.key()));
+            }
+        }
+    }
+    let mut shown = Vec::new();
+    for (failure, is_defined) in kept.into_iter().zip(is_defined) {
+        let parts = &failure.parts;
+        if !is_defined || matches!(store.find(paper, item, parts), Found::Record(_)) {
+            store.forget_failure(paper, item, parts);
+        } else if keys.contains(&parts.key()) {
+            shown.push(failure.failure);
+        }
+    }
+    Ok((shown, damaged))
+}

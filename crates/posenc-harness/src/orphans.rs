@@ -1,0 +1,164 @@
+//! Checkpoints that no run resumes from.
+//!
+//! A checkpoint is removed if the catalog plans its job at no profile any more, or if all units that it trains have records.
+//! Data, device and seed are the checkpoint's own: another run may bring them again. Checkpoints that do not name their job
+//! (those of older versions, damaged ones) are identified by their file name, with the data and the seed of this run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use posenc_experiments::plan::{Job, jobs};
+use posenc_experiments::record::KeyParts;
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Experiment, Profile};
+use posenc_files::Kind;
+
+use crate::checkpoint::{Owner, key};
+use crate::data::DataSets;
+use crate::device::CLASSES;
+use crate::plan::{expand, picks_what_is_there};
+use crate::store::{Found, Store};
+
+/// What the plans of a run depend on.
+#[derive(Clone, Copy)]
+pub struct Plans<'a> {
+    /// All experiments.
+    pub catalog: &'a Catalog,
+    /// Data of the run.
+    pub data: &'a DataSets,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Checksum of the published values.
+    pub published: &'a str,
+    /// Whether units with records run again, too: their checkpoints are then in use.
+    pub is_forced: bool,
+}
+
+/// Removes orphaned checkpoints of a store that no other process uses, and returns how many. Checkpoints that earlier versions
+/// left in the folder of all items are moved to that of their item.
+///
+/// # Errors
+///
+/// Those of the plan. Nothing that a plan could still use was removed.
+pub fn sweep(store: &Store, plans: Plans<'_>) -> Result<usize> {
+    let mut removed = 0;
+    let root = store.all_checkpoints();
+    let mut by_name: Option<BTreeMap<String, PathBuf>> = None;
+    for (folder, experiment) in folders(root, plans.catalog) {
+        for file in checkpoints(&folder) {
+            let is_used = match (Owner::read(&file), experiment) {
+                (_, None) if folder != *root => false,
+                (Some(owner), Some(experiment)) => is_used(&owner, experiment, store, plans),
+                _ => {
+                    if by_name.is_none() {
+                        by_name = Some(names(store, plans)?);
+                    }
+                    let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                    let place = by_name.as_ref().zip(name).and_then(|(all, name)| all.get(&name));
+                    match place {
+                        Some(place) if *place != folder => adopt(&file, place),
+                        place => place.is_some(),
+                    }
+                }
+            };
+            if !is_used && posenc_files::remove(&file).is_ok() {
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// Moves a checkpoint to the folder of its item; `false` if that has one of the same name already.
+fn adopt(file: &Path, folder: &Path) -> bool {
+    let Some(place) = file.file_name().map(|name| folder.join(name)) else { return true };
+    if place.exists() {
+        return false;
+    }
+    // What cannot be moved now may be moved by the next run.
+    let _ = posenc_files::make_folder(folder).and_then(|()| std::fs::rename(file, place));
+    true
+}
+
+/// Folders that may have checkpoints, with the experiment of each: that of all items, and two levels below it.
+fn folders<'a>(root: &Path, catalog: &'a Catalog) -> Vec<(PathBuf, Option<&'a Experiment>)> {
+    let mut all = vec![(root.to_owned(), None)];
+    for (paper, paper_name) in directories(root) {
+        for (item, item_name) in directories(&paper) {
+            all.push((item, catalog.experiment(&paper_name, &item_name)));
+        }
+    }
+    all
+}
+
+/// Directories in a folder with their names; links are not followed.
+fn directories(folder: &Path) -> Vec<(PathBuf, String)> {
+    let entries = posenc_files::entries(folder).unwrap_or_default().into_iter();
+    entries
+        .filter(|entry| entry.kind == Kind::Folder)
+        .filter_map(|entry| Some((folder.join(&entry.name), entry.name.into_string().ok()?)))
+        .collect()
+}
+
+/// Files in a folder that are named as checkpoints are.
+fn checkpoints(folder: &Path) -> Vec<PathBuf> {
+    let is_name = |path: &Path| {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+        path.extension().is_some_and(|extension| extension == "bin")
+            && stem.is_some_and(|s| s.len() == 64 && s.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let entries = posenc_files::entries(folder).unwrap_or_default().into_iter();
+    entries
+        .filter(|entry| entry.kind == Kind::File)
+        .map(|entry| folder.join(entry.name))
+        .filter(|path| is_name(path))
+        .collect()
+}
+
+/// Whether a run may resume from a checkpoint of this owner.
+fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, plans: Plans<'_>) -> bool {
+    let all = Profile::ALL.into_iter().flat_map(|profile| {
+        jobs(std::iter::once(experiment), &Selectors::default(), profile).into_iter()
+    });
+    let Some(job) = all.into_iter().find(|job| is_of(owner, job)) else { return false };
+    let has_record = |signal: &String| {
+        let parts = parts(owner, &job, signal);
+        matches!(store.find(&experiment.paper, &experiment.item, &parts), Found::Record(_))
+    };
+    let mut trained = owner.trained.iter().map(|&place| owner.signals.get(place));
+    plans.is_forced || !trained.all(|signal| signal.is_some_and(has_record))
+}
+
+/// Whether this is the owner's job as it is defined now.
+fn is_of(owner: &Owner, job: &Job<'_>) -> bool {
+    let is_named = owner.group == job.group.id
+        && owner.method == job.variant.id
+        && owner.repetition == job.seed_index;
+    is_named && owner.signals.first().is_some_and(|first| parts(owner, job, first) == owner.parts)
+}
+
+/// What a unit of a job depends on, with the owner's data, device and seed.
+fn parts(owner: &Owner, job: &Job<'_>, signal: &str) -> KeyParts {
+    let KeyParts { data, device, seed, .. } = &owner.parts;
+    job.key_parts(signal, data, device, *seed, &job.protocol().revision())
+}
+
+/// Names of the checkpoints of all plans with this run's data and seed, with the folder of each.
+fn names(store: &Store, plans: Plans<'_>) -> Result<BTreeMap<String, PathBuf>> {
+    let mut names = BTreeMap::new();
+    for profile in Profile::ALL {
+        let mut all = jobs(plans.catalog.experiments.iter(), &Selectors::default(), profile);
+        all.retain(|job| picks_what_is_there(job, plans.data));
+        for class in CLASSES {
+            for planned in expand(all.clone(), plans.data, plans.published, plans.seed, class)? {
+                let experiment = planned.job.experiment;
+                let folder = store.checkpoints(&experiment.paper, &experiment.item);
+                let each = planned.units.iter().map(|unit| key(std::iter::once(&unit.parts)));
+                let all = key(planned.units.iter().map(|unit| &unit.parts));
+                names.extend(each.chain([all]).map(|name| (name, folder.clone())));
+            }
+        }
+    }
+    Ok(names)
+}

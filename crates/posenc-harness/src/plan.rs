@@ -1,0 +1,281 @@
+//! From jobs to units with keys, and what the store has for them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use posenc_data::Format;
+use posenc_experiments::plan::{Job, NO_SIGNAL};
+use posenc_experiments::record::KeyParts;
+use posenc_experiments::schema::Data;
+
+use crate::data::DataSets;
+use crate::protocol;
+use crate::store::{Found, Store};
+
+/// One variant × signal × seed.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Name of the signal; `-` without data.
+    pub signal: String,
+    /// Place of the signal in its data set.
+    pub signal_index: usize,
+    /// What the result depends on.
+    pub parts: KeyParts,
+    /// Label of the data; `-` without data.
+    pub data: String,
+}
+
+/// A job with its units.
+pub struct PlannedJob<'a> {
+    /// The job.
+    pub job: Job<'a>,
+    /// All its units.
+    pub units: Arc<[Unit]>,
+    /// Signals of the units that this process may run, where others run elsewhere.
+    pub share: Option<BTreeSet<String>>,
+}
+
+impl PlannedJob<'_> {
+    /// The units that this process may run.
+    pub fn own(&self) -> impl Iterator<Item = &Unit> {
+        let share = self.share.as_ref();
+        self.units.iter().filter(move |unit| share.is_none_or(|own| own.contains(&unit.signal)))
+    }
+}
+
+/// Name of the signal where a set is read as a whole.
+pub const ALL_SIGNALS: &str = "all";
+
+/// Label and checksum where there is no data.
+pub const NO_DATA: &str = "-";
+
+/// Whether all signals that a job's group picks are in its data set, which may be a smaller one of the user's.
+pub fn picks_what_is_there(job: &Job<'_>, data: &DataSets) -> bool {
+    let Some(Data { set, pick: Some(places), .. }) = &job.group.data else { return true };
+    // A set of files has no signals; what is wrong with any other is told where it is read.
+    if !matches!(data.files(set), Ok(None)) {
+        return true;
+    }
+    let limit = job.resolved.signals.unwrap_or(usize::MAX);
+    let is_there = |count: usize| places.iter().take(limit).all(|p| *p < count);
+    data.identity(set).map_or(true, |identity| is_there(identity.signals.len()))
+}
+
+/// Takes out jobs whose groups pick signals that a data set of the user's own does not have; a line for each group says so.
+/// Of any other set it is a mistake of the file, which [`expand`] tells.
+pub fn leave_out_absent_picks(jobs: &mut Vec<Job<'_>>, data: &DataSets) -> Vec<String> {
+    let mut lines = Vec::new();
+    jobs.retain(|job| {
+        if picks_what_is_there(job, data) {
+            return true;
+        }
+        let Some(Data { set, pick: Some(places), .. }) = &job.group.data else { return true };
+        let Ok(identity) = data.identity(set) else { return true };
+        if !["user:", "other:"].iter().any(|own| identity.label.starts_with(own)) {
+            return true;
+        }
+        let limit = job.resolved.signals.unwrap_or(usize::MAX);
+        let needed = places.iter().take(limit).max().map_or(0, |most| most + 1);
+        let line = format!(
+            "not run: {}/{}: needs at least {needed} signals of `{set}`, and {} has {}",
+            job.experiment.id(),
+            job.group.id,
+            identity.label,
+            identity.signals.len()
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+        false
+    });
+    lines
+}
+
+/// Expands jobs to units.
+///
+/// `published` is the checksum of the published values, which the errata checks read; `class` is the class of device that
+/// trains.
+pub fn expand<'a>(
+    jobs: Vec<Job<'a>>,
+    data: &DataSets,
+    published: &str,
+    seed: u64,
+    class: &'static str,
+) -> Result<Vec<PlannedJob<'a>>> {
+    let mut planned = Vec::new();
+    for job in jobs {
+        let own = protocol::of(job.protocol());
+        let wanted = own.as_ref().map_or(None, |own| own.reads());
+        let files = match &job.group.data {
+            Some(set) => data.files(&set.set)?,
+            None => None,
+        };
+        if let Some(set) = &job.group.data {
+            check_format(&job, &set.set, wanted, files.as_deref().map(|f| f.format))?;
+            if files.is_some() && (set.pick.is_some() || set.held_out.is_some()) {
+                bail!(
+                    "{}: `{}` is a set of files, which is read as a whole; leave `data.pick` and `data.held_out` out",
+                    job.path(),
+                    set.set
+                );
+            }
+        }
+        let weights = match job.group.data.as_ref().and_then(|data| data.weights.as_ref()) {
+            Some(set) => weights_of(&job, set, data)?,
+            None => None,
+        };
+        let revision = job.protocol().revision();
+        let device = protocol::placement(job.protocol()).class(class);
+        let unit = |signal: &str, signal_index, sha: &str, label: &str| Unit {
+            signal: signal.to_owned(),
+            signal_index,
+            parts: job.key_parts(signal, sha, device, seed, &revision),
+            data: label.to_owned(),
+        };
+        let units = match &job.group.data {
+            Some(_) if let Some(files) = &files => match &files.found {
+                Ok(found) => {
+                    let sha256 = match &weights {
+                        Some(weights) => format!("{} {weights}", found.sha256),
+                        None => found.sha256.clone(),
+                    };
+                    vec![unit(ALL_SIGNALS, 0, &sha256, &found.label)]
+                }
+                // Nothing stands in for files.
+                Err(_) => continue,
+            },
+            None if job.protocol().kind().reads_published => {
+                vec![unit(NO_SIGNAL, 0, published, NO_DATA)]
+            }
+            None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
+            Some(Data { set, held_out: Some(other), .. }) => {
+                let (own, measured) = (data.identity(set)?, data.identity(other)?);
+                // What stands in for either set is named; else the set that is trained on.
+                let label = if measured.label == *other { &own.label } else { &measured.label };
+                vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
+            }
+            Some(set) => {
+                let identity = data.identity(&set.set)?;
+                let limit = job.resolved.signals.unwrap_or(usize::MAX);
+                let all = identity.signals.len();
+                let places = set.pick.clone().unwrap_or_else(|| (0..all).collect());
+                let one = |place: usize| match identity.signals.get(place) {
+                    Some(name) => Ok(unit(name, place, &identity.sha256, &identity.label)),
+                    None => bail!(
+                        "{}: `data.pick` names signal {place} of `{}`, which has {all} (from 0)",
+                        job.path(),
+                        set.set
+                    ),
+                };
+                places.into_iter().take(limit).map(one).collect::<Result<_>>()?
+            }
+        };
+        planned.push(PlannedJob { job, units: units.into(), share: None });
+    }
+    Ok(planned)
+}
+
+/// Checksum of the weights or vectors that a model begins from; none where they are not there.
+fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String>> {
+    let files = data.files(set)?;
+    let wanted = protocol::of(job.protocol())?.weights();
+    let Some(files) = files.filter(|files| files.format == wanted) else {
+        bail!(
+            "{}: `data.weights: {set}` is no set of {}; data/manifest.yaml lists the sets",
+            job.path(),
+            wanted.name()
+        );
+    };
+    Ok(files.found.as_ref().ok().map(|found| found.sha256.clone()))
+}
+
+/// Refuses a set whose format is not the protocol's.
+fn check_format(
+    job: &Job<'_>,
+    set: &str,
+    wanted: Option<Format>,
+    held: Option<Format>,
+) -> Result<()> {
+    let name = |format: Option<Format>| format.map_or("images or clips", Format::name);
+    if wanted == held {
+        return Ok(());
+    }
+    bail!(
+        "{}: `data.set: {set}` holds {}, but `{}` reads {}; data/manifest.yaml lists the sets",
+        job.path(),
+        name(held),
+        job.protocol().name(),
+        name(wanted)
+    )
+}
+
+/// Why a unit would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It has no record.
+    NoRecord,
+    /// Its key changed in these parts.
+    Changed(Vec<&'static str>),
+    /// Its record is damaged.
+    Damaged(String),
+    /// It was asked for.
+    Forced,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::NoRecord => f.write_str("no record"),
+            Reason::Changed(parts) => write!(f, "key changed: {}", parts.join(", ")),
+            Reason::Damaged(why) => write!(f, "record unusable: {why}"),
+            Reason::Forced => f.write_str("forced"),
+        }
+    }
+}
+
+/// What the store has for a job.
+#[derive(Debug, Default)]
+pub struct Looked {
+    /// Units that must run, with the reason.
+    pub pending: Vec<(Unit, Reason)>,
+    /// Seconds that each of the others took.
+    pub seconds: Vec<f64>,
+}
+
+/// Units of a job that must run, with the reason. `explain` costs a look at older records.
+pub fn pending(
+    planned: &PlannedJob<'_>,
+    store: &Store,
+    force: bool,
+    explain: bool,
+) -> Vec<(Unit, Reason)> {
+    look(planned, store, force, explain).pending
+}
+
+/// As [`pending`], with how long the others took.
+pub fn look(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> Looked {
+    let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
+    let mut looked = Looked::default();
+    for unit in planned.own() {
+        let found = match (force, explain) {
+            (true, _) => {
+                looked.pending.push((unit.clone(), Reason::Forced));
+                continue;
+            }
+            (_, true) => store.explain(paper, item, &unit.parts),
+            (_, false) => store.find(paper, item, &unit.parts),
+        };
+        let reason = match found {
+            Found::Record(record) => {
+                looked.seconds.push(record.seconds);
+                continue;
+            }
+            Found::Stale(parts) => Reason::Changed(parts),
+            Found::Damaged(why) => Reason::Damaged(why),
+            Found::Nothing => Reason::NoRecord,
+        };
+        looked.pending.push((unit.clone(), reason));
+    }
+    looked
+}

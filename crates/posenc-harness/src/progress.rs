@@ -1,0 +1,321 @@
+//! What a person sees while units run: bars on a terminal, one line per unit elsewhere.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use posenc_experiments::plan::NO_SIGNAL;
+use posenc_text::escaped;
+
+use crate::events::{Event, Events, UnitName, millis};
+use crate::span::duration;
+
+/// Without a terminal the time left is told this often.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+/// Events tell it this often.
+const EVENT_EVERY: Duration = Duration::from_secs(1);
+/// A terminal is drawn anew this often.
+const DRAW_EVERY: Duration = Duration::from_millis(250);
+/// Results that a terminal shows.
+const RESULTS: usize = 3;
+/// Units in flight that have a line of their own.
+const MOST_LINES: usize = 24;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Failures, warnings and what was done.
+    Quiet,
+    /// And each unit.
+    #[default]
+    Usual,
+    /// And its key, why it ran, what was estimated and how much memory it took.
+    Verbose,
+}
+
+impl Detail {
+    /// What `--quiet` and `--verbose` ask for.
+    pub fn asked(quiet: bool, verbose: bool) -> Detail {
+        match (quiet, verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Usual,
+        }
+    }
+}
+
+/// A unit that has a record now.
+pub struct Finished<'a> {
+    /// Which.
+    pub unit: &'a UnitName,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Seconds that were expected.
+    pub expected: f64,
+    /// Most memory that the process held, in bytes.
+    pub peak_memory: Option<u64>,
+    /// How many numbers it gave.
+    pub values: usize,
+    /// Training steps of this process since the unit before.
+    pub steps: u64,
+    /// Metric, mean and unit of what its table or plot shows first.
+    pub main: Option<&'a (String, f64, String)>,
+}
+
+/// A unit, or several computed together, in flight.
+pub struct InFlight {
+    /// What it is.
+    pub name: String,
+    /// Since when.
+    pub elapsed: f64,
+    /// How much of the job is done, where it is known.
+    pub fraction: Option<f64>,
+}
+
+/// Progress of a run.
+pub struct Progress {
+    detail: Detail,
+    events: Events,
+    screen: Option<Screen>,
+    started: Instant,
+    total: usize,
+    done: usize,
+    failed: usize,
+    told: Instant,
+    drawn: Instant,
+    sent: (Instant, usize),
+}
+
+/// What is drawn on a terminal.
+struct Screen {
+    all: MultiProgress,
+    bar: ProgressBar,
+    lines: Vec<ProgressBar>,
+    last: Vec<ProgressBar>,
+    /// The latest results, the newest last.
+    results: VecDeque<String>,
+}
+
+impl Screen {
+    fn new(workers: usize) -> Self {
+        let all = MultiProgress::new();
+        let line = |template: &str| {
+            let bar = all.add(ProgressBar::new(1000));
+            // The templates are fixed text; if one could not be parsed the default would serve.
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        };
+        let bar = line("{bar:30} {wide_msg}");
+        let lines = (0..workers.clamp(1, MOST_LINES)).map(|_| line("  {wide_msg}")).collect();
+        let last = (0..RESULTS).map(|_| line("  {wide_msg}")).collect();
+        Screen { all, bar, lines, last, results: VecDeque::new() }
+    }
+
+    /// Shows a unit's result below those in flight.
+    fn result(&mut self, line: String) {
+        if self.results.len() == RESULTS {
+            self.results.pop_front();
+        }
+        self.results.push_back(escaped(&line).into_owned());
+        for (bar, line) in self.last.iter().zip(&self.results) {
+            bar.set_message(line.clone());
+        }
+    }
+}
+
+/// `path signal`, or the path alone where there is only one signal.
+pub fn named(path: &str, signal: &str) -> String {
+    if signal == NO_SIGNAL { path.to_owned() } else { format!("{path} {signal}") }
+}
+
+impl Progress {
+    /// For so many units on so many workers.
+    pub fn new(total: usize, workers: usize, detail: Detail, events: Events) -> Self {
+        let is_drawn = detail != Detail::Quiet && total > 0 && std::io::stderr().is_terminal();
+        let now = Instant::now();
+        Progress {
+            detail,
+            events,
+            screen: is_drawn.then(|| Screen::new(workers)),
+            started: now,
+            total,
+            done: 0,
+            failed: 0,
+            told: now,
+            drawn: now,
+            sent: (now, 0),
+        }
+    }
+
+    /// A line above the bars.
+    fn say(&self, line: &str) {
+        let draw = |screen: &Screen| screen.all.println(escaped(line)).is_ok();
+        if !self.screen.as_ref().is_some_and(draw) {
+            eprintln!("{line}");
+        }
+    }
+
+    /// An event for programs.
+    pub fn event(&mut self, event: &Event<'_>) {
+        if let Some(error) = self.events.write(event) {
+            self.say(&format!("warning: --events: {error}; no further events are written"));
+        }
+    }
+
+    /// A unit begins.
+    pub fn begins(&mut self, unit: &UnitName) {
+        self.event(&Event::UnitStarted { unit });
+    }
+
+    /// Details of a job that begins, for those who want them.
+    pub fn detail(&mut self, line: impl FnOnce() -> String) {
+        if self.detail == Detail::Verbose {
+            self.say(&line());
+        }
+    }
+
+    /// A unit has a record.
+    pub fn finished(&mut self, unit: &Finished<'_>) {
+        self.done += 1;
+        let name = named(&unit.unit.path, &unit.unit.signal);
+        let result = match unit.main {
+            Some((metric, value, measure)) => {
+                format!(", {metric} {}", format!("{value:.4} {measure}").trim_end())
+            }
+            None => String::new(),
+        };
+        let mut line =
+            format!("[{}/{}] {name}: {:.2} s", self.done + self.failed, self.total, unit.seconds);
+        if self.detail == Detail::Verbose {
+            line += &result;
+            line += &format!(", expected {}", duration(unit.expected));
+            if let Some(bytes) = unit.peak_memory {
+                line += &format!(", {} MiB held at most", bytes >> 20);
+            }
+            line += &format!(", {} values, key {}", unit.values, unit.unit.key);
+        }
+        if let Some(screen) = &mut self.screen {
+            screen.result(format!("done: {name}: {:.2} s{result}", unit.seconds));
+        }
+        let is_told = match self.detail {
+            Detail::Quiet => false,
+            Detail::Usual => self.screen.is_none(),
+            Detail::Verbose => true,
+        };
+        if is_told {
+            self.say(&line);
+        }
+        let (metric, value, measure) = match unit.main {
+            Some((metric, value, measure)) => {
+                (Some(metric.as_str()), Some(*value), measure.as_str())
+            }
+            None => (None, None, ""),
+        };
+        self.event(&Event::UnitFinished {
+            unit: unit.unit,
+            seconds: millis(unit.seconds),
+            values: unit.values,
+            steps: unit.steps,
+            metric,
+            value: value.filter(|v| v.is_finite()),
+            value_unit: measure,
+        });
+    }
+
+    /// A unit failed.
+    pub fn failed(&mut self, unit: &UnitName, seconds: f64, reason: &str) {
+        self.failed += 1;
+        self.say(&format!("failed {}: {reason}", named(&unit.path, &unit.signal)));
+        self.event(&Event::UnitFailed { unit, seconds: millis(seconds), reason });
+    }
+
+    /// A line for the person who waits.
+    pub fn note(&mut self, line: &str) {
+        if self.detail != Detail::Quiet {
+            self.say(line);
+        }
+        self.event(&Event::Note { text: line });
+    }
+
+    /// A line that also those get who want few.
+    pub fn warn(&mut self, line: &str) {
+        self.say(line);
+        self.event(&Event::Note { text: line });
+    }
+
+    /// Time has passed. What is in flight, and the seconds left, are asked for only when they are shown.
+    pub fn tick(&mut self, now: impl FnOnce() -> (Vec<InFlight>, f64)) {
+        let at = Instant::now();
+        let ended = self.done + self.failed;
+        let draws = self.screen.is_some() && at.duration_since(self.drawn) >= DRAW_EVERY;
+        let is_told = self.screen.is_none()
+            && self.detail != Detail::Quiet
+            && at.duration_since(self.told) >= TELL_EVERY;
+        let is_sent = ended > self.sent.1 && at.duration_since(self.sent.0) >= EVENT_EVERY;
+        if !(draws || is_told || is_sent) {
+            return;
+        }
+        let (in_flight, left) = now();
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let share = elapsed / (elapsed + left).max(1e-9);
+        let failed = match self.failed {
+            0 => String::new(),
+            n => format!(", {n} failed"),
+        };
+        let line = format!(
+            "{ended}/{} units{failed}, {:.0} %, about {} left",
+            self.total,
+            100.0 * share,
+            duration(left)
+        );
+        if is_sent {
+            self.sent = (at, ended);
+            self.event(&Event::Progress {
+                done: ended,
+                total: self.total,
+                seconds_left: millis(left),
+            });
+        }
+        if let Some(screen) = self.screen.as_ref().filter(|_| draws) {
+            self.drawn = at;
+            screen.bar.set_position((share * 1000.0) as u64);
+            screen.bar.set_message(line);
+            for (place, bar) in screen.lines.iter().enumerate() {
+                bar.set_message(in_flight.get(place).map_or_else(String::new, |unit| {
+                    let part = unit.fraction.map(|f| format!(", {:.0} %", 100.0 * f));
+                    let name = escaped(&unit.name);
+                    format!("{name}: {}{}", duration(unit.elapsed), part.unwrap_or_default())
+                }));
+            }
+        } else if is_told {
+            self.told = at;
+            self.say(&line);
+        }
+    }
+
+    /// Clears the bars and says what was done.
+    pub fn finish(&mut self) {
+        if let Some(screen) = self.screen.take() {
+            let _ = screen.all.clear();
+        }
+        let units = self.done + self.failed;
+        if units > 0 {
+            eprintln!(
+                "{units} units in {}{}",
+                duration(self.started.elapsed().as_secs_f64()),
+                match self.failed {
+                    0 => String::new(),
+                    n => format!(", {n} failed"),
+                }
+            );
+        }
+    }
+
+    /// Seconds since the run began.
+    pub fn elapsed(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+}

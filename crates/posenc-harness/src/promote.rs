@@ -1,0 +1,256 @@
+//! Promoting records of this machine into the reference.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use posenc_experiments::record::gallery::{Content, is_publishable};
+use posenc_experiments::record::{
+    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Row, Table, pair,
+};
+use posenc_experiments::{Experiment, Group, Profile};
+use posenc_files::is_there;
+
+use crate::collect::Collected;
+
+/// `<directory>/<paper>/<item>.csv` and its provenance.
+pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
+    let stem = directory.join(&experiment.paper).join(&experiment.item);
+    (stem.with_extension("csv"), stem.with_extension("provenance.json"))
+}
+
+/// Whether what a device measured may stand in the reference. A software adapter gives the CPU's numbers
+/// once more, and would take their place.
+fn is_recordable(device: &str) -> bool {
+    !device.starts_with("software adapter")
+}
+
+/// How much a method's rows are worth: the paper's own data first, then what replaces them, then
+/// the full protocol, then the profile.
+fn worth(group: &Group, rows: &[&Row]) -> Option<(u8, bool, Profile)> {
+    let smallest = rows.iter().map(|r| r.profile).min()?;
+    let data = |r: &&Row| match &group.data {
+        Some(d) if d.set == r.data => 2,
+        Some(d) if r.data.strip_prefix("substitute:") == Some(&d.set) => 1,
+        Some(_) => 0,
+        None => 2,
+    };
+    let data = rows.iter().map(data).min()?;
+    Some((data, group.reduced(smallest).is_none(), smallest))
+}
+
+/// Rows by group and method.
+type ByMethod<'a> = HashMap<(&'a str, &'a str), Vec<&'a Row>>;
+
+fn by_method(table: &Table) -> ByMethod<'_> {
+    let mut all = ByMethod::new();
+    for row in &table.rows {
+        all.entry((&row.group, &row.method)).or_default().push(row);
+    }
+    all
+}
+
+/// What became of a method's rows.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Promotion {
+    /// The local record is the reference now.
+    Taken,
+    /// The reference stays: it is better.
+    Kept,
+}
+
+/// Merges a local record into the reference, method by method: a smaller profile, other data or
+/// an interrupted run never replaces something better, and a run of one method leaves the others.
+pub fn promote(
+    experiment: &Experiment,
+    local: &Collected,
+    directory: &Path,
+) -> Result<Vec<(String, Promotion)>> {
+    let (csv, provenance_file) = files(directory, experiment);
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let (old, before) = match is_there(&csv) {
+        true => pair::read(&csv, &provenance_file, paper, item)?,
+        false => Default::default(),
+    };
+    let mut merged = Table::default();
+    let mut outcome = Vec::new();
+    let mut stays = BTreeSet::new();
+    let (local_rows, old_rows) = (by_method(&local.table), by_method(&old));
+    let incomplete: HashSet<(&str, &str)> =
+        local.incomplete.iter().map(|(group, method)| (group.as_str(), method.as_str())).collect();
+    for group in &experiment.groups {
+        let of = |rows: &ByMethod<'_>, method: &str| -> Vec<Row> {
+            let rows = rows.get(&(group.id.as_str(), method)).into_iter().flatten();
+            rows.filter(|r| is_recordable(&r.device)).map(|r| (*r).clone()).collect()
+        };
+        // Variants in the order of the file; what else the run gave (a variant may measure
+        // several things); of the reference only what is still defined.
+        let mut methods: Vec<&str> = group.variants.iter().map(|v| v.id.as_str()).collect();
+        let mut known: HashSet<&str> = methods.iter().copied().collect();
+        for row in local.table.rows.iter().filter(|r| r.group == group.id) {
+            if known.insert(&row.method) {
+                methods.push(&row.method);
+            }
+        }
+        if !local.table.rows.iter().any(|r| r.group == group.id) {
+            merged.rows.extend(old.rows.iter().filter(|r| r.group == group.id).cloned());
+            continue;
+        }
+        for method in methods {
+            let (mine, theirs) = (of(&local_rows, method), of(&old_rows, method));
+            if mine.is_empty() {
+                if local_rows.contains_key(&(group.id.as_str(), method)) {
+                    // Rows of a software adapter are not taken, nor is what made them.
+                    stays.insert(format!("{}/{method}", group.id));
+                }
+                merged.rows.extend(theirs);
+                continue;
+            }
+            let complete = !incomplete.contains(&(group.id.as_str(), method));
+            let worth_mine = worth(group, &mine.iter().collect::<Vec<_>>());
+            let worth_theirs = worth(group, &theirs.iter().collect::<Vec<_>>());
+            // Equal worth is a newer run of the same protocol, if it came to its end.
+            let better = worth_mine > worth_theirs
+                || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
+            let name = format!("{}/{method}", group.id);
+            if better {
+                merged.rows.extend(mine);
+                outcome.push((name, Promotion::Taken));
+            } else {
+                merged.rows.extend(theirs);
+                stays.insert(name.clone());
+                outcome.push((name, Promotion::Kept));
+            }
+        }
+    }
+    if outcome.iter().any(|(_, p)| *p == Promotion::Taken) && merged != old {
+        let mut provenance = local.provenance.clone();
+        // What made the rows that stay is what made them before.
+        provenance.origins.retain(|key, _| !stays.contains(key));
+        let of_group = |group: &Group| -> Vec<String> {
+            group.variants.iter().map(|v| format!("{}/{}", group.id, v.id)).collect()
+        };
+        let defined: HashSet<String> = experiment.groups.iter().flat_map(of_group).collect();
+        for (key, origin) in before.origins {
+            if defined.contains(&key) {
+                provenance.origins.entry(key).or_insert(origin);
+            }
+        }
+        if outcome.iter().any(|(_, p)| *p == Promotion::Kept)
+            || merged.rows.len() > local.table.rows.len()
+        {
+            // Rows of two runs stand in one record: keep what is known of the older data.
+            for (label, sha) in before.data {
+                provenance.data.entry(label).or_insert(sha);
+            }
+        }
+        pair::write(&csv, &provenance_file, paper, item, (&merged, &provenance))?;
+    }
+    Ok(outcome)
+}
+
+/// Merges the pictures of a local run into the reference, method by method; true if the reference
+/// changed.
+///
+/// Only pictures of generated signals are taken, whatever run is at hand: those of a data set or
+/// of a user's files are not ours to publish. So numbers measured on the paper's data may stand
+/// beside pictures of the run on generated images, each labeled with its own data. Pictures that
+/// the definition does not show stay out: the reference is kept small.
+pub fn promote_pictures(
+    experiment: &Experiment,
+    local: &Collected,
+    directory: &Path,
+) -> Result<bool> {
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let old = Gallery::read_usable(directory, paper, item)?;
+    let (ours, theirs) = (
+        wanted(experiment, local.pictures.iter().map(|(picture, _)| picture)),
+        wanted(experiment, old.pictures.iter()),
+    );
+    let mut merged: Vec<(GalleryPicture, Content)> = Vec::new();
+    for group in &experiment.groups {
+        for variant in &group.variants {
+            let of_method = |p: &GalleryPicture| p.group == group.id && p.method == variant.id;
+            let mine: Vec<_> = ours
+                .iter()
+                .filter_map(|i| local.pictures.get(*i))
+                .filter(|(picture, _)| of_method(picture))
+                .collect();
+            let theirs: Vec<_> = theirs
+                .iter()
+                .filter_map(|i| old.pictures.get(*i))
+                .filter(|picture| of_method(picture))
+                .collect();
+            let worth = |profile: Option<Profile>| profile.map(|p| (group.reduced(p).is_none(), p));
+            let worth_mine = worth(mine.iter().map(|(p, _)| p.profile).min());
+            let worth_theirs = worth(theirs.iter().map(|p| p.profile).min());
+            let is_missing = |(g, m): &(String, String)| *g == group.id && *m == variant.id;
+            let complete = !local.incomplete.iter().any(is_missing);
+            // As with rows: equal worth is a newer run of the same protocol.
+            let better = worth_mine > worth_theirs
+                || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
+            if better {
+                merged.extend(mine.into_iter().cloned());
+            } else {
+                for picture in theirs {
+                    // Read now: its file may be replaced by another picture's.
+                    merged.push((picture.clone(), Content::Bytes(old.bytes(picture)?)));
+                }
+            }
+        }
+    }
+    Ok(Gallery::write(directory, paper, item, merged)?)
+}
+
+/// Merges what methods said of the first screens into the reference, method by method; true if the reference changed.
+///
+/// As with pictures, only generated screens are taken.
+pub fn promote_captions(
+    experiment: &Experiment,
+    local: &[CaptionedMethod],
+    directory: &Path,
+) -> Result<bool> {
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let old = match CaptionRecord::read(directory, paper, item) {
+        // What is written next replaces a damaged file.
+        Err(_) if !local.is_empty() => CaptionRecord::default(),
+        read => read?,
+    };
+    let mut merged = CaptionRecord::default();
+    for group in &experiment.groups {
+        for variant in &group.variants {
+            let of_method = |m: &&CaptionedMethod| {
+                m.group == group.id
+                    && m.method == variant.id
+                    && is_publishable(&m.data)
+                    && is_recordable(&m.device)
+            };
+            let mine = local.iter().find(of_method);
+            let theirs = old.methods.iter().find(of_method);
+            let worth = |m: &CaptionedMethod| (group.reduced(m.profile).is_none(), m.profile);
+            // Equal worth is a newer run of the same protocol.
+            let taken = match (mine, theirs) {
+                (Some(mine), Some(theirs)) if worth(mine) < worth(theirs) => Some(theirs),
+                (mine, theirs) => mine.or(theirs),
+            };
+            merged.methods.extend(taken.cloned());
+        }
+    }
+    Ok(merged.write(directory, paper, item)?)
+}
+
+/// Places of the pictures that may stand in the reference and that the definition shows.
+fn wanted<'a>(
+    experiment: &Experiment,
+    pictures: impl Iterator<Item = &'a GalleryPicture>,
+) -> BTreeSet<usize> {
+    let (places, ours): (Vec<_>, Vec<_>) = pictures
+        .enumerate()
+        .filter(|(_, p)| is_publishable(&p.data) && is_recordable(&p.device))
+        .unzip();
+    let shown = experiment.pictures.iter().flat_map(|grid| grid.select(&ours));
+    shown.filter_map(|i| places.get(i).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests;

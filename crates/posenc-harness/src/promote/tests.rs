@@ -1,0 +1,247 @@
+use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
+use posenc_experiments::record::{Picture, Provenance, UnitCaptions};
+use posenc_experiments::yaml::Document;
+
+use super::*;
+
+const EXPERIMENT: &str = "
+paper: p
+item: i
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: images
+    data: { set: div2k-test }
+    protocol: { kind: closed-form }
+    variants:
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }
+      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.1 } }
+    profiles:
+      smoke: { reduced: one image, signals: 1 }
+pictures:
+  - { id: grid, title: A grid, groups: [images], signals: 2, show: [truth, reconstruction] }
+";
+
+const GENERATED: &str = "embedded:dead-leaves";
+
+fn experiment() -> Experiment {
+    let document = Document::parse(Path::new("a.yaml"), EXPERIMENT).unwrap();
+    Experiment::from_document(&document, posenc_protocols::KINDS).unwrap()
+}
+
+/// A run that gave pictures of three signals with these methods.
+fn run(methods: &[&str], data: &str, profile: Profile, level: u8) -> Collected {
+    let mut pictures = Vec::new();
+    for (index, method) in (0..).zip(methods) {
+        for (place, signal) in (0..).zip(["a", "b", "c"]) {
+            for (name, own) in [("truth", 0), ("reconstruction", 1 + index), ("error", 9)] {
+                let shade = level + 20 * place + own;
+                let picture = Picture::new(name, signal, (128, 1, 1), vec![shade; 128]);
+                let bytes = picture.png().unwrap();
+                let picture = GalleryPicture {
+                    group: "images".into(),
+                    method: (*method).into(),
+                    signal: signal.into(),
+                    seed: 0,
+                    name: name.into(),
+                    width: 128,
+                    height: 1,
+                    channels: 1,
+                    enlarged: 1,
+                    psnr: None,
+                    values: Vec::new(),
+                    profile,
+                    device: "cpu".into(),
+                    data: data.into(),
+                    file: String::new(),
+                    blake3: blake3::hash(&bytes).to_hex().to_string(),
+                };
+                pictures.push((picture, Content::Bytes(bytes)));
+            }
+        }
+    }
+    Collected {
+        table: Table::default(),
+        pictures,
+        captions: Vec::new(),
+        provenance: Provenance::default(),
+        incomplete: Vec::new(),
+    }
+}
+
+/// Method, signal, name, profile and first pixel of every picture in the reference.
+fn reference(directory: &Path) -> Vec<String> {
+    let gallery = Gallery::read(directory, "p", "i").unwrap();
+    assert_eq!(gallery.surplus, [] as [PathBuf; 0]);
+    assert!(gallery.pictures.iter().all(|p| p.data == GENERATED), "{gallery:?}");
+    let one = |p: &GalleryPicture| {
+        let bytes = gallery.bytes(p).unwrap();
+        let pixels = Picture::from_png(&p.name, &p.signal, &bytes).unwrap().pixels;
+        format!("{} {} {} {} {}", p.method, p.signal, p.name, p.profile, pixels[0])
+    };
+    gallery.pictures.iter().map(one).collect()
+}
+
+/// Catches pictures of a data set or of a user's files in the repository, whatever is run before
+/// or after, and pictures that nothing shows.
+#[test]
+fn only_pictures_of_generated_signals_are_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    for data in ["div2k-test", "other:div2k-test", "user:holiday", "user:embedded"] {
+        let local = run(&["Gau", "Tri"], data, Profile::Paper, 0);
+        assert!(!promote_pictures(&experiment(), &local, root).unwrap(), "{data}");
+        assert!(std::fs::read_dir(root).unwrap().next().is_none(), "{data}");
+    }
+    let local = run(&["Gau", "Tri"], GENERATED, Profile::Paper, 0);
+    assert!(promote_pictures(&experiment(), &local, root).unwrap());
+    let all = reference(root);
+    // Two of three signals, two of three names, of each method.
+    let expected = [
+        "Gau a truth paper 0",
+        "Gau a reconstruction paper 1",
+        "Gau b truth paper 20",
+        "Gau b reconstruction paper 21",
+        "Tri a truth paper 0",
+        "Tri a reconstruction paper 2",
+        "Tri b truth paper 20",
+        "Tri b reconstruction paper 22",
+    ];
+    assert_eq!(all, expected);
+    // The two truths are stored once.
+    assert_eq!(std::fs::read_dir(root.join("p/i")).unwrap().count(), 6 + 1);
+
+    // A later run on the paper's own data leaves them.
+    let local = run(&["Gau", "Tri"], "div2k-test", Profile::Paper, 100);
+    assert!(!promote_pictures(&experiment(), &local, root).unwrap());
+    assert_eq!(reference(root), all);
+}
+
+/// Catches an index that somebody else's pictures got into: the next promotion takes them out.
+#[test]
+fn others_pictures_do_not_stay_in_the_reference() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let foreign = run(&["Gau"], "user:holiday", Profile::Paper, 0);
+    Gallery::write(root, "p", "i", foreign.pictures).unwrap();
+    let local = run(&["Tri"], GENERATED, Profile::Paper, 50);
+    assert!(promote_pictures(&experiment(), &local, root).unwrap());
+    assert!(reference(root).iter().all(|p| p.starts_with("Tri ")));
+}
+
+/// Catches a smaller run that replaces a larger one, a run of one method that takes the others
+/// with it, and pictures that change places while they are merged.
+#[test]
+fn pictures_are_merged_method_by_method() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let experiment = experiment();
+    let first = run(&["Gau", "Tri"], GENERATED, Profile::Paper, 0);
+    promote_pictures(&experiment, &first, root).unwrap();
+    let all = reference(root);
+    let small = run(&["Gau", "Tri"], GENERATED, Profile::Smoke, 100);
+    assert!(!promote_pictures(&experiment, &small, root).unwrap());
+    assert_eq!(reference(root), all);
+
+    // A new run of Gau: its truth differs, and the file that held the old one is Tri's now.
+    let one = run(&["Gau"], GENERATED, Profile::Paper, 100);
+    assert!(promote_pictures(&experiment, &one, root).unwrap());
+    let merged = reference(root);
+    assert_eq!(merged[..2], ["Gau a truth paper 100", "Gau a reconstruction paper 101"]);
+    assert_eq!(merged[4..], all[4..]);
+
+    // An interrupted run does not replace a whole one.
+    let mut less = run(&["Gau"], GENERATED, Profile::Paper, 150);
+    less.pictures.truncate(3);
+    less.incomplete.push(("images".into(), "Gau".into()));
+    assert!(!promote_pictures(&experiment, &less, root).unwrap());
+
+    // A picture that was lost is made anew by the same run.
+    let file = root.join("p/i/images--Gau--a--reconstruction.png");
+    std::fs::remove_file(&file).unwrap();
+    assert!(promote_pictures(&experiment, &one, root).unwrap());
+    assert_eq!(reference(root), merged);
+}
+
+/// Catches generated signals that take the place of the real ones that replace a paper's.
+#[test]
+fn real_signals_are_worth_more_than_generated_ones() {
+    let group = |set: &str| {
+        let text = EXPERIMENT.replace("div2k-test", set);
+        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+        Experiment::from_document(&document, posenc_protocols::KINDS).unwrap().groups.remove(0)
+    };
+    let row = |data: &str, profile| Row {
+        group: "images".into(),
+        method: "Gau".into(),
+        signal: "a".into(),
+        seed: 0,
+        metric: "test_psnr".into(),
+        x: None,
+        y: None,
+        value: 1.0,
+        unit: "dB".into(),
+        profile,
+        device: "cpu".into(),
+        data: data.into(),
+    };
+    let of = |data: &str, profile| worth(&group("video-clips"), &[&row(data, profile)]);
+    let real = of("substitute:video-clips", Profile::Smoke);
+    assert!(real > of("embedded:moving-dead-leaves", Profile::Paper));
+    assert!(real > of("substitute:other", Profile::Paper));
+    assert!(real < of("video-clips", Profile::Smoke));
+}
+
+/// What a method said of a screen with one widget.
+fn captioned(method: &str, data: &str, profile: Profile, said: &str) -> CaptionedMethod {
+    let node = LayoutNode { kind: BoxKind::Icon, bounds: [1.0, 2.0, 3.0, 4.0], word: None };
+    let references = vec!["go up".to_owned()];
+    CaptionedMethod {
+        group: "images".into(),
+        method: method.into(),
+        seed: 0,
+        profile,
+        device: "cpu".into(),
+        data: data.into(),
+        captions: UnitCaptions {
+            layouts: vec![Layout { nodes: vec![node], widgets: vec![0] }],
+            widgets: vec![Described { references, said: said.into(), is_right: true }],
+        },
+    }
+}
+
+/// Catches captions of a smaller profile, of others' screens or of a method that is gone, in the reference, and a damaged file that
+/// stays.
+#[test]
+fn captions_reach_the_reference_method_by_method() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let promote = |local: &[CaptionedMethod]| promote_captions(&experiment(), local, root);
+    let said = || -> Vec<String> {
+        let record = CaptionRecord::read(root, "p", "i").unwrap();
+        let one = |m: &CaptionedMethod| format!("{} {}", m.method, m.captions.widgets[0].said);
+        record.methods.iter().map(one).collect()
+    };
+    assert!(!promote(&[]).unwrap());
+    let local = [
+        captioned("Tri", "-", Profile::Quick, "b"),
+        captioned("Gau", "-", Profile::Smoke, "a"),
+        captioned("gone", "-", Profile::Quick, "c"),
+    ];
+    assert!(promote(&local).unwrap());
+    assert_eq!(said(), ["Gau a", "Tri b"]);
+    assert!(promote(&[captioned("Gau", "-", Profile::Quick, "d")]).unwrap());
+    assert_eq!(said(), ["Gau d", "Tri b"]);
+    for worse in [
+        captioned("Tri", "-", Profile::Smoke, "e"),
+        captioned("Tri", "user:mine", Profile::Paper, "f"),
+    ] {
+        assert!(!promote(&[worse]).unwrap());
+    }
+    assert_eq!(said(), ["Gau d", "Tri b"]);
+    std::fs::write(CaptionRecord::file_of(root, "p", "i"), "{").unwrap();
+    assert!(promote(&[]).unwrap_err().to_string().contains("captions.json"));
+    assert!(promote(&local).unwrap());
+    assert_eq!(said(), ["Gau a", "Tri b"]);
+}

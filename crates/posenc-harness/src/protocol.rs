@@ -1,0 +1,272 @@
+//! What the harness knows of a protocol that runs: [`Protocol`], implemented once per kind in `posenc-protocols`.
+
+use std::any::Any;
+
+use anyhow::{Context as _, Result};
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_experiments::record::{Picture, UnitCaptions, Value};
+use posenc_experiments::schema;
+use posenc_experiments::schema::protocol::Settings;
+use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
+use posenc_math::random::stream;
+use posenc_nets::Engine;
+use rand_chacha::ChaCha8Rng;
+
+use crate::checkpoint::Checkpoint;
+use crate::data::DataSets;
+use crate::device::{CPU, Devices};
+use crate::plan::Unit;
+
+/// A protocol that can run: its settings with what they do.
+pub trait Protocol: Settings {
+    /// Format of the files that `data.set` must have; `None` if the protocol reads images, clips or nothing.
+    fn reads(&self) -> Option<Format> {
+        None
+    }
+
+    /// Format that `data.weights` must have.
+    fn weights(&self) -> Format {
+        Format::Weights
+    }
+
+    /// Where training runs.
+    fn placement(&self) -> Placement {
+        Placement::Cpu
+    }
+
+    /// Estimated time of `units` units of a job. Only the plan, the order of jobs, the shares of a cluster and the page of costs
+    /// use it.
+    fn estimate(&self, job: &Job<'_>, units: usize) -> Estimate {
+        self.estimate_unit(job).times(units as f64)
+    }
+
+    /// Estimated time of one unit, for protocols whose units take the same time each.
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        Estimate::of(0.05)
+    }
+
+    /// Bytes of the largest arrays that a job of `units` units holds at a time, roughly, above [`MIN_MEMORY`].
+    fn memory(&self, _: &Job<'_>, _units: usize) -> f64 {
+        0.0
+    }
+
+    /// Runs all units of a job.
+    ///
+    /// # Errors
+    ///
+    /// A unit that fails; those emitted before keep their records.
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()>;
+}
+
+/// Where a protocol trains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// On the CPU.
+    Cpu,
+    /// On the CPU in this build, and on any device in a build with more features.
+    CpuInThisBuild,
+    /// On the device of the run.
+    Device,
+}
+
+impl Placement {
+    /// The class of device of units placed so, if `class` is that of the run.
+    pub fn class(self, class: &'static str) -> &'static str {
+        if self == Placement::Device { class } else { CPU }
+    }
+}
+
+/// How the harness reaches the implementation behind [`schema::protocol::Kind::runner`].
+#[derive(Clone, Copy)]
+pub struct Runner(fn(&dyn Settings) -> Option<&dyn Protocol>);
+
+impl Runner {
+    /// The runner of a protocol.
+    pub const fn of<T: Protocol>() -> Self {
+        Runner(|settings| settings.downcast_ref::<T>().map(|own| own as &dyn Protocol))
+    }
+}
+
+/// The implementation of a protocol.
+///
+/// # Errors
+///
+/// A build that does not have it.
+pub fn of(protocol: &schema::Protocol) -> Result<&dyn Protocol> {
+    let runner = protocol.kind().runner.and_then(|runner| (runner as &dyn Any).downcast_ref());
+    runner
+        .and_then(|Runner(view)| view(protocol.settings()))
+        .with_context(|| format!("this build of posenc cannot run protocol `{}`", protocol.name()))
+}
+
+/// Estimated time of units of a job; nothing where this build cannot run them.
+pub fn estimate(job: &Job<'_>, units: usize) -> Estimate {
+    of(job.protocol()).map_or_else(|_| Estimate::default(), |own| own.estimate(job, units))
+}
+
+/// Estimated seconds on one core.
+pub fn cost(job: &Job<'_>, units: usize) -> f64 {
+    estimate(job, units).seconds
+}
+
+/// What any job may take: buffers, decoded images, values of a record.
+pub const MIN_MEMORY: f64 = (64 << 20) as f64;
+
+/// Bytes that `units` units of a job take at most, roughly. Units that are not computed together follow each other.
+///
+/// The queue starts no more jobs at a time than fit into the memory of the machine, so that the system does not end a run.
+pub fn memory(job: &Job<'_>, units: usize) -> u64 {
+    let bytes = of(job.protocol()).map_or(0.0, |own| own.memory(job, units));
+    // A number beyond the range becomes the largest; NaN, which no setting gives, becomes 0.
+    (MIN_MEMORY + bytes) as u64
+}
+
+/// Where a protocol trains; on the CPU where this build cannot run it.
+pub fn placement(protocol: &schema::Protocol) -> Placement {
+    of(protocol).map_or(Placement::Cpu, |own| own.placement())
+}
+
+/// Estimated cost of units.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Estimate {
+    /// Seconds on one core.
+    pub seconds: f64,
+    /// Floating-point operations of training and of evaluating the trained model; 0 where nothing is trained.
+    pub operations: f64,
+}
+
+impl Estimate {
+    /// Seconds on one core without training.
+    pub fn of(seconds: f64) -> Self {
+        Estimate { seconds, operations: 0.0 }
+    }
+
+    /// Training with `operations` floating-point operations at `rate` per second.
+    pub fn training(operations: f64, rate: f64) -> Self {
+        Estimate { seconds: operations / rate, operations }
+    }
+
+    /// With additional seconds.
+    pub fn and(self, seconds: f64) -> Self {
+        Estimate { seconds: self.seconds + seconds, ..self }
+    }
+
+    /// `count` times.
+    pub fn times(self, count: f64) -> Self {
+        Estimate { seconds: count * self.seconds, operations: count * self.operations }
+    }
+}
+
+impl std::iter::Sum for Estimate {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Estimate::default(), |a, b| Estimate {
+            seconds: a.seconds + b.seconds,
+            operations: a.operations + b.operations,
+        })
+    }
+}
+
+/// What a protocol is given.
+pub struct Context<'a> {
+    /// The job.
+    pub job: &'a Job<'a>,
+    /// Its units that must run.
+    pub units: &'a [Unit],
+    /// Data sets.
+    pub data: &'a DataSets,
+    /// Where training runs.
+    pub devices: &'a Devices,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Checkpoint of the job.
+    pub checkpoint: &'a Checkpoint,
+    /// Prints a note about the job.
+    pub note: &'a dyn Fn(&str),
+}
+
+/// Result of a unit.
+#[derive(Debug, Default)]
+pub struct UnitResult {
+    /// The numbers.
+    pub values: Vec<Value>,
+    /// Pictures that the report shows next to the numbers.
+    pub pictures: Vec<Picture>,
+    /// Captions of widgets that the model predicted.
+    pub captions: Option<UnitCaptions>,
+    /// Remarks for readers of the record.
+    pub remarks: Vec<String>,
+    /// Seconds that killed runs spent on the unit before.
+    pub earlier: f64,
+}
+
+impl From<Vec<Value>> for UnitResult {
+    fn from(values: Vec<Value>) -> Self {
+        UnitResult { values, ..UnitResult::default() }
+    }
+}
+
+/// Takes the result of the unit of that index; it is on disk when this returns.
+pub type Emit<'a> = dyn FnMut(usize, UnitResult) -> Result<()> + 'a;
+
+impl Context<'_> {
+    /// Class of the device that the units run on.
+    pub fn device_class(&self) -> &str {
+        self.units.first().map_or(CPU, |unit| &unit.parts.device)
+    }
+
+    /// The engine that trains the units of this job.
+    pub fn engine(&self) -> &dyn Engine {
+        self.devices.engine(self.device_class())
+    }
+
+    /// The random stream of a purpose.
+    pub fn stream(&self, purpose: &str) -> ChaCha8Rng {
+        stream(self.seed, &self.job.stream_label(purpose))
+    }
+
+    /// The variant's embedder, with its own stream.
+    ///
+    /// # Errors
+    ///
+    /// Parameters that the embedder does not take.
+    pub fn embedder(&self) -> Result<Box<dyn Embedder>> {
+        self.embedder_from("embedder", None)
+    }
+
+    /// The variant's embedder with one parameter changed. It samples from the same stream, so that along a sweep only the
+    /// parameter differs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::embedder`].
+    pub fn embedder_with(&self, parameter: &str, value: f64) -> Result<Box<dyn Embedder>> {
+        self.embedder_from("embedder", Some((parameter, value)))
+    }
+
+    /// The variant's embedder, sampled from the stream of `purpose`, with a parameter changed or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::embedder`].
+    pub fn embedder_from(
+        &self,
+        purpose: &str,
+        changed: Option<(&str, f64)>,
+    ) -> Result<Box<dyn Embedder>> {
+        let mut spec = self.spec()?.clone();
+        if let Some((parameter, value)) = changed {
+            spec.parameters.insert(parameter.to_owned(), ParameterValue::Number(value));
+        }
+        Ok(embedder::build(&spec, &mut self.stream(purpose))?)
+    }
+
+    /// The variant's embedder as it is in the file.
+    ///
+    /// # Errors
+    ///
+    /// A variant without one.
+    pub fn spec(&self) -> Result<&EmbedderSpec> {
+        self.job.variant.embedder.as_ref().context("this protocol needs an embedder")
+    }
+}

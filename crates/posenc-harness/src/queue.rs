@@ -1,0 +1,398 @@
+//! Which job is next.
+//!
+//! Without a budget the longest job is first: the last worker then does not end long after the others.
+//!
+//! With a budget what gives verdicts soonest is first. Items are ordered by their seconds per claim. Those that fit as a whole
+//! into what is left of the workers' time are taken in this order, each with its longest jobs first; jobs of the others follow,
+//! the shortest first. No job starts that would not end within the budget, by what such jobs took so far; time that jobs which
+//! run alone need at the end is kept for them.
+//!
+//! No job starts whose memory, by its estimate, is not there: it waits for others to end while smaller ones start. One that
+//! needs more than the whole run may take is handed out as refused.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use posenc_experiments::plan::Job;
+
+use crate::cost_model::Pace;
+use crate::memory::{Bytes, Fit, Memory};
+use crate::plan::{PlannedJob, Unit};
+use crate::{device, protocol};
+
+/// Units of one job that must run.
+#[derive(Clone)]
+pub struct Work<'a> {
+    /// The job.
+    pub job: Job<'a>,
+    /// All units that the plan has for the job, those with records among them.
+    pub all: Arc<[Unit]>,
+    /// The units that must run.
+    pub units: Vec<Unit>,
+    /// Estimated seconds on one core.
+    pub cost: f64,
+    /// Bytes that it takes at most, estimated.
+    pub memory: u64,
+}
+
+impl<'a> Work<'a> {
+    /// These units of a planned job, if there are any.
+    pub fn of(planned: &PlannedJob<'a>, units: Vec<Unit>) -> Option<Self> {
+        let (job, all) = (planned.job.clone(), planned.units.clone());
+        let none = Work { job, all, units: Vec::new(), cost: 0.0, memory: 0 };
+        (!units.is_empty()).then(|| none.only(units))
+    }
+
+    /// Other units of the same job.
+    pub fn only(&self, units: Vec<Unit>) -> Self {
+        let cost = protocol::cost(&self.job, units.len());
+        let memory = protocol::memory(&self.job, units.len());
+        Work { job: self.job.clone(), all: self.all.clone(), units, cost, memory }
+    }
+
+    /// Whether the units are computed together: their records come at the end.
+    pub fn emits_as_batch(&self) -> bool {
+        self.job.protocol().kind().emits_as_batch
+    }
+
+    /// The kind of protocol, whose earlier times correct estimates.
+    pub fn kind(&self) -> &'static str {
+        self.job.protocol().name()
+    }
+}
+
+/// Who runs a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// One of the workers.
+    Cpu,
+    /// The worker of the device, which does one job at a time, beside those of the CPU.
+    Device,
+    /// One worker, when all others are done: jobs that read the clock.
+    Alone,
+}
+
+impl Lane {
+    /// The lane of a job.
+    pub fn of(work: &Work<'_>) -> Lane {
+        if work.job.protocol().kind().measures_time {
+            Lane::Alone
+        } else if work.units.iter().any(|unit| unit.parts.device != device::CPU) {
+            Lane::Device
+        } else {
+            Lane::Cpu
+        }
+    }
+}
+
+/// A job that waits.
+struct Waiting<'a> {
+    work: Work<'a>,
+    /// Whether its whole item fits into the budget.
+    is_admitted: bool,
+}
+
+/// What a worker does next.
+pub enum Next<'a> {
+    /// It runs a job.
+    Run(Work<'a>),
+    /// It refuses a job, since no more memory than this is there.
+    Refuse(Work<'a>, Bytes),
+    /// It waits: others give back memory.
+    Wait,
+    /// Nothing.
+    End,
+}
+
+/// Jobs that wait.
+pub struct Queue<'a> {
+    lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>>,
+    memory: Memory,
+    has_budget: bool,
+    is_closed: bool,
+}
+
+impl<'a> Queue<'a> {
+    /// Puts jobs in order; `budget` is the seconds that each of the `workers` has.
+    pub fn new(work: Vec<Work<'a>>, budget: Option<f64>, workers: usize, pace: &Pace) -> Self {
+        let ordered = match budget {
+            None => {
+                let mut work: Vec<Waiting<'a>> =
+                    work.into_iter().map(|work| Waiting { work, is_admitted: true }).collect();
+                work.sort_by(|a, b| b.work.cost.total_cmp(&a.work.cost));
+                work
+            }
+            Some(seconds) => by_verdicts(work, seconds * workers as f64, workers, pace),
+        };
+        let mut lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>> = BTreeMap::new();
+        for waiting in ordered {
+            lanes.entry(Lane::of(&waiting.work)).or_default().push_back(waiting);
+        }
+        let memory = Memory::new(None);
+        Queue { lanes, memory, has_budget: budget.is_some(), is_closed: false }
+    }
+
+    /// Hands out no more jobs at a time than fit into this memory.
+    pub fn within(mut self, memory: Option<Bytes>) -> Self {
+        self.memory = Memory::new(memory);
+        self
+    }
+
+    /// The next job of a lane that fits into the memory and into the seconds left; these count with a budget only. Its memory
+    /// is taken until [`Queue::give_back`].
+    pub fn next(&mut self, lane: Lane, left: f64, pace: &Pace) -> Next<'a> {
+        if self.is_closed {
+            return Next::End;
+        }
+        let kept = match lane {
+            Lane::Alone => 0.0,
+            _ => self.admitted_alone(pace),
+        };
+        let has_budget = self.has_budget;
+        let Some(jobs) = self.lanes.get_mut(&lane) else { return Next::End };
+        let is_in_time = |waiting: &Waiting<'_>| {
+            let kept = if waiting.is_admitted { 0.0 } else { kept };
+            !has_budget || pace.seconds(waiting.work.kind(), waiting.work.cost) <= left - kept
+        };
+        let memory = self.memory;
+        let in_time = || jobs.iter().enumerate().filter(|(_, waiting)| is_in_time(waiting));
+        let fit = |waiting: &Waiting<'_>| memory.fit(waiting.work.memory);
+        let now = in_time().find(|(_, waiting)| fit(waiting) == Fit::Now);
+        let Some((place, fit)) = now.or_else(|| in_time().next()).map(|(i, w)| (i, fit(w))) else {
+            return Next::End;
+        };
+        if fit == Fit::Later {
+            return Next::Wait;
+        }
+        let Some(Waiting { work, .. }) = jobs.remove(place) else { return Next::End };
+        self.memory.take(work.memory);
+        match fit {
+            Fit::Never(there) => Next::Refuse(work, there),
+            _ => Next::Run(work),
+        }
+    }
+
+    /// A job has ended.
+    pub fn give_back(&mut self, work: &Work<'_>) {
+        self.memory.give_back(work.memory);
+    }
+
+    /// A job that was left behind has ended after all.
+    pub fn give_back_late(&mut self, work: &Work<'_>) {
+        self.memory.give_back_late(work.memory);
+    }
+
+    /// A job does not end, and others do not wait for its memory.
+    pub fn leave_behind(&mut self) {
+        self.memory.leave_behind();
+    }
+
+    fn admitted_alone(&self, pace: &Pace) -> f64 {
+        let alone = self.lanes.get(&Lane::Alone).into_iter().flatten();
+        alone
+            .filter(|waiting| waiting.is_admitted)
+            .map(|waiting| pace.seconds(waiting.work.kind(), waiting.work.cost))
+            .sum()
+    }
+
+    /// Puts back what is left of a job, as the next one.
+    pub fn put_back(&mut self, work: Work<'a>) {
+        let lane = Lane::of(&work);
+        self.lanes.entry(lane).or_default().push_front(Waiting { work, is_admitted: true });
+    }
+
+    /// No further job is handed out.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Jobs of a lane that wait, in order.
+    pub fn waiting(&self, lane: Lane) -> impl Iterator<Item = &Work<'a>> {
+        self.lanes.get(&lane).into_iter().flatten().map(|waiting| &waiting.work)
+    }
+}
+
+/// Items by seconds per claim; those that fit whole first, then the jobs of the others.
+fn by_verdicts<'a>(
+    work: Vec<Work<'a>>,
+    capacity: f64,
+    workers: usize,
+    pace: &Pace,
+) -> Vec<Waiting<'a>> {
+    struct Item<'a> {
+        work: Vec<Work<'a>>,
+        claims: usize,
+        seconds: f64,
+    }
+    let mut items: BTreeMap<String, Item<'a>> = BTreeMap::new();
+    for work in work {
+        let experiment = work.job.experiment;
+        let claims = experiment.claims.len().max(1);
+        let item = items.entry(experiment.id()).or_insert_with(|| Item {
+            work: Vec::new(),
+            claims,
+            seconds: 0.0,
+        });
+        // Beside a job that runs alone the other workers have nothing to do.
+        let share = if Lane::of(&work) == Lane::Alone { workers as f64 } else { 1.0 };
+        item.seconds += share * pace.seconds(work.kind(), work.cost);
+        item.work.push(work);
+    }
+    let mut items: Vec<Item<'a>> = items.into_values().collect();
+    let per_claim = |item: &Item<'_>| item.seconds / item.claims as f64;
+    items.sort_by(|a, b| per_claim(a).total_cmp(&per_claim(b)));
+    let mut left = capacity;
+    let (mut ordered, mut others) = (Vec::new(), Vec::new());
+    for mut item in items {
+        let is_admitted = item.seconds <= left;
+        if is_admitted {
+            left -= item.seconds;
+            item.work.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        }
+        let list = if is_admitted { &mut ordered } else { &mut others };
+        list.extend(item.work.into_iter().map(|work| Waiting { work, is_admitted }));
+    }
+    let seconds = |waiting: &Waiting<'_>| pace.seconds(waiting.work.kind(), waiting.work.cost);
+    others.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+    ordered.extend(others);
+    ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use posenc_experiments::plan::jobs;
+    use posenc_experiments::selector::Selectors;
+    use posenc_experiments::{Experiment, Profile};
+
+    use super::*;
+
+    /// An experiment with so many claims and one group with a method per cost.
+    fn experiment(item: &str, claims: usize, kind: &str, costs: &[f64]) -> Experiment {
+        let claims: String = (0..claims)
+            .map(|i| {
+                format!(
+                    "  - {{ id: c{i}, says: a, source: a, check: {{ kind: value, of: {{ group: g, metric: m }}, expect: 1, tolerance: {{ absolute: 1 }} }} }}\n"
+                )
+            })
+            .collect();
+        let embedder = match kind == RANK {
+            true => ", embedder: { kind: gaussian, dimension: 8, sigma: 0.1 }",
+            false => "",
+        };
+        let variants: Vec<String> =
+            (0..costs.len()).map(|i| format!("{{ id: v{i}{embedder} }}")).collect();
+        let text = format!(
+            "paper: p\nitem: {item}\nkind: extra\ntitle: a\nshows: a\ngroups:\n  - id: g\n    protocol: {{ {kind} }}\n    variants: [{}]\n{}{claims}",
+            variants.join(", "),
+            if claims.is_empty() { "" } else { "claims:\n" }
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.yaml");
+        std::fs::write(&file, text).unwrap();
+        Experiment::read(&file, posenc_protocols::KINDS).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn work<'a>(experiment: &'a Experiment, costs: &[f64]) -> Vec<Work<'a>> {
+        let jobs = jobs(std::iter::once(experiment), &Selectors::default(), Profile::Quick);
+        let one = |(job, cost): (Job<'a>, &f64)| Work {
+            job,
+            all: Arc::default(),
+            units: Vec::new(),
+            cost: *cost,
+            memory: 10,
+        };
+        jobs.into_iter().zip(costs).map(one).collect()
+    }
+
+    fn run<'a>(next: Next<'a>) -> Option<Work<'a>> {
+        match next {
+            Next::Run(work) => Some(work),
+            _ => None,
+        }
+    }
+
+    const RANK: &str = "kind: stable-rank, samples: [4]";
+
+    /// Catches a budget that begins what does not fit, whose order is not that of verdicts, and an item that takes time from
+    /// one that could be done as a whole.
+    #[test]
+    fn with_a_budget_whole_items_come_first_by_seconds_per_claim() {
+        let costs = [&[30.0, 10.0][..], &[8.0, 2.0], &[100.0, 1.0], &[500.0]];
+        let experiments = [
+            // 10 s a claim, 5 s a claim, does not fit whole, fits not at all.
+            experiment("a", 4, RANK, costs[0]),
+            experiment("b", 2, RANK, costs[1]),
+            experiment("c", 0, RANK, costs[2]),
+            experiment("d", 9, RANK, costs[3]),
+        ];
+        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
+        let pace = Pace::default();
+        // Two workers of 51 s: 102 s, of which a and b take 50.
+        let mut queue = Queue::new(all, Some(51.0), 2, &pace);
+        let mut order = Vec::new();
+        while let Some(work) = run(queue.next(Lane::Cpu, 51.0, &pace)) {
+            order.push((work.job.experiment.item.clone(), work.cost));
+        }
+        let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
+        assert_eq!(order, expected.map(|(item, cost)| (item.to_owned(), cost)));
+        assert_eq!(queue.waiting(Lane::Cpu).count(), 2);
+        // What such jobs took so far decides, not what was estimated.
+        let mut slow = Pace::default();
+        slow.add("stable-rank", 1.0, 100.0);
+        let all = work(&experiments[1], costs[1]);
+        let next = Queue::new(all, Some(51.0), 2, &slow).next(Lane::Cpu, 51.0, &slow);
+        assert!(matches!(next, Next::End));
+    }
+
+    /// Catches time that jobs which run alone at the end need and do not get, a queue that is closed and hands out, and the
+    /// usual order.
+    #[test]
+    fn jobs_that_run_alone_keep_their_time() {
+        let clock = "kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1";
+        let experiments =
+            [experiment("a", 9, clock, &[20.0]), experiment("b", 0, RANK, &[15.0, 40.0])];
+        let all = |costs: [&[f64]; 2]| -> Vec<Work<'_>> {
+            experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect()
+        };
+        let pace = Pace::default();
+        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), Some(30.0), 1, &pace);
+        assert!(
+            run(queue.next(Lane::Cpu, 30.0, &pace)).is_none(),
+            "15 s of 30 where 20 s are kept"
+        );
+        assert_eq!(run(queue.next(Lane::Alone, 30.0, &pace)).unwrap().cost, 20.0);
+        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), None, 1, &pace);
+        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &pace)).unwrap().cost, 40.0, "the longest first");
+        queue.close();
+        assert!(run(queue.next(Lane::Cpu, 0.0, &pace)).is_none());
+    }
+
+    /// Catches jobs that begin beyond the memory, small ones that wait behind a large one, a large one that nobody runs when its
+    /// memory is there, and one that waits for what never will be.
+    #[test]
+    fn no_more_begins_than_fits_into_the_memory() {
+        let experiment = experiment("a", 0, RANK, &[40.0, 30.0, 20.0, 10.0]);
+        let mut all = work(&experiment, &[40.0, 30.0, 20.0, 10.0]);
+        for (work, memory) in all.iter_mut().zip([6, 5, 4, 20]) {
+            work.memory = memory;
+        }
+        let pace = Pace::default();
+        let mut queue = Queue::new(all, None, 2, &pace).within(Some(Bytes(10)));
+        let mut next = || run(queue.next(Lane::Cpu, 0.0, &pace));
+        let (six, four) = (next().unwrap(), next().unwrap());
+        assert_eq!((six.memory, four.memory), (6, 4), "five do not fit beside six");
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        queue.give_back(&four);
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        queue.give_back(&six);
+        let five = run(queue.next(Lane::Cpu, 0.0, &pace)).unwrap();
+        assert_eq!(five.memory, 5);
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        // The job that has five does not end: twenty never fit beside it.
+        queue.leave_behind();
+        let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &pace) else { panic!() };
+        assert_eq!((large.memory, there), (20, Bytes(5)));
+        queue.give_back(&large);
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::End));
+    }
+}

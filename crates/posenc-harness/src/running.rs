@@ -1,0 +1,89 @@
+//! Jobs in flight, and how long they and those that wait still take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::control::Control;
+use crate::cost_model::{Pace, makespan};
+use crate::events::UnitName;
+use crate::plan::Unit;
+use crate::progress::{InFlight, named};
+use crate::queue::{Lane, Work};
+use crate::worker::{Shared, lock};
+
+/// A job in flight.
+pub struct Job {
+    /// Who runs it.
+    pub lane: Lane,
+    /// What it is.
+    pub work: Arc<Work<'static>>,
+    /// What its thread sees.
+    pub control: Arc<Control>,
+    /// When it began.
+    pub started: Instant,
+    /// When it was given up.
+    pub expired: Option<Instant>,
+    /// Seconds of its units, where they are computed together.
+    pub seconds: f64,
+    /// The first share that it told, and when.
+    pub first: Option<(Instant, f64)>,
+}
+
+impl Job {
+    /// Seconds until it ends: by the share that is done where it is known, else by what such jobs took.
+    pub fn left(&self, pace: &Pace) -> f64 {
+        if let (Some((since, first)), Some(now)) = (self.first, self.control.fraction())
+            && now - first > 0.01
+        {
+            return since.elapsed().as_secs_f64() * (1.0 - now) / (now - first);
+        }
+        let (in_flight, waiting) = self.control.unwritten();
+        let share = (in_flight.len() + waiting.len()) as f64 / self.work.units.len().max(1) as f64;
+        let all = share * pace.seconds(self.work.kind(), self.work.cost);
+        let elapsed = self.control.elapsed().as_secs_f64();
+        // What takes longer than was foretold takes longer still.
+        (all - elapsed).max(0.1 * elapsed)
+    }
+}
+
+/// Seconds until all is done, as far as is known.
+pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> f64 {
+    let (queue, pace) = (lock(&shared.queue), lock(&shared.pace));
+    let of = |lane: Lane, workers: usize| {
+        let in_flight: Vec<f64> =
+            (jobs.values().filter(|job| job.lane == lane && job.expired.is_none()))
+                .map(|job| job.left(&pace))
+                .collect();
+        let waiting = queue.waiting(lane).map(|work| pace.seconds(work.kind(), work.cost));
+        makespan(&in_flight, waiting, workers)
+    };
+    of(Lane::Cpu, workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
+}
+
+/// A unit's name for people and programs.
+pub fn unit_name(work: &Work<'_>, unit: &Unit) -> UnitName {
+    UnitName {
+        path: work.job.path(),
+        signal: unit.signal.clone(),
+        repetition: work.job.seed_index,
+        key: unit.parts.key(),
+    }
+}
+
+/// What a person sees of jobs in flight.
+pub fn in_flight(jobs: &BTreeMap<u64, Job>) -> Vec<InFlight> {
+    let one = |job: &Job| {
+        let units = job.control.unwritten().0;
+        let signal = match units.as_slice() {
+            [one] => job.work.units.get(*one).map_or("", |unit| &unit.signal).to_owned(),
+            many => format!("({} signals)", many.len()),
+        };
+        InFlight {
+            name: named(&job.work.job.path(), &signal),
+            elapsed: job.started.elapsed().as_secs_f64(),
+            fraction: job.control.fraction(),
+        }
+    };
+    jobs.values().filter(|job| job.expired.is_none()).map(one).collect()
+}

@@ -1,0 +1,293 @@
+//! What a run leaves in `<out>/slurm/`: which run there is, its shares, what its tasks and its end had to say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser as _;
+use posenc_experiments::record::KeyParts;
+use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::options::SlurmOptions;
+use crate::options::Reproduce;
+
+/// The command line of a submitted run.
+#[derive(clap::Parser)]
+struct Stored {
+    #[arg(long)]
+    root: PathBuf,
+    #[command(subcommand)]
+    verb: StoredVerb,
+}
+
+#[derive(clap::Subcommand)]
+enum StoredVerb {
+    Reproduce(Reproduce),
+}
+
+/// Counts changes of these files.
+pub const FORMAT: u32 = 2;
+
+/// `run.json`: what was asked for. Every task and the collecting step read it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// `<number>-<eight digits>`; no two runs share it.
+    pub id: String,
+    /// Arguments of `posenc` that ask for the same on one machine, with full paths.
+    pub arguments: Vec<String>,
+    /// What Slurm is told.
+    pub slurm: SlurmOptions,
+    /// Units of the run: those that had no record when it was submitted.
+    pub units: usize,
+}
+
+/// `state.json`: what was submitted so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Rounds, the first first.
+    pub rounds: Vec<Round>,
+}
+
+/// An array, what runs alone, and the collecting step behind both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Slurm's number of the array, and how many tasks it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<(String, usize)>,
+    /// Slurm's number of the job that reads the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// Slurm's number of the collecting step.
+    pub collect: String,
+}
+
+/// `share-<name>.json`: what one task runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Estimated seconds on one core.
+    pub seconds: f64,
+    /// The jobs, dearest first.
+    pub jobs: Vec<SharedJob>,
+}
+
+/// Units of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedJob {
+    /// `paper/item/group/method`.
+    pub path: String,
+    /// Repetition, from 0.
+    pub repetition: u64,
+    /// What the results depend on, as the submitter sees it; `identity` is the first unit's.
+    pub parts: KeyParts,
+    /// Keys of the units by signal.
+    pub units: BTreeMap<String, String>,
+}
+
+/// `task-<name>.json`: what a task had to say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskReport {
+    /// Each start of the task, the first first.
+    pub attempts: Vec<Attempt>,
+    /// Whether the last one came to its end.
+    pub ended: bool,
+    /// Why units failed, by key.
+    pub failed: BTreeMap<String, String>,
+    /// Why nothing could be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A start of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attempt {
+    /// Node.
+    pub node: String,
+    /// Units of the share that had a record.
+    pub on_record: usize,
+    /// Units of the share that had none.
+    pub to_run: usize,
+}
+
+/// `result.json`: how the run ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ending {
+    /// The report's first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<PathBuf>,
+    /// Units of the run that have a record.
+    pub recorded: usize,
+    /// Units that have none.
+    pub failed: Vec<FailedUnit>,
+    /// Arrays that were submitted.
+    pub rounds: usize,
+    /// Tasks that Slurm started again.
+    pub restarts: usize,
+    /// Why there are no tables and no report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A unit without a record at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailedUnit {
+    /// `paper/item/group/method`, repetition and signal.
+    pub unit: String,
+    /// Why, as far as it is known.
+    pub reason: String,
+    /// What its task printed.
+    pub log: PathBuf,
+}
+
+/// `current.json`: the run that has the directory. It stands for a lock, since locks of the kernel do not reach from one
+/// node to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The run.
+    pub id: String,
+    /// Who submitted it: machine and process.
+    pub by: String,
+}
+
+/// The directory of a run.
+#[derive(Debug, Clone)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The directory of a run of `out`.
+    pub fn of(out: &Path, id: &str) -> Self {
+        Folder(slurm_directory(out).join(id))
+    }
+
+    /// A directory that a task was given.
+    pub fn at(path: &Path) -> Self {
+        Folder(path.to_owned())
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A share's file.
+    pub fn share(&self, name: &str) -> PathBuf {
+        self.file(&format!("share-{name}.json"))
+    }
+
+    /// What a share's task had to say.
+    pub fn task(&self, name: &str) -> PathBuf {
+        self.file(&format!("task-{name}.json"))
+    }
+
+    /// What a share's task printed.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.file(&format!("task-{name}.log"))
+    }
+
+    /// `run.json`.
+    pub fn run(&self) -> Result<Run> {
+        let run: Run = read(&self.file("run.json"))?;
+        if run.format != FORMAT {
+            bail!("{} is of format {}, not {FORMAT}", self.file("run.json").display(), run.format);
+        }
+        Ok(run)
+    }
+
+    /// `state.json`; empty before anything was submitted.
+    pub fn state(&self) -> Result<State> {
+        Ok(read_if_there(&self.file("state.json"))?.unwrap_or_default())
+    }
+
+    /// `result.json`, once the run has ended.
+    pub fn ending(&self) -> Result<Option<Ending>> {
+        read_if_there(&self.file("result.json"))
+    }
+
+    /// Names of all shares of a round.
+    pub fn names(round: usize, submitted: &Round) -> Vec<String> {
+        let tasks = submitted.array.as_ref().map_or(0, |(_, tasks)| *tasks);
+        let mut names: Vec<String> = (0..tasks).map(|n| name(round, Some(n))).collect();
+        names.extend(submitted.clock.as_ref().map(|_| name(round, None)));
+        names
+    }
+}
+
+/// The name of a share: `<round>-<number>`, or `<round>-clock` for what reads the clock.
+pub fn name(round: usize, number: Option<usize>) -> String {
+    number.map_or_else(|| format!("{round}-clock"), |number| format!("{round}-{number}"))
+}
+
+/// Where runs of `out` lie.
+pub fn slurm_directory(out: &Path) -> PathBuf {
+    out.join("slurm")
+}
+
+/// The claim on `out`.
+pub fn claim_file(out: &Path) -> PathBuf {
+    slurm_directory(out).join("current.json")
+}
+
+/// Who has claimed `out`.
+pub fn claim(out: &Path) -> Result<Option<Claim>> {
+    read_if_there(&claim_file(out))
+}
+
+impl Run {
+    /// The repository and the options of `reproduce` that the arguments stand for.
+    pub fn options(&self) -> Result<(PathBuf, Reproduce)> {
+        let all = std::iter::once("posenc".to_owned()).chain(self.arguments.iter().cloned());
+        let Stored { root, verb: StoredVerb::Reproduce(options) } = Stored::try_parse_from(all)
+            .with_context(|| format!("the arguments of run {} are not understood", self.id))?;
+        Ok((root, options))
+    }
+
+    /// The name of all its jobs in Slurm's queue.
+    pub fn job_name(&self) -> String {
+        job_name(&self.id)
+    }
+}
+
+/// The name of all jobs of a run in Slurm's queue.
+pub fn job_name(id: &str) -> String {
+    format!("posenc-{id}")
+}
+
+/// Writes one of these files whole or not at all.
+pub fn write(file: &Path, content: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(content)
+        .with_context(|| format!("{}: paths must be UTF-8", file.display()))?;
+    write_atomically(file, (text + "\n").as_bytes())
+        .with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Reads one of these files.
+pub fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
+    serde_json::from_str(&read_text(file, MAX_RECORD_BYTES)?)
+        .with_context(|| format!("{} is damaged", file.display()))
+}
+
+/// Reads one of these files where it is.
+pub fn read_if_there<T: DeserializeOwned>(file: &Path) -> Result<Option<T>> {
+    posenc_files::is_there(file).then(|| read(file)).transpose()
+}

@@ -1,0 +1,241 @@
+//! The collecting step: what is missing is submitted again, or named with its reason; then tables and report.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use posenc_experiments::Catalog;
+use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
+use posenc_experiments::record::{Failure, UnitFailure};
+
+use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, TaskReport};
+use super::{Program, shares, slurm, submit};
+use crate::data::{self, DataSets};
+use crate::options::{Reproduce, parse_profile, parse_selectors};
+use crate::plan::{Unit, expand};
+use crate::repository::Repository;
+use crate::store::Store;
+use crate::supervisor::{Work, keep};
+
+/// Arrays of a run: the first, and those for units whose tasks died. Slurm itself starts a task again whose node fails;
+/// these are for what it does not: a time limit, memory, a requeue that is forbidden.
+const MOST_ROUNDS: usize = 3;
+
+/// Says that the run was cancelled: what is missing is then not submitted again.
+pub const CANCELLED: &str = "cancelled";
+
+/// What became of a job whose units are not all on record.
+#[derive(Clone)]
+enum Fate {
+    /// Running it again would end the same way, or is not wanted.
+    Settled(String),
+    /// Its task died.
+    Lost(String),
+}
+
+/// A share that was submitted.
+struct Submitted {
+    round: usize,
+    name: String,
+    share: Share,
+    report: TaskReport,
+}
+
+/// Runs the step.
+pub fn gather(folder: &Folder, round: usize, program: &Program) -> Result<ExitCode> {
+    let run = folder.run()?;
+    let (root, options) = run.options()?;
+    if folder.state()?.rounds.len() > round || folder.ending()?.is_some() {
+        // Slurm started this step again after it had done its work.
+        return Ok(ExitCode::SUCCESS);
+    }
+    let repository = Repository::find(Some(&root))?;
+    let out = repository.out(options.out.as_deref());
+    posenc_files::protect(&out);
+    let ending = match step(folder, &run, &repository, &options, round, program) {
+        Ok(None) => return Ok(ExitCode::SUCCESS),
+        Ok(Some(ending)) => ending,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            Ending { error: Some(format!("{error:#}")), rounds: round, ..Ending::default() }
+        }
+    };
+    let is_well = ending.error.is_none() && ending.failed.is_empty();
+    files::write(&folder.file("result.json"), &ending)?;
+    submit::release(&out, &run.id);
+    let _ = posenc_files::remove(&folder.file("posenc"));
+    Ok(ExitCode::from(u8::from(!is_well)))
+}
+
+/// `None` where another round was submitted.
+fn step(
+    folder: &Folder,
+    run: &Run,
+    repository: &Repository,
+    options: &Reproduce,
+    round: usize,
+    program: &Program,
+) -> Result<Option<Ending>> {
+    let catalog = keep(Catalog::read(repository.root(), program.kinds)?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let data = DataSets::new(data::source(repository, &options.data)?, options.seed);
+    let profile = parse_profile(&options.profile)?;
+    let devices = submit::devices(options)?;
+    let out = repository.out(options.out.as_deref());
+    let store = Store::new(&out);
+    let rounds = rounds(folder, round)?;
+    let submitted = all_shares(folder, &rounds)?;
+
+    // Units of later rounds are among those of the first.
+    let first = submitted.iter().filter(|s| s.round == 1);
+    let all = Share {
+        format: FORMAT,
+        seconds: 0.0,
+        jobs: first.flat_map(|s| s.share.jobs.iter().cloned()).collect(),
+    };
+    let selected = shares::only(jobs(catalog.experiments.iter(), &selectors, profile), &all);
+    let published = repository.published_checksum();
+    let planned = expand(selected, &data, &published, options.seed, devices.training())?;
+    let planned = shares::found(&all, planned, "the node of the collecting step")?;
+    let restarts = submitted.iter().map(|s| s.report.attempts.len().saturating_sub(1)).sum();
+    let mut ending = Ending { rounds: round, restarts, ..Ending::default() };
+    let mut again = Vec::new();
+    let mut fates: BTreeMap<&str, Fate> = BTreeMap::new();
+    for work in shares::to_run(&planned, &store) {
+        let path = work.job.path();
+        let is_its = |s: &&Submitted| {
+            let jobs = &s.share.jobs;
+            jobs.iter().any(|j| j.repetition == work.job.seed_index && j.path == path)
+        };
+        let Some(last) = submitted.iter().rev().find(is_its) else { continue };
+        let log = folder.log(&last.name);
+        // Units of a job end apart: one may have failed, and the task died before it came to the next.
+        let own = &last.report.failed;
+        let (settled, open): (Vec<Unit>, Vec<Unit>) =
+            work.units.iter().cloned().partition(|unit| own.contains_key(&unit.parts.key()));
+        for unit in &settled {
+            let why = own.get(&unit.parts.key()).map_or("", String::as_str);
+            ending.failed.push(failed(&work.job, unit, why, &log));
+        }
+        if open.is_empty() {
+            continue;
+        }
+        let work = work.only(open);
+        let fate = match &last.report.error {
+            Some(why) => {
+                // The node refused the share before it came to any unit.
+                keep_failures(&store, &work, why);
+                Fate::Settled(why.clone())
+            }
+            None => fates
+                .entry(&last.name)
+                .or_insert_with(|| fate(folder, &rounds[last.round - 1], &last.name))
+                .clone(),
+        };
+        match fate {
+            Fate::Lost(why) if round < MOST_ROUNDS => {
+                eprintln!("lost: {path}: {why}; it is submitted again");
+                again.push(work);
+            }
+            Fate::Lost(why) => {
+                let reason = format!("{why}, the last of {round} times");
+                keep_failures(&store, &work, &reason);
+                let units = work.units.iter();
+                ending.failed.extend(units.map(|unit| failed(&work.job, unit, &reason, &log)));
+            }
+            Fate::Settled(why) => {
+                let units = work.units.iter();
+                ending.failed.extend(units.map(|unit| failed(&work.job, unit, &why, &log)));
+            }
+        }
+    }
+    if !again.is_empty() {
+        submit::round(folder, run, repository.root(), again, round + 1)?;
+        return Ok(None);
+    }
+    for unit in &ending.failed {
+        eprintln!("failed: {}: {} ({})", unit.unit, unit.reason, unit.log.display());
+    }
+    ending.recorded = run.units.saturating_sub(ending.failed.len());
+    (program.write_results)(repository, catalog, &store, &data, &devices, options, &out)?;
+    ending.page = Some(out.join("report/README.md"));
+    Ok(Some(ending))
+}
+
+/// The rounds, once whoever submitted this step has written it down: Slurm may be faster.
+fn rounds(folder: &Folder, round: usize) -> Result<Vec<Round>> {
+    for _ in 0..600 {
+        let rounds = folder.state()?.rounds;
+        if rounds.len() >= round {
+            return Ok(rounds);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    anyhow::bail!("{} does not have round {round}", folder.file("state.json").display())
+}
+
+/// All shares with what their tasks had to say, the first round first.
+fn all_shares(folder: &Folder, rounds: &[Round]) -> Result<Vec<Submitted>> {
+    let mut all = Vec::new();
+    for (index, submitted) in rounds.iter().enumerate() {
+        for name in Folder::names(index + 1, submitted) {
+            let share = files::read(&folder.share(&name))?;
+            // A report that cannot be read is a task that did not come to write it.
+            let report = files::read_if_there(&folder.task(&name)).ok().flatten();
+            all.push(Submitted {
+                round: index + 1,
+                name,
+                share,
+                report: report.unwrap_or_default(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// How a task ended that left units without a record and without a word.
+fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
+    let number = match name.split_once('-') {
+        Some((_, "clock")) => submitted.clock.clone(),
+        Some((_, index)) => submitted.array.as_ref().map(|(array, _)| format!("{array}_{index}")),
+        None => None,
+    };
+    let state = number.and_then(|number| slurm::ended(&number));
+    let state = state.unwrap_or_else(|| "Slurm has forgotten how".to_owned());
+    if posenc_files::is_there(&folder.file(CANCELLED)) || state.starts_with("CANCELLED") {
+        return Fate::Settled(format!("the task was cancelled ({state})"));
+    }
+    Fate::Lost(format!("the task died ({state})"))
+}
+
+/// Keeps what a task that died, or never began, could not, so that the report shows it.
+fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
+    let experiment = work.job.experiment;
+    for unit in &work.units {
+        let failure = UnitFailure {
+            parts: unit.parts.clone(),
+            failure: Failure {
+                group: work.job.group.id.clone(),
+                method: work.job.variant.id.clone(),
+                signal: unit.signal.clone(),
+                seed: work.job.seed_index,
+                reason: reason.to_owned(),
+                seconds: 0.0,
+            },
+        };
+        if let Err(error) = store.write_failure(&experiment.paper, &experiment.item, &failure) {
+            eprintln!("warning: that it failed is not kept: {error:#}");
+        }
+    }
+}
+
+/// A unit that has no record, and why.
+fn failed(job: &Job<'_>, unit: &Unit, reason: &str, log: &Path) -> FailedUnit {
+    let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
+    FailedUnit {
+        unit: format!("{} seed {} {signal}", job.path(), job.seed_index).trim_end().to_owned(),
+        reason: reason.to_owned(),
+        log: log.to_owned(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Running a plan on the nodes of a cluster (`--executor slurm`).
+//!
+//! The plan is split into shares of about the same cost ([`shares`]). Each is a task of a job array that runs this same
+//! binary ([`task`]) on a directory that all nodes share: a task reads its share, plans anew, refuses where a key is not
+//! the submitter's, and writes records as a run on one machine does. A collecting step behind the array ([`gather`])
+//! submits what is missing once more, then writes tables and report. The submitting process waits and can go
+//! ([`watch`]): all it knows stands in files ([`files`]).
+
+mod files;
+mod gather;
+mod options;
+mod shares;
+mod slurm;
+mod submit;
+mod task;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use posenc_experiments::shell::quoted;
+use posenc_experiments::{Catalog, Kinds};
+
+pub use options::{Executor, ExecutorOptions};
+
+use crate::data::DataSets;
+use crate::device::Devices;
+use crate::interrupts::Signals;
+use crate::lock::Lock;
+use crate::options::Reproduce;
+use crate::plan::PlannedJob;
+use crate::repository::Repository;
+use crate::span::duration;
+use crate::store::Store;
+
+/// What a job of Slurm runs.
+#[derive(Args)]
+pub struct Task {
+    /// Directory of the run.
+    #[arg(long, value_name = "DIR")]
+    run: PathBuf,
+    /// Round, from 1.
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
+    round: u16,
+    /// Units run at a time.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: u16,
+    /// The share that reads the clock, instead of the one whose number Slurm gives.
+    #[arg(long, conflicts_with = "collect")]
+    clock: bool,
+    /// The collecting step.
+    #[arg(long)]
+    collect: bool,
+}
+
+/// What the collecting step needs of the program beyond the harness.
+pub struct Program {
+    /// All protocols.
+    pub kinds: Kinds,
+    /// Writes tables and report of this machine, and on request what enters the reference.
+    pub write_results: WriteResults,
+}
+
+/// Writes results: repository, catalog, records, data, devices, options, output directory.
+pub type WriteResults =
+    fn(&Repository, &Catalog, &Store, &DataSets, &Devices, &Reproduce, &Path) -> Result<()>;
+
+/// Runs a job of Slurm.
+pub fn work(options: &Task, program: &Program) -> Result<ExitCode> {
+    let folder = files::Folder::at(&options.run);
+    let round = usize::from(options.round);
+    if options.collect {
+        return gather::gather(&folder, round, program);
+    }
+    let number = match (options.clock, std::env::var("SLURM_ARRAY_TASK_ID")) {
+        (true, _) => None,
+        (false, Ok(text)) if text.parse::<usize>().is_ok() => text.parse().ok(),
+        _ => bail!(
+            "`work` is what jobs of Slurm run; start `cargo xtask reproduce --executor slurm`"
+        ),
+    };
+    task::run(&folder, &files::name(round, number), options.jobs, program)
+}
+
+/// The devices of a run: opened where it trains on this machine.
+pub fn devices(options: &Reproduce) -> Result<Devices> {
+    match options.executor.executor {
+        Executor::Local => Devices::open(&options.device),
+        Executor::Slurm => submit::devices(options),
+    }
+}
+
+/// Refuses to run on this machine in a directory that a run of Slurm has.
+pub fn refuse_beside(out: &Path) -> Result<()> {
+    if let Some((folder, run)) = submit::alive(out)? {
+        bail!(
+            "run {} of Slurm is at work in {}; wait for it (the same command with --executor slurm), cancel it \
+             (scancel --name={}), or use another --out DIR",
+            run.id,
+            folder.path().display(),
+            run.job_name()
+        );
+    }
+    Ok(())
+}
+
+/// Runs a plan on Slurm: submits it, or finds the run that is at it, and waits. `None` where nothing is left to run.
+pub fn run(
+    repository: &Repository,
+    options: &Reproduce,
+    planned: &[PlannedJob<'_>],
+    store: &Store,
+) -> Result<Option<ExitCode>> {
+    let out = std::path::absolute(repository.out(options.out.as_deref()))?;
+    let root = std::path::absolute(repository.root())?;
+    slurm::check()?;
+    // While it looks and submits; who waits does not hold it.
+    let lock = Lock::take(&out)?;
+    let arguments = submit::arguments(repository, options)?;
+    let (folder, run, asked) = match submit::alive(&out)? {
+        Some((_, run)) if run.arguments != arguments => bail!(
+            "run {} of Slurm is at work in {} on something else (posenc {}); wait for it, cancel it \
+             (scancel --name={}), or use another --out DIR",
+            run.id,
+            out.display(),
+            run.arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            run.job_name()
+        ),
+        Some((folder, run)) => {
+            eprintln!("run {} is at work on this already", run.id);
+            (folder, run, listen()?)
+        }
+        None => {
+            store.sweep();
+            let work = shares::to_run(planned, store);
+            if work.is_empty() {
+                return Ok(None);
+            }
+            // A submission is not left half done.
+            let asked = listen()?;
+            let units = work.iter().map(|w| w.units.len()).sum();
+            let (folder, run) = submit::begin(&out, &root, arguments, options, units)?;
+            let submitted = submit::round(&folder, &run, &root, work, 1)
+                .inspect_err(|_| submit::release(&out, &run.id))?;
+            let tasks = files::Folder::names(1, &submitted).len();
+            eprintln!(
+                "run {}: {units} units in {tasks} tasks, {}",
+                run.id,
+                folder.path().display()
+            );
+            (folder, run, asked)
+        }
+    };
+    drop(lock);
+    if options.executor.detach {
+        let name = run.job_name();
+        eprintln!("queue:  squeue --name={name}");
+        eprintln!("logs:   {}", logs(folder.path()));
+        eprintln!("wait:   the same command without --detach");
+        eprintln!("cancel: scancel --name={name}");
+        return Ok(Some(ExitCode::SUCCESS));
+    }
+    eprintln!("Ctrl-C cancels it; with --detach it goes on alone");
+    let work = shares::to_run(planned, store);
+    watch::watch(&folder, &run, &out, store, &work, &asked).map(Some)
+}
+
+/// The logs of all tasks, as a word of a shell that it expands.
+fn logs(folder: &Path) -> String {
+    format!("{}/task-*.log", quoted(&folder.display().to_string()))
+}
+
+fn listen() -> Result<Signals> {
+    Signals::listen().context("signals cannot be listened to")
+}
+
+/// How a plan would be split, for `--dry-run`.
+pub fn print_shares(planned: &[PlannedJob<'_>], store: &Store, options: &Reproduce) {
+    let size = options.executor.slurm.array_size.map(usize::from);
+    let split = shares::split(shares::to_run(planned, store), size);
+    let clock = (!split.clock.is_empty()).then_some(("clock".to_owned(), &split.clock));
+    let tasks = split.tasks.iter().enumerate().map(|(n, share)| (n.to_string(), share));
+    for (name, share) in tasks.chain(clock) {
+        let units: usize = share.iter().map(|w| w.units.len()).sum();
+        let seconds: f64 = share.iter().map(|w| w.cost).sum();
+        println!(
+            "task {name}: {} jobs, {units} units, about {} on one core",
+            share.len(),
+            duration(seconds)
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! What the command line says about where units run.
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::options::Reproduce;
+
+/// Where units run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Executor {
+    /// On this machine.
+    Local,
+    /// On the nodes of a cluster, as a job array of Slurm.
+    Slurm,
+}
+
+/// Options of `reproduce` about where units run.
+#[derive(Debug, Clone, Args)]
+pub struct ExecutorOptions {
+    /// Where units run: on this machine, or on a cluster as a job array of Slurm (docs/SLURM.md).
+    #[arg(long, value_enum, value_name = "WHERE", default_value = "local")]
+    pub executor: Executor,
+    /// Slurm: submit, say how to watch and cancel, and do not wait.
+    #[arg(long)]
+    pub detach: bool,
+    /// Slurm.
+    #[command(flatten)]
+    pub slurm: SlurmOptions,
+}
+
+/// What Slurm is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlurmOptions {
+    /// Slurm: the partition; the cluster's own default where absent.
+    #[arg(long, value_name = "P")]
+    pub partition: Option<String>,
+    /// Slurm: how many tasks the array has; where absent one per minute of estimated work, 16 at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub array_size: Option<u16>,
+    /// Slurm: generic resources of each task, such as gpu:1; then --device auto means wgpu.
+    #[arg(long, value_name = "G")]
+    pub gres: Option<String>,
+    /// Slurm: time limit of each task, such as 4:00:00. A task that meets it goes on in a later round.
+    #[arg(long, value_name = "T")]
+    pub time: Option<String>,
+    /// Slurm: an argument for sbatch as it stands, such as --sbatch-arg=--cpus-per-task=8; may be given several times.
+    #[arg(long = "sbatch-arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub sbatch_args: Vec<String>,
+}
+
+impl ExecutorOptions {
+    /// Refuses options that do not go together.
+    pub fn check(&self, options: &Reproduce) -> Result<()> {
+        let given = [
+            ("--detach", self.detach),
+            ("--partition", self.slurm.partition.is_some()),
+            ("--array-size", self.slurm.array_size.is_some()),
+            ("--gres", self.slurm.gres.is_some()),
+            ("--time", self.slurm.time.is_some()),
+            ("--sbatch-arg", !self.slurm.sbatch_args.is_empty()),
+        ];
+        if self.executor == Executor::Local {
+            if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+                bail!("{name} is for --executor slurm; add that, or leave {name} out");
+            }
+            return Ok(());
+        }
+        let impossible = [
+            ("--from", options.from.is_some()),
+            // Whether a record is the one that was there before cannot be told from another node.
+            ("--force", options.force),
+            ("--fail-fast", options.fail_fast),
+            // Units that failed have no record, so they run again with the others.
+            ("--failed", options.failed),
+            ("--budget", options.budget.is_some()),
+            ("--events", options.events.is_some()),
+        ];
+        if let Some((name, _)) = impossible.iter().find(|(_, given)| *given) {
+            bail!(
+                "{name} is not possible with --executor slurm; leave one of the two out{}",
+                match *name {
+                    "--force" => " (a new --out DIR runs everything again)",
+                    "--failed" => " (units that failed run again as they are)",
+                    "--budget" => " (--time limits each task)",
+                    _ => "",
+                }
+            );
+        }
+        let values = [&self.slurm.partition, &self.slurm.gres, &self.slurm.time];
+        for (name, value) in ["--partition", "--gres", "--time"].into_iter().zip(values) {
+            if value.as_ref().is_some_and(|v| v.trim().is_empty()) {
+                bail!("{name} is empty; give a value, or leave {name} out");
+            }
+        }
+        if let Some(other) = self.slurm.sbatch_args.iter().find(|a| !a.starts_with('-')) {
+            bail!(
+                "--sbatch-arg {other}: an option of sbatch begins with `-`; write its value into the same argument, \
+                 such as --sbatch-arg=--cpus-per-task=8"
+            );
+        }
+        Ok(())
+    }
+}

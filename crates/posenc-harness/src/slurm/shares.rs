@@ -1,0 +1,136 @@
+//! A plan split into shares, and the shares found again in the plan of a node.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use posenc_experiments::plan::Job;
+use posenc_experiments::record::KeyParts;
+
+use super::files::{FORMAT, Share, SharedJob};
+use crate::plan::{PlannedJob, Unit, pending};
+use crate::store::Store;
+use crate::supervisor::Work;
+
+/// Estimated seconds that a task should have at least, where nobody says how many there are: starting one costs a few.
+const WORTH_A_TASK: f64 = 60.0;
+/// Tasks where nobody says how many.
+const MOST_TASKS: usize = 16;
+
+/// Shares of a run.
+pub struct Split<'a> {
+    /// What the tasks of the array run.
+    pub tasks: Vec<Vec<Work<'a>>>,
+    /// What reads the clock. It runs one after another, on a node that nobody else has, and all of it on the same node,
+    /// since times are compared with each other.
+    pub clock: Vec<Work<'a>>,
+}
+
+/// Units without a record, job by job.
+pub fn to_run<'a>(planned: &[PlannedJob<'a>], store: &Store) -> Vec<Work<'a>> {
+    planned
+        .iter()
+        .filter_map(|p| {
+            let pending = pending(p, store, false, false);
+            Work::of(p, pending.into_iter().map(|(unit, _)| unit).collect())
+        })
+        .collect()
+}
+
+/// Splits work into at most so many shares of about the same cost: the dearest job first, each to the share that has
+/// least. Jobs stay whole, since their units share an embedding and a checkpoint.
+pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Split<'_> {
+    let (clock, mut together): (Vec<_>, Vec<_>) =
+        work.into_iter().partition(|w| w.job.protocol().kind().measures_time);
+    together.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+    let total: f64 = together.iter().map(|w| w.cost).sum();
+    let wanted = tasks.unwrap_or(((total / WORTH_A_TASK).ceil() as usize).clamp(1, MOST_TASKS));
+    let mut shares: Vec<(f64, Vec<Work<'_>>)> = Vec::new();
+    shares.resize_with(wanted.min(together.len()), || (0.0, Vec::new()));
+    for work in together {
+        if let Some((sum, share)) = shares.iter_mut().min_by(|a, b| a.0.total_cmp(&b.0)) {
+            // No job is free, or a thousand of them would all go to one share.
+            *sum += work.cost.max(1e-3);
+            share.push(work);
+        }
+    }
+    Split { tasks: shares.into_iter().map(|(_, share)| share).collect(), clock }
+}
+
+/// A share as a file says it.
+pub fn written(work: &[Work<'_>]) -> Share {
+    let of = |w: &Work<'_>| {
+        let first = w.units.first()?;
+        Some(SharedJob {
+            path: w.job.path(),
+            repetition: w.job.seed_index,
+            parts: first.parts.clone(),
+            units: w.units.iter().map(|u| (u.signal.clone(), u.parts.key())).collect(),
+        })
+    };
+    Share {
+        format: FORMAT,
+        seconds: work.iter().map(|w| w.cost).sum(),
+        jobs: work.iter().filter_map(of).collect(),
+    }
+}
+
+/// Leaves out of a plan what a share does not run.
+pub fn only<'a>(jobs: Vec<Job<'a>>, share: &Share) -> Vec<Job<'a>> {
+    let is_shared = |job: &Job<'_>| {
+        let path = job.path();
+        share.jobs.iter().any(|s| s.repetition == job.seed_index && s.path == path)
+    };
+    jobs.into_iter().filter(is_shared).collect()
+}
+
+/// The units of a share, in the plan of this machine.
+///
+/// # Errors
+///
+/// A unit that this machine would run with another key: its code, experiments or data are not the submitter's.
+pub fn found<'a>(
+    share: &Share,
+    planned: Vec<PlannedJob<'a>>,
+    node: &str,
+) -> Result<Vec<PlannedJob<'a>>> {
+    ensure!(share.format == FORMAT, "the share is of format {}, not {FORMAT}", share.format);
+    let mut plan: BTreeMap<(String, u64), PlannedJob<'a>> =
+        planned.into_iter().map(|p| ((p.job.path(), p.job.seed_index), p)).collect();
+    let mut all = Vec::new();
+    for shared in &share.jobs {
+        let path = &shared.path;
+        let mut planned = plan.remove(&(path.clone(), shared.repetition)).with_context(|| {
+            format!("{path} is not in the plan of {node}: experiments or data differ from the submitter's")
+        })?;
+        for (signal, key) in &shared.units {
+            let Some(unit) = planned.units.iter().find(|u| u.signal == *signal) else {
+                bail!(
+                    "{path} {signal} is not in the plan of {node}: its data differ from the submitter's"
+                );
+            };
+            if unit.parts.key() != *key {
+                bail!("{path} {signal} has another key on {node}: {}", differences(shared, unit));
+            }
+        }
+        planned.share = Some(shared.units.keys().cloned().collect());
+        all.push(planned);
+    }
+    Ok(all)
+}
+
+/// In what a unit of this machine differs from the submitter's.
+fn differences(shared: &SharedJob, unit: &Unit) -> String {
+    let submitted = KeyParts { identity: unit.parts.identity.clone(), ..shared.parts.clone() };
+    let own = |name: &str| match name {
+        "specification" => "the experiment's settings differ (experiments/)",
+        "data" => "the data differ (--data, the manifest)",
+        "device" => "another class of device trains there (--device, --gres)",
+        "epoch" => "the code differs (rebuild, submit again)",
+        _ => "the seed differs",
+    };
+    let names = unit.parts.differences(&submitted);
+    if names.is_empty() {
+        return "names of units differ".to_owned();
+    }
+    names.into_iter().map(own).collect::<Vec<_>>().join("; ")
+}

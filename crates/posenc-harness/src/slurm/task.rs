@@ -1,0 +1,89 @@
+//! What runs on a node: a share of the units.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::Catalog;
+use posenc_experiments::plan::jobs;
+
+use super::files::{self, Attempt, Folder, Share, TaskReport};
+use super::{Program, shares};
+use crate::cost_model::Pace;
+use crate::data::{self, DataSets};
+use crate::device::Devices;
+use crate::events::Events;
+use crate::interrupts::Signals;
+use crate::options::{parse_profile, parse_selectors};
+use crate::plan::expand;
+use crate::progress::{Detail, Progress};
+use crate::repository::Repository;
+use crate::store::Store;
+use crate::supervisor::{self, Site, keep};
+
+/// Runs a share; status 1 if a job failed, 2 if nothing could be run. What happened stands in the task's report, too.
+pub fn run(folder: &Folder, name: &str, cores: u16, program: &Program) -> Result<ExitCode> {
+    // A task that is started again adds to what it said before.
+    let before: Option<TaskReport> = files::read_if_there(&folder.task(name)).unwrap_or_default();
+    let mut report = TaskReport {
+        attempts: before.map_or_else(Vec::new, |before| before.attempts),
+        ..TaskReport::default()
+    };
+    let result = run_share(folder, name, cores, program, &mut report);
+    report.ended = true;
+    report.error = result.as_ref().err().map(|error| format!("{error:#}"));
+    files::write(&folder.task(name), &report)?;
+    result?;
+    Ok(ExitCode::from(u8::from(!report.failed.is_empty())))
+}
+
+fn run_share(
+    folder: &Folder,
+    name: &str,
+    cores: u16,
+    program: &Program,
+    report: &mut TaskReport,
+) -> Result<()> {
+    let node = node();
+    let share: Share = files::read(&folder.share(name))?;
+    let (root, options) = folder.run()?.options()?;
+    let repository = Repository::find(Some(&root))?;
+    let catalog = keep(Catalog::read(repository.root(), program.kinds)?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let data = keep(DataSets::new(data::source(&repository, &options.data)?, options.seed));
+    let profile = parse_profile(&options.profile)?;
+    let selected = shares::only(jobs(catalog.experiments.iter(), &selectors, profile), &share);
+    let devices = Devices::open(&options.device).with_context(|| format!("node {node}"))?;
+    let devices = keep(devices);
+    let published = repository.published_checksum();
+    let planned = expand(selected, data, &published, options.seed, devices.training())?;
+    let planned = shares::found(&share, planned, &node)?;
+    let out = repository.out(options.out.as_deref());
+    let store = keep(Store::new(&out));
+    let work = shares::to_run(&planned, store);
+    let all: usize = planned.iter().map(|p| p.own().count()).sum();
+    let to_run = work.iter().map(|w| w.units.len()).sum();
+    eprintln!("share {name} on {node}: {to_run} of {all} units to run, {} on record", all - to_run);
+    report.attempts.push(Attempt { node, on_record: all - to_run, to_run });
+    files::write(&folder.task(name), report)?;
+    let workers = usize::from(options.jobs.unwrap_or(cores));
+    let mut progress = Progress::new(to_run, workers, Detail::Usual, Events::none());
+    // Slurm sends SIGTERM before it ends a task: what is in flight then keeps what it has reached.
+    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let run = supervisor::Options {
+        workers,
+        timeout: options.timeout,
+        memory: options.memory,
+        signals: signals.clone(),
+        ..supervisor::Options::default()
+    };
+    let site = Site { store, data, devices, seed: options.seed };
+    let outcome = supervisor::run(work, site, &run, Pace::read(&out), &mut progress);
+    signals.end_at_once();
+    report.failed.extend(outcome.failures.into_iter().map(|f| (f.key, f.message)));
+    Ok(())
+}
+
+/// The node's name, as Slurm has it.
+fn node() -> String {
+    std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| posenc_files::host())
+}

@@ -1,0 +1,206 @@
+//! The process that waits: what it says, and what it does when it is asked to end.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::files::{Ending, Folder, Run};
+use super::gather::CANCELLED;
+use super::slurm::{self, Queued};
+use super::submit::release;
+use crate::interrupts::Signals;
+use crate::span::{counted, duration};
+use crate::store::Store;
+use crate::supervisor::Work;
+
+/// How often signals are looked for.
+const STEP: Duration = Duration::from_millis(200);
+/// How often Slurm is asked, at first and later: a queue is shared with everybody on the cluster.
+const POLL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+/// From when on it is asked less often.
+const EARLY: Duration = Duration::from_secs(60);
+/// How long nothing of a run may be in the queue before it is given up: a shared file system shows new files late.
+const GRACE: Duration = Duration::from_secs(45);
+/// Questions in a row that Slurm may leave without an answer.
+const MOST_FAILURES: usize = 6;
+
+/// Units that had no record when the waiting began.
+struct Missing {
+    files: Vec<(PathBuf, f64)>,
+    all_cost: f64,
+}
+
+impl Missing {
+    fn of(work: &[Work<'_>], store: &Store) -> Self {
+        let mut files = Vec::new();
+        for w in work {
+            let experiment = w.job.experiment;
+            let cost = w.cost.max(1e-3) / w.units.len().max(1) as f64;
+            let file = |parts| store.file(&experiment.paper, &experiment.item, parts);
+            files.extend(w.units.iter().map(|u| (file(&u.parts), cost)));
+        }
+        Missing { all_cost: files.iter().map(|(_, cost)| cost).sum(), files }
+    }
+
+    /// Share of the cost that is on record by now.
+    fn done(&mut self) -> f64 {
+        self.files.retain(|(file, _)| !file.exists());
+        let left: f64 = self.files.iter().map(|(_, cost)| cost).sum();
+        1.0 - left / self.all_cost.max(1e-9)
+    }
+}
+
+/// Waits for a run to end, and says how it does. Ctrl-C and the request to end cancel it.
+pub fn watch(
+    folder: &Folder,
+    run: &Run,
+    out: &Path,
+    store: &Store,
+    work: &[Work<'_>],
+    asked: &Signals,
+) -> Result<ExitCode> {
+    let mut missing = Missing::of(work, store);
+    let started = Instant::now();
+    let mut last_line = String::new();
+    let (mut failures, mut empty_since) = (0, None);
+    loop {
+        if let Some(ending) = folder.ending()? {
+            return told(run, &ending);
+        }
+        let share = missing.done();
+        match slurm::queue(&run.job_name()) {
+            Ok(queue) => {
+                failures = 0;
+                if queue.is_empty() {
+                    let since = *empty_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > GRACE {
+                        release(out, &run.id);
+                        bail!(
+                            "run {} is no longer in Slurm's queue, and its collecting step said nothing: {} may say \
+                             why. The same command goes on with what is missing",
+                            run.id,
+                            folder.file("collect-1.log").display()
+                        );
+                    }
+                } else {
+                    empty_since = None;
+                    let recorded = run.units.saturating_sub(missing.files.len());
+                    let mut line =
+                        format!("{recorded} of {} units on record; {}", run.units, says(&queue));
+                    if line != last_line {
+                        last_line.clone_from(&line);
+                        if share > 0.02 && share < 1.0 {
+                            let left = started.elapsed().as_secs_f64() * (1.0 - share) / share;
+                            line += &format!("; about {} left", duration(left));
+                        }
+                        eprintln!("{line}");
+                    }
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                if failures == MOST_FAILURES {
+                    bail!("{error:#}. Run {} goes on; the same command waits for it again", run.id);
+                }
+            }
+        }
+        let pause = POLL[usize::from(started.elapsed() > EARLY)];
+        let asleep = Instant::now();
+        while asleep.elapsed() < pause {
+            if let Some(signal) = asked.asked() {
+                cancelled(folder, run, out, &mut missing)?;
+                // As a shell has it.
+                return Ok(ExitCode::from(128 + signal as u8));
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+}
+
+/// The queue in words.
+fn says(queue: &[Queued]) -> String {
+    let of = |state: &str| queue.iter().filter(|q| q.state == state).count();
+    let mut nodes: Vec<&str> =
+        queue.iter().filter(|q| q.state == "RUNNING").map(|q| q.node.as_str()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let mut parts = vec![match nodes.len() {
+        0 => "no job runs".to_owned(),
+        1..=4 => format!("{} jobs run on {}", of("RUNNING"), nodes.join(", ")),
+        count => format!("{} jobs run on {count} nodes", of("RUNNING")),
+    }];
+    let waiting: Vec<&Queued> = queue.iter().filter(|q| q.state == "PENDING").collect();
+    if !waiting.is_empty() {
+        let mut reasons: Vec<&str> = waiting.iter().map(|q| q.reason.as_str()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        parts.push(format!("{} wait ({})", waiting.len(), reasons.join(", ")));
+    }
+    let others = queue.len() - of("RUNNING") - waiting.len();
+    if others > 0 {
+        parts.push(format!("{others} begin or end"));
+    }
+    parts.join(", ")
+}
+
+/// Says how a run ended.
+pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
+    if let Some(error) = &ending.error {
+        bail!("the collecting step of run {} says: {error}", run.id);
+    }
+    for unit in &ending.failed {
+        eprintln!("failed: {}: {} ({})", unit.unit, unit.reason, unit.log.display());
+    }
+    let mut line = format!("{} of {} units on record", ending.recorded, run.units);
+    if ending.restarts > 0 {
+        line += &format!("; Slurm started tasks again {} times", ending.restarts);
+    }
+    if ending.rounds > 1 {
+        line += &format!("; {} arrays", ending.rounds);
+    }
+    eprintln!("{line}");
+    if !ending.failed.is_empty() {
+        eprintln!(
+            "{} failed; run the same command again to retry only them",
+            counted(ending.failed.len())
+        );
+    }
+    if let Some(page) = &ending.page {
+        println!("{}", page.display());
+    }
+    Ok(ExitCode::from(u8::from(!ending.failed.is_empty())))
+}
+
+/// Cancels all jobs of a run and waits until none is left.
+pub fn cancel(folder: &Folder, run: &Run, out: &Path) -> Result<()> {
+    // Seen by a collecting step that would submit a round just now.
+    posenc_files::write_atomically(&folder.file(CANCELLED), b"")?;
+    let started = Instant::now();
+    loop {
+        slurm::cancel(&run.job_name())?;
+        std::thread::sleep(STEP);
+        if slurm::queue(&run.job_name())?.is_empty() {
+            break;
+        }
+        if started.elapsed() > GRACE {
+            bail!("Slurm still has jobs of run {}; `scancel --name={}`", run.id, run.job_name());
+        }
+    }
+    release(out, &run.id);
+    let _ = posenc_files::remove(&folder.file("posenc"));
+    Ok(())
+}
+
+fn cancelled(folder: &Folder, run: &Run, out: &Path, missing: &mut Missing) -> Result<()> {
+    eprintln!("cancelling run {} …", run.id);
+    cancel(folder, run, out)?;
+    missing.done();
+    eprintln!(
+        "cancelled: {} of {} units are on record; the same command goes on with the rest",
+        run.units.saturating_sub(missing.files.len()),
+        run.units
+    );
+    Ok(())
+}

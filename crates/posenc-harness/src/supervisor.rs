@@ -1,0 +1,441 @@
+//! Running jobs: workers take them, one thread watches, tells and keeps what failed.
+//!
+//! The watching thread is the caller's. A unit that takes too long is marked as failed and asked to end; if it does not,
+//! another worker takes the place of its thread, which is left behind: whatever it gives later is refused, and it does not keep the
+//! process from ending. What threads read must therefore live as long as the process: [`keep`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use posenc_experiments::record::{Failure as UnitReason, UnitFailure};
+
+use crate::control::{Control, Stop};
+use crate::cost_model::{Pace, makespan};
+use crate::data::DataSets;
+use crate::device::Devices;
+use crate::interrupts::{Signals, name};
+use crate::memory::{self, Bytes};
+use crate::progress::{Finished, Progress, named};
+pub use crate::queue::Work;
+use crate::queue::{Lane, Queue};
+use crate::running::{Job, in_flight, time_left, unit_name};
+use crate::span::{Span, duration};
+use crate::store::Store;
+use crate::worker::{End, Message, Shared, lock, put_back, work};
+
+/// How often it is looked whether a unit takes too long or a signal has come.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What a job that is asked to end has for it.
+const GRACE: Duration = Duration::from_secs(3);
+/// What it has if it is writing.
+const GRACE_OF_WRITING: Duration = Duration::from_secs(60);
+
+/// What lives as long as the process, so that threads which cannot be ended may still read it.
+pub fn keep<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// What units read, and where records go.
+#[derive(Clone, Copy)]
+pub struct Site {
+    /// Records.
+    pub store: &'static Store,
+    /// Data sets.
+    pub data: &'static DataSets,
+    /// Where training runs.
+    pub devices: &'static Devices,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// How a plan is run.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Units at a time; 0 is taken for 1.
+    pub workers: usize,
+    /// Whether no job begins after a failure.
+    pub fail_fast: bool,
+    /// What a unit may take.
+    pub timeout: Option<Span>,
+    /// When the budget ends: nothing begins that would not end before.
+    pub end: Option<Instant>,
+    /// Memory that jobs may take together; what the machine has left if absent.
+    pub memory: Option<Bytes>,
+    /// Signals that end the run.
+    pub signals: Signals,
+}
+
+/// A unit that failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// `paper/item/group/method`, and the signal where there are several.
+    pub path: String,
+    /// Key of the unit.
+    pub key: String,
+    /// Why.
+    pub message: String,
+}
+
+/// What was done of an item.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Units that have a record now.
+    pub done: usize,
+    /// Units that failed.
+    pub failed: usize,
+    /// Seconds of all of them.
+    pub seconds: f64,
+}
+
+/// What was done.
+#[derive(Default)]
+pub struct Outcome {
+    /// Units that failed.
+    pub failures: Vec<Failure>,
+    /// Units that did not run, and about how long they take on the workers.
+    pub left: (usize, f64),
+    /// The signal that ended the run.
+    pub interrupted: Option<usize>,
+    /// By item.
+    pub items: BTreeMap<String, Tally>,
+    /// How long work took.
+    pub pace: Pace,
+}
+
+/// Runs jobs and tells nothing but units; for those who need no more.
+pub fn run_plainly(
+    jobs: Vec<Work<'static>>,
+    site: Site,
+    workers: usize,
+    fail_fast: bool,
+) -> Vec<Failure> {
+    let units = jobs.iter().map(|work| work.units.len()).sum();
+    let events = crate::events::Events::none();
+    let mut progress = Progress::new(units, workers, crate::progress::Detail::Usual, events);
+    let options = Options { workers, fail_fast, ..Options::default() };
+    run(jobs, site, &options, Pace::default(), &mut progress).failures
+}
+
+/// Runs everything; the records on disk do not depend on the number of workers.
+///
+/// Jobs that read the clock run last and alone, so that nothing else is on the machine.
+pub fn run(
+    jobs: Vec<Work<'static>>,
+    site: Site,
+    options: &Options,
+    pace: Pace,
+    progress: &mut Progress,
+) -> Outcome {
+    let workers = options.workers.max(1);
+    let total: usize = jobs.iter().map(|work| work.units.len()).sum();
+    let budget = options.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
+    let memory = options.memory.or_else(memory::available);
+    let queue = Queue::new(jobs, budget, workers, &pace).within(memory);
+    let (sender, messages) = channel();
+    let shared = Arc::new(Shared {
+        site,
+        queue: queue.into(),
+        pace: pace.into(),
+        end: options.end,
+        fail_fast: options.fail_fast,
+        messages: sender,
+        next: AtomicU64::new(0),
+    });
+    let mut watch = Watch {
+        shared,
+        options,
+        workers,
+        jobs: BTreeMap::new(),
+        alive: BTreeMap::new(),
+        progress,
+        outcome: Outcome::default(),
+        give_up: None,
+        stopped: Vec::new(),
+        left_behind: 0,
+    };
+    for lanes in [&[Lane::Cpu, Lane::Device][..], &[Lane::Alone]] {
+        if lanes == [Lane::Alone] {
+            watch.spare_clocks();
+        }
+        watch.start(lanes);
+        watch.until_idle(&messages);
+    }
+    let mut outcome = watch.outcome;
+    let stopped = watch.stopped.iter().copied();
+    let seconds = time_left(&watch.shared, &watch.jobs, workers) + makespan(&[], stopped, workers);
+    let ended: usize = outcome.items.values().map(|tally| tally.done + tally.failed).sum();
+    outcome.left = (total.saturating_sub(ended), seconds);
+    outcome.pace = lock(&watch.shared.pace).clone();
+    progress.finish();
+    outcome
+}
+
+/// Who watches.
+struct Watch<'r> {
+    shared: Arc<Shared>,
+    options: &'r Options,
+    workers: usize,
+    jobs: BTreeMap<u64, Job>,
+    /// Workers that have not said that they are idle.
+    alive: BTreeMap<Lane, usize>,
+    progress: &'r mut Progress,
+    outcome: Outcome,
+    /// When an interrupted run waits no longer.
+    give_up: Option<Instant>,
+    /// Seconds that jobs which it stopped still take.
+    stopped: Vec<f64>,
+    /// Threads that could not be ended.
+    left_behind: usize,
+}
+
+impl Watch<'_> {
+    fn start(&mut self, lanes: &[Lane]) {
+        for &lane in lanes {
+            let waiting = lock(&self.shared.queue).waiting(lane).count();
+            let workers = if lane == Lane::Cpu { self.workers } else { 1 };
+            (0..workers.min(waiting)).for_each(|_| self.hire(lane));
+        }
+    }
+
+    /// Jobs that read the clock are left for another run where a thread that was left behind may still use a core.
+    fn spare_clocks(&mut self) {
+        let mut queue = lock(&self.shared.queue);
+        let waiting = queue.waiting(Lane::Alone).count();
+        if self.left_behind > 0 && waiting > 0 {
+            queue.close();
+            drop(queue);
+            self.progress.warn(&format!(
+                "note: {waiting} jobs that measure time are left for another run: a unit that was given up may still use a core"
+            ));
+        }
+    }
+
+    /// Starts a worker.
+    fn hire(&mut self, lane: Lane) {
+        let shared = self.shared.clone();
+        let hired = std::thread::Builder::new().spawn(move || work(&shared, lane));
+        match hired {
+            Ok(_) => *self.alive.entry(lane).or_default() += 1,
+            Err(error) if self.alive.get(&lane).is_some_and(|n| *n > 0) => {
+                self.progress.warn(&format!("warning: no further thread: {error}"));
+            }
+            Err(error) => {
+                // Nobody would run what waits: a run that does nothing must not end well.
+                let message = format!("no thread can be started ({error}); see `ulimit -u`");
+                let is_told = self.outcome.failures.iter().any(|f| f.message == message);
+                if !is_told {
+                    let path = "all units that wait".to_owned();
+                    self.outcome.failures.push(Failure { path, key: String::new(), message });
+                }
+            }
+        }
+    }
+
+    fn until_idle(&mut self, messages: &Receiver<Message>) {
+        while self.alive.values().any(|n| *n > 0) {
+            match messages.recv_timeout(LOOK_EVERY) {
+                Ok(message) => {
+                    self.take(message);
+                    while let Ok(message) = messages.try_recv() {
+                        self.take(message);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.look_at_clock();
+            if self.is_given_up() {
+                return;
+            }
+            let (shared, jobs, workers) = (&self.shared, &self.jobs, self.workers);
+            self.progress.tick(|| (in_flight(jobs), time_left(shared, jobs, workers)));
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Started { id, lane, work, control } => {
+                if self.outcome.interrupted.is_some() {
+                    control.stop(Stop::Interrupted);
+                }
+                self.progress.detail(|| {
+                    let expected = lock(&self.shared.pace).seconds(work.kind(), work.cost);
+                    let (path, units) = (work.job.path(), work.units.len());
+                    format!(
+                        "begins {path} seed {}: {units} units, about {}",
+                        work.job.seed_index,
+                        duration(expected)
+                    )
+                });
+                let begun = if work.emits_as_batch() { work.units.len() } else { 1 };
+                work.units
+                    .iter()
+                    .take(begun)
+                    .for_each(|u| self.progress.begins(&unit_name(&work, u)));
+                let started = Instant::now();
+                let job =
+                    Job { lane, work, control, started, expired: None, seconds: 0.0, first: None };
+                self.jobs.insert(id, job);
+            }
+            Message::Unit { id, index, seconds, peak_memory, values, steps, main } => {
+                let Some(job) = self.jobs.get_mut(&id) else { return };
+                let Some(unit) = job.work.units.get(index) else { return };
+                job.seconds += seconds;
+                let estimated = job.work.cost / job.work.units.len() as f64;
+                let mut pace = lock(&self.shared.pace);
+                let expected = pace.seconds(job.work.kind(), estimated);
+                let is_together = job.work.emits_as_batch();
+                if !is_together {
+                    pace.add(job.work.kind(), estimated, seconds);
+                }
+                drop(pace);
+                let tally = self.outcome.items.entry(job.work.job.experiment.id()).or_default();
+                tally.done += 1;
+                tally.seconds += seconds;
+                let name = unit_name(&job.work, unit);
+                let (unit, main) = (&name, main.as_ref());
+                self.progress.finished(&Finished {
+                    unit,
+                    seconds,
+                    expected,
+                    peak_memory,
+                    values,
+                    steps,
+                    main,
+                });
+                if let Some(next) = job.work.units.get(index + 1).filter(|_| !is_together) {
+                    self.progress.begins(&unit_name(&job.work, next));
+                }
+            }
+            Message::Note(line) => self.progress.note(&line),
+            Message::Ended { id, end } => {
+                // One that was left behind is forgotten.
+                let Some(job) = self.jobs.remove(&id) else { return };
+                match end {
+                    End::Whole if job.work.emits_as_batch() => {
+                        lock(&self.shared.pace).add(job.work.kind(), job.work.cost, job.seconds);
+                    }
+                    End::Failed(message) if job.control.stopped().is_none() => {
+                        self.fail(&job.work, &job.control, &message);
+                    }
+                    End::Stopped if job.expired.is_none() => {
+                        let left = job.left(&lock(&self.shared.pace));
+                        self.stopped.push(left);
+                    }
+                    _ => {}
+                }
+            }
+            Message::Idle(lane) => {
+                if let Some(alive) = self.alive.get_mut(&lane) {
+                    *alive = alive.saturating_sub(1);
+                }
+            }
+        }
+    }
+
+    /// The units in flight have failed.
+    fn fail(&mut self, work: &Work<'static>, control: &Control, reason: &str) {
+        let seconds = control.elapsed().as_secs_f64();
+        let experiment = work.job.experiment;
+        for unit in control.unwritten().0.into_iter().filter_map(|i| work.units.get(i)) {
+            let failure = UnitFailure {
+                parts: unit.parts.clone(),
+                failure: UnitReason {
+                    group: work.job.group.id.clone(),
+                    method: work.job.variant.id.clone(),
+                    signal: unit.signal.clone(),
+                    seed: work.job.seed_index,
+                    reason: reason.to_owned(),
+                    seconds: crate::events::millis(seconds),
+                },
+            };
+            let store = self.shared.site.store;
+            let kept = store.write_failure(&experiment.paper, &experiment.item, &failure);
+            self.progress.failed(&unit_name(work, unit), seconds, reason);
+            if let Err(error) = kept {
+                self.progress.warn(&format!("warning: that it failed is not kept: {error:#}"));
+            }
+            let tally = self.outcome.items.entry(experiment.id()).or_default();
+            tally.failed += 1;
+            tally.seconds += seconds;
+            self.outcome.failures.push(Failure {
+                path: named(&work.job.path(), &unit.signal),
+                key: unit.parts.key(),
+                message: reason.to_owned(),
+            });
+        }
+        if self.options.fail_fast {
+            lock(&self.shared.queue).close();
+        }
+    }
+
+    /// Units that take too long, jobs that do not end, signals.
+    fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        for job in self.jobs.values_mut() {
+            if job.first.is_none() {
+                job.first = job.control.fraction().map(|fraction| (now, fraction));
+            }
+        }
+        if let Some(limit) = self.options.timeout {
+            let expired: Vec<u64> = (self.jobs.iter())
+                .filter(|(_, job)| job.expired.is_none() && job.control.expire(limit.0))
+                .map(|(id, _)| *id)
+                .collect();
+            for id in expired {
+                let Some(job) = self.jobs.get_mut(&id) else { continue };
+                job.expired = Some(now);
+                let (work, control) = (job.work.clone(), job.control.clone());
+                self.fail(&work, &control, &format!("took longer than {limit}"));
+                put_back(&self.shared, &work, &control.unwritten().1);
+            }
+        }
+        let is_over = |job: &Job| {
+            let waited = job.expired.map(|at| now.saturating_duration_since(at));
+            waited.is_some_and(|waited| {
+                waited > if job.control.is_writing() { GRACE_OF_WRITING } else { GRACE }
+            })
+        };
+        let over: Vec<u64> =
+            (self.jobs.iter()).filter(|(_, j)| is_over(j)).map(|(id, _)| *id).collect();
+        for id in over {
+            let Some(job) = self.jobs.get(&id).filter(|job| job.control.replace()) else {
+                continue;
+            };
+            let (lane, path) = (job.lane, job.work.job.path());
+            self.jobs.remove(&id);
+            lock(&self.shared.queue).leave_behind();
+            self.left_behind += 1;
+            self.progress.note(&format!(
+                "note: {path}: does not end; it is left behind and may use a core until this run ends"
+            ));
+            if let Some(alive) = self.alive.get_mut(&lane) {
+                *alive = alive.saturating_sub(1);
+            }
+            if lane == Lane::Alone {
+                self.spare_clocks();
+            }
+            self.hire(lane);
+        }
+        if let (Some(signal), None) = (self.options.signals.asked(), self.outcome.interrupted) {
+            self.outcome.interrupted = Some(signal);
+            self.give_up = Some(now);
+            lock(&self.shared.queue).close();
+            self.jobs.values().for_each(|job| job.control.stop(Stop::Interrupted));
+            self.progress.warn(&format!(
+                "{}: no further unit begins; those in flight end or keep what they have reached. Once more ends at once",
+                name(signal)
+            ));
+        }
+    }
+
+    /// Whether an interrupted run need not wait any longer.
+    fn is_given_up(&self) -> bool {
+        let Some(waited) = self.give_up.map(|since| since.elapsed()) else { return false };
+        let is_writing = self.jobs.values().any(|job| job.control.is_writing());
+        waited > if is_writing { GRACE_OF_WRITING } else { GRACE }
+    }
+}

@@ -1,0 +1,283 @@
+//! A thread that takes jobs, runs their units and writes their records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use posenc_experiments::plan::Job;
+use posenc_experiments::record::{UnitRecord, Value, is_full};
+
+use crate::checkpoint::Checkpoint;
+use crate::control::{Control, Stopped};
+use crate::cost_model::Pace;
+use crate::memory::Bytes;
+use crate::plan::Unit;
+use crate::queue::{Lane, Next, Queue, Work};
+use crate::supervisor::Site;
+use crate::{machine, protocol};
+
+/// How often a worker looks whether others gave back the memory that it waits for.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// What workers share. It lives as long as the last of them, which may be longer than the run.
+pub struct Shared {
+    /// What units read, and where records go.
+    pub site: Site,
+    /// Jobs that wait.
+    pub queue: Mutex<Queue<'static>>,
+    /// How long work takes.
+    pub pace: Mutex<Pace>,
+    /// When the budget ends.
+    pub end: Option<Instant>,
+    /// Whether the first failure is the last.
+    pub fail_fast: bool,
+    /// Where workers say what happens.
+    pub messages: Sender<Message>,
+    /// Number of the next job.
+    pub next: AtomicU64,
+}
+
+/// What a worker says.
+pub enum Message {
+    /// A job begins.
+    Started { id: u64, lane: Lane, work: Arc<Work<'static>>, control: Arc<Control> },
+    /// The record of a unit is on disk.
+    Unit {
+        id: u64,
+        index: usize,
+        seconds: f64,
+        peak_memory: Option<u64>,
+        values: usize,
+        steps: u64,
+        main: Option<(String, f64, String)>,
+    },
+    /// A line for people.
+    Note(String),
+    /// The job's thread has come back.
+    Ended { id: u64, end: End },
+    /// A worker has nothing more to do.
+    Idle(Lane),
+}
+
+/// How a job ended.
+pub enum End {
+    /// All units have records.
+    Whole,
+    /// It was told to.
+    Stopped,
+    /// With an error.
+    Failed(String),
+}
+
+/// A lock that a panic elsewhere does not close: what it guards is changed in single steps.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Says that its worker is idle, however that comes about.
+struct Idle<'a> {
+    shared: &'a Shared,
+    lane: Lane,
+    is_replaced: bool,
+}
+
+impl Drop for Idle<'_> {
+    fn drop(&mut self) {
+        if !self.is_replaced {
+            let _ = self.shared.messages.send(Message::Idle(self.lane));
+        }
+    }
+}
+
+/// Takes jobs until there are none, or until another thread has taken its place.
+pub fn work(shared: &Shared, lane: Lane) {
+    let mut idle = Idle { shared, lane, is_replaced: false };
+    loop {
+        let left = shared.end.map_or(f64::INFINITY, |end| {
+            end.saturating_duration_since(Instant::now()).as_secs_f64()
+        });
+        let next = lock(&shared.queue).next(lane, left, &lock(&shared.pace));
+        let (work, refused) = match next {
+            Next::Run(work) => (Arc::new(work), None),
+            Next::Refuse(work, there) => (Arc::new(work), Some(there)),
+            Next::Wait => {
+                std::thread::sleep(WAIT);
+                continue;
+            }
+            Next::End => return,
+        };
+        let control = Arc::new(Control::new(work.units.len(), work.emits_as_batch()));
+        let id = shared.next.fetch_add(1, Ordering::Relaxed);
+        let started = Message::Started { id, lane, work: work.clone(), control: control.clone() };
+        let _ = shared.messages.send(started);
+        let end = match refused {
+            Some(there) => End::Failed(too_large(&work, there)),
+            None => run(shared, id, &work, &control),
+        };
+        if control.end()
+            && control.stopped().is_none()
+            && let End::Failed(_) = end
+        {
+            if shared.fail_fast {
+                lock(&shared.queue).close();
+            }
+            // What has not begun does not fail with the unit that has.
+            put_back(shared, &work, &control.unwritten().1);
+        }
+        idle.is_replaced = control.is_replaced();
+        match idle.is_replaced {
+            // It was counted as ended before.
+            true => lock(&shared.queue).give_back_late(&work),
+            false => lock(&shared.queue).give_back(&work),
+        }
+        let _ = shared.messages.send(Message::Ended { id, end });
+        if idle.is_replaced {
+            return;
+        }
+    }
+}
+
+/// Why a job is refused that needs more memory than there is.
+fn too_large(work: &Work<'_>, there: Bytes) -> String {
+    format!(
+        "needs about {} of memory, {there} are available; lower its size (such as `dimension`, `side` or `width`), \
+         free memory, run it on a larger machine, or raise the limit with --memory",
+        Bytes(work.memory)
+    )
+}
+
+/// Lets units of a job run later.
+pub fn put_back(shared: &Shared, work: &Work<'static>, units: &[usize]) {
+    let of: Vec<_> = units.iter().filter_map(|&i| work.units.get(i).cloned()).collect();
+    if !of.is_empty() {
+        lock(&shared.queue).put_back(work.only(of));
+    }
+}
+
+/// Places, in the plan of the job, of the units that it trains: those that must run. Units that are computed together come
+/// all together from a checkpoint that has them, even if the records of some are on disk.
+fn trained(work: &Work<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
+    let must_run: BTreeSet<String> = work.units.iter().map(|unit| unit.parts.key()).collect();
+    let places = || work.all.iter().enumerate();
+    let pending: Vec<usize> =
+        places().filter(|(_, unit)| must_run.contains(&unit.parts.key())).map(|(i, _)| i).collect();
+    let resumed = checkpoint.trained().filter(|trained| {
+        work.emits_as_batch()
+            && trained.iter().all(|i| *i < work.all.len())
+            && pending.iter().all(|i| trained.binary_search(i).is_ok())
+    });
+    resumed.unwrap_or(pending)
+}
+
+fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -> End {
+    let Site { store, data, devices, seed } = shared.site;
+    let path = work.job.path();
+    let experiment = work.job.experiment;
+    let folder = store.checkpoints(&experiment.paper, &experiment.item);
+    let checkpoint = Checkpoint::new(&folder, &work.job, &work.all).of_job(control);
+    let places = trained(work, &checkpoint);
+    let checkpoint = checkpoint.training(&places);
+    let units: Vec<Unit> = places.iter().filter_map(|&i| work.all.get(i).cloned()).collect();
+    // Places of these units among those that must run; the others have records, which stay as they are.
+    let of_key: BTreeMap<String, usize> =
+        work.units.iter().enumerate().map(|(i, unit)| (unit.parts.key(), i)).collect();
+    let must_run: Vec<Option<usize>> =
+        units.iter().map(|unit| of_key.get(&unit.parts.key()).copied()).collect();
+    let note = |text: &str| {
+        let _ = shared.messages.send(Message::Note(format!("note: {path}: {text}")));
+    };
+    let context = protocol::Context {
+        job: &work.job,
+        units: &units,
+        data,
+        devices,
+        seed,
+        checkpoint: &checkpoint,
+        note: &note,
+    };
+    machine::reset_peak_memory();
+    let mut last = Instant::now();
+    // Each unit is on disk before the next one starts: a killed run loses one.
+    let mut emit = |trained: usize, outcome: protocol::UnitResult| -> Result<()> {
+        let Some(index) = must_run.get(trained).copied().flatten() else { return Ok(()) };
+        if !control.begin_record() {
+            bail!("the unit was given up");
+        }
+        let unit = &work.units[index];
+        let seconds = outcome.earlier + last.elapsed().as_secs_f64();
+        let peak_memory = machine::peak_memory();
+        let (values, main) = (outcome.values.len(), main_result(&work.job, &outcome.values));
+        let record = UnitRecord {
+            parts: unit.parts.clone(),
+            device: devices.label(&unit.parts.device).to_owned(),
+            data: unit.data.clone(),
+            seconds,
+            peak_memory,
+            remarks: outcome.remarks,
+            values: outcome.values,
+            pictures: Vec::new(),
+            captions: None,
+            versions: machine::versions(),
+        };
+        let (pictures, captions) = (&outcome.pictures, outcome.captions.as_ref());
+        let written = store.write(&experiment.paper, &experiment.item, record, pictures, captions);
+        control.end_record(index, written.is_ok());
+        written?;
+        // What it takes to write pictures is no part of the next unit.
+        last = Instant::now();
+        let steps = control.take_steps();
+        let message = Message::Unit { id, index, seconds, peak_memory, values, steps, main };
+        let _ = shared.messages.send(message);
+        Ok(())
+    };
+    // A panic in a protocol is our bug; it must not take the other units with it.
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        protocol::of(work.job.protocol())?.run(&context, &mut emit)
+    }));
+    let error = match result {
+        Err(panic) if panic.is::<Stopped>() => return End::Stopped,
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            anyhow!("internal error ({text}); please report it")
+        }
+        Ok(Err(error)) => error,
+        Ok(Ok(())) if control.unwritten().0.is_empty() => {
+            checkpoint.remove();
+            return End::Whole;
+        }
+        Ok(Ok(())) => anyhow!("internal error (a unit without a result); please report it"),
+    };
+    // Nothing that runs later could be written either.
+    let io = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(is_full)
+    };
+    if error.chain().any(io) {
+        lock(&shared.queue).close();
+    }
+    // The reason goes to files, events and pages: what it quotes of a file must not change how they are read.
+    End::Failed(posenc_text::escaped(&format!("{error:#}")).into_owned())
+}
+
+/// Metric, mean and unit of what the first table or plot that shows a job's group shows first; else of the first number.
+fn main_result(job: &Job<'_>, values: &[Value]) -> Option<(String, f64, String)> {
+    let group = &job.group.id;
+    let experiment = job.experiment;
+    let of_tables = experiment.tables.iter().filter(|table| table.groups.contains(group));
+    let of_plots = experiment.plots.iter().flat_map(|plot| &plot.panels);
+    let shown = of_tables
+        .flat_map(|table| table.columns.first().map(|column| &column.metric))
+        .chain(of_plots.filter(|panel| panel.group == *group).map(|panel| &panel.metric))
+        .find(|metric| values.iter().any(|value| value.metric == **metric));
+    let metric = shown.or_else(|| values.first().map(|value| &value.metric))?;
+    let of: Vec<&Value> = values.iter().filter(|value| value.metric == *metric).collect();
+    let mean = of.iter().map(|value| value.value).sum::<f64>() / of.len() as f64;
+    Some((metric.clone(), mean, of.first().map_or_else(String::new, |v| v.unit.clone())))
+}

@@ -1,0 +1,179 @@
+//! What trainings on boxes of real screens share: units of coordinates, splits, batches, curves.
+
+use std::collections::BTreeMap;
+
+use posenc_attention::boxes::Bounds;
+use posenc_attention::optimizer::Adam;
+use posenc_data::interfaces::{BORDER, Corners};
+use posenc_experiments::record::Value;
+use posenc_math::random::below;
+use rand_chacha::ChaCha8Rng;
+
+use crate::boxes::BoxScale;
+use posenc_harness::machine;
+
+/// Steps over which a point of the curve of the loss is a mean.
+const POINT: usize = 25;
+
+/// Steps over which the loss at the end is.
+const LAST: usize = 50;
+
+/// Operations per second of a step on one core.
+pub const RATE: f64 = 15e9;
+
+/// A box on the scale of the encoding.
+pub fn bounds(corners: Corners, scale: BoxScale) -> Bounds {
+    match scale {
+        BoxScale::Hundredths => corners,
+        BoxScale::Shares => corners.map(|v| v / BORDER),
+    }
+}
+
+/// The optimizer at its beginning.
+pub fn adam(beta2: f64, weight_decay: f64) -> Adam {
+    let mut adam = Adam::new(0.9, beta2, 1e-8);
+    adam.weight_decay = weight_decay;
+    adam
+}
+
+/// 0 to `count` − 1 in random order.
+fn shuffled(count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..count).collect();
+    (0..count).map(|_| left.swap_remove(below(rng, left.len()))).collect()
+}
+
+/// Of `count` screens those that are trained on and a share that is measured on; each has one at least if there are two.
+pub fn split(count: usize, share: f64, rng: &mut ChaCha8Rng) -> [Vec<usize>; 2] {
+    let measured = (share * count as f64).round() as usize;
+    let measured = measured.clamp(1.min(count), count.saturating_sub(1).max(1));
+    let mut order = shuffled(count, rng);
+    let mut trained = order.split_off(measured.min(count));
+    order.sort_unstable();
+    trained.sort_unstable();
+    [trained, order]
+}
+
+/// The fold of each screen, from 0: folds of equal sizes, give or take one, and screens of one name in one fold.
+pub fn folds(names: &[&str], count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        let next = places.len();
+        places.entry(name).or_insert(next);
+    }
+    let mut fold_of = vec![0; places.len()];
+    for (i, place) in shuffled(places.len(), rng).into_iter().enumerate() {
+        fold_of[place] = i % count;
+    }
+    names.iter().map(|name| places.get(name).map_or(0, |&place| fold_of[place])).collect()
+}
+
+/// The next `size` of `all` in random order; each is taken once before any is taken again. `left` is what the round has not taken.
+pub fn batch(
+    all: &[usize],
+    left: &mut Vec<usize>,
+    size: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<usize> {
+    let one = |_| {
+        if left.is_empty() {
+            left.extend_from_slice(all);
+        }
+        left.swap_remove(below(rng, left.len()))
+    };
+    (0..size).map(one).collect()
+}
+
+/// The loss over steps, mean of 25 each and of all runs, and the mean of the last 50 steps.
+pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
+    let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
+    let mean = |from: usize, to: usize| {
+        let own = runs.iter().flat_map(|losses| losses.iter().take(to).skip(from));
+        let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));
+        sum / count as f64
+    };
+    for from in (0..steps).step_by(POINT) {
+        let to = (from + POINT).min(steps);
+        values.push(Value::new("training_curve", mean(from, to)).unit(unit).at(to as f64));
+    }
+    let last = mean(steps.saturating_sub(LAST), steps);
+    values.push(Value::new("training_loss", last).unit(unit));
+}
+
+/// What a unit cost: seconds with and without those of killed runs, operations of this run.
+pub fn record_cost(seconds: f64, earlier: f64, work: f64, values: &mut Vec<Value>) {
+    values.push(Value::new("time", seconds + earlier).unit("s"));
+    values.push(Value::new("rate", work / seconds / 1e9).unit("GFLOP/s"));
+    if let Some(bytes) = machine::peak_memory() {
+        values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posenc_math::random::stream;
+    use std::collections::BTreeSet;
+
+    /// Would catch a screen in both parts or in none, a share of another size, and a split that does not depend on the seed.
+    #[test]
+    fn screens_are_trained_on_or_measured_on() {
+        for (count, share, measured) in
+            [(100, 0.2, 20), (2, 0.2, 1), (2, 0.9, 1), (7, 0.5, 4), (3, 0.99, 2)]
+        {
+            let [trained, held_out] = split(count, share, &mut stream(1, "split"));
+            assert_eq!((trained.len(), held_out.len()), (count - measured, measured));
+            let both: BTreeSet<usize> = trained.iter().chain(&held_out).copied().collect();
+            assert_eq!(both, (0..count).collect());
+        }
+        let of = |seed| split(100, 0.2, &mut stream(seed, "split"));
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+    }
+
+    /// Would catch a screen that is in no fold or whose second expression is in another, and folds of unequal sizes.
+    #[test]
+    fn every_screen_has_one_fold() {
+        let names: Vec<String> = (0..23).map(|i| format!("screen {i}")).collect();
+        let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let once = folds(&all, 5, &mut stream(1, "folds"));
+        let mut sizes = [0; 5];
+        once.iter().for_each(|&fold| sizes[fold] += 1);
+        sizes.sort_unstable();
+        assert_eq!(sizes, [4, 4, 5, 5, 5]);
+        all.extend(names.iter().map(String::as_str));
+        let twice = folds(&all, 5, &mut stream(1, "folds"));
+        assert_eq!((&twice[..23], &twice[23..]), (&once[..], &once[..]));
+        assert_ne!(once, folds(&all[..23], 5, &mut stream(2, "folds")));
+    }
+
+    /// Would catch a screen that is trained on twice before another is, and one that is never.
+    #[test]
+    fn batches_go_round() {
+        let (all, mut left, mut rng) = (vec![3, 5, 8, 9, 11], Vec::new(), stream(1, "batches"));
+        let drawn: Vec<usize> = (0..5).flat_map(|_| batch(&all, &mut left, 3, &mut rng)).collect();
+        for round in drawn.chunks(5) {
+            let mut round = round.to_vec();
+            round.sort_unstable();
+            assert_eq!(round, all);
+        }
+        assert_ne!(drawn[..5], drawn[5..10]);
+    }
+
+    /// Would catch means over the wrong steps or runs.
+    #[test]
+    fn losses_are_means_of_steps_and_runs() {
+        let runs: Vec<Vec<f64>> =
+            [0.0, 1.0].map(|run| (0..60).map(|i| run + f64::from(i)).collect()).to_vec();
+        let mut values = Vec::new();
+        record_losses(&runs, "nats", &mut values);
+        let found: Vec<_> = values.iter().map(|v| (v.metric.as_str(), v.x, v.value)).collect();
+        let curve = "training_curve";
+        let wanted = [
+            (curve, Some(25.0), 12.5),
+            (curve, Some(50.0), 37.5),
+            (curve, Some(60.0), 55.0),
+            ("training_loss", None, 35.0),
+        ];
+        assert_eq!(found, wanted);
+    }
+}

@@ -1,0 +1,144 @@
+//! What a training of an attention model has reached, as the body of a checkpoint: the length of what the protocol
+//! keeps, that as JSON, and for each list of numbers its length and its bytes.
+
+use posenc_attention::reached::Reached;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Context;
+use posenc_harness::checkpoint::Saved;
+
+/// Places of streams of random numbers.
+pub fn places<const N: usize>(streams: [&ChaCha8Rng; N]) -> Vec<u64> {
+    // No run draws 2⁶⁴ numbers.
+    streams.map(|stream| stream.get_word_pos() as u64).to_vec()
+}
+
+/// Moves streams to the places where others were; `false` if their numbers differ.
+pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) -> bool {
+    if places.len() != N {
+        return false;
+    }
+    for (stream, place) in streams.into_iter().zip(places) {
+        stream.set_word_pos(u128::from(*place));
+    }
+    true
+}
+
+/// A step is done: writes what was reached, if it is time to.
+pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (Reached, T)) {
+    context.checkpoint.step();
+    if !context.checkpoint.is_due() {
+        return;
+    }
+    let (reached, own) = reached();
+    if let Some(error) = context.checkpoint.write(&[&encode(&reached, &own)]) {
+        (context.note)(&format!(
+            "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
+            context.checkpoint.file().display()
+        ));
+    }
+}
+
+/// What a killed run left. `take` goes on from it, and says whether it could.
+pub fn resume<T: DeserializeOwned>(
+    context: &Context<'_>,
+    steps: usize,
+    remarks: &mut Vec<String>,
+    take: impl FnOnce(&Reached, T) -> bool,
+) {
+    context.checkpoint.begin(steps, 0);
+    let why = match context.checkpoint.read() {
+        Saved::Nothing => return,
+        Saved::Damaged(why) => why,
+        Saved::Body(body) => match decode(&body) {
+            Ok((reached, own)) => {
+                let step = reached.steps;
+                if take(&reached, own) {
+                    context.checkpoint.begin(steps, step);
+                    (context.note)(&format!("goes on after step {step} of {steps}"));
+                    return;
+                }
+                "does not fit the model".to_owned()
+            }
+            Err(why) => why,
+        },
+    };
+    let remark = format!("a checkpoint was not used, training began anew: {why}");
+    (context.note)(&format!("{remark} ({})", context.checkpoint.file().display()));
+    remarks.push(remark);
+}
+
+fn encode<T: Serialize>(reached: &Reached, own: &T) -> Vec<u8> {
+    // Numbers and texts only: there is nothing that JSON could refuse.
+    let json = serde_json::to_vec(&(reached.steps, own)).unwrap_or_default();
+    let numbers: usize = reached.numbers.iter().map(Vec::len).sum();
+    let mut bytes = Vec::with_capacity(64 + json.len() + 4 * numbers);
+    bytes.extend((json.len() as u64).to_le_bytes());
+    bytes.extend(json);
+    for list in &reached.numbers {
+        bytes.extend((list.len() as u64).to_le_bytes());
+        bytes.extend(list.iter().flat_map(|number| number.to_le_bytes()));
+    }
+    bytes
+}
+
+/// A list of elements of so many bytes that stands behind its length, and what follows.
+fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("ends too early")?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let length = length.checked_mul(size).ok_or("ends too early")?;
+    Ok(rest.split_at_checked(length).ok_or("ends too early")?)
+}
+
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(Reached, T), String> {
+    let (json, mut rest) = split(body, 1)?;
+    let (steps, own) = serde_json::from_slice(json).map_err(|e| e.to_string())?;
+    let mut numbers: [Vec<f32>; 3] = Default::default();
+    for list in &mut numbers {
+        let bytes;
+        (bytes, rest) = split(rest, 4)?;
+        *list = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    }
+    if !rest.is_empty() {
+        return Err("has bytes left over".to_owned());
+    }
+    Ok((Reached { steps, numbers }, own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches numbers that a checkpoint changes, and a body that is cut off and taken, or panics.
+    #[test]
+    fn bodies_read_back_the_same_or_are_refused() {
+        let numbers = [vec![0.1, -2.5e-20], vec![f32::MAX, 0.0], vec![1.0 / 3.0, -0.0]];
+        let reached = Reached { steps: 7, numbers };
+        let own = (vec![0.1 + 0.2, 1.0 / 3.0], "text".to_owned());
+        let body = encode(&reached, &own);
+        assert_eq!(decode(&body).unwrap(), (reached, own));
+        type Own = (Vec<f64>, String);
+        for end in 0..body.len() {
+            assert!(decode::<Own>(&body[..end]).is_err(), "{end} bytes");
+        }
+        let longer = [&body[..], &[0]].concat();
+        assert!(decode::<Own>(&longer).is_err());
+        assert!(decode::<Own>(&[255; 64]).is_err());
+        assert!(decode::<Vec<u8>>(&body).is_err());
+    }
+
+    /// Catches a place that is not that of the next number.
+    #[test]
+    fn streams_go_on_where_they_were() {
+        use posenc_math::random::{stream, uniform_vector};
+        let mut one = stream(1, "one");
+        uniform_vector(&mut one, 5, 0.0, 1.0);
+        let place = places([&one]);
+        let mut other = stream(1, "one");
+        assert!(move_to([&mut other], &place) && !move_to([&mut stream(1, "one")], &[]));
+        let next = |rng: &mut ChaCha8Rng| uniform_vector(rng, 9, 0.0, 1.0);
+        assert_eq!(next(&mut one), next(&mut other));
+    }
+}

@@ -1,0 +1,68 @@
+//! Weights with which an encoding is blended from two nodes (`trading` Eq. 15, Fig. 6).
+
+use anyhow::Result;
+use posenc_experiments::record::Value;
+use posenc_math::blending::{DistanceSource, WeightVariant, blend, distance_function};
+use posenc_math::distance::ANCHOR;
+use posenc_math::embedder::Embedder;
+
+use super::{BlendingWeights, InnerProducts, Weights};
+use posenc_harness::protocol::{Context, Emit, Protocol};
+
+/// `blending-weights`.
+fn run(context: &Context<'_>, settings: &BlendingWeights) -> Result<Vec<Value>> {
+    let embedder = context.embedder()?;
+    let source = match settings.distance {
+        InnerProducts::Code => DistanceSource::Code,
+        InnerProducts::Law => DistanceSource::Law,
+        InnerProducts::Sampled => DistanceSource::Sampled,
+    };
+    let variant = match settings.weights {
+        Weights::Printed => WeightVariant::Printed,
+        Weights::Normalized => WeightVariant::Normalized,
+    };
+    let distance = distance_function(source, context.spec()?, &*embedder)?;
+    let row = |offset: f64| row(&*embedder, ANCHOR + offset);
+    let nodes = [row(0.0), row(settings.spacing)];
+    let mut values = Vec::new();
+    let mut departure = 0.0_f64;
+    for &beta in &settings.ratios.0 {
+        let weights = blend(&*distance, settings.spacing, beta, variant)?;
+        let [alpha_0, alpha_1] = weights;
+        let excess = alpha_0 - (1.0 - beta);
+        departure = departure.max(excess.abs());
+        let here = row(beta * settings.spacing);
+        values.extend([
+            Value::new("alpha_0", alpha_0).at(beta),
+            Value::new("alpha_1", alpha_1).at(beta),
+            Value::new("linear", 1.0 - beta).at(beta),
+            Value::new("excess", excess).at(beta),
+            Value::new("weight_sum", alpha_0 + alpha_1).at(beta),
+            Value::new("encoding_error", relative_error(&here, &nodes, weights)).at(beta),
+        ]);
+    }
+    values.push(Value::new("departure_from_linear", departure));
+    Ok(values)
+}
+
+fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
+    let mut row = vec![0.0; embedder.dimension()];
+    embedder.embed(x, &mut row);
+    row
+}
+
+/// ‖ψ(x) − α0 ψ(x0) − α1 ψ(x1)‖ / ‖ψ(x)‖.
+fn relative_error(here: &[f64], nodes: &[Vec<f64>; 2], [alpha_0, alpha_1]: [f64; 2]) -> f64 {
+    let squares = here.iter().zip(&nodes[0]).zip(&nodes[1]).map(|((x, a), b)| {
+        let difference = x - alpha_0 * a - alpha_1 * b;
+        difference * difference
+    });
+    let norm = here.iter().map(|x| x * x).sum::<f64>();
+    (squares.sum::<f64>() / norm).sqrt()
+}
+
+impl Protocol for BlendingWeights {
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?.into())
+    }
+}

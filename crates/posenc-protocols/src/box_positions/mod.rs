@@ -1,0 +1,54 @@
+//! How rare positions of widgets are (`lff` Fig. 5).
+
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::captioning::jitter;
+use crate::checks::{is_false, range};
+
+/// The kind `box-positions`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(BoxPositions),
+    ..Kind::of::<BoxPositions>("box-positions")
+};
+
+/// Settings of `box-positions`: how rare the positions of widgets of generated screens are, or with `data` those of the boxes of
+/// real ones (Fig. 5).
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoxPositions {
+    /// Screens that are generated; none with `data`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screens: Option<usize>,
+    /// Of a set of the format `widget-captions` instead of `labelled-screens`: the widgets that are trained on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub captioned: bool,
+    /// As for `captioning`.
+    #[serde(default = "jitter")]
+    pub jitter: f64,
+}
+
+impl Settings for BoxPositions {
+    fn check(&self) -> Result<(), Fault> {
+        range("screens", self.screens.unwrap_or(1), 1, 1_000_000)?;
+        if self.captioned && self.screens.is_some() {
+            return Err(("captioned", "belongs to `data`; generated screens have captions".into()));
+        }
+        range("jitter", self.jitter, 0.0, 2.0)
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        if self.screens.is_some() == data.is_some() {
+            return Err((
+                "protocol.screens",
+                "allowed without `data`, and needed there".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! Settings of `captioning`: what widgets of generated screens do.
+
+#[cfg(feature = "attention")]
+mod kept;
+#[cfg(feature = "attention")]
+pub(crate) mod measure;
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::divergence::Divergence;
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::boxes::BoxScale;
+use crate::checks::{check_beta2, check_divergence, check_heads, check_training, positive, range};
+use crate::limits::Transformer;
+
+/// The kind `captioning`.
+pub const KIND: Kind = Kind {
+    // 2: words and nodes without filling.
+    revision: 2,
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(Captioning),
+    ..Kind::of::<Captioning>("captioning")
+};
+
+/// Coordinates of a box.
+const COORDINATES: usize = 4;
+
+/// Most screens that a report shows.
+const MOST_SHOWN: usize = 16;
+
+/// Settings of `captioning`: a transformer over the nodes of a screen says what widgets do.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Captioning {
+    /// The position encoding of left, top, right and bottom; two groups are (left, top) and (right, bottom).
+    pub encoding: Encoding,
+    /// The unit of coordinates.
+    #[serde(default)]
+    pub scale: BoxScale,
+    /// Screens that are trained on.
+    pub screens: usize,
+    /// Screens that are measured on; the same for all seeds.
+    pub held_out: usize,
+    /// Factor on the ranges from which margins, gaps and sizes are drawn.
+    #[serde(default = "jitter")]
+    pub jitter: f64,
+    /// Numbers per token.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Layers of the encoder.
+    pub encoder_layers: usize,
+    /// Layers of the decoder.
+    pub decoder_layers: usize,
+    /// Screens per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// Gradients of a step are shortened to this length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gradient: Option<f64>,
+    /// Beams of the search for captions; 1 takes the likeliest word each time.
+    #[serde(default = "one")]
+    pub beams: usize,
+    /// α of the length penalty of beams.
+    #[serde(default = "length_penalty")]
+    pub length_penalty: f64,
+    /// The term of Eq. 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Divergence>,
+    /// Largest displacement of the map of the similarity before and after training, and the step between its
+    /// displacements; none where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<[usize; 2]>,
+    /// The first seed keeps so many of the held-out screens, the first, for the report to show with what was said of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub shown: usize,
+}
+
+/// Whether a number of screens is none, as where the key is absent.
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Default jitter of generated screens.
+pub fn jitter() -> f64 {
+    1.1
+}
+
+fn beta2() -> f64 {
+    0.99
+}
+
+fn one() -> usize {
+    1
+}
+
+fn length_penalty() -> f64 {
+    0.6
+}
+
+/// A screen has more nodes.
+const LEAST_NODES: usize = 8;
+
+impl Settings for Captioning {
+    fn check(&self) -> Result<(), Fault> {
+        range("screens", self.screens, 1, 1_000_000)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("jitter", self.jitter, 0.0, 2.0)?;
+        range("width", self.width, 1, 4096)?;
+        check_heads(self.heads, self.width)?;
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        range("encoder_layers", self.encoder_layers, 0, 48)?;
+        range("decoder_layers", self.decoder_layers, 1, 48)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        check_beta2(self.beta2)?;
+        if let Some(longest) = self.longest_gradient {
+            positive("longest_gradient", longest, 1e9)?;
+        }
+        Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: LEAST_NODES,
+        }
+        .check()?;
+        range("beams", self.beams, 1, 64)?;
+        range("length_penalty", self.length_penalty, 0.0, 10.0)?;
+        range("shown", self.shown, 0, MOST_SHOWN)?;
+        if self.encoding.flat {
+            return Err(("encoding", "flat: boxes have four coordinates here".into()));
+        }
+        if self.encoding.features == Features::Embed && self.scale == BoxScale::Shares {
+            return Err(("scale", "shares is not allowed; tables have a row per hundredth".into()));
+        }
+        let encoding = self.encoding.check(COORDINATES, self.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        if let Some([largest, step]) = self.similarity {
+            if self.encoding.features != Features::Fourier || self.encoding.groups != 2 {
+                let message = "belongs to `encoding.features: fourier` in 2 groups";
+                return Err(("similarity", message.into()));
+            }
+            range("similarity", largest, 1, 1000)?;
+            range("similarity", step, 1, largest)?;
+        }
+        check_divergence(self.divergence.as_ref(), &self.encoding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a setting that changes the keys of units which do not use it: they would run again.
+    #[test]
+    fn screens_that_are_not_shown_are_no_part_of_a_specification() {
+        let text = "{ encoding: { features: sine }, screens: 4, held_out: 2, width: 8, heads: 2, feed_forward: 8, \
+                    encoder_layers: 1, decoder_layers: 1, batch: 1, steps: 1, learning_rate: 0.1, warm_up: 1 }";
+        let mut settings: Captioning = serde_yaml::from_str(text).unwrap();
+        let without = serde_json::to_string(&settings).unwrap();
+        assert!(settings.shown == 0 && !without.contains("shown"), "{without}");
+        settings.shown = 4;
+        assert_eq!(serde_json::to_string(&settings).unwrap().replace(",\"shown\":4", ""), without);
+    }
+}

@@ -1,0 +1,273 @@
+//! Captions of widgets of generated screens (`lff` Tables 1 and 2, Figs. 8, 9).
+//!
+//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share initial
+//! weights of the content, screens in their order, the references that are drawn of them, and, where they draw them, frequencies
+//! and masks. The screens themselves are the same for all repetitions.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_attention::caption::Search;
+use posenc_attention::captioner::{
+    BINS, COORDINATES, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput,
+    captions,
+};
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_data::generate::{
+    CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, screen_vocabulary,
+};
+use posenc_data::interfaces::BORDER;
+use posenc_experiments::record::Value;
+use posenc_math::lff::learned::FrequencyStatistics;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::lff::similarity::FourierFeatures;
+use posenc_math::random::{below, stream};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Captioning;
+use super::{kept, measure};
+use crate::attention;
+use crate::attention::train_state;
+use crate::boxes::BoxScale;
+use crate::memory::Transformer;
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Most words of a generated caption.
+const LONGEST: usize = MOST_CAPTION_TOKENS;
+
+/// Adam's ε, as in the library that the paper used.
+const EPSILON: f64 = 1e-9;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 30e9;
+
+/// Steps over which the loss of the curve is a mean.
+const MEAN_OVER: usize = 50;
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    places: Vec<u64>,
+    left: Vec<usize>,
+    losses: Vec<f64>,
+}
+
+/// `captioning`.
+fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
+    let started = Instant::now();
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let [trained, held_out] = screens(context, s);
+    let sizes = sizes(s);
+    let device = attention::device(context)?;
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = Captioner::new(&sizes, &s.encoding, &mut content, &mut code, &device);
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    if s.divergence.is_some() {
+        model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
+    }
+    let drawn = model.encoder().frequencies();
+    let mut adam = Adam::new(0.9, s.beta2, EPSILON);
+    adam.longest = s.longest_gradient;
+    let learning_rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let training = Training { learning_rate, adam, divergence: s.divergence };
+    let mut trainer = Trainer::new(model, &sizes, &training, &device);
+    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
+    let (mut left, mut losses) = (Vec::new(), Vec::new());
+    let mut outcome = UnitResult::default();
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
+        let fits = own.losses.len() == reached.steps
+            && own.places.len() == 2
+            && own.left.iter().all(|&screen| screen < trained.len())
+            && trainer.progress.resume(reached);
+        if fits {
+            (left, losses) = (own.left, own.losses);
+        }
+        fits && train_state::move_to([&mut batches, &mut masks], &own.places)
+    });
+    while trainer.progress.goes_on() {
+        let batch: Vec<ScreenInput> = (0..s.batch)
+            .map(|_| {
+                if left.is_empty() {
+                    left.extend(0..trained.len());
+                }
+                let screen = left.swap_remove(below(&mut batches, left.len()));
+                input(&trained[screen], s.scale, Some(&mut batches))
+            })
+            .collect();
+        losses.push(trainer.step(&batch, &mut masks));
+        train_state::keep(context, || {
+            let places = train_state::places([&batches, &masks]);
+            (trainer.progress.reached(), Own { places, left: left.clone(), losses: losses.clone() })
+        });
+        if trainer.progress.steps().is_multiple_of(500) {
+            (context.note)(&format!("step {} of {}", trainer.progress.steps(), s.steps));
+        }
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    for (i, losses) in losses.chunks(MEAN_OVER).enumerate() {
+        let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+        let step = (i * MEAN_OVER + losses.len()) as f64;
+        outcome.values.push(Value::new("training_curve", mean).unit("nats/word").at(step));
+    }
+    let rate = trainer.work() / started.elapsed().as_secs_f64() / 1e9;
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    add("params", parameters::count(&trainer.progress.model) as f64, "count");
+    let sides = [BINS; COORDINATES];
+    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
+    add("rate", rate, "GFLOP/s");
+    if let Some(step) = trainer.progress.diverged() {
+        outcome.remarks.push(format!(
+            "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+        ));
+        outcome.values.push(Value::new("slot_accuracy", f64::NAN));
+        return Ok(outcome);
+    }
+    let inputs: Vec<ScreenInput> =
+        held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
+    let how = Search { beams: s.beams, alpha: s.length_penalty, longest: LONGEST };
+    let said = captions(&trainer.progress.model, &sizes, &inputs, how, &device)
+        .context("a screen is no input of the model")?;
+    measure::record(&trained, &held_out, &said, &mut outcome.values);
+    let shown = if seed == 0 { s.shown } else { 0 };
+    outcome.captions = Some(kept::captions(&held_out, &said, shown)?);
+    if let Some((before, coordinates)) = drawn {
+        let after = trainer.progress.model.encoder().frequencies();
+        let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);
+        for (when, rows) in [("initial", &before), ("learned", &after)] {
+            shape(when, rows, coordinates, &mut outcome.values);
+            // One map is enough to look at, and the largest part of a record.
+            if seed == 0 {
+                map(s, when, rows, coordinates, &mut outcome.values);
+            }
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
+    outcome.values.push(Value::new("time", seconds).unit("s"));
+    if let Some(bytes) = machine::peak_memory() {
+        outcome.values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
+    }
+    Ok(outcome)
+}
+
+/// Screens that are trained on, and screens that are measured on.
+fn screens(context: &Context<'_>, s: &Captioning) -> [Vec<Screen>; 2] {
+    let item = context.job.experiment.id();
+    let grammar = ScreenGrammar::new(s.jitter);
+    [("screens", s.screens), ("held out", s.held_out)].map(|(purpose, count)| {
+        let mut rng = stream(context.seed, &format!("{item} {purpose}"));
+        (0..count).map(|_| grammar.draw(&mut rng)).collect()
+    })
+}
+
+fn sizes(s: &Captioning) -> Sizes {
+    Sizes {
+        node_words: CONTEXT_WORDS + 1,
+        node_kinds: NODE_KINDS,
+        vocabulary: screen_vocabulary().len(),
+        longest: LONGEST,
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        encoder_layers: s.encoder_layers,
+        decoder_layers: s.decoder_layers,
+    }
+}
+
+/// A screen as the model reads it; with `rng`, each widget has one of its references.
+fn input(screen: &Screen, scale: BoxScale, mut rng: Option<&mut ChaCha8Rng>) -> ScreenInput {
+    let factor = match scale {
+        BoxScale::Hundredths => 1.0,
+        BoxScale::Shares => 1.0 / BORDER,
+    };
+    let nodes = screen.nodes.iter().map(|node| Node {
+        word: node.word,
+        kind: node.kind,
+        is_clickable: node.is_clickable,
+        depth: node.depth,
+        bounds: node.bounds.map(|v| factor * v),
+    });
+    let widgets = screen.widgets.iter().map(|widget| {
+        let caption = rng.as_deref_mut().and_then(|rng| {
+            let count = widget.references.len();
+            (count > 0).then(|| widget.references[below(rng, count)].clone())
+        });
+        WidgetInput { node: widget.node, caption: caption.unwrap_or_default() }
+    });
+    ScreenInput { nodes: nodes.collect(), widgets: widgets.collect() }
+}
+
+/// Length and skew of the similarity that frequencies give.
+fn shape(when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
+    let Some(statistics) = FrequencyStatistics::new(rows, coordinates, &[]) else {
+        return;
+    };
+    let mut add = |metric: &str, value: f64| {
+        values.push(Value::new(format!("{when}_{metric}"), value));
+    };
+    add("length", statistics.length);
+    add("anisotropy", statistics.anisotropy);
+    if coordinates == 2 {
+        add("correlation", statistics.correlation(0, 1));
+    }
+}
+
+/// The similarity over displacements of a corner.
+fn map(s: &Captioning, when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
+    let Some([largest, step]) = s.similarity.map(|pair| pair.map(|n| n as i64)) else {
+        return;
+    };
+    let Ok(features) = FourierFeatures::from_weights(rows.to_vec(), coordinates) else {
+        return;
+    };
+    let side: Vec<i64> = (-largest..=largest).filter(|at| at % step == 0).collect();
+    for &y in &side {
+        for &x in &side {
+            let h = (2.0 * features.kernel(&[x as f64, y as f64]) * 1e6).round() / 1e6;
+            let value = Value::new(format!("{when}_similarity"), h);
+            values.push(value.at(x as f64).and(y as f64));
+        }
+    }
+}
+
+impl Protocol for Captioning {
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let sizes = sizes(self);
+        // Screens have 17 nodes and 3.5 widgets in the mean, captions 4 words and an end.
+        let of = |screens: usize| sizes.operations(&vec![17; screens], &vec![5; screens * 7 / 2]);
+        let (step, said) = (of(self.batch), of(self.held_out) * self.beams as f64);
+        Estimate::training(step * self.steps as f64 + said, RATE)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        // Nodes of a screen and words of its captions.
+        let length = 17 + 20;
+        Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length,
+            ..Transformer::default()
+        }
+        .bytes()
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

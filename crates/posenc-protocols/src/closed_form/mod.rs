@@ -1,0 +1,120 @@
+//! Closed-form least squares on the separable grid of an image (`trading` Eq. 12).
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{check_fraction, is_false, range, two};
+use crate::network_nd::Blending;
+
+/// The kind `closed-form`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(ClosedForm),
+    ..Kind::of::<ClosedForm>("closed-form")
+};
+
+/// Settings of `closed-form`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClosedForm {
+    /// Every `step`-th pixel along each axis trains; the rest tests.
+    #[serde(default = "two")]
+    pub step: usize,
+    /// Arithmetic of factorization and products.
+    #[serde(default)]
+    pub precision: Precision,
+    /// Singular values below `cutoff` times the largest count as zero. Default: single
+    /// precision's ε times the larger side, as in the authors' library, for both precisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cutoff: Option<f64>,
+    /// Side to which signals are reduced by area averages before anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<usize>,
+    /// A random share of all positions trains instead of a grid, and the least squares are solved
+    /// iteratively (ours; the papers have no closed form there).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
+    /// With `fraction`: how the grid is blended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blending: Option<Blending>,
+    /// With `fraction`: when the iteration ends. Default: 1e-6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// With `fraction`: largest number of iterations; fewer regularize. Default: 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<usize>,
+    /// With `fraction`: factor λ of the term λ‖W‖². Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ridge: Option<f64>,
+    /// Whether the reconstruction is kept as pictures.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pictures: bool,
+}
+
+/// Floating-point arithmetic.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// 24-bit significand, as PyTorch's default.
+    Single,
+    /// 53-bit significand.
+    #[default]
+    Double,
+}
+
+impl Settings for ClosedForm {
+    fn check(&self) -> Result<(), Fault> {
+        range("step", self.step, 2, 64)?;
+        if let Some(side) = self.side {
+            range("side", side, 4, 4096)?;
+        }
+        let share = |key, value: Option<f64>| match value {
+            Some(v) if !(0.0..1.0).contains(&v) => {
+                Err((key, format!("{v} is not allowed; allowed: 0 up to below 1")))
+            }
+            _ => Ok(()),
+        };
+        share("cutoff", self.cutoff)?;
+        if let Some(fraction) = self.fraction {
+            check_fraction(fraction)?;
+            if self.cutoff.is_some() {
+                let message = "belongs to a grid; an iteration ends by `tolerance` or `iterations`";
+                return Err(("cutoff", message.to_owned()));
+            }
+            share("tolerance", self.tolerance)?;
+            range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000)?;
+            range("ridge", self.ridge.unwrap_or(0.0), 0.0, 1e12)?;
+            return Ok(());
+        }
+        for (key, given) in [
+            ("blending", self.blending.is_some()),
+            ("tolerance", self.tolerance.is_some()),
+            ("iterations", self.iterations.is_some()),
+            ("ridge", self.ridge.is_some()),
+        ] {
+            if given {
+                return Err((key, "belongs to random positions; set `fraction`".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        match data {
+            Some(_) => Ok(()),
+            None => Err((
+                "protocol",
+                "`closed-form` needs `data: {set: …}`; see data/manifest.yaml".to_owned(),
+            )),
+        }
+    }
+
+    fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
+        other.downcast_ref::<Self>().map(|_| true)
+    }
+}

@@ -1,0 +1,170 @@
+//! Closed-form least squares on images and clips (`trading` Eq. 12, Tables 1 and 3), and our own for
+//! scattered positions.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::{Picture, Value};
+use posenc_math::closed_form::{LeastSquaresOptions, Real};
+use posenc_math::embedder::Embedder;
+
+use super::{ClosedForm, Precision};
+use crate::memory::{dimension, signal};
+use crate::network_1d::Scale;
+use crate::network_nd::TestPositions;
+use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
+use crate::network_nd::reconstruction::{self, Rule, Scattered, Signal, pictures, split};
+use posenc_experiments::plan::Job;
+use posenc_harness::plan::Unit;
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult};
+
+/// `closed-form`: one factorization of Ψ serves all signals and channels of the job.
+fn run(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
+    match settings.precision {
+        Precision::Single => typed::<f32>(context, settings, emit),
+        Precision::Double => typed::<f64>(context, settings, emit),
+    }
+}
+
+fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
+    let embedder = context.embedder()?;
+    let mut axes: Vec<Axis<T>> = Vec::new();
+    for (index, unit) in context.units.iter().enumerate() {
+        let signal = Signal::of_unit(context, unit, settings.side)?;
+        let outcome = match settings.fraction {
+            Some(fraction) => {
+                scattered::<T>(context, settings, &*embedder, &signal, unit, fraction)
+            }
+            None => on_grid(context, settings, &*embedder, &signal, &mut axes),
+        };
+        emit(index, outcome.with_context(|| unit.signal.clone())?)?;
+    }
+    Ok(())
+}
+
+fn on_grid<T: Real>(
+    context: &Context<'_>,
+    settings: &ClosedForm,
+    embedder: &dyn Embedder,
+    signal: &Signal,
+    known: &mut Vec<Axis<T>>,
+) -> Result<UnitResult> {
+    let step = settings.step;
+    let axes = closed::axes(known, embedder, signal, step, settings.cutoff)?;
+    let solved = closed::separable(signal, &axes, step)?;
+    let trains = |point: usize| {
+        let mut rest = point;
+        signal.sides.iter().rev().all(|&n| {
+            let index = rest % n;
+            rest /= n;
+            index.is_multiple_of(step)
+        })
+    };
+    let report = axes[0].report();
+    // Axes of one length share a factorization.
+    let mut factored = axes.clone();
+    factored.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    let factoring: f64 = factored.iter().map(|axis| axis.seconds).sum();
+    let mut outcome = outcome(settings, signal, &solved, trains);
+    outcome.values.extend([
+        Value::new("rank", report.rank as f64),
+        Value::new("condition_number", report.condition.value()),
+        // As the papers count: encoding, factorization and products for one signal.
+        Value::new("time", factoring + solved.seconds).unit("s"),
+        // With the factorization shared by all signals.
+        Value::new("time_shared", factoring / context.units.len() as f64 + solved.seconds)
+            .unit("s"),
+    ]);
+    Ok(outcome)
+}
+
+/// What both ways have in common.
+fn outcome(
+    settings: &ClosedForm,
+    signal: &Signal,
+    solved: &Solved,
+    trains: impl Fn(usize) -> bool,
+) -> UnitResult {
+    let [train_psnr, test_psnr] = solved.psnrs(signal, trains);
+    let parameters = solved.parameters as f64;
+    let values = vec![
+        Value::new("test_psnr", test_psnr).unit("dB"),
+        Value::new("train_psnr", train_psnr).unit("dB"),
+        Value::new("params", parameters).unit("count"),
+        // Four bytes a parameter, as the papers count.
+        Value::new("memory", 4.0 * parameters / 1e6).unit("MB"),
+    ];
+    let pictures: Vec<Picture> = match settings.pictures {
+        true => pictures(signal, &solved.interleaved(), test_psnr),
+        false => Vec::new(),
+    };
+    UnitResult { values, pictures, ..UnitResult::default() }
+}
+
+/// Least squares at random positions.
+fn scattered<T: Real>(
+    context: &Context<'_>,
+    settings: &ClosedForm,
+    embedder: &dyn Embedder,
+    signal: &Signal,
+    unit: &Unit,
+    fraction: f64,
+) -> Result<UnitResult> {
+    let rule = Rule::Random { fraction };
+    let mut rng = reconstruction::mask(context, unit);
+    let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
+    let started = Instant::now();
+    let blending = settings.blending.unwrap_or_default();
+    let grid = Scattered::new(embedder, context.spec()?, &signal.sides, blending, Scale::None)?;
+    let encoding = started.elapsed().as_secs_f64();
+    let options = LeastSquaresOptions {
+        tolerance: settings.tolerance.unwrap_or(LeastSquaresOptions::default().tolerance),
+        max_iterations: settings.iterations.unwrap_or(reconstruction::ITERATIONS),
+        lambda: settings.ridge.unwrap_or(0.0),
+    };
+    let (solved, solutions) = closed::scattered::<T>(signal, &grid, &split, &options)?;
+    let mut trains = vec![false; signal.points()];
+    split.train.iter().for_each(|&p| trains[p as usize] = true);
+    let mut outcome = outcome(settings, signal, &solved, |point| trains[point]);
+    let most = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
+    outcome.values.extend([
+        Value::new("iterations", most as f64).unit("count"),
+        Value::new("time", encoding + solved.seconds).unit("s"),
+    ]);
+    let unfinished = solutions.iter().filter(|s| !s.converged()).count();
+    if unfinished > 0 {
+        outcome.remarks.push(format!(
+            "{unfinished} of {} channels stopped after {most} iterations, before the tolerance was met",
+            solutions.len()
+        ));
+    }
+    Ok(outcome)
+}
+
+impl Protocol for ClosedForm {
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        // At random positions it is solved iteratively.
+        let each = match self.fraction {
+            Some(_) => self.iterations.unwrap_or(100) as f64 * 0.04,
+            None => 0.03,
+        };
+        Estimate::of(each)
+    }
+
+    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+        let d = dimension(job, None);
+        let (side, axes) = signal(job, self.side);
+        let (points, weights) = (side.powi(axes), d.powi(axes));
+        let corners = f64::from(1 << axes);
+        let solver = match self.fraction {
+            // Vectors of the iteration, and the blending of all points.
+            Some(_) => 8.0 * 3.0 * 6.0 * weights + 12.0 * corners * points,
+            None => 8.0 * 3.0 * 4.0 * side.max(d).powi(axes),
+        };
+        solver + 8.0 * 3.0 * 3.0 * points + 8.0 * 4.0 * side * d
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        run(context, self, emit)
+    }
+}

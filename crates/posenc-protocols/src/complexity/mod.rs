@@ -1,0 +1,58 @@
+//! Counted operations and bytes against measured time (`trading` Appendix C).
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{range, two, whole};
+
+/// The kind `complexity`.
+pub const KIND: Kind = Kind {
+    measures_time: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(Complexity),
+    ..Kind::of::<Complexity>("complexity")
+};
+
+/// Settings of `complexity`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Complexity {
+    /// The way the encoding is evaluated.
+    pub scheme: Scheme,
+    /// Sizes N = K along each axis.
+    pub sizes: Numbers,
+    /// Number of axes D.
+    #[serde(default = "two")]
+    pub axes: usize,
+    /// Timed repetitions per size; the median is recorded.
+    #[serde(default = "five")]
+    pub repeats: usize,
+}
+
+fn five() -> usize {
+    5
+}
+
+/// How a linear layer on an encoding is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Concatenated encodings of the axes, one linear layer.
+    Simple,
+    /// The Kronecker product written out point by point.
+    Naive,
+    /// Mode products, one axis after another.
+    Separable,
+}
+
+impl Settings for Complexity {
+    fn check(&self) -> Result<(), Fault> {
+        range("repeats", self.repeats, 1, 1000)?;
+        range("axes", self.axes, 2, 3)?;
+        whole("sizes", &self.sizes, 2.0, 4096.0)
+    }
+}

@@ -1,0 +1,157 @@
+//! Counted operations and memory against measured time (`trading` Appendix C).
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use faer::Mat;
+use posenc_experiments::record::Value;
+use posenc_math::complexity::{
+    Cost, Encodings, Scheme as Counted, Sizes, cost, printed_separable_memory,
+};
+use posenc_math::kronecker::{Cube, complex_features, separable_2d, simple_features};
+use posenc_math::random::gaussian_vector;
+use posenc_math::statistics::power_law_fit;
+
+use super::{Complexity, Scheme};
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+
+/// No size may ask for more than this.
+const LARGEST_BYTES: u128 = 2 << 30;
+
+/// What a layer of a size takes.
+fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
+    let scheme = match settings.scheme {
+        Scheme::Simple => Counted::Simple,
+        Scheme::Naive => Counted::ComplexNaive,
+        Scheme::Separable => Counted::ComplexSeparable(Encodings::Shared),
+    };
+    let n = size as u64;
+    Ok(cost(scheme, Sizes { n_points: n, n_features: n, n_axes: settings.axes as u32 })?)
+}
+
+/// Bytes of the largest size that is not refused, with those of its result.
+fn bytes(settings: &Complexity) -> f64 {
+    let each =
+        settings.sizes.0.iter().filter_map(|&size| Some(counted(settings, size).ok()?.bytes(8)));
+    2.0 * each.filter(|bytes| *bytes <= LARGEST_BYTES).max().unwrap_or(0) as f64
+}
+
+/// `complexity`: one linear layer with one output on N^D points, N = K.
+fn run(context: &Context<'_>, settings: &Complexity) -> Result<Vec<Value>> {
+    let mut rng = context.stream("matrices");
+    let mut values = Vec::new();
+    let mut series: [Vec<f64>; 4] = Default::default(); // size, operations, bytes, time
+    for &size in &settings.sizes.0 {
+        let n = size as usize;
+        let counted = counted(settings, size)?;
+        let bytes = counted.bytes(8);
+        if bytes > LARGEST_BYTES {
+            bail!(
+                "size {n} takes {bytes} bytes; allowed are {LARGEST_BYTES}: leave it out of `sizes`"
+            );
+        }
+        let numbers = gaussian_vector(&mut rng, n * n);
+        let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
+        let mut weights = numbers.iter().cycle().copied();
+        let layer = Layer::new(settings, &psi, &mut || weights.next().unwrap_or(1.0));
+        // One run that is not counted brings the matrices into the caches.
+        std::hint::black_box(layer.forward(&psi));
+        let seconds = median((0..settings.repeats).map(|_| {
+            let started = Instant::now();
+            // The result is looked at, so that the work cannot be left out.
+            let sum = std::hint::black_box(layer.forward(&psi));
+            let elapsed = started.elapsed().as_secs_f64();
+            debug_assert!(sum.is_finite());
+            elapsed
+        }));
+        let operations = counted.multiply_adds as f64;
+        values.push(Value::new("operations", operations).at(size));
+        values.push(Value::new("bytes", bytes as f64).at(size).unit("B"));
+        if settings.scheme == Scheme::Separable {
+            let printed = printed_separable_memory(n as u64, settings.axes as u32)?;
+            values.push(Value::new("bytes_printed", 8.0 * printed as f64).at(size).unit("B"));
+        }
+        values.push(Value::new("time", seconds).at(size).unit("s"));
+        for (list, v) in series.iter_mut().zip([size, operations, bytes as f64, seconds]) {
+            list.push(v);
+        }
+    }
+    let [sizes, operations, bytes, seconds] = &series;
+    for (metric, of) in
+        [("operations_exponent", operations), ("bytes_exponent", bytes), ("time_exponent", seconds)]
+    {
+        values.push(Value::new(metric, power_law_fit(sizes, of)?.slope));
+    }
+    Ok(values)
+}
+
+/// A linear layer with its weights.
+enum Layer {
+    Simple { features: Mat<f64>, weights: Mat<f64> },
+    Naive { features: Mat<f64>, weights: Mat<f64> },
+    Plane { weights: Mat<f64> },
+    Space { weights: Cube<f64> },
+}
+
+impl Layer {
+    fn new(settings: &Complexity, psi: &Mat<f64>, number: &mut dyn FnMut() -> f64) -> Self {
+        let n = psi.nrows();
+        let mut column = |rows: usize| Mat::from_fn(rows, 1, |_, _| number());
+        match (settings.scheme, settings.axes) {
+            (Scheme::Simple, axes) => {
+                let plane = simple_features(psi.as_ref(), psi.as_ref());
+                let features =
+                    if axes == 2 { plane } else { simple_features(psi.as_ref(), plane.as_ref()) };
+                let weights = column(features.ncols());
+                Layer::Simple { features, weights }
+            }
+            (Scheme::Naive, axes) => {
+                let plane = complex_features(psi.as_ref(), psi.as_ref());
+                let features =
+                    if axes == 2 { plane } else { complex_features(psi.as_ref(), plane.as_ref()) };
+                let weights = column(features.ncols());
+                Layer::Naive { features, weights }
+            }
+            (Scheme::Separable, 2) => Layer::Plane { weights: Mat::from_fn(n, n, |_, _| number()) },
+            (Scheme::Separable, _) => Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) },
+        }
+    }
+
+    /// One forward pass; returns an entry of the result.
+    fn forward(&self, psi: &Mat<f64>) -> f64 {
+        match self {
+            Layer::Simple { features, weights } | Layer::Naive { features, weights } => {
+                (features * weights)[(0, 0)]
+            }
+            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
+                .map_or(f64::NAN, |m| m[(0, 0)]),
+            Layer::Space { weights } => {
+                let psi = psi.as_ref();
+                posenc_math::kronecker::separable_3d([psi; 3], weights)
+                    .map_or(f64::NAN, |c| c.values().first().copied().unwrap_or(f64::NAN))
+            }
+        }
+    }
+}
+
+fn median(seconds: impl Iterator<Item = f64>) -> f64 {
+    let mut seconds: Vec<f64> = seconds.collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+impl Protocol for Complexity {
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let seconds = self.repeats as f64 * self.sizes.0.len() as f64 * 0.005;
+        Estimate::of(seconds)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        bytes(self)
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?.into())
+    }
+}

@@ -1,0 +1,167 @@
+//! Settings of `detection`: a small detector on generated scenes.
+
+#[cfg(feature = "attention")]
+mod pictures;
+#[cfg(feature = "attention")]
+pub(crate) mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{check_heads, check_training, positive, range};
+use crate::limits::{Transformer, check_bytes};
+
+/// The kind `detection`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(Detection),
+    ..Kind::of::<Detection>("detection")
+};
+
+/// How a patch's place is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatchCoordinates {
+    /// Over the number of rows and columns of the image without filling, times 2π.
+    #[default]
+    Normalized,
+    /// Row and column.
+    Cells,
+}
+
+/// Where the position code enters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodePlace {
+    /// Queries and keys of attention, as in DETR.
+    #[default]
+    Attention,
+    /// Queries and keys, and once the tokens.
+    AttentionAndInput,
+}
+
+/// Settings of `detection`: one or two colored shapes are found in a small image by a detector in the manner of DETR.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detection {
+    /// The position encoding.
+    pub encoding: Encoding,
+    /// How a patch's place is told.
+    #[serde(default)]
+    pub coordinates: PatchCoordinates,
+    /// Where the code enters.
+    #[serde(default)]
+    pub code: CodePlace,
+    /// Rows, and columns, of pixels of a patch.
+    #[serde(default = "patch")]
+    pub patch: usize,
+    /// Rows and columns of pixels, of which those of a training image are drawn; multiples of the patch. Images are measured at the
+    /// largest.
+    pub sides: Vec<usize>,
+    /// Other sides, in pixels, at which images are measured after the last step.
+    #[serde(default)]
+    pub test_sides: Vec<usize>,
+    /// Images that are measured on.
+    pub held_out: usize,
+    /// Numbers per patch.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Layers of the encoder.
+    pub encoder_layers: usize,
+    /// Layers of the decoder.
+    pub decoder_layers: usize,
+    /// Things that can be said of an image.
+    pub queries: usize,
+    /// Images per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Share of each parameter that a step of rate 1 takes away.
+    #[serde(default)]
+    pub weight_decay: f64,
+    /// Gradients of a step are shortened to this length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gradient: Option<f64>,
+    /// Steps from measurement to measurement; the last step is always measured.
+    pub measure_every: usize,
+    /// Average precision at which the curve's steps are read off.
+    #[serde(default = "level")]
+    pub level: f64,
+}
+
+fn patch() -> usize {
+    8
+}
+
+fn level() -> f64 {
+    0.2
+}
+
+impl Settings for Detection {
+    fn check(&self) -> Result<(), Fault> {
+        range("patch", self.patch, 1, 64)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("width", self.width, 1, 4096)?;
+        check_heads(self.heads, self.width)?;
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        range("encoder_layers", self.encoder_layers, 0, 48)?;
+        range("decoder_layers", self.decoder_layers, 1, 48)?;
+        // No scene has more than two things.
+        range("queries", self.queries, 2, 1000)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        range("weight_decay", self.weight_decay, 0.0, 1.0)?;
+        if let Some(longest) = self.longest_gradient {
+            positive("longest_gradient", longest, 1e9)?;
+        }
+        range("measure_every", self.measure_every, 1, self.steps)?;
+        range("level", self.level, 0.0, 1.0)?;
+        let largest = self.sides.iter().copied().max().unwrap_or(0);
+        for (key, sides, most) in
+            [("sides", &self.sides, 512), ("test_sides", &self.test_sides, 2 * largest.min(512))]
+        {
+            let wrong =
+                |side: &&usize| !side.is_multiple_of(self.patch) || **side == 0 || **side > most;
+            if let Some(side) = sides.iter().find(wrong) {
+                let message = format!(
+                    "{side} is not allowed; allowed: multiples of the patch ({}), at most {most}",
+                    self.patch
+                );
+                return Err((key, message));
+            }
+        }
+        if self.sides.is_empty() {
+            return Err(("sides", "empty; allowed: multiples of the patch".into()));
+        }
+        let largest = largest.max(self.test_sides.iter().copied().max().unwrap_or(0));
+        Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: (largest / self.patch).pow(2),
+        }
+        .check()?;
+        let pixels = self.held_out as f64 * (largest * largest) as f64;
+        check_bytes("held_out", "the scenes would take", 12.0 * pixels, "`held_out` or `sides`")?;
+        if self.encoding.flat {
+            return Err(("encoding", "flat: patches have rows and columns here".into()));
+        }
+        self.coordinates.check(&self.encoding)?;
+        let encoding = self.encoding.check(2, self.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+    }
+}

@@ -1,0 +1,284 @@
+//! Detectors on generated scenes (`lff` Fig. 4).
+//!
+//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share initial
+//! weights of the content, batches in their order, held-out scenes, and, where they draw them, frequencies.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_attention::detector::{
+    Coordinates, Detector, ImageInput, Sizes, Target, Trainer, Training, Weights, detections,
+};
+use posenc_attention::optimizer::Adam;
+use posenc_attention::{Device, parameters};
+use posenc_data::generate::{CLASSES, ObjectImage, ObjectScene};
+use posenc_experiments::record::Value;
+use posenc_math::detection::boxes::center;
+use posenc_math::detection::precision::{AveragePrecision, average_precision};
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::random::stream;
+use serde::{Deserialize, Serialize};
+
+use super::pictures;
+use super::{CodePlace, Detection, PatchCoordinates};
+use crate::attention;
+use crate::attention::train_state;
+use crate::memory::{Transformer, square};
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Detections of an image that count, per class.
+const LIMIT: usize = 100;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 35e9;
+
+/// A point of the curve.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Point {
+    step: usize,
+    mean: f64,
+    at_50: f64,
+    at_75: f64,
+}
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    places: Vec<u64>,
+    curve: Vec<Point>,
+}
+
+/// `detection`.
+fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
+    let started = Instant::now();
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let sizes = sizes(s);
+    let device = attention::device(context)?;
+    // One set of scenes for all repetitions, painted at every side.
+    let mut rng = stream(context.seed, &format!("{item} held out"));
+    let scenes: Vec<ObjectScene> = (0..s.held_out).map(|_| ObjectScene::draw(&mut rng)).collect();
+    let painted = |side: usize| -> Vec<ImageInput> {
+        let mut rng = stream(context.seed, &format!("{item} held out noise {side}"));
+        scenes.iter().map(|scene| input(scene.whole(side, &mut rng))).collect()
+    };
+    let largest = s.sides.iter().copied().max().unwrap_or(s.patch);
+    let held_out = painted(largest);
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = Detector::new(&sizes, &s.encoding, &mut content, &mut code, &device);
+    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut adam = Adam::new(0.9, 0.999, 1e-8);
+    (adam.weight_decay, adam.longest) = (s.weight_decay, s.longest_gradient);
+    let learning_rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let training = Training { learning_rate, adam, weights: Weights::default() };
+    let cells = s.sides.iter().map(|side| side / s.patch);
+    let grids: Vec<[usize; 2]> =
+        cells.clone().flat_map(|rows| cells.clone().map(move |columns| [rows, columns])).collect();
+    let mut trainer = Trainer::new(model, &sizes, &training, &grids, &device);
+    let mut batches = draw("batches");
+    let mut curve: Vec<Point> = Vec::new();
+    let mut outcome = UnitResult::default();
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
+        let fits = own.places.len() == 1 && trainer.progress.resume(reached);
+        if fits {
+            curve = own.curve;
+        }
+        fits && train_state::move_to([&mut batches], &own.places)
+    });
+    while trainer.progress.goes_on() {
+        let images: Vec<ImageInput> = (0..s.batch)
+            .map(|_| input(ObjectScene::training_image(&s.sides, &mut batches)))
+            .collect();
+        trainer.step(&images);
+        let step = trainer.progress.steps();
+        if trainer.progress.diverged().is_none()
+            && (step.is_multiple_of(s.measure_every) || step == s.steps)
+        {
+            let ap = measure(&trainer.progress.model, &sizes, &held_out, &device)?;
+            curve.push(Point { step, mean: ap.mean, at_50: ap.at_50, at_75: ap.at_75 });
+        }
+        train_state::keep(context, || {
+            let places = train_state::places([&batches]);
+            (trainer.progress.reached(), Own { places, curve: curve.clone() })
+        });
+        if step.is_multiple_of(1000) {
+            (context.note)(&format!("step {step} of {}", s.steps));
+        }
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
+    record(s, &sizes, &trainer, &curve, seconds, &mut outcome);
+    if trainer.progress.diverged().is_some() {
+        return Ok(outcome);
+    }
+    let mut unseen = Vec::new();
+    for &side in &s.test_sides {
+        let ap = measure(&trainer.progress.model, &sizes, &painted(side), &device)?;
+        outcome.values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
+        if !s.sides.contains(&side) {
+            unseen.push(ap.mean);
+        }
+    }
+    if !unseen.is_empty() {
+        let mean = unseen.iter().sum::<f64>() / unseen.len() as f64;
+        outcome.values.push(Value::new("ap_unseen_side", mean));
+    }
+    if seed == 0 {
+        let found = detections(&trainer.progress.model, &sizes, &held_out, &device);
+        let found = found.context("images of another size")?;
+        outcome.pictures = pictures::pictures(&held_out, &found);
+    }
+    Ok(outcome)
+}
+
+fn sizes(s: &Detection) -> Sizes {
+    Sizes {
+        patch: s.patch,
+        cells: s.sides.iter().copied().max().unwrap_or(s.patch) / s.patch,
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        encoder_layers: s.encoder_layers,
+        decoder_layers: s.decoder_layers,
+        queries: s.queries,
+        classes: CLASSES,
+        coordinates: coordinates(s.coordinates),
+        code_at_input: s.code == CodePlace::AttentionAndInput,
+    }
+}
+
+/// How a place is told, as the models name it.
+pub fn coordinates(coordinates: PatchCoordinates) -> Coordinates {
+    match coordinates {
+        PatchCoordinates::Normalized => Coordinates::Normalized,
+        PatchCoordinates::Cells => Coordinates::Cells,
+    }
+}
+
+fn input(image: ObjectImage) -> ImageInput {
+    let targets = image.objects.iter();
+    let targets = targets.map(|o| Target { class: o.class, place: center(o.corners) }).collect();
+    ImageInput { size: [image.height, image.width], pixels: image.pixels, targets }
+}
+
+fn measure(
+    model: &Detector,
+    sizes: &Sizes,
+    images: &[ImageInput],
+    device: &Device,
+) -> Result<AveragePrecision> {
+    let found = detections(model, sizes, images, device).context("images of another size")?;
+    Ok(average_precision(&found, sizes.classes, LIMIT))
+}
+
+/// What the curve and the model give.
+fn record(
+    s: &Detection,
+    sizes: &Sizes,
+    trainer: &Trainer<'_>,
+    curve: &[Point],
+    seconds: f64,
+    outcome: &mut UnitResult,
+) {
+    let values = &mut outcome.values;
+    for point in curve {
+        let step = point.step as f64;
+        values.push(Value::new("ap_curve", point.mean).at(step));
+        values.push(Value::new("ap75_curve", point.at_75).at(step));
+    }
+    if let Some(step) = trainer.progress.diverged() {
+        outcome.remarks.push(format!(
+            "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+        ));
+    }
+    let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
+    let last = curve.last().filter(|_| trainer.progress.diverged().is_none()).unwrap_or(&nothing);
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        values.push(Value::new(metric, value).unit(unit));
+    };
+    add("ap", last.mean, "");
+    add("ap50", last.at_50, "");
+    add("ap75", last.at_75, "");
+    // Rises where precision is gained at tight overlaps more than in the mean.
+    add("ap75_less_ap", last.at_75 - last.mean, "");
+    add("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, "");
+    add("steps_to_level", steps_to(curve, s.level), "steps");
+    add("params", parameters::count(&trainer.progress.model) as f64, "count");
+    let sides = [2 * sizes.cells; 2];
+    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
+    add("time", seconds, "s");
+    let steps = trainer.progress.steps() as f64;
+    add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
+    if let Some(bytes) = machine::peak_memory() {
+        add("peak_memory", bytes as f64 / 1e6, "MB");
+    }
+}
+
+/// The step at which a curve first reaches a level, between measurements on a straight line; infinite where it does not.
+fn steps_to(curve: &[Point], level: f64) -> f64 {
+    let mut before = (0.0, 0.0);
+    for point in curve {
+        let here = (point.step as f64, point.mean);
+        if here.1 >= level {
+            let rise = here.1 - before.1;
+            let share = if rise > 0.0 { (level - before.1) / rise } else { 1.0 };
+            return before.0 + share * (here.0 - before.0);
+        }
+        before = here;
+    }
+    f64::INFINITY
+}
+
+impl Protocol for Detection {
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let sizes = sizes(self);
+        let measurements = (self.steps / self.measure_every + 1 + self.test_sides.len()) as f64;
+        let measured = sizes.operations(self.held_out) / 3.0 * measurements;
+        Estimate::training(sizes.operations(self.batch) * self.steps as f64 + measured, RATE)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        let side = self.sides.iter().chain(&self.test_sides).copied().max().unwrap_or(1);
+        let model = Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length: square((side / self.patch.max(1)) as f64) as usize + self.queries,
+            ..Transformer::default()
+        };
+        model.bytes() + 12.0 * self.held_out as f64 * square(side as f64)
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would catch a step that is read off at a measurement instead of between two.
+    #[test]
+    fn levels_are_reached_between_measurements() {
+        let point = |step, mean| Point { step, mean, at_50: 0.0, at_75: 0.0 };
+        let curve = [point(100, 0.1), point(200, 0.3), point(300, 0.2)];
+        assert_eq!(steps_to(&curve, 0.2), 150.0);
+        assert_eq!(steps_to(&curve, 0.05), 50.0);
+        assert_eq!(steps_to(&curve, 0.3), 200.0);
+        assert_eq!(steps_to(&curve, 0.4), f64::INFINITY);
+        assert_eq!(steps_to(&[], 0.0), f64::INFINITY);
+    }
+}

@@ -1,0 +1,123 @@
+//! Settings of `detr`: the detector at the paper's scale.
+
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::detr::{Resizing, STRIDE, Sizes};
+use posenc_math::lff::encoding::{Encoding, Features};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{positive, range};
+use crate::detection::PatchCoordinates;
+use crate::limits::Transformer;
+
+/// The kind `detr`.
+pub const KIND: Kind = Kind {
+    takes_weights: true,
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(Detr),
+    ..Kind::of::<Detr>("detr")
+};
+
+/// Settings of `detr`: DETR on a residual network is built, counted, and trained for some steps.
+///
+/// Without `data` the photographs are generated scenes, which are written in COCO's format and read back; with it, `data.set`
+/// names annotated images, and `data.weights` trained weights to begin from, where they are there.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detr {
+    /// Sizes; what is left out is the paper's.
+    #[serde(default)]
+    pub model: Sizes,
+    /// The position encoding.
+    pub encoding: Encoding,
+    /// How a cell's place is told.
+    #[serde(default)]
+    pub coordinates: PatchCoordinates,
+    /// Sizes to which photographs are brought; what is left out is DETR's.
+    #[serde(default)]
+    pub resizing: Resizing,
+    /// Images per step.
+    #[serde(default = "one")]
+    pub batch: usize,
+    /// Steps; with 0 the model is only counted.
+    #[serde(default)]
+    pub steps: usize,
+    /// Images that are measured on after the last step.
+    #[serde(default)]
+    pub held_out: usize,
+    /// Learning rate, the same for all steps.
+    #[serde(default = "rate")]
+    pub learning_rate: f64,
+    /// That of the convolutional network.
+    #[serde(default = "backbone_rate")]
+    pub backbone_rate: f64,
+    /// Share of each parameter that a step of rate 1 takes away.
+    #[serde(default = "rate")]
+    pub weight_decay: f64,
+    /// Gradients of a step are shortened to this length.
+    #[serde(default = "longest")]
+    pub longest_gradient: f64,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn rate() -> f64 {
+    1e-4
+}
+
+fn backbone_rate() -> f64 {
+    1e-5
+}
+
+fn longest() -> f64 {
+    0.1
+}
+
+impl Settings for Detr {
+    fn check(&self) -> Result<(), Fault> {
+        let model = self.model.check();
+        model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
+        let resizing = self.resizing.check();
+        resizing.map_err(|(key, message)| ("resizing", format!("{key}: {message}")))?;
+        range("batch", self.batch, 1, 4096)?;
+        range("steps", self.steps, 0, 10_000_000)?;
+        range("held_out", self.held_out, 0, 1_000_000)?;
+        positive("learning_rate", self.learning_rate, 10.0)?;
+        let model = &self.model;
+        Transformer {
+            layers: model.encoder_layers + model.decoder_layers,
+            width: model.width,
+            heads: model.heads,
+            feed_forward: model.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            // The shorter side of a photograph is brought to one of these.
+            length: (self.resizing.short_sides.iter().min().unwrap_or(&STRIDE) / STRIDE).pow(2),
+        }
+        .check()?;
+        range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;
+        range("weight_decay", self.weight_decay, 0.0, 1.0)?;
+        positive("longest_gradient", self.longest_gradient, 1e9)?;
+        if self.encoding.flat {
+            return Err(("encoding", "flat: cells have rows and columns here".into()));
+        }
+        self.coordinates.check(&self.encoding)?;
+        let encoding = self.encoding.check(2, self.model.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+    }
+}
+
+impl PatchCoordinates {
+    /// Tables need cells.
+    pub(super) fn check(self, encoding: &Encoding) -> Result<(), Fault> {
+        if encoding.features == Features::Embed && self == PatchCoordinates::Normalized {
+            let message = "normalized is not allowed; tables have a row per cell: set `cells`";
+            return Err(("coordinates", message.into()));
+        }
+        Ok(())
+    }
+}

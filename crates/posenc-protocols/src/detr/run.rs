@@ -1,0 +1,373 @@
+//! DETR at the paper's scale (`lff` Table 4, Appendix C): its size, and what a step costs.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use posenc_attention::detector::{ImageInput, Target, of_said};
+use posenc_attention::detr::{self as model, Batch, Holds, Rates};
+use posenc_attention::optimizer::Adam;
+use posenc_attention::reached::Reached;
+use posenc_attention::{Device, parameters};
+use posenc_data::generate::{CLASSES, ObjectScene};
+use posenc_data::{
+    AnnotatedBox, AnnotatedImage, AnnotatedImages, Photograph, Split, WeightFile, write_annotated,
+};
+use posenc_experiments::record::Value;
+use posenc_math::detection::boxes::center;
+use posenc_math::detection::precision::{Image, Truth, average_precision};
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Detr;
+use crate::attention;
+use crate::attention::train_state;
+use crate::detection;
+use crate::memory::{Transformer, WEIGHT};
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Detections of an image that count, per class.
+const LIMIT: usize = 100;
+
+/// Scenes that are generated where there are no photographs.
+const GENERATED: usize = 12;
+
+/// Their rows, and columns, of pixels.
+const SIDE: usize = 96;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 35e9;
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    /// Images that were not yet taken in this round.
+    left: Vec<usize>,
+    places: Vec<u64>,
+    curve: Vec<f64>,
+    seconds: Vec<f64>,
+    work: Vec<f64>,
+}
+
+/// `detr`.
+fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    // Without the method: all encodings share weights, batches and masks.
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let device = attention::device(context)?;
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = model::Detr::new(&s.model, &s.encoding, &mut content, &mut code, &device);
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut outcome = UnitResult::default();
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    add("params", parameters::count(&model) as f64 / 1e6, "M");
+    add("trained_params", parameters::count_trained(&model) as f64 / 1e6, "M");
+    let own = s.encoding.parameter_count(&[s.model.cells; 2], s.model.width);
+    add("encoding_params", own as f64, "count");
+    if s.steps == 0 {
+        return Ok(outcome);
+    }
+    model = with_weights(context, model, &mut outcome.remarks)?;
+    let images = Images::open(context, s)?;
+    let mut adam = Adam::new(0.9, 0.999, 1e-8);
+    (adam.weight_decay, adam.longest) = (s.weight_decay, Some(s.longest_gradient));
+    let rates = Rates { backbone: s.backbone_rate, head: s.learning_rate };
+    let coordinates = detection::run::coordinates(s.coordinates);
+    let (mut batches, mut masks) = (draw("batches"), draw("masks"));
+    let mut own = Own {
+        left: Vec::new(),
+        places: Vec::new(),
+        curve: Vec::new(),
+        seconds: Vec::new(),
+        work: Vec::new(),
+    };
+    let count = images.trained.images().len();
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
+        let steps = reached.steps;
+        let lengths = [found.curve.len(), found.seconds.len(), found.work.len()];
+        let fits = steps <= s.steps
+            && lengths == [steps; 3]
+            && found.places.len() == 2
+            && found.left.iter().all(|&image| image < count);
+        let mut before = adam.clone();
+        let Some(restored) = reached.restore(&model, &mut before).filter(|_| fits) else {
+            return false;
+        };
+        train_state::move_to([&mut batches, &mut masks], &found.places);
+        (model, adam, own) = (restored, before, found);
+        true
+    });
+    while adam.steps < s.steps {
+        let batch = images.batch(s, &mut own.left, &mut batches)?;
+        let batch = Batch::new(&batch, &device).context("a batch without images")?;
+        let largest = [0, 1].map(|axis| batch.sizes().iter().map(|size| size[axis]).max());
+        let filled = largest.map(|side| side.unwrap_or(0));
+        own.work.push(s.model.operations(&vec![filled; s.batch]));
+        let started = Instant::now();
+        let loss;
+        (model, loss) = model.step(&s.model, &batch, coordinates, &mut adam, rates, &mut masks);
+        own.seconds.push(started.elapsed().as_secs_f64());
+        own.curve.push(loss);
+        let step = own.curve.len();
+        if !loss.is_finite() {
+            outcome.remarks.push(format!(
+                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+            ));
+            break;
+        }
+        (context.note)(&format!("step {step} of {}", s.steps));
+        train_state::keep(context, || {
+            let places = train_state::places([&batches, &masks]);
+            let Own { left, curve, seconds, work, .. } = &own;
+            let (left, curve) = (left.clone(), curve.clone());
+            let (seconds, work) = (seconds.clone(), work.clone());
+            (Reached::of(&model, &adam), Own { left, places, curve, seconds, work })
+        });
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    for (step, loss) in own.curve.iter().enumerate() {
+        outcome.values.push(Value::new("training_curve", *loss).at((step + 1) as f64));
+    }
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    let seconds: f64 = own.seconds.iter().sum();
+    let work: f64 = own.work.iter().sum();
+    add("time_of_image", seconds / (own.seconds.len() * s.batch) as f64, "s");
+    add("operations_of_image", work / (own.seconds.len() * s.batch) as f64 / 1e9, "GFLOP");
+    add("rate", work / seconds / 1e9, "GFLOP/s");
+    add("images", count as f64, "count");
+    if let Some(bytes) = machine::peak_memory() {
+        add("peak_memory", bytes as f64 / 1e6, "MB");
+    }
+    let is_trained = own.curve.last().is_some_and(|loss| loss.is_finite());
+    if s.held_out > 0 && is_trained {
+        let ap = measure(&model, s, &images, &device)?;
+        let mut add = |metric: &str, value: f64| {
+            outcome.values.push(Value::new(metric, value));
+        };
+        add("ap", ap.mean);
+        add("ap50", ap.at_50);
+        add("ap75", ap.at_75);
+    }
+    outcome.remarks.extend(images.remarks);
+    Ok(outcome)
+}
+
+/// The model with trained weights, where there are any.
+fn with_weights(
+    context: &Context<'_>,
+    model: model::Detr,
+    remarks: &mut Vec<String>,
+) -> Result<model::Detr> {
+    let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
+    let found = match set {
+        Some(set) => context.data.files(set)?,
+        None => None,
+    };
+    let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
+        remarks.push(
+            "no trained weights were found: the convolutional network is drawn like the rest, and its frozen norms only \
+             divide what each block adds"
+                .to_owned(),
+        );
+        return Ok(model);
+    };
+    let file = WeightFile::in_folder(&found.folder)?;
+    let holds = match file.has("transformer.decoder.norm.weight") {
+        true => Holds::Model,
+        false => Holds::Backbone,
+    };
+    let model = model.with_weights(holds, &mut |name, shape| file.array(name, shape))?;
+    remarks.push(format!(
+        "began from {} in {} (files {})",
+        match holds {
+            Holds::Model => "all weights but the position code's",
+            Holds::Backbone => "the weights of the convolutional network",
+        },
+        file.path().file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
+        found.sha256
+    ));
+    Ok(model)
+}
+
+/// Photographs through the reader of COCO's format.
+struct Images {
+    trained: AnnotatedImages,
+    measured: AnnotatedImages,
+    remarks: Vec<String>,
+    /// Of generated scenes; goes when they are read.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Images {
+    fn open(context: &Context<'_>, s: &Detr) -> Result<Self> {
+        let (path, folder) = match &context.job.group.data {
+            Some(data) => (context.data.folder(&data.set)?, None),
+            None => {
+                let folder = tempfile::tempdir().context("a folder for generated scenes")?;
+                generate(context, &folder)?;
+                (folder.path().to_owned(), Some(folder))
+            }
+        };
+        let open = |split| -> Result<AnnotatedImages> {
+            let images = AnnotatedImages::open(&path, split)?;
+            let largest = images.categories().keys().next_back().copied().unwrap_or(0);
+            ensure!(
+                largest < s.model.classes,
+                "{}: category {largest} is none of the model's; allowed: 0 to {}",
+                path.display(),
+                s.model.classes - 1
+            );
+            Ok(images)
+        };
+        let (trained, measured) = (open(Split::Training)?, open(Split::Validation)?);
+        let mut remarks: Vec<String> =
+            [&trained, &measured].iter().filter_map(|i| i.remark()).collect();
+        remarks.dedup();
+        Ok(Images { trained, measured, remarks, _folder: folder })
+    }
+
+    /// The next images in a random order; every image is taken before the first comes again.
+    fn batch(
+        &self,
+        s: &Detr,
+        left: &mut Vec<usize>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Vec<ImageInput>> {
+        let mut batch = Vec::with_capacity(s.batch);
+        while batch.len() < s.batch {
+            let image = self.trained.next(left, rng);
+            batch.push(input(&photograph(&self.trained, image)?.augmented(&s.resizing, rng)));
+        }
+        Ok(batch)
+    }
+}
+
+fn photograph(images: &AnnotatedImages, image: &AnnotatedImage) -> Result<Photograph> {
+    let read = Photograph::new(images.pixels(image)?, image.size, image.boxes.clone());
+    read.context("a photograph has another size than its pixels")
+}
+
+fn input(photograph: &Photograph) -> ImageInput {
+    let size = photograph.size();
+    let [height, width] = size.map(|n| n as f64);
+    let target = |own: &AnnotatedBox| {
+        let [left, top, right, bottom] = own.corners;
+        let place = center([left / width, top / height, right / width, bottom / height]);
+        Target { class: own.category, place }
+    };
+    let targets = photograph.boxes.iter().map(target).collect();
+    ImageInput { size, pixels: photograph.pixels(), targets }
+}
+
+/// Scenes in COCO's format.
+fn generate(context: &Context<'_>, folder: &tempfile::TempDir) -> Result<()> {
+    let mut rng = stream(context.seed, "detr scenes");
+    let scenes: Vec<_> = (0..GENERATED)
+        .map(|_| {
+            let image = ObjectScene::draw(&mut rng).whole(SIDE, &mut rng);
+            let pixels = image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect();
+            let own = |object: &posenc_data::generate::Object| {
+                let corners = object.corners.map(|v| v * SIDE as f64);
+                let area = posenc_math::detection::boxes::area(corners);
+                AnnotatedBox { category: object.class + 1, corners, area, is_crowd: false }
+            };
+            (pixels, [SIDE, SIDE], image.objects.iter().map(own).collect())
+        })
+        .collect();
+    let names = ["rectangle", "ellipse", "triangle"];
+    let names: Vec<&str> = names.into_iter().take(CLASSES).collect();
+    Ok(write_annotated(folder.path(), &names, &scenes)?)
+}
+
+/// Average precision on the first images of the other split, one at a time.
+fn measure(
+    model: &model::Detr,
+    s: &Detr,
+    images: &Images,
+    device: &Device,
+) -> Result<posenc_math::detection::precision::AveragePrecision> {
+    let model = model.without_gradients();
+    let mut found = Vec::new();
+    for image in images.measured.images().iter().take(s.held_out) {
+        let resized =
+            photograph(&images.measured, image)?.resized(s.resizing.measured, s.resizing.longest);
+        let batch = Batch::new(&[input(&resized)], device).context("an image without pixels")?;
+        let said =
+            model.forward(&s.model, &batch, detection::run::coordinates(s.coordinates), None);
+        let said = said.into_iter().next_back().context("a decoder without layers")?;
+        let detections = of_said(said, &[image.size]).pop().unwrap_or_default();
+        let truth = |own: &AnnotatedBox| Truth {
+            category: own.category,
+            corners: own.corners,
+            area: own.area,
+            crowd: own.is_crowd,
+        };
+        found.push(Image { truths: image.boxes.iter().map(truth).collect(), detections });
+    }
+    Ok(average_precision(&found, s.model.classes, LIMIT))
+}
+
+/// Bytes per pixel that the first 64 channels of a ResNet-50 and all that follows keep in training.
+const RESNET_PIXEL: f64 = 2300.0;
+/// Weights of a ResNet-50.
+const RESNET_WEIGHTS: f64 = 24e6;
+
+impl Protocol for Detr {
+    fn reads(&self) -> Option<Format> {
+        Some(Format::AnnotatedImages)
+    }
+
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let weights = 1.0 + (self.model.outputs() * self.model.outputs()) as f64 * 2e-7;
+        // A photograph is about a third longer than it is wide.
+        let side = self.resizing.measured.min(self.resizing.longest);
+        let image = self.model.operations(&[[side, (side * 4 / 3).min(self.resizing.longest)]]);
+        let operations = image * ((self.batch * self.steps) as f64 + self.held_out as f64 / 3.0);
+        Estimate::training(operations, RATE).and(weights)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        let widths = self.model.channels as f64 / 64.0;
+        let short = self
+            .resizing
+            .short_sides
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or(0)
+            .max(self.resizing.measured);
+        let short = short.min(self.resizing.longest) as f64;
+        // A photograph is about a third longer than it is wide.
+        let pixels = short * (short * 4.0 / 3.0).min(self.resizing.longest as f64);
+        let tokens = pixels / 1024.0;
+        let model = Transformer {
+            layers: self.model.encoder_layers + self.model.decoder_layers,
+            width: self.model.width,
+            heads: self.model.heads,
+            feed_forward: self.model.feed_forward,
+            batch: self.batch,
+            length: tokens as usize,
+            ..Transformer::default()
+        };
+        let trained = if self.steps > 0 { self.batch as f64 } else { 0.5 };
+        let backbone = widths * RESNET_PIXEL * pixels * trained;
+        WEIGHT * widths * widths * RESNET_WEIGHTS + backbone + model.bytes()
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

@@ -1,0 +1,35 @@
+//! Embedding distance D against displacement.
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{one, range};
+
+/// The kind `distance`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(Distance),
+    ..Kind::of::<Distance>("distance")
+};
+
+/// Settings of `distance`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Distance {
+    /// Displacements Δ from the center x = 1/2.
+    pub displacements: Numbers,
+    /// Exponent k of the threshold 10^-k for the preserved length.
+    #[serde(default = "one")]
+    pub threshold_exponent: f64,
+}
+
+impl Settings for Distance {
+    fn check(&self) -> Result<(), Fault> {
+        self.displacements.0.iter().try_for_each(|&x| range("displacements", x, -1.0, 1.0))
+    }
+}

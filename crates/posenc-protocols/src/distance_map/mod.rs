@@ -1,0 +1,43 @@
+//! Embedding distance of two-dimensional encodings as a map (`rethinking` Fig. 11).
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::range;
+use crate::network_nd::Directions;
+
+/// The kind `distance-map`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(DistanceMap),
+    ..Kind::of::<DistanceMap>("distance-map")
+};
+
+/// Settings of `distance-map`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DistanceMap {
+    /// Along which directions the plane is embedded.
+    #[serde(default)]
+    pub directions: Directions,
+    /// Displacements along each axis.
+    #[serde(default = "points")]
+    pub points: usize,
+    /// Largest displacement along each axis.
+    pub extent: f64,
+}
+
+fn points() -> usize {
+    64
+}
+
+impl Settings for DistanceMap {
+    fn check(&self) -> Result<(), Fault> {
+        range("points", self.points, 3, 512)?;
+        range("extent", self.extent, 1e-6, 0.5)
+    }
+}

@@ -1,0 +1,40 @@
+//! ψ(t, x) as a function of t for a few positions x, and the rank of many such rows.
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::range;
+
+/// The kind `embedding`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(Embedding),
+    ..Kind::of::<Embedding>("embedding")
+};
+
+/// Settings of `embedding`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Embedding {
+    /// Positions x whose rows are drawn.
+    pub positions: Numbers,
+    /// Number of equispaced positions whose rows give the numerical rank.
+    #[serde(default = "rank_points")]
+    pub rank_points: usize,
+}
+
+fn rank_points() -> usize {
+    64
+}
+
+impl Settings for Embedding {
+    fn check(&self) -> Result<(), Fault> {
+        range("rank_points", self.rank_points, 2, 4096)?;
+        self.positions.0.iter().try_for_each(|&x| range("positions", x, 0.0, 1.0))
+    }
+}

@@ -1,0 +1,24 @@
+//! Numeric checks of errors in a paper.
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+/// The kind `errata`.
+pub const KIND: Kind = Kind {
+    // 2: names of quantities.
+    revision: 2,
+    reads_published: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(Errata),
+    ..Kind::of::<Errata>("errata")
+};
+
+/// Settings of `errata`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Errata {}
+
+impl Settings for Errata {}

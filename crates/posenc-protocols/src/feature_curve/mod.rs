@@ -1,0 +1,49 @@
+//! Stable rank against preserved length over random parameters (`rethinking`, notebook).
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{one, range, whole};
+
+/// The kind `feature-curve`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: runner!(FeatureCurve),
+    ..Kind::of::<FeatureCurve>("feature-curve")
+};
+
+/// Settings of `feature-curve`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureCurve {
+    /// The embedder.
+    pub embedder: CurveEmbedder,
+    /// Number of random parameters.
+    pub draws: usize,
+    /// Embedding dimensions d; the stable rank is taken on all N = d points.
+    pub dimensions: Numbers,
+    /// Exponent k of the threshold 10^-k.
+    #[serde(default = "one")]
+    pub threshold_exponent: f64,
+}
+
+/// The two embedders of the feature curve.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CurveEmbedder {
+    /// σ log-uniform on [1e-3, 1e-1], periodic.
+    Gaussian,
+    /// σ = 100^u with u uniform on [0, 1].
+    Rff,
+}
+
+impl Settings for FeatureCurve {
+    fn check(&self) -> Result<(), Fault> {
+        range("draws", self.draws, 1, 10_000)?;
+        whole("dimensions", &self.dimensions, 2.0, 20_000.0)
+    }
+}

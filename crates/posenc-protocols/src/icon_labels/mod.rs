@@ -1,0 +1,111 @@
+//! Labels of boxes of real screens (extension of `lff`).
+
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::boxes::{
+    BoxScale, beta2, check_encoding, check_has_screens, check_layers, check_weight_decay, hundredth,
+};
+use crate::checks::{check_beta2, check_training, range};
+use crate::limits::Transformer;
+
+/// The kind `icon-labels`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(IconLabels),
+    ..Kind::of::<IconLabels>("icon-labels")
+};
+
+/// Settings of `icon-labels`: a transformer over the boxes of a screen says what each is.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct IconLabels {
+    /// The position encoding of left, top, right and bottom; two groups are (left, top) and (right, bottom).
+    pub encoding: Encoding,
+    /// The unit of coordinates.
+    #[serde(default)]
+    pub scale: BoxScale,
+    /// Labels of fewer boxes are taken together.
+    pub least: usize,
+    /// Boxes of a screen beyond so many are left out.
+    pub most_boxes: usize,
+    /// Share of the screens that are measured on; drawn anew for each seed.
+    #[serde(default = "fifth")]
+    pub held_out: f64,
+    /// Numbers per token.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Share of the numbers that are dropped of what attention and dense layers add.
+    #[serde(default)]
+    pub dropout: f64,
+    /// Screens per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Steps between measurements.
+    pub measure_every: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// Share of each parameter that a step of rate 1 takes away.
+    #[serde(default = "hundredth")]
+    pub weight_decay: f64,
+}
+
+fn fifth() -> f64 {
+    0.2
+}
+
+impl Settings for IconLabels {
+    fn check(&self) -> Result<(), Fault> {
+        range("least", self.least, 1, 1_000_000)?;
+        range("most_boxes", self.most_boxes, 1, 256)?;
+        if !(self.held_out > 0.0 && self.held_out < 1.0) {
+            let message = format!("{} is not allowed; allowed: above 0, below 1", self.held_out);
+            return Err(("held_out", message));
+        }
+        check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        self.transformer().check()?;
+        range("measure_every", self.measure_every, 1, 10_000_000)?;
+        check_beta2(self.beta2)?;
+        check_weight_decay(self.weight_decay)?;
+        check_encoding(&self.encoding, self.scale, self.width)
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        check_has_screens(data)
+    }
+}
+
+impl IconLabels {
+    fn transformer(&self) -> Transformer {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: self.most_boxes,
+        }
+    }
+}

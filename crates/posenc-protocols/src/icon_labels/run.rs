@@ -1,0 +1,249 @@
+//! Labels of boxes on real screens, from the positions of all boxes of a screen (extension of `lff` Table 1).
+//!
+//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share the split into
+//! screens that are trained and measured on, batches in their order, initial weights of the content and masks of its layers.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use posenc_attention::Device;
+use posenc_attention::boxes::{BINS, COORDINATES, LabelledScreen, Labeller, Masks, Sizes, Trainer};
+use posenc_attention::parameters;
+use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
+use posenc_experiments::record::Value;
+use posenc_math::classification::{accuracy, macro_f1};
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::random::stream;
+use serde::{Deserialize, Serialize};
+
+use super::IconLabels;
+use crate::attention;
+use crate::attention::real_boxes::{adam, batch, bounds, record_cost, record_losses, split};
+use crate::attention::train_state;
+use crate::memory::Transformer;
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    places: Vec<u64>,
+    left: Vec<usize>,
+    losses: Vec<f64>,
+    curve: Vec<Point>,
+}
+
+/// What held-out boxes show of the model after a step, in percent.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Point {
+    step: usize,
+    accuracy: f64,
+    macro_f1: f64,
+}
+
+/// `icon-labels`.
+fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
+    let started = Instant::now();
+    let (item, seed) = (context.job.experiment.id(), context.job.seed_index);
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let mut outcome = UnitResult::default();
+    let data = context.job.group.data.as_ref().context("this protocol needs `data`")?;
+    let all = LabelledScreens::read(&context.data.folder(&data.set)?.join(LABELLED_SCREENS))?;
+    let (screens, classes) = inputs(&all, s, &mut outcome.remarks)?;
+    let [trained, held_out] = split(screens.len(), s.held_out, &mut draw("split"));
+    let held_out: Vec<&LabelledScreen> = held_out.iter().map(|&i| &screens[i]).collect();
+    let (device, sizes) = (attention::device(context)?, sizes(s));
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = Labeller::new(&sizes, classes, &s.encoding, &mut content, &mut code, &device);
+    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let learning_rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let mut trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate, &device);
+    let mut streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
+    let (mut left, mut losses, mut curve) = (Vec::new(), Vec::new(), Vec::new());
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
+        let fits = own.losses.len() == reached.steps
+            && own.places.len() == streams.len()
+            && own.left.iter().all(|&screen| screen < screens.len())
+            && trainer.progress.resume(reached);
+        if fits {
+            (left, losses, curve) = (own.left, own.losses, own.curve);
+        }
+        fits && train_state::move_to(streams.each_mut(), &own.places)
+    });
+    while trainer.progress.goes_on() {
+        let [batches, layers, code] = &mut streams;
+        let drawn = batch(&trained, &mut left, s.batch, batches);
+        let drawn: Vec<&LabelledScreen> = drawn.into_iter().map(|i| &screens[i]).collect();
+        losses.push(trainer.step(&drawn, Masks { layers, code }));
+        let step = trainer.progress.steps();
+        if trainer.progress.diverged().is_none()
+            && (step.is_multiple_of(s.measure_every) || step == s.steps)
+        {
+            curve.push(measure(&trainer.progress.model, step, &held_out, &device)?);
+        }
+        train_state::keep(context, || {
+            let places = train_state::places(streams.each_ref());
+            let (left, losses, curve) = (left.clone(), losses.clone(), curve.clone());
+            (trainer.progress.reached(), Own { places, left, losses, curve })
+        });
+        if step.is_multiple_of(500) {
+            (context.note)(&format!("step {step} of {}", s.steps));
+        }
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    let values = &mut outcome.values;
+    record_losses(&[losses], "nats/box", values);
+    for point in &curve {
+        let step = point.step as f64;
+        values.push(Value::new("accuracy_curve", point.accuracy).unit("%").at(step));
+        values.push(Value::new("macro_f1_curve", point.macro_f1).unit("%").at(step));
+    }
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        values.push(Value::new(metric, value).unit(unit));
+    };
+    let nothing = Point { step: 0, accuracy: f64::NAN, macro_f1: f64::NAN };
+    let last = match trainer.progress.diverged() {
+        None => *curve.last().unwrap_or(&nothing),
+        Some(step) => {
+            outcome.remarks.push(format!(
+                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+            ));
+            nothing
+        }
+    };
+    add("accuracy", last.accuracy, "%");
+    add("macro_f1", last.macro_f1, "%");
+    let trained: Vec<&LabelledScreen> = trained.iter().map(|&i| &screens[i]).collect();
+    add("majority", majority(&trained, &held_out, classes), "%");
+    add("held_out_boxes", truth(&held_out).len() as f64, "count");
+    add("params", parameters::count(&trainer.progress.model) as f64, "count");
+    let sides = [BINS; COORDINATES];
+    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.work(), values);
+    Ok(outcome)
+}
+
+/// Screens with boxes, and the number of labels: those of many boxes, and one for all others. What is left out is told.
+fn inputs(
+    all: &LabelledScreens,
+    s: &IconLabels,
+    remarks: &mut Vec<String>,
+) -> Result<(Vec<LabelledScreen>, usize)> {
+    let filled: Vec<_> = all.screens.iter().filter(|screen| !screen.boxes.is_empty()).collect();
+    ensure!(
+        filled.len() >= 2,
+        "{LABELLED_SCREENS}: {} screens have boxes; two are needed at least, to train on and to measure on",
+        filled.len()
+    );
+    let mut counts = vec![0usize; all.labels.len()];
+    for own in all.screens.iter().flat_map(|screen| &screen.boxes) {
+        counts[own.label] += 1;
+    }
+    let kept: Vec<usize> = (0..counts.len()).filter(|&label| counts[label] >= s.least).collect();
+    ensure!(
+        !kept.is_empty(),
+        "{LABELLED_SCREENS}: no label has {} boxes; lower `protocol.least` (the most frequent has {})",
+        s.least,
+        counts.iter().max().unwrap_or(&0)
+    );
+    let number = |label: usize| kept.binary_search(&label).unwrap_or(kept.len());
+    let one = |screen: &&posenc_data::interfaces::LabelledScreen| {
+        let own = || screen.boxes.iter().take(s.most_boxes);
+        LabelledScreen {
+            boxes: own().map(|own| bounds(own.corners, s.scale)).collect(),
+            labels: own().map(|own| number(own.label)).collect(),
+        }
+    };
+    let screens: Vec<LabelledScreen> = filled.iter().map(one).collect();
+    let over = filled.iter().map(|screen| screen.boxes.len().saturating_sub(s.most_boxes));
+    let others: usize = counts.iter().filter(|count| **count < s.least).sum();
+    remarks.push(format!(
+        "{LABELLED_SCREENS}: of {} screens {} have no boxes and are left out; of {} boxes {} are left out, since their \
+         screens have more than {}; {} labels of fewer than {} boxes, {others} boxes together, are one",
+        all.screens.len(),
+        all.screens.len() - filled.len(),
+        counts.iter().sum::<usize>(),
+        over.sum::<usize>(),
+        s.most_boxes,
+        counts.len() - kept.len(),
+        s.least
+    ));
+    Ok((screens, kept.len() + 1))
+}
+
+/// Labels of all boxes, screen by screen.
+fn truth(screens: &[&LabelledScreen]) -> Vec<usize> {
+    screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect()
+}
+
+fn measure(
+    model: &Labeller,
+    step: usize,
+    screens: &[&LabelledScreen],
+    device: &Device,
+) -> Result<Point> {
+    let said = model.labels(screens, device).context("a screen without boxes")?;
+    let truth = truth(screens);
+    let (accuracy, macro_f1) = (accuracy(&truth, &said), macro_f1(&truth, &said));
+    Ok(Point { step, accuracy: 100.0 * accuracy, macro_f1: 100.0 * macro_f1 })
+}
+
+/// Share of the boxes of `measured` that have the label which most boxes of `trained` have, in percent.
+fn majority(trained: &[&LabelledScreen], measured: &[&LabelledScreen], classes: usize) -> f64 {
+    let mut counts = vec![0usize; classes];
+    truth(trained).into_iter().for_each(|label| counts[label] += 1);
+    let most = (0..classes).max_by_key(|&label| counts[label]).unwrap_or(0);
+    let truth = truth(measured);
+    100.0 * accuracy(&truth, &vec![most; truth.len()])
+}
+
+fn sizes(s: &IconLabels) -> Sizes {
+    Sizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        layers: s.layers,
+        dropout: s.dropout,
+    }
+}
+
+/// Operations per second on one core.
+const RATE: f64 = 30e9;
+
+impl Protocol for IconLabels {
+    fn reads(&self) -> Option<Format> {
+        Some(Format::LabelledScreens)
+    }
+
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        Estimate::training(
+            sizes(self).operations(self.batch, self.most_boxes) * self.steps as f64,
+            RATE,
+        )
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length: self.most_boxes,
+            ..Transformer::default()
+        }
+        .bytes()
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

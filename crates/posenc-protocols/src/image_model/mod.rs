@@ -1,0 +1,129 @@
+//! Settings of `image-model` and `pixel-entropies`.
+
+#[cfg(feature = "attention")]
+pub(crate) mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::divergence::Divergence;
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{
+    check_beta2, check_divergence, check_heads, check_photographs, check_training, is_one, one,
+    range,
+};
+use crate::limits::Transformer;
+
+/// The kind `image-model`.
+pub const KIND: Kind = Kind {
+    takes_held_out: true,
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(ImageModel),
+    ..Kind::of::<ImageModel>("image-model")
+};
+
+/// Settings of `image-model`: a transformer that predicts the gray level of every pixel from those before it.
+///
+/// Without `data`, images are the generator's (`pixel-entropies` counts on the same); with it, crops of the set's
+/// photographs, and `data.held_out` names the set of the photographs that are measured on.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageModel {
+    /// Rows, and columns, of pixels.
+    pub side: usize,
+    /// Number of gray levels.
+    pub levels: usize,
+    /// With `data`: photographs are reduced by this factor before they are cut.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub reduce: usize,
+    /// Images that are measured on.
+    pub held_out: usize,
+    /// Layers of attention.
+    pub layers: usize,
+    /// Numbers per pixel.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// The position encoding.
+    pub encoding: Encoding,
+    /// Images per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// Steps from measurement to measurement; the last step is always measured.
+    pub measure_every: usize,
+    /// The term of Eq. 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Divergence>,
+    /// Largest displacement, in pixels, of the map of the similarity before and after training; none where
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<usize>,
+}
+
+fn beta2() -> f64 {
+    0.98
+}
+
+impl Settings for ImageModel {
+    fn check(&self) -> Result<(), Fault> {
+        range("side", self.side, 2, 64)?;
+        range("levels", self.levels, 2, 256)?;
+        range("reduce", self.reduce, 1, 64)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("layers", self.layers, 1, 48)?;
+        range("width", self.width, 1, 4096)?;
+        check_heads(self.heads, self.width)?;
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        check_beta2(self.beta2)?;
+        range("measure_every", self.measure_every, 1, self.steps)?;
+        let encoding = self.encoding.check(2, self.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: self.side * self.side,
+        }
+        .check()?;
+        // The weights of attention of all layers are kept from the pass forward to the pass back.
+        let length = (self.side * self.side) as f64;
+        let weights = self.layers as f64 * (self.batch * self.heads) as f64 * length * length * 4.0;
+        if weights > 16e9 {
+            let message = format!(
+                "the weights of attention would take {:.1} GB; allowed: 16 GB. Lower `batch`, `side` or `layers`",
+                weights / 1e9
+            );
+            return Err(("batch", message));
+        }
+        if self.encoding.features != Features::Fourier && self.similarity.is_some() {
+            return Err(("similarity", "belongs to `encoding.features: fourier`".into()));
+        }
+        if let Some(largest) = self.similarity {
+            range("similarity", largest, 1, 64)?;
+        }
+        check_divergence(self.divergence.as_ref(), &self.encoding)
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        check_photographs(data, self.reduce)
+    }
+}

@@ -1,0 +1,272 @@
+//! Transformers over pixels (`lff` Figs. 3, 6, 7, Eq. 9–10), and what counting says about the same images.
+//!
+//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share initial
+//! weights of the content, batches in their order, held-out images, and, where they draw them, frequencies and
+//! masks of dropout.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use posenc_attention::Device;
+use posenc_attention::image_model::{self as model, History, Sizes, Trainer, Training};
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_data::GrayCrops;
+use posenc_data::generate::GrayLeaves;
+use posenc_experiments::record::Value;
+use posenc_math::lff::learned::FrequencyStatistics;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::lff::similarity::FourierFeatures;
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+
+use super::ImageModel;
+use crate::attention;
+use crate::attention::train_state;
+use crate::memory::Transformer;
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Adam's ε, as in the library that the paper used.
+const EPSILON: f64 = 1e-9;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 40e9;
+
+/// Where images come from.
+pub enum Images {
+    Generated(GrayLeaves),
+    Photographs { trained: GrayCrops, measured: GrayCrops },
+}
+
+impl Images {
+    pub fn new(context: &Context<'_>, side: usize, levels: usize, reduce: usize) -> Result<Self> {
+        let Some(data) = &context.job.group.data else {
+            return Ok(Images::Generated(GrayLeaves::new(side, levels)));
+        };
+        let Some(held_out) = &data.held_out else {
+            bail!(
+                "`data.held_out` is missing: a model of pixels is measured on photographs of its own"
+            );
+        };
+        let crops = |set: &str| {
+            let images = context.data.load(set)?;
+            GrayCrops::new(&images.signals, side, levels, reduce).context("cutting photographs")
+        };
+        Ok(Images::Photographs { trained: crops(&data.set)?, measured: crops(held_out)? })
+    }
+
+    /// An image to train on.
+    pub fn trained(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
+        match self {
+            Images::Generated(law) => law.image(rng),
+            Images::Photographs { trained, .. } => trained.image(rng),
+        }
+    }
+
+    /// An image to measure on.
+    fn measured(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
+        match self {
+            Images::Generated(law) => law.image(rng),
+            Images::Photographs { measured, .. } => measured.image(rng),
+        }
+    }
+}
+
+/// `image-model`.
+fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
+    let started = Instant::now();
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let images = Images::new(context, s.side, s.levels, s.reduce)?;
+    // One set for all repetitions.
+    let mut rng = stream(context.seed, &format!("{item} held out"));
+    let held_out: Vec<Vec<u8>> = (0..s.held_out).map(|_| images.measured(&mut rng)).collect();
+    let sizes = sizes(s);
+    let device = attention::device(context)?;
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = model::ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    if s.divergence.is_some() {
+        model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
+    }
+    let mut values = Vec::new();
+    let drawn = model.encoder().frequencies();
+    let training = Training {
+        batch: s.batch,
+        learning_rate: LearningRate {
+            peak: s.learning_rate,
+            warm_up: s.warm_up,
+            decay: s.decay,
+            steps: s.steps,
+        },
+        adam: Adam::new(0.9, s.beta2, EPSILON),
+        measure_at: (s.measure_every..=s.steps).step_by(s.measure_every).chain([s.steps]).collect(),
+        divergence: s.divergence,
+    };
+    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
+    let mut remarks = Vec::new();
+    let mut trainer = Trainer::new(model, &sizes, &training, &held_out, &device);
+    train_state::resume(
+        context,
+        s.steps,
+        &mut remarks,
+        |reached, (measured, places): (_, Vec<u64>)| {
+            trainer.resume(reached, measured)
+                && train_state::move_to::<2>([&mut batches, &mut masks], &places)
+        },
+    );
+    while trainer.goes_on() {
+        let batch: Vec<_> = (0..s.batch).map(|_| images.trained(&mut batches)).collect();
+        trainer.step(&batch, &mut masks);
+        train_state::keep(context, || {
+            let (reached, measured) = trainer.reached();
+            (reached, (measured.clone(), train_state::places([&batches, &masks])))
+        });
+        if trainer.steps().is_multiple_of(1000) {
+            (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
+        }
+    }
+    let history = trainer.finish();
+    let seconds = started.elapsed().as_secs_f64() + context.checkpoint.earlier();
+    record(s, &sizes, &history, seconds, &device, &mut values)?;
+    if let Some((before, coordinates)) = drawn {
+        let after = history.model.encoder().frequencies().map_or(before.clone(), |(rows, _)| rows);
+        shape(s, "initial", &before, coordinates, &mut values);
+        shape(s, "learned", &after, coordinates, &mut values);
+    }
+    let earlier = context.checkpoint.earlier();
+    let mut outcome = UnitResult { values, remarks, earlier, ..UnitResult::default() };
+    if let Some(step) = history.diverged {
+        outcome.remarks.push(format!(
+            "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+        ));
+    }
+    Ok(outcome)
+}
+
+fn sizes(s: &ImageModel) -> Sizes {
+    Sizes {
+        side: s.side,
+        levels: s.levels,
+        layers: s.layers,
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+    }
+}
+
+/// What measurements and the model give.
+fn record(
+    s: &ImageModel,
+    sizes: &Sizes,
+    history: &History,
+    seconds: f64,
+    device: &Device,
+    values: &mut Vec<Value>,
+) -> Result<()> {
+    for m in &history.measurements {
+        let step = m.step as f64;
+        values.push(Value::new("bits_curve", m.evaluation.bits).unit("bits/dim").at(step));
+        values.push(Value::new("training_curve", m.training_bits).unit("bits/dim").at(step));
+    }
+    let last = history.measurements.last().filter(|_| history.diverged.is_none());
+    let bits = last.map_or(f64::NAN, |m| m.evaluation.bits);
+    let mean = history.measurements.iter().map(|m| m.evaluation.bits).sum::<f64>()
+        / history.measurements.len() as f64;
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        values.push(Value::new(metric, value).unit(unit));
+    };
+    add("bits", bits, "bits/dim");
+    add("share_of_uniform", bits / (s.levels as f64).log2(), "");
+    add("mean_bits", if history.diverged.is_some() { f64::NAN } else { mean }, "bits/dim");
+    let most = |weights: &[f64]| weights.iter().copied().fold(f64::NAN, f64::max);
+    if let Some(m) = last {
+        add("left_attention", most(&m.evaluation.left), "");
+        add("upper_attention", most(&m.evaluation.upper), "");
+    }
+    let fixed = history.model.fix(sizes, device);
+    let codes = history.model.codes(&fixed);
+    let [count, width] = codes.dims();
+    let codes = parameters::numbers(codes);
+    if codes.len() != count * width {
+        bail!("the codes of {count} positions could not be read back");
+    }
+    let norms = codes
+        .chunks_exact(width)
+        .map(|c| c.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt());
+    add("code_norm", norms.sum::<f64>() / count as f64, "");
+    add("params", parameters::count(&history.model) as f64, "count");
+    let own = s.encoding.parameter_count(&[s.side; 2], s.width);
+    add("encoding_params", own as f64, "count");
+    add("time", seconds, "s");
+    let steps = history.diverged.unwrap_or(s.steps) as f64;
+    add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
+    if let Some(bytes) = machine::peak_memory() {
+        add("peak_memory", bytes as f64 / 1e6, "MB");
+    }
+    Ok(())
+}
+
+/// The similarity that frequencies give, as numbers and as a map over displacements.
+fn shape(s: &ImageModel, when: &str, rows: &[f64], coordinates: usize, values: &mut Vec<Value>) {
+    let Some(largest) = s.similarity.map(|largest| largest as i64) else {
+        return;
+    };
+    let Ok(features) = FourierFeatures::from_weights(rows.to_vec(), coordinates) else {
+        return;
+    };
+    let side = -largest..=largest;
+    let displacements: Vec<f64> =
+        side.clone().flat_map(|y| side.clone().flat_map(move |x| [y as f64, x as f64])).collect();
+    if coordinates == 2 {
+        for delta in displacements.chunks_exact(2) {
+            let h = (2.0 * features.kernel(delta) * 1e6).round() / 1e6;
+            values.push(Value::new(format!("{when}_similarity"), h).at(delta[1]).and(delta[0]));
+        }
+    }
+    let all: &[f64] = if coordinates == 2 { &displacements } else { &[] };
+    if let Some(statistics) = FrequencyStatistics::new(rows, coordinates, all) {
+        let mut add = |metric: &str, value: f64, unit: &str| {
+            values.push(Value::new(format!("{when}_{metric}"), value).unit(unit));
+        };
+        add("length", statistics.length, "pixels");
+        add("anisotropy", statistics.anisotropy, "");
+        if coordinates == 2 {
+            add("correlation", statistics.correlation(0, 1), "");
+            add("gaussian_residual", statistics.gaussian_residual, "");
+        }
+    }
+}
+
+impl Protocol for ImageModel {
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let sizes = sizes(self);
+        let measurements = (self.steps / self.measure_every + 1) as f64;
+        let measured = sizes.operations(self.held_out) / 3.0 * measurements;
+        Estimate::training(sizes.operations(self.batch) * self.steps as f64 + measured, RATE)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length: self.side * self.side,
+            ..Transformer::default()
+        }
+        .bytes()
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

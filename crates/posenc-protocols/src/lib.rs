@@ -1,0 +1,109 @@
+//! The protocols: what groups of experiments do. One folder each, with the settings, an example, and how units run.
+//!
+//! To add one, write its folder and add a line to [`KINDS`] (docs/EXTENDING.md).
+//!
+//! Without the feature `run` this crate only reads settings, and without `attention` it runs everything but attention models.
+
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+/// The runner of a protocol, in builds that have it.
+#[cfg(feature = "run")]
+macro_rules! runner {
+    ($settings:ty) => {
+        Some(&const { posenc_harness::protocol::Runner::of::<$settings>() })
+    };
+}
+#[cfg(not(feature = "run"))]
+macro_rules! runner {
+    ($settings:ty) => {
+        None
+    };
+}
+
+/// The runner of a protocol that trains attention models, in builds that have it.
+#[cfg(feature = "attention")]
+macro_rules! attention_runner {
+    ($settings:ty) => {
+        runner!($settings)
+    };
+}
+#[cfg(not(feature = "attention"))]
+macro_rules! attention_runner {
+    ($settings:ty) => {
+        None
+    };
+}
+
+pub mod blending_weights;
+pub mod box_positions;
+mod boxes;
+pub mod captioning;
+mod checks;
+pub mod closed_form;
+pub mod complexity;
+pub mod detection;
+pub mod detr;
+pub mod distance;
+pub mod distance_map;
+pub mod embedding;
+pub mod errata;
+pub mod feature_curve;
+pub mod icon_labels;
+pub mod image_model;
+pub mod kronecker_rank;
+mod limits;
+pub mod memorization;
+pub mod network_1d;
+pub mod network_nd;
+pub mod parameter_count;
+pub mod pixel_entropies;
+pub mod referred_box;
+pub mod reformer;
+pub mod separable_solution;
+pub mod similarity;
+pub mod singular_values;
+pub mod stable_rank;
+mod sweep;
+pub mod translation;
+pub mod widget_captioning;
+
+#[cfg(feature = "attention")]
+mod attention;
+#[cfg(feature = "run")]
+mod fit_state;
+#[cfg(feature = "run")]
+mod memory;
+
+use posenc_experiments::Kinds;
+
+/// All protocols, in the order in which messages list them.
+pub const KINDS: Kinds = Kinds(&[
+    &embedding::KIND,
+    &stable_rank::KIND,
+    &distance::KIND,
+    &distance_map::KIND,
+    &feature_curve::KIND,
+    &singular_values::KIND,
+    &memorization::KIND,
+    &closed_form::KIND,
+    &network_1d::KIND,
+    &network_nd::KIND,
+    &complexity::KIND,
+    &kronecker_rank::KIND,
+    &separable_solution::KIND,
+    &blending_weights::KIND,
+    &similarity::KIND,
+    &image_model::KIND,
+    &pixel_entropies::KIND,
+    &detection::KIND,
+    &captioning::KIND,
+    &box_positions::KIND,
+    &icon_labels::KIND,
+    &referred_box::KIND,
+    &widget_captioning::KIND,
+    &detr::KIND,
+    &reformer::KIND,
+    &translation::KIND,
+    &parameter_count::KIND,
+    &errata::KIND,
+]);

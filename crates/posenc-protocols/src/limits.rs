@@ -1,0 +1,78 @@
+//! Limits of what settings may ask for: beyond these a typo, or a file from elsewhere, would fill the memory before anything
+//! runs. What a unit takes while it runs is checked again when it runs.
+
+use posenc_experiments::schema::protocol::Fault;
+
+/// Most points of the curves of a unit, over its runs: each is a row of the record.
+pub const MOST_CURVE_POINTS: f64 = 1e6;
+
+/// Most weights of an attention model, fifty times the largest of the papers: with gradients and Adam's moments 32 GB.
+const MOST_WEIGHTS: f64 = 2e9;
+
+/// Most bytes of what a step, or the held-out data, must keep at once.
+const MOST_STEP_BYTES: f64 = 64e9;
+
+/// A transformer, roughly: what it has at least.
+#[derive(Debug, Clone, Copy)]
+pub struct Transformer {
+    pub layers: usize,
+    pub width: usize,
+    pub heads: usize,
+    pub feed_forward: usize,
+    /// Numbers of all other weights, such as tables of words.
+    pub others: f64,
+    /// Items of a batch.
+    pub batch: usize,
+    /// Length of an item.
+    pub length: usize,
+}
+
+impl Transformer {
+    /// Refuses a model that has more weights, or a step that keeps more, than any machine it is meant for.
+    pub fn check(self) -> Result<(), Fault> {
+        let [layers, width, heads, feed_forward, batch, length] =
+            [self.layers, self.width, self.heads, self.feed_forward, self.batch, self.length]
+                .map(|n| n as f64);
+        let weights = layers * (4.0 * width * width + 2.0 * width * feed_forward) + self.others;
+        if weights > MOST_WEIGHTS {
+            let message = format!(
+                "the model would have {weights:.1e} weights; allowed: {MOST_WEIGHTS:e}. Lower `width`, `feed_forward` or the \
+                 number of layers"
+            );
+            return Err(("width", message));
+        }
+        // Input and output of attention and of the layer that follows, and the weights of attention.
+        let kept = 4.0 * layers * batch * length * (heads * length + 4.0 * width + feed_forward);
+        check_bytes(
+            "batch",
+            "a step would keep",
+            kept,
+            "`batch`, the length of items or the number of layers",
+        )
+    }
+}
+
+/// Refuses what would take more than any machine it is meant for.
+pub fn check_bytes(key: &'static str, what: &str, bytes: f64, lower: &str) -> Result<(), Fault> {
+    if bytes <= MOST_STEP_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "{what} {:.0} GB; allowed: {:.0} GB. Lower {lower}",
+        bytes / 1e9,
+        MOST_STEP_BYTES / 1e9
+    );
+    Err((key, message))
+}
+
+/// Refuses curves with more points than a record can hold.
+pub fn check_curves(epochs: u64, every: u64, runs: usize) -> Result<(), Fault> {
+    let points = epochs.checked_div(every).unwrap_or(0) as f64 * runs as f64;
+    if points <= MOST_CURVE_POINTS {
+        return Ok(());
+    }
+    let message = format!(
+        "every {every} of {epochs} epochs gives {points:.1e} points over {runs} runs; allowed: {MOST_CURVE_POINTS:e}"
+    );
+    Err(("curve_every", message))
+}

@@ -1,0 +1,42 @@
+//! Whether an affine model on the embedding memorizes random targets (Proposition 1).
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::range;
+
+/// The kind `memorization`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: runner!(Memorization),
+    ..Kind::of::<Memorization>("memorization")
+};
+
+/// Settings of `memorization`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memorization {
+    /// Number of samples N.
+    pub samples: usize,
+    /// Embedding dimension d.
+    pub dimension: usize,
+    /// Rank of the N×d matrix X, drawn at random.
+    pub rank: usize,
+    /// Whether the columns' means are removed first, so that X has zero-mean features.
+    #[serde(default)]
+    pub centered: bool,
+    /// Whether the target is drawn in the range of [X, 1] instead of at random.
+    #[serde(default)]
+    pub target_in_range: bool,
+}
+
+impl Settings for Memorization {
+    fn check(&self) -> Result<(), Fault> {
+        range("samples", self.samples, 1, 2048)?;
+        range("dimension", self.dimension, 1, 4096)?;
+        range("rank", self.rank, 1, self.samples.min(self.dimension))
+    }
+}

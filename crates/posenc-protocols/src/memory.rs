@@ -1,0 +1,117 @@
+//! What estimates of time and memory share: the largest arrays that a job holds at a time, roughly.
+//!
+//! A test compares the estimates with the peaks that records have.
+
+use anyhow::{Result, ensure};
+use faer::Mat;
+use posenc_experiments::plan::Job;
+use posenc_experiments::schema::Numbers;
+use posenc_math::embedder::{self, Embedder, ParameterValue};
+
+use crate::sweep::Sweep;
+
+/// Bytes of a weight with its gradient and two moments, in single precision.
+pub const WEIGHT: f64 = 16.0;
+/// Bytes of a number of a record: its metric, places and value.
+pub const RECORDED: f64 = 200.0;
+
+/// No unit may ask for more: an allocation that fails would end the whole run.
+const MAX_BYTES: f64 = 4.0 * (1u64 << 30) as f64;
+
+/// Refuses what would need more memory than a unit may have; `numbers` of eight bytes each.
+///
+/// # Errors
+///
+/// The size, the limit and what to lower.
+pub fn check_memory(what: &str, numbers: f64) -> Result<()> {
+    let bytes = 8.0 * numbers;
+    ensure!(
+        bytes <= MAX_BYTES,
+        "{what} would take {:.1} GiB; allowed are {:.0} GiB: lower `dimension` or the number of points",
+        bytes / f64::from(1 << 30),
+        MAX_BYTES / f64::from(1 << 30)
+    );
+    Ok(())
+}
+
+/// The N × d embedding matrix.
+///
+/// # Errors
+///
+/// As [`check_memory`].
+pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Mat<f64>> {
+    let (n, d) = (positions.len(), embedder.dimension());
+    check_memory(&format!("a {n} × {d} embedding matrix"), n as f64 * d as f64)?;
+    Ok(embedder::matrix(embedder, positions))
+}
+
+/// The largest of several numbers.
+pub fn largest(numbers: &Numbers) -> f64 {
+    numbers.0.iter().copied().fold(0.0, f64::max)
+}
+
+/// The square of a number.
+pub fn square(n: f64) -> f64 {
+    n * n
+}
+
+/// The embedding dimension d of the variant.
+pub fn feature_count(job: &Job<'_>) -> f64 {
+    parameter(job, None, "dimension").unwrap_or(1000.0)
+}
+
+/// The largest embedding dimension d along a sweep.
+pub fn dimension(job: &Job<'_>, sweep: Option<&Sweep>) -> f64 {
+    parameter(job, sweep, "dimension").unwrap_or(256.0)
+}
+
+/// The largest value of a parameter of the variant's embedder along a sweep.
+fn parameter(job: &Job<'_>, sweep: Option<&Sweep>, name: &str) -> Option<f64> {
+    let swept = sweep.filter(|sweep| sweep.parameter == name);
+    let swept = swept.map(|sweep| largest(&sweep.values));
+    swept.or_else(|| match job.variant.embedder.as_ref()?.parameters.get(name)? {
+        ParameterValue::Number(number) => Some(*number),
+        ParameterValue::Text(_) => None,
+    })
+}
+
+/// Sets of the manifest that hold clips. A job does not know its data, and clips have an axis more.
+const CLIPS: [&str; 2] = ["video-clips", "embedded-clips"];
+
+/// Whether a job's signals are clips.
+pub fn is_of_clips(job: &Job<'_>) -> bool {
+    job.group.data.as_ref().is_some_and(|data| CLIPS.contains(&data.set.as_str()))
+}
+
+/// Side and axes of the signals of a job.
+pub fn signal(job: &Job<'_>, side: Option<usize>) -> (f64, i32) {
+    let (own, axes) = if is_of_clips(job) { (128.0, 3) } else { (512.0, 2) };
+    (side.map_or(own, |side| side as f64), axes)
+}
+
+/// A transformer, roughly.
+#[derive(Default)]
+pub struct Transformer {
+    pub layers: usize,
+    pub width: usize,
+    pub heads: usize,
+    pub feed_forward: usize,
+    /// Weights beside those of the layers.
+    pub others: f64,
+    pub batch: usize,
+    /// Tokens of an item.
+    pub length: usize,
+}
+
+impl Transformer {
+    /// Bytes that training takes.
+    pub fn bytes(&self) -> f64 {
+        let [layers, width, heads, feed_forward, batch, length] =
+            [self.layers, self.width, self.heads, self.feed_forward, self.batch, self.length]
+                .map(|n| n as f64);
+        let weights = layers * (8.0 * width * width + 2.0 * width * feed_forward) + self.others;
+        // Kept from the pass forward to the pass back: weights of attention, inputs and outputs of all parts.
+        let token = 2.0 * heads * length + 12.0 * width + 3.0 * feed_forward;
+        1.5 * WEIGHT * weights + 4.0 * layers * batch * length * token
+    }
+}

@@ -1,0 +1,89 @@
+//! How long a job takes, roughly.
+
+use posenc_math::embedder::ParameterValue;
+
+use super::run::COLUMNS;
+use super::{Network1d, STEP};
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::Estimate;
+
+/// Length of the papers' lines; a person's images are brought to the same size.
+const LINE: f64 = 512.0;
+
+/// Operations per second of the engine on one core: hidden layers, and the few columns of affine
+/// models.
+const RATE: f64 = 90e9;
+const NARROW_RATE: f64 = 45e9;
+
+/// Bytes per second of an embedding that does not stay in the caches.
+const BANDWIDTH: f64 = 10e9;
+
+/// Seconds of Adam per parameter and step: in the caches, and where the parameters of many columns do not fit.
+const ADAM: f64 = 1e-9;
+const WIDE_ADAM: f64 = 2e-9;
+
+/// What it takes: `images` units of the job.
+pub fn estimate(job: &Job<'_>, images: usize, s: &Network1d) -> Estimate {
+    let values: Vec<Option<f64>> = match &s.sweep {
+        Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
+        None => vec![None],
+    };
+    let runs = (images * s.lines.count() * s.repeats) as f64;
+    let parameter = |name: &str, value: Option<f64>| match (&s.sweep, value) {
+        (Some(sweep), Some(value)) if sweep.parameter == name => Some(value),
+        _ => match job.variant.embedder.as_ref()?.parameters.get(name)? {
+            ParameterValue::Number(number) => Some(*number),
+            ParameterValue::Text(_) => None,
+        },
+    };
+    let kind = job.variant.embedder.as_ref().map_or("", |e| e.kind.as_str());
+    let one = |value: Option<f64>| {
+        let d = parameter("dimension", value).unwrap_or(2.0);
+        // Share of the features that do not vanish at a position.
+        let share = match kind {
+            "gaussian" => 16.0 * parameter("sigma", value).unwrap_or(1.0),
+            "triangle" => {
+                let half = parameter("half_width", value).map(|h| 2.0 * h);
+                half.or_else(|| parameter("width", value)).unwrap_or(1.0)
+            }
+            "rectangle" => parameter("width", value).unwrap_or(1.0),
+            "impulse" => 1.0 / d,
+            _ => 1.0,
+        };
+        let features = (d * share.min(1.0)).max(1.0);
+        let step = match (&s.sweep, value) {
+            (Some(sweep), Some(value)) if sweep.parameter == STEP => value,
+            _ => s.step as f64,
+        };
+        let points = (LINE / (2.0 * step)).ceil();
+        let (depth, width) = (s.depth as f64, if s.depth == 0 { 1.0 } else { s.width as f64 });
+        let hidden = if s.depth == 0 { 0.0 } else { (depth - 1.0) * width * width + width };
+        // Two operations for each weight and point, forward; as many for the gradient of the
+        // weights, and of the activations but for the first layer.
+        let forward = 2.0 * points * (features * width + hidden);
+        let backward = 2.0 * points * (features * width + 2.0 * hidden);
+        let epochs = s.epochs as f64;
+        let points_of_curves = if s.curve_every > 0 { epochs / s.curve_every as f64 } else { 0.0 };
+        let tests = (s.mean_of_last as f64).min(epochs) + points_of_curves;
+        let columns = if s.depth == 0 && !s.redraw {
+            (runs / COLUMNS as f64).ceil() * COLUMNS as f64
+        } else {
+            runs
+        };
+        let operations = columns * (epochs * (forward + backward) + tests * forward);
+        let (rate, adam) = if s.depth == 0 { (NARROW_RATE, WIDE_ADAM) } else { (RATE, ADAM) };
+        // A few columns wait for the embedding, which is read forward and backward.
+        let reading =
+            epochs * 2.0 * 4.0 * points * features / BANDWIDTH * if s.redraw { runs } else { 1.0 };
+        let parameters = (d + 1.0) * width + hidden + depth * width;
+        let layers =
+            if s.layers { runs * depth * points_of_curves * 0.3e-3 * width / 256.0 } else { 0.0 };
+        let embeddings = if s.redraw { runs } else { 1.0 };
+        let seconds = (operations / rate).max(reading)
+            + columns * epochs * parameters * adam
+            + layers
+            + embeddings * 2.0 * points * d * (8e-9 + points / 40e9);
+        Estimate { seconds, operations }
+    };
+    values.into_iter().map(one).sum()
+}

@@ -1,0 +1,429 @@
+//! Settings of `network-1d`: affine models and ReLU networks trained on lines of images.
+
+#[cfg(feature = "run")]
+mod estimate;
+#[cfg(feature = "run")]
+mod inputs;
+#[cfg(feature = "run")]
+mod run;
+#[cfg(feature = "run")]
+mod signals;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use posenc_experiments::schema::Numbers;
+
+use crate::checks::{MAX_RATE, MIN_RATE, check_rate, positive, range};
+use crate::limits::check_curves;
+use crate::sweep::Sweep;
+
+/// The kind `network-1d`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    emits_as_batch: true,
+    repeats_key: Some("repeats"),
+    example: include_str!("example.yaml"),
+    runner: runner!(Network1d),
+    ..Kind::of::<Network1d>("network-1d")
+};
+
+/// The name under which a sweep varies the sample step instead of an embedder parameter.
+pub const STEP: &str = "step";
+
+/// Longest line, and so the largest step.
+const LONGEST_LINE: usize = 1 << 16;
+
+/// Most runs of one image: a typo in `repeats` must not become a year of work.
+const MOST_RUNS: usize = 100_000;
+
+/// Settings of `network-1d`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network1d {
+    /// Which lines of each image are signals.
+    pub lines: Lines,
+    /// Sample step s: samples 0, 2s, 4s, … of a line train.
+    #[serde(default = "one")]
+    pub step: usize,
+    /// Which samples test.
+    #[serde(default)]
+    pub test: TestSamples,
+    /// What the rows of an embedding are divided by.
+    #[serde(default)]
+    pub scale: Scale,
+    /// What the signal is multiplied by.
+    #[serde(default = "unity")]
+    pub value_scale: f64,
+    /// Number of hidden layers.
+    #[serde(default)]
+    pub depth: usize,
+    /// Width of every hidden layer.
+    #[serde(default = "default_width")]
+    pub width: usize,
+    /// Learning rate of Adam.
+    pub learning_rate: LearningRate,
+    /// L2 weight decay, added to the gradient.
+    #[serde(default = "default_decay")]
+    pub weight_decay: f64,
+    /// Full-batch steps of Adam.
+    pub epochs: u64,
+    /// Runs of each line, each with initial weights of its own.
+    #[serde(default = "one")]
+    pub repeats: usize,
+    /// Whether every run draws an embedder of its own.
+    #[serde(default)]
+    pub redraw: bool,
+    /// The PSNR of a run is its mean, in dB, over so many last epochs.
+    #[serde(default = "hundred")]
+    pub mean_of_last: u64,
+    /// A parameter that varies: of the embedder, or [`STEP`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
+    /// What the records' abscissa is.
+    #[serde(default)]
+    pub abscissa: Abscissa,
+    /// Curves have a point at every so many epochs; 0 for no curves.
+    #[serde(default)]
+    pub curve_every: u64,
+    /// Additionally records means over the points of a curve before this epoch; 0 for none.
+    #[serde(default)]
+    pub mean_of_first: u64,
+    /// Whether curves include the stable rank of the input and of the hidden layers.
+    #[serde(default)]
+    pub layers: bool,
+    /// Whether the trained model is recorded as a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconstruction: Option<Reconstruction>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn unity() -> f64 {
+    1.0
+}
+
+fn default_width() -> usize {
+    256
+}
+
+fn default_decay() -> f64 {
+    1e-8
+}
+
+fn hundred() -> u64 {
+    100
+}
+
+/// Lines of an image. A row or column may stand there twice.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lines {
+    /// Indices of rows, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Numbers>,
+    /// Indices of columns, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Numbers>,
+    /// So many rows and as many columns are drawn for each image.
+    #[serde(default)]
+    pub random: usize,
+}
+
+impl Lines {
+    /// Number of lines of an image.
+    pub fn count(&self) -> usize {
+        let listed = |list: &Option<Numbers>| list.as_ref().map_or(0, |n| n.0.len());
+        listed(&self.rows) + listed(&self.columns) + 2 * self.random
+    }
+}
+
+/// Which samples of a line test.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TestSamples {
+    /// s, 3s, 5s, …: halfway between the training samples.
+    #[default]
+    Midpoints,
+    /// All samples of the line, those for training included.
+    All,
+}
+
+/// What the rows of an embedding are divided by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Training and test rows each by their own largest norm, as the authors' code does.
+    #[default]
+    Batch,
+    /// All by the largest norm of the training rows.
+    Train,
+    /// Every row by its own norm.
+    Unit,
+    /// By nothing.
+    None,
+}
+
+/// Learning rate: a number, or a power of the embedder's `sigma`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum LearningRate {
+    /// The same for every σ.
+    Constant(f64),
+    /// base·(σ / sigma)^exponent.
+    Power(PowerRule),
+}
+
+/// base·(σ / sigma)^exponent with σ the embedder's parameter of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerRule {
+    /// The rate at σ = `sigma`.
+    pub base: f64,
+    /// The σ at which the rate is `base`.
+    pub sigma: f64,
+    /// Exponent.
+    pub exponent: f64,
+}
+
+impl LearningRate {
+    /// The rate for an embedder of this σ; `None` where the rule needs a σ and there is none.
+    pub fn at(&self, sigma: Option<f64>) -> Option<f64> {
+        match self {
+            LearningRate::Constant(rate) => Some(*rate),
+            LearningRate::Power(rule) => {
+                Some(rule.base * (sigma? / rule.sigma).powf(rule.exponent))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LearningRate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RateVisitor;
+
+        impl<'de> Visitor<'de> for RateVisitor {
+            type Value = LearningRate;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number or {base, sigma, exponent}")
+            }
+
+            fn visit_f64<E>(self, v: f64) -> Result<LearningRate, E> {
+                Ok(LearningRate::Constant(v))
+            }
+
+            fn visit_u64<E>(self, v: u64) -> Result<LearningRate, E> {
+                Ok(LearningRate::Constant(v as f64))
+            }
+
+            fn visit_i64<E>(self, v: i64) -> Result<LearningRate, E> {
+                Ok(LearningRate::Constant(v as f64))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LearningRate, A::Error> {
+                PowerRule::deserialize(MapAccessDeserializer::new(map)).map(LearningRate::Power)
+            }
+        }
+
+        deserializer.deserialize_any(RateVisitor)
+    }
+}
+
+/// What the abscissa of the records is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Abscissa {
+    /// The value of the sweep; none without a sweep.
+    #[default]
+    Parameter,
+    /// The number of training samples.
+    Samples,
+    /// The stable rank of the training embedding.
+    StableRank,
+}
+
+/// The trained model as a function of the position.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconstruction {
+    /// How far beyond both ends of [0, 1) it is recorded.
+    #[serde(default = "quarter")]
+    pub outside: f64,
+}
+
+fn quarter() -> f64 {
+    0.25
+}
+
+impl Settings for Network1d {
+    fn check(&self) -> Result<(), Fault> {
+        self.check_lines()?;
+        range("step", self.step, 1, LONGEST_LINE)?;
+        positive("value_scale", self.value_scale, 1e6)?;
+        range("depth", self.depth, 0, 16)?;
+        range("width", self.width, 1, 8192)?;
+        if !(0.0..1.0).contains(&self.weight_decay) {
+            let message = format!("{} is not allowed; allowed: 0 up to below 1", self.weight_decay);
+            return Err(("weight_decay", message));
+        }
+        range("epochs", self.epochs, 1, 100_000_000)?;
+        range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
+        range("curve_every", self.curve_every, 0, self.epochs)?;
+        range("mean_of_first", self.mean_of_first, 0, self.epochs)?;
+        check_curves(self.epochs, self.curve_every, self.lines.count() * self.repeats)?;
+        match self.learning_rate {
+            LearningRate::Constant(rate) => check_rate("learning_rate", rate)?,
+            LearningRate::Power(rule) => {
+                positive("learning_rate.base", rule.base, MAX_RATE)?;
+                positive("learning_rate.sigma", rule.sigma, 1e9)?;
+                range("learning_rate.exponent", rule.exponent, -10.0, 10.0)?;
+            }
+        }
+        if self.curve_every == 0 {
+            for (key, given) in [("mean_of_first", self.mean_of_first > 0), ("layers", self.layers)]
+            {
+                if given {
+                    return Err((
+                        key,
+                        "is taken from curves; set `curve_every` to at least 1".into(),
+                    ));
+                }
+            }
+        }
+        if let Some(reconstruction) = self.reconstruction {
+            range("reconstruction.outside", reconstruction.outside, 0.0, 1.0)?;
+        }
+        self.check_sweep()
+    }
+
+    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        let swept = self.sweep.as_ref().filter(|s| s.parameter != STEP);
+        if let Some(sweep) = swept {
+            for &value in &sweep.values.0 {
+                let changed = spec.clone().number(&sweep.parameter, value);
+                if let Err(error) = embedder::validate(&changed) {
+                    // A wrong name is found at the first value.
+                    let known = embedder::find(&spec.kind).is_some_and(|k| {
+                        k.takes_extra_numbers || k.parameter(&sweep.parameter).is_some()
+                    });
+                    let key = if known { "sweep.values" } else { "sweep.parameter" };
+                    let also = if known { "" } else { "; `step` varies the number of samples" };
+                    return Err((key, format!("{error}{also}")));
+                }
+            }
+        }
+        let LearningRate::Power(_) = self.learning_rate else {
+            return Ok(());
+        };
+        let sigmas = match (swept, spec.parameters.get("sigma")) {
+            (Some(sweep), _) if sweep.parameter == "sigma" => sweep.values.0.clone(),
+            (_, Some(ParameterValue::Number(sigma))) => vec![*sigma],
+            _ => {
+                return Err((
+                    "learning_rate",
+                    format!(
+                        "depends on `sigma`, which the embedder `{}` does not have; write a number",
+                        spec.kind
+                    ),
+                ));
+            }
+        };
+        for sigma in sigmas {
+            let rate = self.learning_rate.at(Some(sigma)).unwrap_or(f64::NAN);
+            if !(MIN_RATE..=MAX_RATE).contains(&rate) {
+                return Err((
+                    "learning_rate",
+                    format!(
+                        "is {rate:e} at sigma = {sigma}; allowed: {MIN_RATE:e} to {MAX_RATE:e}"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn swept(&self) -> usize {
+        Sweep::count(self.sweep.as_ref())
+    }
+
+    fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
+        let other = other.downcast_ref::<Self>()?;
+        Some((self.depth, self.width, &self.sweep) == (other.depth, other.width, &other.sweep))
+    }
+}
+
+impl Network1d {
+    fn check_lines(&self) -> Result<(), Fault> {
+        for (key, list) in
+            [("lines.rows", &self.lines.rows), ("lines.columns", &self.lines.columns)]
+        {
+            for v in list.iter().flat_map(|n| &n.0) {
+                if v.fract() != 0.0 || *v < 0.0 || *v >= LONGEST_LINE as f64 {
+                    return Err((
+                        key,
+                        format!(
+                            "{v} is not allowed; allowed: whole numbers from 0 to {}",
+                            LONGEST_LINE - 1
+                        ),
+                    ));
+                }
+            }
+        }
+        range("lines.random", self.lines.random, 0, LONGEST_LINE)?;
+        if self.lines.count() == 0 {
+            return Err(("lines", "no line; give `rows`, `columns` or `random`".into()));
+        }
+        range("repeats", self.repeats, 1, MOST_RUNS)?;
+        let runs = self.lines.count() * self.repeats;
+        if runs > MOST_RUNS {
+            let message = format!("{runs} runs of each image; allowed: at most {MOST_RUNS}");
+            return Err(("repeats", message));
+        }
+        Ok(())
+    }
+
+    fn check_sweep(&self) -> Result<(), Fault> {
+        let Some(sweep) = &self.sweep else {
+            return Ok(());
+        };
+        let over_step = sweep.parameter == STEP;
+        if over_step {
+            for v in &sweep.values.0 {
+                if v.fract() != 0.0 || *v < 1.0 || *v > LONGEST_LINE as f64 {
+                    return Err((
+                        "sweep.values",
+                        format!(
+                            "{v} is not allowed; allowed: whole numbers from 1 to {LONGEST_LINE}"
+                        ),
+                    ));
+                }
+            }
+        } else if self.abscissa == Abscissa::Samples {
+            return Err((
+                "abscissa",
+                format!(
+                    "the number of samples is the same for every `{}`; allowed: parameter, stable-rank",
+                    sweep.parameter
+                ),
+            ));
+        }
+        for (key, given) in [
+            ("curve_every", self.curve_every > 0),
+            ("reconstruction", self.reconstruction.is_some()),
+        ] {
+            if given {
+                return Err((
+                    key,
+                    "is recorded without a sweep only; make a variant for each value".into(),
+                ));
+            }
+        }
+        Ok(())
+    }
+}

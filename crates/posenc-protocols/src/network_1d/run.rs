@@ -1,0 +1,510 @@
+//! Affine models and ReLU networks on lines of images (`rethinking` Figs. 5–9, `trading` Fig. 7).
+//!
+//! Lines × repeats are the *runs* of a job. Runs that share an embedding are columns of one task of
+//! the engine, at each value of the sweep. No run sees another: how many there are and how they are
+//! cut into tasks moves no bit of any of them. So a profile of fewer lines or images does some of
+//! the very runs of the full one, and a record does not tell which units ran beside it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use anyhow::{Context as _, Result};
+use faer::Mat;
+use posenc_experiments::plan::NO_SIGNAL;
+use posenc_experiments::record::Value;
+use posenc_math::embedder::{Embedder, ParameterValue};
+use posenc_nets::train::{History, Schedule};
+use posenc_nets::{Adam, Engine, Network, Samples, Session, Task};
+
+use super::inputs::Inputs;
+use super::signals::{Line, Split, split};
+use super::{Abscissa, Network1d, STEP};
+use crate::fit_state::{Done, Resumption};
+use crate::memory::check_memory;
+use crate::memory::{RECORDED, WEIGHT, dimension};
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// The engine multiplies so many columns of affine models at a time. A task is filled up to a
+/// multiple: what is rounded how must not depend on how many runs are beside a run.
+pub const COLUMNS: usize = posenc_nets::cpu::GROUP;
+
+/// Runs of one task take at most so many bytes: parameters, their moments, activations.
+pub const LARGEST_TASK: usize = 256 << 20;
+
+/// `network-1d`.
+fn run(context: &Context<'_>, settings: &Network1d, emit: &mut Emit<'_>) -> Result<()> {
+    let lines = super::signals::lines(context, settings)?;
+    let (records, remarks) = train(context, settings, &lines, context.engine(), LARGEST_TASK)?;
+    let mut earlier = context.checkpoint.earlier();
+    for (unit, values) in records.into_iter().enumerate() {
+        let mut remarks = remarks.clone();
+        remarks.extend(divergence(&values));
+        let values = averaged_curves(values);
+        emit(unit, UnitResult { values, remarks, earlier, ..UnitResult::default() })?;
+        // What killed runs spent is counted once.
+        earlier = 0.0;
+    }
+    Ok(())
+}
+
+/// One line with one set of initial weights.
+struct Run<'a> {
+    line: &'a Line,
+    repeat: u64,
+}
+
+/// What does not change along a job.
+struct Training<'a> {
+    context: &'a Context<'a>,
+    settings: &'a Network1d,
+    engine: &'a dyn Engine,
+    runs: Vec<Run<'a>>,
+    /// Samples of a line.
+    n: usize,
+    /// Bytes of a task.
+    largest_task: usize,
+}
+
+/// What runs of one embedding share.
+struct Prepared {
+    embedder: Box<dyn Embedder>,
+    split: Split,
+    inputs: Inputs,
+    network: Network,
+    optimizer: Adam,
+    /// Value of the sweep.
+    parameter: Option<f64>,
+    /// Abscissa of the records.
+    x: Option<f64>,
+}
+
+/// Trains all runs; gives the numbers of each unit, and what a reader should know.
+fn train(
+    context: &Context<'_>,
+    settings: &Network1d,
+    lines: &[Line],
+    engine: &dyn Engine,
+    largest_task: usize,
+) -> Result<(Vec<Vec<Value>>, Vec<String>)> {
+    let runs = lines
+        .iter()
+        .flat_map(|line| (0..settings.repeats as u64).map(move |repeat| Run { line, repeat }));
+    let n = lines.first().map_or(0, |line| line.values.len());
+    let training = Training { context, settings, engine, runs: runs.collect(), n, largest_task };
+    let values: Vec<Option<f64>> = match &settings.sweep {
+        Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
+        None => vec![None],
+    };
+    let mut remarks = Vec::new();
+    let (mut done, mut resume) = training.saved(values.len(), &mut remarks);
+    let is_trained = done.values == values.len();
+    while let Some(&value) = values.get(done.values) {
+        if settings.redraw {
+            while let Some(run) = training.runs.get(done.runs) {
+                let place =
+                    || format!("{}{}, repeat {}", at(settings, value), run.line.name, run.repeat);
+                let one = done.runs..done.runs + 1;
+                training
+                    .prepare(value, Some(run))
+                    .and_then(|p| training.batch(&p, one, &mut done, &mut resume, &mut remarks))
+                    .with_context(place)?;
+            }
+        } else {
+            let place = || at(settings, value).trim_end_matches(", ").to_owned();
+            let prepared = training.prepare(value, None);
+            let prepared = with_place(prepared, place)?;
+            let size = training.runs_per_task(&prepared);
+            while done.runs < training.runs.len() {
+                let end = training.runs.len().min(done.runs.saturating_add(size));
+                let batch = done.runs..end;
+                let outcome =
+                    training.batch(&prepared, batch, &mut done, &mut resume, &mut remarks);
+                with_place(outcome, place)?;
+            }
+        }
+        done.values += 1;
+        done.runs = 0;
+    }
+    if context.units.len() > 1 && !is_trained {
+        training.resumption().keep_all(&done);
+    }
+    Ok((done.records, remarks))
+}
+
+/// `sigma = 0.01, `, or nothing without a sweep.
+fn at(settings: &Network1d, value: Option<f64>) -> String {
+    match (&settings.sweep, value) {
+        (Some(sweep), Some(value)) => format!("{} = {value}, ", sweep.parameter),
+        _ => String::new(),
+    }
+}
+
+/// Says where along the sweep an error arose, if there is one.
+fn with_place<T>(result: Result<T>, place: impl Fn() -> String) -> Result<T> {
+    match place() {
+        place if place.is_empty() => result,
+        place => result.context(place),
+    }
+}
+
+impl Training<'_> {
+    fn resumption(&self) -> Resumption<'_> {
+        Resumption { checkpoint: self.context.checkpoint, note: self.context.note }
+    }
+
+    /// What a killed run left, or the beginning.
+    fn saved(&self, values: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
+        let runs = self.runs.len();
+        let goes_on = |done: &Done, in_training: bool| {
+            format!(
+                "goes on where it was interrupted: {} of {values} values, {} of {runs} runs of the next{}",
+                done.values,
+                done.runs,
+                if in_training { ", others in training" } else { "" }
+            )
+        };
+        self.resumption().read([self.context.units.len(), values, runs], goes_on, remarks)
+    }
+
+    /// The embedder and everything that follows from it, at one value of the sweep; with `run`,
+    /// drawn for this run alone.
+    fn prepare(&self, value: Option<f64>, run: Option<&Run<'_>>) -> Result<Prepared> {
+        let (settings, context) = (self.settings, self.context);
+        let sweep = settings.sweep.as_ref().zip(value);
+        let changed = sweep
+            .filter(|(sweep, _)| sweep.parameter != STEP)
+            .map(|(sweep, value)| (sweep.parameter.as_str(), value));
+        let step = match sweep {
+            Some((sweep, value)) if sweep.parameter == STEP => value as usize,
+            _ => settings.step,
+        };
+        let purpose = match run {
+            Some(run) => format!("embedder {} repeat {}", run.line.label, run.repeat),
+            None => "embedder".to_owned(),
+        };
+        let embedder = context.embedder_from(&purpose, changed)?;
+        let split = split(self.n, step, settings.test);
+        let d = embedder.dimension();
+        // At a time: one matrix in double and all in single precision, and the engine's own.
+        let points = split.train.len() + split.test.len();
+        check_memory(&format!("{points} × {d} embedded positions"), 1.5 * (points * d) as f64)?;
+        let inputs = Inputs::new(&*embedder, self.n, &split, settings.scale)?;
+        let network = Network::new(d, settings.depth, settings.width, 1)?;
+        let sigma = match changed {
+            Some(("sigma", value)) => Some(value),
+            _ => match context.spec()?.parameters.get("sigma") {
+                Some(ParameterValue::Number(sigma)) => Some(*sigma),
+                _ => None,
+            },
+        };
+        let rate = settings
+            .learning_rate
+            .at(sigma)
+            .context("`learning_rate` depends on `sigma`, which the embedder does not have")?;
+        let optimizer = Adam { weight_decay: settings.weight_decay, ..Adam::new(rate) };
+        let x = match settings.abscissa {
+            Abscissa::Parameter => value,
+            Abscissa::Samples => Some(split.train.len() as f64),
+            Abscissa::StableRank => Some(inputs.stable_rank),
+        };
+        let prepared =
+            Prepared { embedder, split, inputs, network, optimizer, parameter: value, x };
+        check_memory("one run", self.bytes_per_run(&prepared) as f64 / 8.0)?;
+        Ok(prepared)
+    }
+
+    /// Parameters, gradient, two moments, and activations with their gradients, in single precision.
+    fn bytes_per_run(&self, prepared: &Prepared) -> usize {
+        let points = prepared.split.train.len().max(prepared.split.test.len());
+        let activations = points * (prepared.network.hidden.iter().sum::<usize>() + 1);
+        16 * prepared.network.parameter_count() + 12 * activations
+    }
+
+    fn runs_per_task(&self, prepared: &Prepared) -> usize {
+        let most = (self.largest_task / self.bytes_per_run(prepared).max(1)).max(1);
+        most.next_multiple_of(self.columns())
+    }
+
+    /// Tasks have a multiple of so many runs.
+    fn columns(&self) -> usize {
+        // A run with an embedder of its own is always alone, and networks are trained one by one.
+        if self.settings.depth == 0 && !self.settings.redraw { COLUMNS } else { 1 }
+    }
+
+    /// Trains some runs as one task and adds their numbers.
+    fn batch(
+        &self,
+        prepared: &Prepared,
+        range: Range<usize>,
+        done: &mut Done,
+        resume: &mut Option<Vec<u8>>,
+        remarks: &mut Vec<String>,
+    ) -> Result<()> {
+        let runs = &self.runs[range.clone()];
+        let schedule = Schedule {
+            epochs: self.settings.epochs,
+            curve_every: self.settings.curve_every,
+            layers: self.settings.layers,
+            mean_of_last: self.settings.mean_of_last.min(self.settings.epochs),
+        };
+        let start = || self.engine.start(self.task(prepared, runs));
+        let values = self.settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let share = |runs: usize| {
+            (done.values as f64 + runs as f64 / self.runs.len() as f64) / values as f64
+        };
+        self.context.checkpoint.within(share(range.start), share(range.end));
+        let (mut session, history) =
+            self.resumption().fit(start, &schedule, resume.take(), done, remarks)?;
+        let predictions = self.predictions(prepared, runs, &mut *session)?;
+
+        if range.start == 0 && !self.settings.redraw {
+            // With the first image of the set: units that run later must not repeat it.
+            let first = self.context.units.iter().position(|unit| unit.signal_index == 0);
+            if let Some(records) = first.and_then(|unit| done.records.get_mut(unit)) {
+                self.shared(prepared, records, |value| value.signal(NO_SIGNAL).seed(0));
+            }
+        }
+        for (place, run) in runs.iter().enumerate() {
+            let Some(records) = done.records.get_mut(run.line.unit) else {
+                continue;
+            };
+            let named = |value: Value| value.signal(&run.line.name).seed(run.repeat);
+            if self.settings.redraw {
+                self.shared(prepared, records, named);
+            }
+            self.record(prepared, &history, place, records, named);
+            if let Some(predictions) = predictions.as_ref().filter(|_| run.repeat == 0) {
+                let diverged = history.summaries[place].diverged.is_some();
+                self.function(run, predictions, place, diverged, records);
+            }
+        }
+        done.runs = range.end;
+        self.resumption().keep(done);
+        Ok(())
+    }
+
+    /// The runs as columns; the last one again where a multiple of [`COLUMNS`] is needed.
+    fn task(&self, prepared: &Prepared, runs: &[Run<'_>]) -> Task {
+        let last = runs.len() - 1;
+        let columns = runs.len().next_multiple_of(self.columns());
+        let runs: Vec<&Run<'_>> = (0..columns).map(|column| &runs[column.min(last)]).collect();
+        let targets = |indices: &[usize]| {
+            Mat::from_fn(indices.len(), columns, |i, r| runs[r].line.values[indices[i]] as f32)
+        };
+        let initial = |run: &&Run<'_>| {
+            let purpose = format!("weights {} repeat {}", run.line.label, run.repeat);
+            prepared.network.initialize(&mut self.context.stream(&purpose))
+        };
+        let Prepared { split, inputs, .. } = prepared;
+        Task {
+            network: prepared.network.clone(),
+            optimizer: prepared.optimizer,
+            train: Samples { input: inputs.train.clone(), targets: targets(&split.train) },
+            test: inputs
+                .test
+                .as_ref()
+                .map(|input| Samples { input: input.clone(), targets: targets(&split.test) }),
+            initial: runs.iter().map(initial).collect(),
+        }
+    }
+
+    /// What belongs to an embedding, not to a run.
+    fn shared(&self, p: &Prepared, records: &mut Vec<Value>, named: impl Fn(Value) -> Value) {
+        let mut add = |metric: &str, number: f64, unit: &str| {
+            records.push(named(placed(Value::new(metric, number).unit(unit), p.x)));
+        };
+        add("stable_rank", p.inputs.stable_rank, "");
+        add("params", p.network.parameter_count() as f64, "count");
+        if self.settings.abscissa == Abscissa::StableRank {
+            add("samples", p.split.train.len() as f64, "");
+            if let Some(parameter) = p.parameter {
+                add("parameter", parameter, "");
+            }
+        }
+    }
+
+    /// PSNRs and curves of one run.
+    fn record(
+        &self,
+        p: &Prepared,
+        history: &History,
+        place: usize,
+        records: &mut Vec<Value>,
+        named: impl Fn(Value) -> Value,
+    ) {
+        let summary = &history.summaries[place];
+        let db = |metric: &str, psnr: f64| named(Value::new(metric, psnr).unit("dB"));
+        records.push(placed(db("train_psnr", summary.train_psnr), p.x));
+        if let Some(test) = summary.test_psnr {
+            records.push(placed(db("test_psnr", test), p.x));
+        }
+        if let Some(epoch) = summary.diverged {
+            records.push(placed(named(Value::new("diverged_epoch", epoch as f64)), p.x));
+        }
+        let mut first = [(0.0, 0usize); 2];
+        for point in &history.curve {
+            let epoch = point.epoch as f64;
+            let psnrs = [("train_curve", &point.train_psnr), ("test_curve", &point.test_psnr)];
+            for ((metric, psnrs), (sum, count)) in psnrs.into_iter().zip(&mut first) {
+                let Some(&psnr) = psnrs.get(place) else {
+                    continue;
+                };
+                records.push(db(metric, psnr).at(epoch));
+                if point.epoch < self.settings.mean_of_first {
+                    *sum += psnr;
+                    *count += 1;
+                }
+            }
+            if self.settings.layers {
+                let input = Value::new("stable_rank_input", p.inputs.stable_rank);
+                records.push(named(input).at(epoch));
+                let layers = point.layers.get(place).into_iter().flatten();
+                for (layer, &rank) in layers.enumerate() {
+                    let metric = format!("stable_rank_layer_{}", layer + 1);
+                    records.push(named(Value::new(metric, rank)).at(epoch));
+                }
+            }
+        }
+        for (metric, (sum, count)) in
+            ["train_psnr_run_mean", "test_psnr_run_mean"].into_iter().zip(first)
+        {
+            if count > 0 {
+                // A run that diverged has no mean, even if it did so after these epochs.
+                let mean = if summary.diverged.is_some() { f64::NAN } else { sum / count as f64 };
+                records.push(placed(db(metric, mean), p.x));
+            }
+        }
+    }
+
+    /// Positions i/n, on the line and beyond its ends.
+    fn positions(&self) -> Vec<f64> {
+        let outside = self.settings.reconstruction.map_or(0.0, |r| r.outside);
+        let beyond = (outside * self.n as f64).floor() as i64;
+        (-beyond..self.n as i64 + beyond).map(|i| i as f64 / self.n as f64).collect()
+    }
+
+    /// Outputs of the trained models, if they are asked for and a first repeat is among the runs.
+    fn predictions(
+        &self,
+        prepared: &Prepared,
+        runs: &[Run<'_>],
+        session: &mut dyn Session,
+    ) -> Result<Option<Mat<f32>>> {
+        if self.settings.reconstruction.is_none() || runs.iter().all(|run| run.repeat != 0) {
+            return Ok(None);
+        }
+        let input = prepared.inputs.at(&*prepared.embedder, &self.positions())?;
+        Ok(Some(session.predict(&input)?))
+    }
+
+    /// A trained model as a function, and its target.
+    fn function(
+        &self,
+        run: &Run<'_>,
+        predictions: &Mat<f32>,
+        place: usize,
+        diverged: bool,
+        records: &mut Vec<Value>,
+    ) {
+        let named = |value: Value| value.signal(&run.line.name).seed(0);
+        for (i, x) in self.positions().into_iter().enumerate() {
+            let output = if diverged { f64::NAN } else { f64::from(predictions[(i, place)]) };
+            records.push(named(Value::new("prediction", output).at(x)));
+        }
+        for (i, &target) in run.line.values.iter().enumerate() {
+            records.push(named(Value::new("target", target).at(i as f64 / self.n as f64)));
+        }
+    }
+}
+
+fn placed(value: Value, x: Option<f64>) -> Value {
+    match x {
+        Some(x) => value.at(x),
+        None => value,
+    }
+}
+
+/// Says how many runs of a unit diverged.
+fn divergence(values: &[Value]) -> Option<String> {
+    let count = |metric: &str| values.iter().filter(|v| v.metric == metric).count();
+    let (diverged, runs) = (count("diverged_epoch"), count("train_psnr"));
+    (diverged > 0).then(|| {
+        format!("{diverged} of {runs} runs diverged; their values are NaN, a lower learning rate may help")
+    })
+}
+
+/// Curves as means over the repeats of a line, in the place and with the seed of the first.
+fn averaged_curves(values: Vec<Value>) -> Vec<Value> {
+    let is_curve = |metric: &str| {
+        matches!(metric, "train_curve" | "test_curve" | "stable_rank_input")
+            || metric.starts_with("stable_rank_layer_")
+    };
+    /// Signal, metric, and bits of the abscissa.
+    type Point = (Option<String>, String, Option<u64>);
+    let mut averaged: Vec<Value> = Vec::with_capacity(values.len());
+    // Place of a point in the result, and how many repeats it sums.
+    let mut places: HashMap<Point, (usize, usize)> = HashMap::new();
+    for value in values {
+        if !is_curve(&value.metric) {
+            averaged.push(value);
+            continue;
+        }
+        let key = (value.signal.clone(), value.metric.clone(), value.x.map(f64::to_bits));
+        match places.get_mut(&key) {
+            Some((place, count)) => {
+                averaged[*place].value += value.value;
+                *count += 1;
+            }
+            None => {
+                places.insert(key, (averaged.len(), 1));
+                averaged.push(value.seed(0));
+            }
+        }
+    }
+    for (place, count) in places.into_values() {
+        averaged[place].value /= count as f64;
+    }
+    averaged
+}
+
+impl Protocol for Network1d {
+    fn placement(&self) -> Placement {
+        Placement::Device
+    }
+
+    fn estimate(&self, job: &Job<'_>, units: usize) -> Estimate {
+        super::estimate::estimate(job, units, self)
+    }
+
+    fn memory(&self, job: &Job<'_>, units: usize) -> f64 {
+        let d = dimension(job, self.sweep.as_ref());
+        // Shorter steps give more points.
+        let step = match &self.sweep {
+            Some(sweep) if sweep.parameter == STEP => {
+                sweep.values.0.iter().copied().fold(f64::INFINITY, f64::min)
+            }
+            _ => self.step as f64,
+        };
+        let points = 512.0 * (0.5 / step.max(1.0) + 1.0);
+        let (depth, width) =
+            (self.depth as f64, if self.depth == 0 { 1.0 } else { self.width as f64 });
+        let weights = (d + 1.0) * width + (depth - 1.0).max(0.0) * width * (width + 1.0) + width;
+        let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
+        let runs = (units * self.lines.count() * self.repeats) as f64;
+        // A task takes as many runs as fit into its limit, one at least.
+        let task = run.max((runs * run).min(LARGEST_TASK as f64));
+        let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len()) as f64;
+        let curves = self.epochs.checked_div(self.curve_every).unwrap_or(0) as f64;
+        let recorded =
+            runs * (2.0 * curves + if self.reconstruction.is_some() { 2048.0 } else { 4.0 });
+        2.0 * task + 20.0 * points * d + RECORDED * recorded * values
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        run(context, self, emit)
+    }
+}
+
+#[cfg(test)]
+mod tests;

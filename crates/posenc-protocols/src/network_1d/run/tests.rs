@@ -1,0 +1,485 @@
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use posenc_data::{DataDirectory, DataSource, Manifest};
+use posenc_experiments::plan::jobs;
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::yaml::Document;
+use posenc_experiments::{Experiment, Profile};
+use posenc_nets::{CpuEngine, Input, NetError, Parameters, Split as Part, State};
+
+use super::*;
+use posenc_harness::checkpoint::Checkpoint;
+use posenc_harness::data::DataSets;
+use posenc_harness::device::{CPU, Devices};
+use posenc_harness::plan::expand;
+
+const GAUSSIAN: &str = "{ kind: gaussian, dimension: 24, sigma: 0.05 }";
+const RFF: &str = "{ kind: rff, dimension: 24, sigma: 4 }";
+
+/// What a training gave and said.
+struct Trained {
+    values: Vec<Value>,
+    remarks: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// A job on noise, with a place for its checkpoints.
+struct Bench {
+    experiment: Experiment,
+    directory: tempfile::TempDir,
+    /// Whether every epoch ends with a checkpoint.
+    always: bool,
+}
+
+impl Bench {
+    fn new(settings: &str, embedder: &str) -> Self {
+        let text = format!(
+            "paper: extensions\nitem: mexican-hat\nkind: extra\ntitle: T\nshows: S\ngroups:\n  - id: g\n    \
+             protocol: {{ kind: network-1d, {settings} }}\n    variants: [{{ id: V, embedder: {embedder} }}]\n"
+        );
+        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+        let experiment = Experiment::from_document(&document, crate::KINDS).unwrap();
+        Bench { experiment, directory: tempfile::tempdir().unwrap(), always: false }
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&Context<'_>, &Network1d) -> R) -> (R, Vec<String>) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
+        let source = DataSource::new(manifest, DataDirectory::resolve(None, &root).unwrap());
+        let data = DataSets::new(source, 0);
+        let all = jobs([&self.experiment].into_iter(), &Selectors::default(), Profile::Paper);
+        let planned = expand(all, &data, "-", 0, CPU).unwrap().remove(0);
+        let settings = planned.job.protocol().as_settings::<Network1d>().unwrap();
+        let mut checkpoint = Checkpoint::new(self.directory.path(), &planned.job, &planned.units);
+        if self.always {
+            checkpoint = checkpoint.always();
+        }
+        let notes = RefCell::new(Vec::new());
+        let context = Context {
+            job: &planned.job,
+            units: &planned.units,
+            data: &data,
+            devices: &Devices::cpu(),
+            seed: 0,
+            checkpoint: &checkpoint,
+            note: &|text| notes.borrow_mut().push(text.to_owned()),
+        };
+        let result = work(&context, settings);
+        (result, notes.into_inner())
+    }
+
+    fn try_train(
+        &self,
+        lines: &[Line],
+        engine: &dyn Engine,
+        largest_task: usize,
+    ) -> Result<Trained> {
+        let (result, notes) =
+            self.with(|context, settings| train(context, settings, lines, engine, largest_task));
+        let (mut records, remarks) = result?;
+        Ok(Trained { values: records.remove(0), remarks, notes })
+    }
+
+    fn train(&self, lines: &[Line], engine: &dyn Engine, largest_task: usize) -> Trained {
+        self.try_train(lines, engine, largest_task).unwrap()
+    }
+}
+
+/// Short lines of their own shapes.
+fn lines(count: usize, n: usize) -> Vec<Line> {
+    let value = |k: usize, i: usize| 0.5 + 0.4 * ((k * k + 1) as f64 * i as f64 * 0.7).sin();
+    (0..count)
+        .map(|k| Line {
+            unit: 0,
+            name: format!("row {k}"),
+            label: format!("noise row {k}"),
+            values: (0..n).map(|i| value(k, i)).collect(),
+        })
+        .collect()
+}
+
+/// On lines of our own: those of the settings are 512 samples long.
+fn trained(settings: &str, embedder: &str, lines: &[Line]) -> Trained {
+    Bench::new(settings, embedder).train(lines, &CpuEngine::new(1), LARGEST_TASK)
+}
+
+fn text(values: &[Value]) -> String {
+    serde_json::to_string_pretty(values).unwrap()
+}
+
+fn of<'a>(values: &'a [Value], metric: &'a str) -> impl Iterator<Item = &'a Value> {
+    values.iter().filter(move |v| v.metric == metric)
+}
+
+const SETTINGS: &str = "lines: { rows: [0] }, learning_rate: 0.01, epochs: 6, mean_of_last: 3";
+
+/// Catches results that depend on how runs are cut into tasks.
+#[test]
+fn tasks_of_one_run_give_the_bits_of_one_task_of_all() {
+    let sweep = "repeats: 3, sweep: { parameter: sigma, values: [0.05, 0.2] }";
+    for more in [sweep.to_owned(), format!("{sweep}, depth: 2, width: 8")] {
+        let settings = format!("{SETTINGS}, {more}");
+        let bench = Bench::new(&settings, GAUSSIAN);
+        let lines = lines(3, 40);
+        let whole = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+        assert_eq!(of(&whole.values, "test_psnr").count(), 18);
+        let single = bench.train(&lines, &CpuEngine::new(1), 1);
+        assert_eq!(text(&whole.values), text(&single.values), "{more}");
+    }
+}
+
+/// Catches a reduced profile whose runs are not those of the full one, bit for bit.
+#[test]
+fn fewer_lines_and_repeats_are_some_of_the_same_runs() {
+    for embedder in [GAUSSIAN, RFF] {
+        for more in ["", "redraw: true"] {
+            let many = trained(&format!("{SETTINGS}, repeats: 3, {more}"), embedder, &lines(3, 40));
+            let mut two = lines(2, 40);
+            two.remove(0);
+            let few = trained(&format!("{SETTINGS}, repeats: 2, {more}"), embedder, &two);
+            for value in of(&few.values, "train_psnr").chain(of(&few.values, "test_psnr")) {
+                assert!(
+                    many.values.contains(value),
+                    "{embedder} {more}: {}",
+                    text(std::slice::from_ref(value))
+                );
+            }
+        }
+    }
+}
+
+/// Counts steps over all its sessions and is gone in the middle of one.
+struct Mortal {
+    steps: AtomicUsize,
+    last: usize,
+}
+
+struct MortalSession<'a> {
+    inner: Box<dyn Session>,
+    engine: &'a Mortal,
+}
+
+impl Engine for &'static Mortal {
+    fn device(&self) -> String {
+        "mortal".into()
+    }
+
+    fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError> {
+        let inner = CpuEngine::new(1).start(task)?;
+        Ok(Box::new(MortalSession { inner, engine: self }))
+    }
+}
+
+impl Session for MortalSession<'_> {
+    fn runs(&self) -> usize {
+        self.inner.runs()
+    }
+    fn epoch(&self) -> u64 {
+        self.inner.epoch()
+    }
+    fn step(&mut self) -> Result<Vec<f64>, NetError> {
+        if self.engine.steps.fetch_add(1, Ordering::Relaxed) == self.engine.last {
+            // Without the hook that would print it.
+            resume_unwind(Box::new("killed"));
+        }
+        self.inner.step()
+    }
+    fn errors(&mut self, split: Part) -> Result<Vec<f64>, NetError> {
+        self.inner.errors(split)
+    }
+    fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
+        self.inner.predict(input)
+    }
+    fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
+        self.inner.hidden_stable_ranks()
+    }
+    fn diverged(&self) -> &[Option<u64>] {
+        self.inner.diverged()
+    }
+    fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
+        self.inner.parameters()
+    }
+    fn state(&self) -> Result<State, NetError> {
+        self.inner.state()
+    }
+    fn restore(&mut self, state: &State) -> Result<(), NetError> {
+        self.inner.restore(state)
+    }
+}
+
+/// Catches a run killed at any step, resumed and killed again, that does not end with the numbers
+/// of an uninterrupted one, or does steps again.
+#[test]
+fn killed_at_every_step_it_ends_with_the_same_numbers() {
+    let sweep = "repeats: 2, sweep: { parameter: sigma, values: [2, 5] }";
+    let curves =
+        "curve_every: 2, mean_of_first: 4, layers: true, depth: 1, width: 5, reconstruction: {}";
+    // With the number of tasks, of six steps each.
+    for (more, tasks) in [
+        (sweep.to_owned(), 2),
+        (format!("{sweep}, redraw: true"), 4),
+        // Eight runs and one, at each value.
+        (sweep.replace("repeats: 2", "repeats: 9"), 4),
+        (format!("{curves}, repeats: 2"), 2),
+    ] {
+        let mut bench = Bench::new(&format!("{SETTINGS}, {more}"), RFF);
+        let lines = lines(1, 20);
+        let expected = bench.train(&lines, &CpuEngine::new(1), 1);
+        bench.always = true;
+        let mut killed = 0;
+        let resumed = loop {
+            // The second step of every life is its last.
+            let engine: &'static Mortal =
+                Box::leak(Box::new(Mortal { steps: AtomicUsize::new(0), last: 1 }));
+            let life = catch_unwind(AssertUnwindSafe(|| bench.train(&lines, &engine, 1)));
+            match life {
+                Ok(trained) => break trained,
+                Err(_) => killed += 1,
+            }
+            assert!(killed < 200, "it does not go on");
+        };
+        // Each life but the last does one step.
+        assert_eq!(killed, 6 * tasks - 1, "{more}");
+        assert_eq!(text(&resumed.values), text(&expected.values), "{more}");
+        assert!(resumed.remarks.is_empty() && resumed.notes.len() == 1, "{:?}", resumed.notes);
+    }
+}
+
+/// Catches a damaged checkpoint that is trusted, that ends the unit, or of which nobody hears.
+#[test]
+fn a_damaged_checkpoint_is_remarked_and_training_begins_anew() {
+    let bench = Bench::new(&format!("{SETTINGS}, repeats: 2"), GAUSSIAN);
+    let lines = lines(2, 20);
+    let expected = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+    let bodies: [Vec<u8>; 3] = [
+        b"too short".to_vec(),
+        // What is finished belongs to more units, and a fit that is none.
+        Done::nothing(7).encode(),
+        [Done::nothing(1).encode(), b"no fit".to_vec()].concat(),
+    ];
+    for body in bodies {
+        bench.with(|context, _| context.checkpoint.write(&[&body]));
+        let trained = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+        assert_eq!(text(&trained.values), text(&expected.values));
+        assert_eq!(trained.remarks.len(), 1, "{:?}", trained.remarks);
+        assert!(trained.remarks[0].contains("checkpoint"), "{:?}", trained.remarks);
+        assert!(trained.notes.iter().any(|n| n.contains(".bin")), "{:?}", trained.notes);
+    }
+    bench.with(|context, _| std::fs::write(context.checkpoint.file(), "damaged").unwrap());
+    let trained = bench.train(&lines, &CpuEngine::new(1), LARGEST_TASK);
+    assert_eq!(text(&trained.values), text(&expected.values));
+    assert_eq!(trained.remarks.len(), 1, "{:?}", trained.remarks);
+}
+
+/// Catches rates that are not base·(σ/sigma)^exponent, with σ swept or given.
+#[test]
+fn the_learning_rate_follows_its_rule() {
+    let rule = "learning_rate: { base: 0.008, sigma: 0.1, exponent: -1 }";
+    let with = |rate: &str, more: &str| {
+        let settings = SETTINGS.replace("learning_rate: 0.01", rate);
+        let trained = trained(&format!("{settings}, {more}"), GAUSSIAN, &lines(1, 20));
+        of(&trained.values, "train_psnr").map(|v| v.value).collect::<Vec<_>>()
+    };
+    // σ = 0.05: twice the base; σ = 0.2: half of it.
+    assert_eq!(with(rule, ""), with("learning_rate: 0.016", ""));
+    let sweep = "sweep: { parameter: sigma, values: [0.2, 0.05] }";
+    let swept = with(rule, sweep);
+    assert_eq!(swept[1], with("learning_rate: 0.016", "")[0]);
+    assert_eq!(swept[0], with("learning_rate: 0.004", sweep)[0]);
+    assert_ne!(swept[0], with("learning_rate: 0.016", sweep)[0]);
+}
+
+/// Catches records under another abscissa than asked for.
+#[test]
+fn records_stand_at_the_abscissa_asked_for() {
+    let x = |values: &[Value], metric: &str| {
+        of(values, metric).map(|v| v.x).collect::<Vec<Option<f64>>>()
+    };
+    let steps = "sweep: { parameter: step, values: [1, 4, 16] }";
+    let lines = lines(2, 32);
+    let parameter = trained(&format!("{SETTINGS}, {steps}"), GAUSSIAN, &lines).values;
+    assert_eq!(x(&parameter, "stable_rank"), [Some(1.0), Some(4.0), Some(16.0)]);
+    let samples =
+        trained(&format!("{SETTINGS}, {steps}, abscissa: samples"), GAUSSIAN, &lines).values;
+    assert_eq!(x(&samples, "stable_rank"), [Some(16.0), Some(4.0), Some(1.0)]);
+    assert_eq!(x(&samples, "test_psnr")[..3], [Some(16.0), Some(16.0), Some(4.0)]);
+    assert_eq!(x(&samples, "samples"), []);
+    let rank =
+        trained(&format!("{SETTINGS}, {steps}, abscissa: stable-rank"), GAUSSIAN, &lines).values;
+    let ranks: Vec<Option<f64>> = of(&rank, "stable_rank").map(|v| Some(v.value)).collect();
+    for metric in ["stable_rank", "samples", "parameter", "params"] {
+        assert_eq!(x(&rank, metric), ranks, "{metric}");
+        assert!(of(&rank, metric).all(|v| v.signal.as_deref() == Some("-")));
+    }
+    let numbers = |metric: &str| of(&rank, metric).map(|v| v.value).collect::<Vec<_>>();
+    assert_eq!(numbers("samples"), [16.0, 4.0, 1.0]);
+    assert_eq!(numbers("parameter"), [1.0, 4.0, 16.0]);
+    assert_eq!(numbers("params"), [25.0, 25.0, 25.0]);
+    // One training sample: the stable rank of a single row.
+    assert_eq!(ranks[2], Some(1.0));
+    let none = trained(SETTINGS, GAUSSIAN, &lines).values;
+    assert_eq!(x(&none, "train_psnr"), [None, None]);
+}
+
+/// Catches an embedder that runs share although each should draw its own, or the other way round.
+#[test]
+fn redrawn_embedders_differ_from_run_to_run_and_not_along_a_sweep() {
+    let ranks = |more: &str| {
+        let settings = format!("{SETTINGS}, repeats: 2, {more}");
+        let trained = trained(&settings, RFF, &lines(2, 40));
+        of(&trained.values, "stable_rank").cloned().collect::<Vec<Value>>()
+    };
+    assert_eq!(ranks("").len(), 1);
+    let redrawn = ranks("redraw: true");
+    let names: Vec<_> = redrawn.iter().map(|v| (v.signal.as_deref().unwrap(), v.seed)).collect();
+    let expected = [("row 0", Some(0)), ("row 0", Some(1)), ("row 1", Some(0)), ("row 1", Some(1))];
+    assert_eq!(names, expected);
+    let mut values: Vec<u64> = redrawn.iter().map(|v| v.value.to_bits()).collect();
+    values.sort_unstable();
+    values.dedup();
+    assert_eq!(values.len(), 4);
+    let swept = ranks("redraw: true, sweep: { parameter: sigma, values: [9, 4] }");
+    let at_four: Vec<f64> = swept.iter().filter(|v| v.x == Some(4.0)).map(|v| v.value).collect();
+    assert_eq!(at_four, redrawn.iter().map(|v| v.value).collect::<Vec<_>>());
+}
+
+/// Catches curves at other epochs, of other layers, or that are no means over the repeats.
+#[test]
+fn curves_are_means_over_the_repeats() {
+    let more = "repeats: 3, curve_every: 2, mean_of_first: 3, layers: true, depth: 2, width: 6";
+    let values = trained(&format!("{SETTINGS}, {more}"), RFF, &lines(2, 20)).values;
+    let averaged = averaged_curves(values.clone());
+    for metric in [
+        "train_curve",
+        "test_curve",
+        "stable_rank_input",
+        "stable_rank_layer_1",
+        "stable_rank_layer_2",
+    ] {
+        let found: Vec<&Value> = of(&averaged, metric).collect();
+        assert_eq!(found.len(), 2 * 3, "{metric}");
+        for curve in found {
+            let repeats: Vec<f64> = of(&values, metric)
+                .filter(|v| v.signal == curve.signal && v.x == curve.x)
+                .map(|v| v.value)
+                .collect();
+            assert_eq!(repeats.len(), 3);
+            assert_eq!(curve.seed, Some(0));
+            assert!([Some(0.0), Some(2.0), Some(4.0)].contains(&curve.x), "{:?}", curve.x);
+            let mean = repeats.iter().sum::<f64>() / 3.0;
+            assert!((curve.value - mean).abs() <= 1e-12 * mean.abs(), "{metric}");
+        }
+    }
+    assert_eq!(of(&averaged, "stable_rank_layer_3").count(), 0);
+    // Epochs 0 and 2 come before 3.
+    let means: Vec<&Value> = of(&averaged, "test_psnr_run_mean").collect();
+    assert_eq!(means.len(), 6);
+    let by_hand: Vec<f64> = of(&values, "test_curve")
+        .filter(|v| v.signal == means[4].signal && v.seed == means[4].seed && v.x < Some(3.0))
+        .map(|v| v.value)
+        .collect();
+    assert_eq!(by_hand.len(), 2);
+    assert_eq!(means[4].value, (by_hand[0] + by_hand[1]) / 2.0);
+    // Everything else stays as it was.
+    let rest = |values: &[Value]| of(values, "train_psnr").cloned().collect::<Vec<_>>();
+    assert_eq!(rest(&values), rest(&averaged));
+}
+
+/// Catches predictions of another run or at other positions than recorded.
+#[test]
+fn a_reconstruction_passes_through_what_was_memorized() {
+    let settings = "lines: { rows: [0] }, learning_rate: 0.02, epochs: 1500, repeats: 2, scale: unit, \
+                    test: all, reconstruction: { outside: 0.3 }";
+    // One feature per sample: every training value can be met.
+    let embedder = "{ kind: gaussian, dimension: 20, sigma: 0.02 }";
+    let lines = lines(2, 20);
+    let values = trained(settings, embedder, &lines).values;
+    for line in &lines {
+        let named = |metric: &'static str| {
+            of(&values, metric).filter(|v| v.signal.as_deref() == Some(&line.name))
+        };
+        let predictions: Vec<(f64, f64)> =
+            named("prediction").map(|v| (v.x.unwrap(), v.value)).collect();
+        assert_eq!(predictions.len(), 20 + 2 * 6);
+        assert!((predictions[0].0 + 0.3).abs() < 1e-12 && predictions[31].0 < 1.3);
+        let targets: Vec<f64> = named("target").map(|v| v.value).collect();
+        assert_eq!(targets, line.values);
+        for (i, target) in targets.iter().enumerate().step_by(2) {
+            let (x, prediction) = predictions[6 + i];
+            assert_eq!(x, i as f64 / 20.0);
+            assert!((prediction - target).abs() < 1e-2, "{i}: {prediction} against {target}");
+        }
+    }
+}
+
+/// Catches a unit that fails because its runs diverge: that is a result.
+#[test]
+fn divergence_is_recorded_and_no_failure() {
+    let settings = "lines: { rows: [0] }, learning_rate: 1000, epochs: 60, repeats: 2, depth: 8, \
+                    width: 16, curve_every: 20, layers: true, mean_of_first: 60, reconstruction: {}";
+    let trained = trained(settings, RFF, &lines(2, 20));
+    let values = averaged_curves(trained.values);
+    let diverged: Vec<f64> = of(&values, "diverged_epoch").map(|v| v.value).collect();
+    assert_eq!(diverged.len(), 4, "{}", text(&values));
+    assert!(diverged.iter().all(|e| (1.0..=60.0).contains(e)), "{diverged:?}");
+    for metric in ["train_psnr", "test_psnr", "train_psnr_run_mean"] {
+        assert_eq!(of(&values, metric).count(), 4);
+        assert!(of(&values, metric).all(|v| v.value.is_nan()), "{metric}");
+    }
+    assert!(of(&values, "prediction").all(|v| v.value.is_nan()));
+    assert!(divergence(&values).unwrap().contains("4 of 4 runs diverged"));
+    assert_eq!(divergence(&[]), None);
+}
+
+/// Catches panics and silent nonsense at the smallest sizes.
+#[test]
+fn extreme_sizes_train_or_say_why_not() {
+    let count = |settings: &str, embedder: &str, lines: &[Line], metric: &str| {
+        let trained = trained(settings, embedder, lines);
+        let all_finite = of(&trained.values, metric).all(|v| !v.value.is_nan());
+        assert!(all_finite, "{settings}: {}", text(&trained.values));
+        of(&trained.values, metric).count()
+    };
+    // One training sample, without and with a test sample.
+    let step = format!("{SETTINGS}, step: 50");
+    assert_eq!(count(&step, GAUSSIAN, &lines(2, 40), "train_psnr"), 2);
+    assert_eq!(count(&step, GAUSSIAN, &lines(2, 40), "test_psnr"), 0);
+    let step = format!("{SETTINGS}, step: 20");
+    assert_eq!(count(&step, GAUSSIAN, &lines(2, 40), "test_psnr"), 2);
+    // One feature, one neuron.
+    let narrow = format!("{SETTINGS}, depth: 3, width: 1");
+    assert_eq!(count(&narrow, "{ kind: identity }", &lines(1, 4), "train_psnr"), 1);
+    let mut constant = lines(2, 20);
+    constant[0].values.fill(0.0);
+    constant[1].values.fill(1.0);
+    assert_eq!(count(SETTINGS, GAUSSIAN, &constant, "train_psnr"), 2);
+
+    let fails = |settings: &str, embedder: &str, lines: &[Line], needle: &str| {
+        let bench = Bench::new(settings, embedder);
+        let error = bench.try_train(lines, &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
+        assert!(format!("{error:#}").contains(needle), "{error:#}");
+    };
+    // Of the coordinate itself only 0 trains.
+    fails(SETTINGS, "{ kind: identity }", &lines(1, 2), "all features are zero");
+    // In double precision the features are there, in single precision they are not.
+    let narrow = "{ kind: formula, dimension: 4, psi: \"1e-60\" }";
+    fails(&format!("{SETTINGS}, scale: none"), narrow, &lines(1, 20), "underflows");
+    let sweep = "sweep: { parameter: c, values: [1, 1e-60] }, scale: none";
+    let swept = "{ kind: formula, dimension: 4, psi: \"c\", c: 1 }";
+    fails(&format!("{SETTINGS}, {sweep}"), swept, &lines(1, 20), "c = 0.0000");
+}
+
+/// Catches sizes that would end in a failed allocation.
+#[test]
+fn sizes_beyond_memory_are_refused() {
+    let wide = Bench::new(SETTINGS, "{ kind: gaussian, dimension: 10000000, sigma: 0.05 }");
+    let error = wide.try_train(&lines(1, 512), &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
+    assert!(format!("{error:#}").contains("GiB"), "{error:#}");
+    let deep = format!("{SETTINGS}, depth: 16, width: 8192");
+    let deep = Bench::new(&deep, GAUSSIAN);
+    let error = deep.try_train(&lines(1, 512), &CpuEngine::new(1), LARGEST_TASK).err().unwrap();
+    assert!(format!("{error:#}").contains("one run would take"), "{error:#}");
+}

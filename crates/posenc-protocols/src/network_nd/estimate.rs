@@ -1,0 +1,112 @@
+//! How long a unit takes, roughly.
+
+use posenc_math::embedder::ParameterValue;
+
+use super::{Directions, Encoding, NetworkNd, Products};
+use crate::memory::{WEIGHT, is_of_clips, signal};
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::Estimate;
+
+/// Length of the papers' images and of its clips; a person's are brought to the same size.
+const SIDE: f64 = 512.0;
+const CLIP_SIDE: f64 = 128.0;
+
+/// Operations per second of the engine on one core while a neighbor has the other.
+const RATE: f64 = 45e9;
+
+/// Seconds of Adam per parameter and step.
+const ADAM: f64 = 1e-9;
+
+/// Seconds per blended point and step.
+const BLENDED: f64 = 3e-8;
+
+/// What it takes: one unit of the job.
+pub fn estimate(job: &Job<'_>, s: &NetworkNd) -> Estimate {
+    let is_clips = is_of_clips(job);
+    let (axes, channels) = (if is_clips { 3.0 } else { 2.0 }, 3.0);
+    let embedder = job.variant.embedder.as_ref();
+    let parameter = |name: &str, index: usize| {
+        let swept = s.sweep.as_ref().and_then(|sweep| {
+            sweep.at(index).into_iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+        });
+        swept.or_else(|| match embedder?.parameters.get(name)? {
+            ParameterValue::Number(number) => Some(*number),
+            ParameterValue::Text(_) => None,
+        })
+    };
+    let own = if is_clips { CLIP_SIDE } else { SIDE };
+    let side = s.side.map_or(own, |side| side as f64);
+    let share = match (s.fraction, s.grid_step()) {
+        (Some(fraction), _) => fraction,
+        (None, step) => (step.unwrap_or(2) as f64).powf(-axes),
+    };
+    let points = side.powf(axes) * share;
+    let (depth, width) = (s.depth as f64, s.width as f64);
+    let epochs = s.epochs as f64;
+    let one = |index: usize| {
+        let d = parameter("dimension", index).unwrap_or(256.0);
+        if s.encoding == Encoding::Complex {
+            let outputs = if s.depth == 0 { channels } else { width };
+            let n = points.powf(1.0 / axes);
+            // Forward and back; through Gram matrices only one of them.
+            let on_grid = s.depth == 0 && s.fraction.is_none();
+            let gram = on_grid && s.products != Some(Products::Residual);
+            let passes = if gram { 1.0 } else { 2.0 };
+            let product = 2.0 * outputs * axes * d.powf(axes) * if gram { d } else { n };
+            // Narrow embedders are multiplied as bands.
+            let kind = embedder.map_or("", |e| e.kind.as_str());
+            let banded = if matches!(kind, "triangle" | "gaussian") { 0.3 } else { 1.0 };
+            let blended = if s.fraction.is_some() { BLENDED * points } else { 0.0 };
+            let operations = passes * product * banded;
+            let others = blended + ADAM * outputs * d.powf(axes);
+            return Estimate::training(epochs * operations, RATE).and(epochs * others);
+        }
+        // Features that the first layer multiplies at every point; tables cost next to nothing.
+        let features = match s.directions {
+            Directions::Joint => d,
+            Directions::Grid => d.powf(axes),
+            Directions::Axes | Directions::Diagonals => 8.0,
+        };
+        let outputs = if s.depth == 0 { channels } else { width };
+        let hidden =
+            if s.depth == 0 { 0.0 } else { (depth - 1.0) * width * width + width * channels };
+        let forward = 2.0 * points * (features * outputs + hidden);
+        let backward = 2.0 * points * (features * outputs + 2.0 * hidden);
+        let tests = s.mean_of_last as f64 * (1.0 / share - 1.0).max(1.0);
+        Estimate::training(epochs * (forward + backward) + tests * forward, RATE)
+    };
+    (0..s.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len())).map(one).sum()
+}
+
+/// Bytes that training takes at one value of the sweep, with embeddings of dimension `d`.
+pub fn memory(job: &Job<'_>, s: &NetworkNd, d: f64) -> f64 {
+    let (side, axes) = signal(job, s.side);
+    let points = side.powi(axes);
+    let (depth, width) = (s.depth as f64, s.width as f64);
+    let outputs = if s.depth == 0 { 3.0 } else { width };
+    let hidden = if s.depth == 0 { 0.0 } else { depth * width * (width + 1.0) };
+    // Activations are computed for some points at a time.
+    let activations = 8.0 * points.min(8192.0) * (outputs + depth * width);
+    let images = 8.0 * 3.0 * 4.0 * points;
+    if s.encoding == Encoding::Complex {
+        let corners = if s.fraction.is_some() { f64::from(1 << axes) } else { 0.0 };
+        // With what is sampled in double precision, and products of the same size.
+        let weights = 3.0 * WEIGHT * outputs * d.powi(axes);
+        // Products along one axis after another.
+        let partial = 8.0 * outputs * side.max(d).powi(axes - 1) * d.max(side);
+        return weights
+            + WEIGHT * hidden
+            + partial
+            + 12.0 * corners * points
+            + activations
+            + images;
+    }
+    let features = match s.directions {
+        Directions::Grid => d.powi(axes),
+        // Waves and codes of axes are computed for some points at a time.
+        Directions::Joint | Directions::Axes | Directions::Diagonals => 16.0,
+    };
+    // The engine keeps them in two layouts.
+    let inputs = 2.0 * 4.0 * points * features;
+    inputs + WEIGHT * (features.max(d) * outputs + hidden) + activations + images
+}

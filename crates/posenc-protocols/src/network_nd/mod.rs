@@ -1,0 +1,423 @@
+//! Settings of `network-nd`: coordinate networks trained on whole images and clips.
+
+#[cfg(feature = "run")]
+mod estimate;
+#[cfg(feature = "run")]
+pub mod reconstruction;
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use std::collections::BTreeMap;
+
+use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use serde::{Deserialize, Serialize};
+
+use crate::blending_weights::{InnerProducts, Weights};
+use crate::checks::{check_fraction, check_rate, is_false, positive, range};
+use crate::limits::check_curves;
+use crate::network_1d::Scale;
+
+/// The kind `network-nd`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(NetworkNd),
+    ..Kind::of::<NetworkNd>("network-nd")
+};
+
+/// Settings of `network-nd`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkNd {
+    /// Side to which signals are reduced by area averages before anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<usize>,
+    /// Every `step`-th position along each axis trains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    /// A random share of all positions trains, instead of a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
+    /// Which positions test.
+    #[serde(default)]
+    pub test: TestPositions,
+    /// How the axes' features are joined.
+    #[serde(default)]
+    pub encoding: Encoding,
+    /// Along which directions a simple encoding embeds.
+    #[serde(default)]
+    pub directions: Directions,
+    /// What embedded rows are divided by.
+    #[serde(default = "by_training_rows")]
+    pub scale: Scale,
+    /// What the signal is multiplied by.
+    #[serde(default = "unity")]
+    pub value_scale: f64,
+    /// Number of hidden layers.
+    #[serde(default)]
+    pub depth: usize,
+    /// Width of every hidden layer.
+    #[serde(default = "default_width")]
+    pub width: usize,
+    /// What stands after the last layer.
+    #[serde(default)]
+    pub output: Output,
+    /// Learning rate of Adam.
+    pub learning_rate: f64,
+    /// L2 weight decay, added to the gradient.
+    #[serde(default = "default_decay")]
+    pub weight_decay: f64,
+    /// Decay β₂ of Adam's second moment; 0.999 where absent, as in the papers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta2: Option<f64>,
+    /// Full-batch steps of Adam.
+    pub epochs: u64,
+    /// The PSNR of a run is its mean, in dB, over so many last epochs.
+    #[serde(default = "one")]
+    pub mean_of_last: u64,
+    /// Also record mean and standard deviation of both PSNRs over this number of last epochs. At a constant learning
+    /// rate the PSNR of a single epoch fluctuates; these show by how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_epochs: Option<u64>,
+    /// Curves have a point at every so many epochs; 0 for no curves.
+    #[serde(default)]
+    pub curve_every: u64,
+    /// Embedder parameters that vary together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<JointSweep>,
+    /// Blending of a complex encoding at scattered positions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blending: Option<Blending>,
+    /// The arithmetic of a complex encoding on a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub products: Option<Products>,
+    /// Whether the reconstruction is kept as pictures.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pictures: bool,
+}
+
+fn by_training_rows() -> Scale {
+    Scale::Train
+}
+
+fn unity() -> f64 {
+    1.0
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn default_width() -> usize {
+    256
+}
+
+fn default_decay() -> f64 {
+    1e-8
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+/// Which positions test.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TestPositions {
+    /// All that do not train.
+    #[default]
+    Rest,
+    /// With `step` s: those at odd multiples of s/2 along every axis, the centers of the cells.
+    Centers,
+    /// All positions, those for training included.
+    All,
+}
+
+/// How the features of the axes are joined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encoding {
+    /// One after the other (`trading` Eq. 7).
+    #[default]
+    Simple,
+    /// Their Kronecker product (`trading` Sec. 5).
+    Complex,
+}
+
+/// Along which directions a simple encoding embeds; every direction has the embedder's dimension,
+/// unless said otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Directions {
+    /// Each axis.
+    #[default]
+    Axes,
+    /// x, y, (x + y)/2 and (x − y + 1)/2; images only.
+    Diagonals,
+    /// Random directions: waves whose frequency vectors have independent entries, each drawn as
+    /// the embedder draws its frequencies. The embedder's dimension is that of the whole.
+    Joint,
+    /// The products of all pairs of the axes' features (`rethinking` Fig. 11, the equidistant grid);
+    /// the embedder's dimension is that of one axis.
+    Grid,
+}
+
+/// What stands after the last layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Output {
+    /// Nothing.
+    #[default]
+    Identity,
+    /// 1/(1 + e^-z).
+    Sigmoid,
+}
+
+/// How a complex encoding on a grid is multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Products {
+    /// With the Gram matrices of the axes.
+    Gram,
+    /// With the embedding matrices, as the authors' code does.
+    Residual,
+}
+
+/// How a complex encoding is blended to positions off its virtual grid.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blending {
+    /// What is done to the least-squares weights; they are divided by their sum, as in the
+    /// released code.
+    #[serde(default = "normalized")]
+    pub weights: Weights,
+    /// Where the nodes of the virtual grid lie.
+    #[serde(default)]
+    pub nodes: Nodes,
+    /// What the weights are computed from.
+    #[serde(default)]
+    pub distance: InnerProducts,
+}
+
+fn normalized() -> Weights {
+    Weights::Normalized
+}
+
+impl Default for Blending {
+    fn default() -> Self {
+        Blending {
+            weights: normalized(),
+            nodes: Nodes::default(),
+            distance: InnerProducts::default(),
+        }
+    }
+}
+
+/// Where the nodes of the virtual grid lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nodes {
+    /// As in the released code: K nodes, encoded at i/K, blended as if at i/(K − 1).
+    #[default]
+    Released,
+    /// K nodes at i/(K − 1), for both.
+    Consistent,
+    /// K + 1 nodes at i/K, for both, as in the authors' notebook.
+    Closed,
+}
+
+/// The name under which a sweep varies the number of hidden layers.
+pub const DEPTH: &str = "depth";
+
+/// Parameters of the embedder, or [`DEPTH`], that vary together.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct JointSweep {
+    /// The parameter whose values are the abscissa of the records.
+    pub parameter: String,
+    /// Its values.
+    pub values: Numbers,
+    /// Other parameters, each with as many values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub also: BTreeMap<String, Numbers>,
+}
+
+impl JointSweep {
+    /// The parameters at place `index`, the swept one first.
+    pub fn at(&self, index: usize) -> Vec<(&str, f64)> {
+        let own = self.values.0.get(index).map(|v| (self.parameter.as_str(), *v));
+        let others = self.also.iter().filter_map(|(k, n)| Some((k.as_str(), *n.0.get(index)?)));
+        own.into_iter().chain(others).collect()
+    }
+}
+
+/// Longest side of a signal.
+const LONGEST_SIDE: usize = 4096;
+
+impl Settings for NetworkNd {
+    fn check(&self) -> Result<(), Fault> {
+        if let Some(side) = self.side {
+            range("side", side, 4, LONGEST_SIDE)?;
+        }
+        if self.step.is_some() && self.fraction.is_some() {
+            let message = "stands beside `step`; give one of the two".to_owned();
+            return Err(("fraction", message));
+        }
+        if let Some(step) = self.step {
+            range("step", step, 2, 64)?;
+        }
+        if let Some(fraction) = self.fraction {
+            check_fraction(fraction)?;
+        }
+        let even_step = self.grid_step().is_some_and(|step| step % 2 == 0);
+        if self.test == TestPositions::Centers && !even_step {
+            return Err(("test", "`centers` needs an even `step`".into()));
+        }
+        positive("value_scale", self.value_scale, 1e6)?;
+        range("depth", self.depth, 0, 16)?;
+        range("width", self.width, 1, 8192)?;
+        check_rate("learning_rate", self.learning_rate)?;
+        if !(0.0..1.0).contains(&self.weight_decay) {
+            let message = format!("{} is not allowed; allowed: 0 up to below 1", self.weight_decay);
+            return Err(("weight_decay", message));
+        }
+        if let Some(beta2) = self.beta2.filter(|b| !(0.0..1.0).contains(b)) {
+            return Err(("beta2", format!("{beta2} is not allowed; allowed: 0 up to below 1")));
+        }
+        range("epochs", self.epochs, 1, 100_000_000)?;
+        range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
+        if let Some(late_epochs) = self.late_epochs {
+            range("late_epochs", late_epochs, 2, 100_000_000)?;
+            if self.mean_of_last != 1 {
+                let message =
+                    "needs `mean_of_last: 1`, since `test_psnr` is then that of the last epoch";
+                return Err(("late_epochs", message.to_owned()));
+            }
+        }
+        range("curve_every", self.curve_every, 0, self.epochs)?;
+        check_curves(self.epochs, self.curve_every, 1)?;
+        if self.scale == Scale::Unit {
+            let message = "`unit` is not allowed; allowed: train, batch, none".to_owned();
+            return Err(("scale", message));
+        }
+        self.check_encoding()?;
+        self.check_sweep()
+    }
+
+    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        if self.directions == Directions::Joint && spec.kind != "rff" {
+            return Err((
+                "directions",
+                format!(
+                    "`joint` draws frequencies, which `{}` does not have; allowed: rff",
+                    spec.kind
+                ),
+            ));
+        }
+        if self.directions == Directions::Joint && spec.parameters.contains_key("scaling") {
+            let message =
+                "`joint` needs plain sines and cosines; leave out the embedder's `scaling`";
+            return Err(("directions", message.to_owned()));
+        }
+        let Some(sweep) = &self.sweep else {
+            return Ok(());
+        };
+        for index in 0..sweep.values.0.len() {
+            let mut changed = spec.clone();
+            for (name, value) in self.at(index).1 {
+                changed.parameters.insert(name.to_owned(), ParameterValue::Number(value));
+            }
+            embedder::validate(&changed).map_err(|error| ("sweep", error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn swept(&self) -> usize {
+        self.sweep.as_ref().map_or(0, |sweep| sweep.values.0.len())
+    }
+
+    fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
+        let other = other.downcast_ref::<Self>()?;
+        let model = |s: &Self| (s.depth, s.width, s.encoding, s.directions, s.sweep.clone());
+        Some(model(self) == model(other))
+    }
+}
+
+impl NetworkNd {
+    /// Every so many positions along each axis train; `None` for random positions.
+    pub fn grid_step(&self) -> Option<usize> {
+        match (self.step, self.fraction) {
+            (step, None) => Some(step.unwrap_or(2)),
+            _ => None,
+        }
+    }
+
+    fn check_encoding(&self) -> Result<(), Fault> {
+        if self.encoding == Encoding::Complex {
+            if self.directions != Directions::Axes {
+                let message = "belongs to a simple encoding; a complex one has its axes".to_owned();
+                return Err(("directions", message));
+            }
+            if self.depth > 1 {
+                let message =
+                    format!("{} is not allowed for a complex encoding; allowed: 0, 1", self.depth);
+                return Err(("depth", message));
+            }
+            return Ok(());
+        }
+        for (key, given) in
+            [("blending", self.blending.is_some()), ("products", self.products.is_some())]
+        {
+            if given {
+                return Err((key, "belongs to `encoding: complex`".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_sweep(&self) -> Result<(), Fault> {
+        let Some(sweep) = &self.sweep else {
+            return Ok(());
+        };
+        for (name, numbers) in &sweep.also {
+            let (found, expected) = (numbers.0.len(), sweep.values.0.len());
+            if found != expected {
+                let message =
+                    format!("`{name}` has {found} values, `{}` {expected}", sweep.parameter);
+                return Err(("sweep.also", message));
+            }
+            if *name == sweep.parameter {
+                return Err(("sweep.also", format!("`{name}` is the swept parameter itself")));
+            }
+        }
+        let depths = std::iter::once((&sweep.parameter, &sweep.values)).chain(&sweep.also);
+        for (_, values) in depths.filter(|(name, _)| *name == DEPTH) {
+            let most = if self.encoding == Encoding::Complex { 1.0 } else { 16.0 };
+            if let Some(v) = values.0.iter().find(|v| v.fract() != 0.0 || **v < 0.0 || **v > most) {
+                let message = format!("{v} hidden layers; allowed: whole numbers from 0 to {most}");
+                return Err(("sweep.values", message));
+            }
+        }
+        for (key, given) in [("curve_every", self.curve_every > 0), ("pictures", self.pictures)] {
+            if given {
+                return Err((
+                    key,
+                    "is recorded without a sweep only; make a variant for each value".into(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings at one value of the sweep, and the embedder's parameters that change.
+    pub fn at(&self, index: usize) -> (NetworkNd, Vec<(&str, f64)>) {
+        let mut settings = self.clone();
+        let mut changes = self.sweep.as_ref().map_or(Vec::new(), |sweep| sweep.at(index));
+        changes.retain(|&(name, value)| {
+            if name == DEPTH {
+                settings.depth = value as usize;
+            }
+            name != DEPTH
+        });
+        (settings, changes)
+    }
+}

@@ -1,0 +1,206 @@
+//! Weights of the linear complex encoding in closed form: on a grid by factorization, at scattered
+//! positions by iteration.
+
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
+use faer::{Mat, MatRef};
+use posenc_math::closed_form::{
+    Factorization, LeastSquares, LeastSquaresOptions, RankReport, Real, ScatteredPoints,
+    ScatteredSystem, default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
+};
+use posenc_math::embedder::{Embedder, line};
+use posenc_math::kronecker::Cube;
+use posenc_math::quality::psnr_of;
+
+use super::complex::Scattered;
+use super::points::Split;
+use super::signal::Signal;
+use crate::memory::{check_memory, embedding_matrix};
+
+/// What a closed form gives.
+pub struct Solved {
+    /// Number of weights.
+    pub parameters: usize,
+    /// Values at all positions, channel by channel.
+    pub predictions: Vec<Vec<f64>>,
+    /// From the targets to the weights, in seconds; without the factorization on a grid.
+    pub seconds: f64,
+}
+
+impl Solved {
+    /// In the layout of [`Signal::values`].
+    pub fn interleaved(&self) -> Vec<f64> {
+        let points = self.predictions.first().map_or(0, Vec::len);
+        (0..points)
+            .flat_map(|point| self.predictions.iter().map(move |channel| channel[point]))
+            .collect()
+    }
+
+    /// PSNR in dB of the positions that train, and of all others.
+    pub fn psnrs(&self, signal: &Signal, trains: impl Fn(usize) -> bool) -> [f64; 2] {
+        let (mut error, mut count) = ([0.0; 2], [0usize; 2]);
+        let is_test: Vec<bool> = (0..signal.points()).map(|point| !trains(point)).collect();
+        for (channel, prediction) in self.predictions.iter().enumerate() {
+            for (point, value) in prediction.iter().enumerate() {
+                let difference = value - signal.at(point, channel);
+                let k = usize::from(is_test[point]);
+                error[k] += difference * difference;
+                count[k] += 1;
+            }
+        }
+        [0, 1].map(|k| psnr_of(error[k] / count[k] as f64))
+    }
+}
+
+/// Embedding matrices of one side length.
+pub struct Axis<T> {
+    side: usize,
+    /// All positions.
+    full: Mat<T>,
+    /// Pseudo-inverse of the training positions.
+    factorization: Factorization<T>,
+    /// Time of encoding the training positions and factoring, in seconds.
+    pub seconds: f64,
+}
+
+impl<T: Real> Axis<T> {
+    fn new(embedder: &dyn Embedder, side: usize, step: usize, cutoff: Option<f64>) -> Result<Self> {
+        let positions = line(side);
+        let training: Vec<f64> = positions.iter().step_by(step).copied().collect();
+        let started = Instant::now();
+        let psi = typed_matrix::<T>(&embedding_matrix(embedder, &training)?);
+        let cutoff = cutoff.unwrap_or_else(|| default_rcond(training.len(), embedder.dimension()));
+        let factorization = Factorization::with_rcond(psi.as_ref(), cutoff)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let full = typed_matrix(&embedding_matrix(embedder, &positions)?);
+        Ok(Axis { side, full, factorization, seconds })
+    }
+
+    /// Rank and condition of the training positions' matrix.
+    pub fn report(&self) -> &RankReport {
+        self.factorization.report()
+    }
+}
+
+/// Embeddings are computed in double precision and then handed over.
+fn typed_matrix<T: Real>(matrix: &Mat<f64>) -> Mat<T> {
+    Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| T::from_f64(matrix[(i, j)]))
+}
+
+/// The axes of a signal, in order; a side that is not among the `known` is factored.
+pub fn axes<'a, T: Real>(
+    known: &'a mut Vec<Axis<T>>,
+    embedder: &dyn Embedder,
+    signal: &Signal,
+    step: usize,
+    cutoff: Option<f64>,
+) -> Result<Vec<&'a Axis<T>>> {
+    // Weights and half of the products of all channels are the largest things to come.
+    let d = embedder.dimension() as f64;
+    let values: f64 = signal.sides.iter().map(|&n| (n as f64).max(d)).product();
+    check_memory("weights and products", 4.0 * signal.channels as f64 * values)?;
+    for &side in &signal.sides {
+        ensure!(side >= step, "a side of {side} positions is shorter than the step");
+        if !known.iter().any(|axis| axis.side == side) {
+            known.push(Axis::new(embedder, side, step, cutoff)?);
+        }
+    }
+    let find = |side: &usize| known.iter().find(|axis| axis.side == *side);
+    Ok(signal.sides.iter().filter_map(find).collect())
+}
+
+/// Every `step`-th position along each axis trains (`trading` Eq. 12).
+pub fn separable<T: Real>(signal: &Signal, axes: &[&Axis<T>], step: usize) -> Result<Solved> {
+    let channel = |c: usize| move |point: usize| T::from_f64(signal.at(point, c));
+    let (parameters, seconds, predictions): (usize, f64, Vec<Vec<f64>>) = match *axes {
+        [rows, columns] => {
+            let width = signal.sides[1];
+            let training: Vec<Mat<T>> = (0..signal.channels)
+                .map(|c| {
+                    let at = channel(c);
+                    let (h, w) = (signal.sides[0].div_ceil(step), width.div_ceil(step));
+                    Mat::from_fn(h, w, |i, j| at(i * step * width + j * step))
+                })
+                .collect();
+            let started = Instant::now();
+            let views: Vec<MatRef<'_, T>> = training.iter().map(Mat::as_ref).collect();
+            let weights = solve_2d(&rows.factorization, &columns.factorization, &views)?;
+            let seconds = started.elapsed().as_secs_f64();
+            let views: Vec<MatRef<'_, T>> = weights.iter().map(Mat::as_ref).collect();
+            let predictions = predict_2d(rows.full.as_ref(), columns.full.as_ref(), &views)?;
+            let flat = |m: &Mat<T>| {
+                (0..signal.points()).map(|p| m[(p / width, p % width)].to_f64()).collect()
+            };
+            let parameters = weights.iter().map(|w| w.nrows() * w.ncols()).sum();
+            (parameters, seconds, predictions.iter().map(flat).collect())
+        }
+        [frames, rows, columns] => {
+            let [t, h, w] = [signal.sides[0], signal.sides[1], signal.sides[2]];
+            let shape = [t, h, w].map(|n| n.div_ceil(step));
+            let training: Vec<Cube<T>> = (0..signal.channels)
+                .map(|c| {
+                    let at = channel(c);
+                    Cube::from_fn(shape, |[i, j, k]| at(((i * h + j) * w + k) * step))
+                })
+                .collect();
+            let started = Instant::now();
+            let factors = [frames, rows, columns].map(|axis| &axis.factorization);
+            let weights = solve_3d(factors, &training)?;
+            let seconds = started.elapsed().as_secs_f64();
+            let full = [frames, rows, columns].map(|axis| axis.full.as_ref());
+            let predictions = predict_3d(full, &weights)?;
+            let flat = |cube: &Cube<T>| cube.values().iter().map(|v| v.to_f64()).collect();
+            let parameters = weights.iter().map(|w| w.values().len()).sum();
+            (parameters, seconds, predictions.iter().map(flat).collect())
+        }
+        _ => bail!("a closed form needs images or clips"),
+    };
+
+    Ok(Solved { parameters, predictions, seconds })
+}
+
+/// Least squares at random positions: LSMR on the product of blending and Kronecker matrices. Also
+/// gives the solutions of the channels.
+pub fn scattered<T: Real>(
+    signal: &Signal,
+    grid: &Scattered,
+    split: &Split,
+    options: &LeastSquaresOptions,
+) -> Result<(Solved, Vec<LeastSquares<T>>)> {
+    match signal.sides.len() {
+        2 => in_dimensions::<T, 2>(signal, grid, split, options),
+        3 => in_dimensions::<T, 3>(signal, grid, split, options),
+        _ => bail!("a closed form needs images or clips"),
+    }
+}
+
+fn in_dimensions<T: Real, const D: usize>(
+    signal: &Signal,
+    grid: &Scattered,
+    split: &Split,
+    options: &LeastSquaresOptions,
+) -> Result<(Solved, Vec<LeastSquares<T>>)> {
+    let weights = (grid.nodes.ncols() as f64).powi(D as i32);
+    check_memory("weights and products", 8.0 * signal.channels as f64 * weights)?;
+    let started = Instant::now();
+    let targets: Vec<Vec<T>> = (0..signal.channels)
+        .map(|c| split.train.iter().map(|&p| T::from_f64(signal.at(p as usize, c))).collect())
+        .collect();
+    let psi = typed_matrix::<T>(&grid.nodes);
+    let blending = grid.blending::<T, D>(&split.train)?;
+    let system = ScatteredSystem::new([psi.as_ref(); D], ScatteredPoints::Blended(&blending))?;
+    let channels: Vec<&[T]> = targets.iter().map(Vec::as_slice).collect();
+    let solutions = system.solve(&channels, options)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let all: Vec<u32> = (0..signal.points() as u32).collect();
+    let blending = grid.blending::<T, D>(&all)?;
+    let everywhere = ScatteredSystem::new([psi.as_ref(); D], ScatteredPoints::Blended(&blending))?;
+    let predict = |solution: &LeastSquares<T>| -> Result<Vec<f64>> {
+        let values = everywhere.apply(&solution.weights)?;
+        Ok(values.into_iter().map(Real::to_f64).collect())
+    };
+    let predictions = solutions.iter().map(predict).collect::<Result<_>>()?;
+    let parameters = solutions.iter().map(|s| s.weights.len()).sum();
+    Ok((Solved { parameters, predictions, seconds }, solutions))
+}

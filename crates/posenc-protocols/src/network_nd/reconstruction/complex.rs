@@ -1,0 +1,219 @@
+//! Complex encodings: the axes' matrices, and blending to scattered positions.
+
+use anyhow::{Result, bail};
+use faer::Mat;
+use nalgebra_sparse::CsrMatrix;
+use posenc_math::blending::{
+    AxisBlending, Blending, DistanceSource, GridConvention, VirtualGrid, WeightVariant,
+    distance_function,
+};
+use posenc_math::closed_form::Real;
+use posenc_math::embedder::{Embedder, EmbedderSpec, line, scale_by_largest_row_norm};
+use posenc_nets::Input;
+
+use super::points::Split;
+use crate::blending_weights::{InnerProducts, Weights};
+use crate::memory::{check_memory, embedding_matrix};
+use crate::network_1d::Scale;
+use crate::network_nd as settings;
+use crate::network_nd::{NetworkNd, Nodes};
+
+/// Positions of a grid, as factors of a Kronecker product.
+pub struct Lattice {
+    /// Per axis n × K in double precision, scaled.
+    pub train: Vec<Mat<f64>>,
+    /// Per axis all positions, scaled as a test batch.
+    pub test: Vec<Mat<f64>>,
+    /// Per axis all positions, scaled as the training positions are.
+    pub full: Vec<Mat<f64>>,
+}
+
+impl Lattice {
+    /// A grid of these sides, every `step`-th position of which trains.
+    pub fn new(
+        embedder: &dyn Embedder,
+        sides: &[usize],
+        step: usize,
+        scale: Scale,
+    ) -> Result<Self> {
+        let mut lattice = Lattice { train: Vec::new(), test: Vec::new(), full: Vec::new() };
+        for &n in sides {
+            let positions = line(n);
+            let training: Vec<f64> = positions.iter().step_by(step).copied().collect();
+            let mut train = embedding_matrix(embedder, &training)?;
+            let mut full = embedding_matrix(embedder, &positions)?;
+            let mut test = full.clone();
+            if scale != Scale::None {
+                let norm = scale_by_largest_row_norm(&mut train);
+                divide(&mut full, norm);
+                match scale {
+                    Scale::Batch => {
+                        scale_by_largest_row_norm(&mut test);
+                    }
+                    _ => test.clone_from(&full),
+                }
+            }
+            lattice.train.push(train);
+            lattice.test.push(test);
+            lattice.full.push(full);
+        }
+        Ok(lattice)
+    }
+}
+
+/// A norm of 0 belongs to an embedding of zeros, which is refused elsewhere.
+fn divide(matrix: &mut Mat<f64>, norm: f64) {
+    if norm > 0.0 {
+        for j in 0..matrix.ncols() {
+            matrix.col_as_slice_mut(j).iter_mut().for_each(|value| *value /= norm);
+        }
+    }
+}
+
+/// A virtual grid of K or K + 1 nodes along every axis, and the weights that blend them.
+pub struct Scattered {
+    sides: Vec<usize>,
+    /// Nodes × K, the same for all axes, scaled.
+    pub nodes: Mat<f64>,
+    /// One per axis, for all positions i/n.
+    axes: Vec<AxisBlending>,
+}
+
+impl Scattered {
+    /// Weights for all positions of a grid of these sides.
+    pub fn new(
+        embedder: &dyn Embedder,
+        spec: &EmbedderSpec,
+        sides: &[usize],
+        blending: settings::Blending,
+        scale: Scale,
+    ) -> Result<Self> {
+        let k = embedder.dimension();
+        let (nodes, convention) = match blending.nodes {
+            Nodes::Released => (k, GridConvention::Released),
+            Nodes::Consistent => (k, GridConvention::Consistent),
+            Nodes::Closed => (k + 1, GridConvention::Consistent),
+        };
+        let source = match blending.distance {
+            InnerProducts::Code => DistanceSource::Code,
+            InnerProducts::Law => DistanceSource::Law,
+            InnerProducts::Sampled => DistanceSource::Sampled,
+        };
+        let variant = match blending.weights {
+            Weights::Normalized => WeightVariant::Normalized,
+            Weights::Printed => WeightVariant::Printed,
+        };
+        let grid = VirtualGrid::new(nodes, convention)?;
+        let distance = distance_function(source, spec, embedder)?;
+        let mut nodes = embedding_matrix(embedder, &grid.encoded_positions())?;
+        if scale != Scale::None {
+            scale_by_largest_row_norm(&mut nodes);
+        }
+        let axes = sides
+            .iter()
+            .map(|&n| AxisBlending::new(&grid, &line(n), &*distance, variant))
+            .collect::<Result<_, _>>()?;
+        Ok(Scattered { sides: sides.to_vec(), nodes, axes })
+    }
+
+    /// Blending at some positions.
+    pub fn blending<T: Real, const D: usize>(&self, points: &[u32]) -> Result<Blending<T, D>> {
+        let Ok(axes) = <[&AxisBlending; D]>::try_from(self.axes.iter().collect::<Vec<_>>()) else {
+            bail!("internal error ({D} axes asked of {}); please report it", self.axes.len());
+        };
+        let place = |&point: &u32| {
+            let mut rest = point as usize;
+            let mut place = [0; D];
+            for axis in (0..D).rev() {
+                place[axis] = (rest % self.sides[axis]) as u32;
+                rest /= self.sides[axis];
+            }
+            place
+        };
+        Ok(Blending::new(axes, points.iter().map(place).collect())?)
+    }
+
+    /// B of some positions, points × nodes.
+    fn matrix(&self, points: &[u32]) -> Result<CsrMatrix<f32>> {
+        let corners = (points.len() << self.sides.len()) as f64;
+        // A column index of eight bytes and a weight of four.
+        check_memory("the blending matrix", 1.5 * corners)?;
+        Ok(match self.sides.len() {
+            1 => self.blending::<f32, 1>(points)?.matrix(),
+            2 => self.blending::<f32, 2>(points)?.matrix(),
+            3 => self.blending::<f32, 3>(points)?.matrix(),
+            other => bail!("blending along {other} axes; allowed: 1 to 3"),
+        })
+    }
+}
+
+/// What a complex encoding needs for a split.
+pub enum Complex {
+    /// A grid.
+    Lattice(Lattice),
+    /// Anything else.
+    Scattered(Scattered),
+}
+
+impl Complex {
+    /// As the settings say.
+    pub fn new(
+        embedder: &dyn Embedder,
+        spec: &EmbedderSpec,
+        sides: &[usize],
+        settings: &NetworkNd,
+    ) -> Result<Self> {
+        Ok(match settings.grid_step() {
+            Some(step) => Complex::Lattice(Lattice::new(embedder, sides, step, settings.scale)?),
+            None => Complex::Scattered(Scattered::new(
+                embedder,
+                spec,
+                sides,
+                settings.blending.unwrap_or_default(),
+                settings.scale,
+            )?),
+        })
+    }
+
+    /// Training and test positions for the engine.
+    /// The latter are absent where none test.
+    pub fn inputs(&self, split: &Split) -> Result<(Input, Option<Input>)> {
+        let tests = !split.test.is_empty();
+        Ok(match self {
+            Complex::Lattice(lattice) => (
+                Input::kronecker(columns(&lattice.train))?,
+                match tests {
+                    true => Some(Input::kronecker_at(columns(&lattice.test), split.test.clone())?),
+                    false => None,
+                },
+            ),
+            Complex::Scattered(scattered) => {
+                let at = |points: &[u32]| -> Result<Input> {
+                    let nodes = vec![scattered.nodes.clone(); scattered.sides.len()];
+                    let matrix = scattered.matrix(points)?;
+                    Ok(Input::kronecker_blended(columns(&nodes), matrix)?)
+                };
+                (at(&split.train)?, if tests { Some(at(&split.test)?) } else { None })
+            }
+        })
+    }
+
+    /// All positions, scaled as the training positions are.
+    pub fn everywhere(&self) -> Result<Input> {
+        Ok(match self {
+            Complex::Lattice(lattice) => Input::kronecker(columns(&lattice.full))?,
+            Complex::Scattered(scattered) => {
+                let points: usize = scattered.sides.iter().product();
+                let all: Vec<u32> = (0..points as u32).collect();
+                let nodes = vec![scattered.nodes.clone(); scattered.sides.len()];
+                let matrix = scattered.matrix(&all)?;
+                Input::kronecker_blended(columns(&nodes), matrix)?
+            }
+        })
+    }
+}
+
+/// n × K in double precision as K × n in single.
+fn columns(axes: &[Mat<f64>]) -> Vec<Mat<f32>> {
+    axes.iter().map(|m| Mat::from_fn(m.ncols(), m.nrows(), |k, i| m[(i, k)] as f32)).collect()
+}

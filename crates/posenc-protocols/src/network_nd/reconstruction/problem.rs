@@ -1,0 +1,176 @@
+//! A signal, its split and an encoding, as a task of the engine.
+
+use anyhow::Result;
+use faer::Mat;
+use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
+use posenc_nets::{Adam, CpuEngine, Input, Network, OutputActivation, Samples, Task, cpu};
+use rand_chacha::ChaCha8Rng;
+
+use super::complex::Complex;
+use super::inputs::{Batch, Features};
+use super::points::Split;
+use super::signal::Signal;
+use crate::memory::check_memory;
+use crate::network_1d::Scale;
+use crate::network_nd::{Directions, Encoding, NetworkNd, Output, Products};
+
+/// What is fitted, and how.
+pub struct Problem<'a> {
+    /// The signal.
+    pub signal: &'a Signal,
+    /// Its positions.
+    pub split: &'a Split,
+    /// Encoding, network, optimizer.
+    pub settings: &'a NetworkNd,
+    /// The embedder.
+    pub spec: EmbedderSpec,
+    /// Random streams by purpose.
+    pub stream: &'a dyn Fn(&str) -> ChaCha8Rng,
+}
+
+/// A problem ready for the engine.
+pub struct Prepared {
+    /// For the engine.
+    pub task: Task,
+    encoder: Encoder,
+    sides: Vec<usize>,
+}
+
+enum Encoder {
+    Simple { features: Features, divisor: f64 },
+    Complex(Complex),
+}
+
+impl Prepared {
+    /// All positions of the signal, as the network was trained to see them.
+    pub fn everywhere(&self) -> Result<Input> {
+        match &self.encoder {
+            Encoder::Complex(complex) => complex.everywhere(),
+            Encoder::Simple { features, divisor } => {
+                let points: usize = self.sides.iter().product();
+                let all: Vec<u32> = (0..points as u32).collect();
+                features.simple(&all, &[(points, *divisor)])
+            }
+        }
+    }
+}
+
+impl Problem<'_> {
+    /// The engine that the settings ask for.
+    pub fn engine(&self, threads: usize) -> CpuEngine {
+        let engine = CpuEngine::new(threads);
+        match self.settings.products {
+            None => engine,
+            Some(Products::Gram) => engine.with_products(cpu::Products::Gram),
+            Some(Products::Residual) => engine.with_products(cpu::Products::Residual),
+        }
+    }
+
+    /// The embedders: one, or with joint directions one for each axis.
+    fn embedders(&self) -> Result<Vec<Box<dyn Embedder>>> {
+        let build = |purpose: &str| -> Result<Box<dyn Embedder>> {
+            Ok(embedder::build(&self.spec, &mut (self.stream)(purpose))?)
+        };
+        match self.settings.directions {
+            Directions::Joint => (0..self.signal.sides.len())
+                .map(|axis| build(&format!("embedder axis {axis}")))
+                .collect(),
+            _ => Ok(vec![build("embedder")?]),
+        }
+    }
+
+    /// Embeds the positions and draws the weights from the stream `weights`.
+    pub fn prepare(&self, weights: &str) -> Result<Prepared> {
+        let Problem { settings, signal, split, .. } = self;
+        let embedders = self.embedders()?;
+        let (encoder, train, test, network) = match settings.encoding {
+            Encoding::Simple => {
+                let features = Features::new(&signal.sides, settings, embedders)?;
+                let divisor = match settings.scale {
+                    Scale::None => 1.0,
+                    _ => features.largest_norm(&split.train)?,
+                };
+                let whole = |points: &[u32]| -> Vec<Batch> { vec![(points.len(), divisor)] };
+                let batches = match settings.scale {
+                    Scale::Batch => test_batches(split, &features)?,
+                    _ => whole(&split.test),
+                };
+                let network = Network::new(
+                    features.dimension(),
+                    settings.depth,
+                    settings.width,
+                    signal.channels,
+                )?;
+                let train = features.simple(&split.train, &whole(&split.train))?;
+                let test = match split.test.len() {
+                    0 => None,
+                    _ => Some(features.simple(&split.test, &batches)?),
+                };
+                (Encoder::Simple { features, divisor }, train, test, network)
+            }
+            Encoding::Complex => {
+                let complex = Complex::new(&*embedders[0], &self.spec, &signal.sides, settings)?;
+                let (train, test) = complex.inputs(split)?;
+                let hidden = (settings.depth > 0).then_some(settings.width);
+                let network = Network::kronecker(train.dimension(), hidden, signal.channels)?;
+                (Encoder::Complex(complex), train, test, network)
+            }
+        };
+        let network = match settings.output {
+            Output::Identity => network,
+            Output::Sigmoid => network.with_output_activation(OutputActivation::Sigmoid),
+        };
+        // Weights, two moments and a gradient in single precision. Drawing the weights comes first of
+        // all that is as large, so the estimate does, too.
+        let weight_count = |(i, o): (usize, usize)| (i as f64 + 1.0) * o as f64;
+        let count: f64 = network.layers().into_iter().map(weight_count).sum();
+        check_memory(&format!("a network of {count:.0} parameters"), 2.0 * count)?;
+        let standard = Adam::new(settings.learning_rate);
+        let task = Task {
+            optimizer: Adam {
+                weight_decay: settings.weight_decay,
+                beta2: settings.beta2.unwrap_or(standard.beta2),
+                ..standard
+            },
+            initial: vec![network.initialize(&mut (self.stream)(weights))],
+            network,
+            train: self.samples(train, &split.train),
+            test: test.map(|test| self.samples(test, &split.test)),
+        };
+        Ok(Prepared { task, encoder, sides: signal.sides.clone() })
+    }
+
+    fn samples(&self, input: Input, points: &[u32]) -> Samples {
+        let targets = Mat::from_fn(points.len(), self.signal.channels, |i, channel| {
+            self.signal.at(points[i] as usize, channel) as f32
+        });
+        Samples { input, targets }
+    }
+}
+
+/// The batches of the test positions, each divided by its own largest norm.
+fn test_batches(split: &Split, features: &Features) -> Result<Vec<Batch>> {
+    let mut rest = &split.test[..];
+    let mut batches = Vec::with_capacity(split.batches.len());
+    for &count in &split.batches {
+        let (batch, others) = rest.split_at(count);
+        batches.push((count, features.largest_norm(batch)?));
+        rest = others;
+    }
+    Ok(batches)
+}
+
+/// The specification with some parameters changed.
+pub fn changed(spec: &EmbedderSpec, changes: &[(&str, f64)]) -> EmbedderSpec {
+    let mut spec = spec.clone();
+    for (name, value) in changes {
+        spec.parameters.insert((*name).to_owned(), ParameterValue::Number(*value));
+    }
+    spec
+}
+
+/// Outputs of an engine, points × channels, with the channels fastest.
+pub fn interleaved(outputs: &Mat<f32>) -> Vec<f64> {
+    let (points, channels) = outputs.shape();
+    (0..points * channels).map(|i| f64::from(outputs[(i / channels, i % channels)])).collect()
+}

@@ -1,0 +1,251 @@
+//! Networks on simple and complex encodings of whole images and clips (`rethinking` Figs. 10 and 11,
+//! `trading` Tables 1–4).
+//!
+//! A unit is one signal. Its random streams are named by method and signal, so that how many signals
+//! run beside it moves no bit. Units are trained one after the other, each with a
+//! checkpoint of its own: what is finished is on disk before the next one starts.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::{Picture, Value};
+use posenc_math::random::stream;
+use posenc_nets::train::{History, Schedule, Summary};
+
+use super::NetworkNd;
+use super::reconstruction::{self, Problem, Rule, Signal, Split, pictures, split};
+use crate::fit_state::{Done, Resumption};
+use crate::memory::dimension;
+use posenc_experiments::plan::Job;
+use posenc_harness::checkpoint::Checkpoint;
+use posenc_harness::plan::Unit;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// `network-nd`.
+fn run(context: &Context<'_>, settings: &NetworkNd, emit: &mut Emit<'_>) -> Result<()> {
+    for index in 0..context.units.len() {
+        let training = Training::new(context, settings, index)?;
+        let outcome = training.run().with_context(|| context.units[index].signal.clone())?;
+        emit(index, outcome)?;
+        training.checkpoint.remove();
+    }
+    Ok(())
+}
+
+/// One unit.
+struct Training<'a> {
+    context: &'a Context<'a>,
+    settings: &'a NetworkNd,
+    unit: &'a Unit,
+    signal: Signal,
+    split: Split,
+    checkpoint: Checkpoint,
+}
+
+impl<'a> Training<'a> {
+    fn new(context: &'a Context<'a>, settings: &'a NetworkNd, index: usize) -> Result<Self> {
+        let unit = &context.units[index];
+        let signal = Signal::of_unit(context, unit, settings.side)?.scaled(settings.value_scale);
+        let rule = match (settings.grid_step(), settings.fraction) {
+            (None, Some(fraction)) => Rule::Random { fraction },
+            (step, _) => Rule::Grid { step: step.unwrap_or(2) },
+        };
+        let mut rng = reconstruction::mask(context, unit);
+        let split = split(&signal.sides, rule, settings.test, &mut rng)?;
+        let checkpoint = context.checkpoint.of_unit(unit);
+        Ok(Training { context, settings, unit, signal, split, checkpoint })
+    }
+
+    /// Trains at every value of the sweep.
+    fn run(&self) -> Result<UnitResult> {
+        let (mut remarks, mut shown) = (Vec::new(), Vec::new());
+        let steps = self.settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let (mut done, mut resume) = self.saved(steps, &mut remarks);
+        while done.values < steps {
+            let swept =
+                self.settings.sweep.as_ref().and_then(|s| s.at(done.values).first().copied());
+            let place = || match swept {
+                Some((name, value)) => format!("{name} = {value}"),
+                None => "training".to_owned(),
+            };
+            // What killed runs spent on this value.
+            let spent = match &resume {
+                Some(_) => (self.checkpoint.earlier() - total_time(&done.records[0])).max(0.0),
+                None => 0.0,
+            };
+            let share = |values: usize| values as f64 / steps as f64;
+            self.checkpoint.within(share(done.values), share(done.values + 1));
+            let trained = self.train(resume.take(), &done, &mut remarks).with_context(place)?;
+            let seconds = spent + trained.seconds;
+            let x = swept.map(|(_, value)| value);
+            record(&trained, seconds, x, &mut done.records[0]);
+            shown.extend(trained.pictures);
+            done.values += 1;
+        }
+        let values = std::mem::take(&mut done.records[0]);
+        let diverged = values.iter().filter(|v| v.metric == "diverged_epoch").count();
+        if diverged > 0 {
+            remarks.push(format!(
+                "{diverged} of {steps} runs diverged; their values are NaN, a lower learning rate may help"
+            ));
+        }
+        let earlier = self.checkpoint.earlier();
+        Ok(UnitResult { values, pictures: shown, remarks, earlier, ..UnitResult::default() })
+    }
+
+    fn resumption(&self) -> Resumption<'_> {
+        Resumption { checkpoint: &self.checkpoint, note: self.context.note }
+    }
+
+    /// What a killed run left, or the beginning.
+    fn saved(&self, steps: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
+        let goes_on =
+            |_: &Done, _| format!("{}: goes on where it was interrupted", self.unit.signal);
+        self.resumption().read([1, steps, 0], goes_on, remarks)
+    }
+
+    /// Names a random stream by item, method and repetition, without the group: groups that vary
+    /// one setting of a method compare the same draws.
+    fn label(&self, purpose: &str) -> String {
+        let job = self.context.job;
+        let (item, method) = (job.experiment.id(), &job.variant.id);
+        format!("{item} {method} seed {} {purpose}", job.seed_index)
+    }
+
+    /// Trains at the next value of the sweep.
+    fn train(
+        &self,
+        resume: Option<Vec<u8>>,
+        done: &Done,
+        remarks: &mut Vec<String>,
+    ) -> Result<Trained> {
+        let started = Instant::now();
+        let (settings, changes) = self.settings.at(done.values);
+        let draw = |purpose: &str| stream(self.context.seed, &self.label(purpose));
+        let problem = Problem {
+            signal: &self.signal,
+            split: &self.split,
+            settings: &settings,
+            spec: reconstruction::changed(self.context.spec()?, &changes),
+            stream: &draw,
+        };
+        let prepared = problem.prepare(&format!("weights {}", self.unit.signal))?;
+        let own = problem.engine(1);
+        let engine = if settings.products.is_some() { &own } else { self.context.engine() };
+        let schedule = Schedule {
+            epochs: settings.epochs,
+            curve_every: settings.curve_every,
+            layers: false,
+            mean_of_last: settings
+                .late_epochs
+                .unwrap_or(settings.mean_of_last)
+                .min(settings.epochs),
+        };
+        let start = || engine.start(prepared.task.clone());
+        let (mut session, history) =
+            self.resumption().fit(start, &schedule, resume, done, remarks)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let parameters = prepared.task.network.parameter_count();
+        let late = settings.late_epochs.is_some();
+        let test_psnr = psnrs(&history.summaries[0], late)[0];
+        let pictures = if settings.pictures {
+            let outputs = session.predict(&prepared.everywhere()?)?;
+            pictures(&self.signal, &reconstruction::interleaved(&outputs), test_psnr)
+        } else {
+            Vec::new()
+        };
+        Ok(Trained { history, parameters, seconds, pictures, late })
+    }
+}
+
+/// Test and train PSNR: of the last epoch where the window of the means is that of `late_epochs`.
+fn psnrs(summary: &Summary, late: bool) -> [f64; 2] {
+    let (test, train) = match late {
+        true => (summary.final_test_psnr, summary.final_train_psnr),
+        false => (summary.test_psnr, summary.train_psnr),
+    };
+    [test.unwrap_or(f64::NAN), train]
+}
+
+/// What one value of the sweep gave.
+struct Trained {
+    history: History,
+    parameters: usize,
+    /// From before the embedding to after the last measurement.
+    seconds: f64,
+    pictures: Vec<Picture>,
+    /// Whether means and deviations over `late_epochs` are recorded.
+    late: bool,
+}
+
+/// The numbers of one run.
+fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Value>) {
+    let summary = &trained.history.summaries[0];
+    let mut add = |metric: &str, number: f64, unit: &str| {
+        let value = Value::new(metric, number).unit(unit);
+        values.push(match x {
+            Some(x) => value.at(x),
+            None => value,
+        });
+    };
+    let [test_psnr, train_psnr] = psnrs(summary, trained.late);
+    add("test_psnr", test_psnr, "dB");
+    add("train_psnr", train_psnr, "dB");
+    if trained.late {
+        add("late_test_psnr", summary.test_psnr.unwrap_or(f64::NAN), "dB");
+        add("late_test_psnr_sd", summary.test_deviation.unwrap_or(f64::NAN), "dB");
+        add("late_train_psnr", summary.train_psnr, "dB");
+        add("late_train_psnr_sd", summary.train_deviation, "dB");
+    }
+    let parameters = trained.parameters as f64;
+    add("params", parameters, "count");
+    // Four bytes a parameter, as the papers count.
+    add("memory", 4.0 * parameters / 1e6, "MB");
+    // As the papers measure, from before the embedding to after the last epoch; here with the test
+    // at the end.
+    add("time", seconds, "s");
+    if let Some(epoch) = summary.diverged {
+        add("diverged_epoch", epoch as f64, "");
+    }
+    for point in &trained.history.curve {
+        let psnrs = [("train_curve", &point.train_psnr), ("test_curve", &point.test_psnr)];
+        for (metric, psnrs) in psnrs {
+            if let Some(&psnr) = psnrs.first() {
+                values.push(Value::new(metric, psnr).unit("dB").at(point.epoch as f64));
+            }
+        }
+    }
+}
+
+/// Seconds of the values of a sweep that are finished.
+fn total_time(values: &[Value]) -> f64 {
+    values.iter().filter(|v| v.metric == "time").map(|v| v.value).sum()
+}
+
+impl Protocol for NetworkNd {
+    fn placement(&self) -> Placement {
+        // Where two ways to a gradient are compared, it is the CPU engine's that are.
+        match self.products {
+            None => Placement::Device,
+            Some(_) => Placement::Cpu,
+        }
+    }
+
+    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
+        super::estimate::estimate(job, self)
+    }
+
+    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+        let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let at = |index| {
+            let (settings, changes) = self.at(index);
+            let swept = changes.iter().find(|(name, _)| *name == "dimension");
+            super::estimate::memory(job, &settings, swept.map_or(dimension(job, None), |(_, d)| *d))
+        };
+        (0..values).map(at).fold(0.0, f64::max)
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        run(context, self, emit)
+    }
+}

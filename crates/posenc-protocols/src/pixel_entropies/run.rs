@@ -1,0 +1,40 @@
+//! Counts what neighbors reveal about a pixel.
+
+use anyhow::Result;
+use posenc_experiments::record::Value;
+use posenc_math::lff::information::pixel_entropies;
+
+use super::PixelEntropies;
+use crate::image_model::run::Images;
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult};
+
+/// `pixel-entropies`.
+fn run(context: &Context<'_>, s: &PixelEntropies) -> Result<UnitResult> {
+    let images = Images::new(context, s.side, s.levels, s.reduce)?;
+    let mut rng = context.stream("images");
+    let drawn: Vec<Vec<u8>> = (0..s.images).map(|_| images.trained(&mut rng)).collect();
+    let e = pixel_entropies(drawn.iter().map(Vec::as_slice), s.side, s.levels);
+    let named = [
+        ("uniform", (s.levels as f64).log2()),
+        ("alone", e.alone),
+        ("given_left", e.given_left),
+        ("given_left_and_upper", e.given_left_and_upper),
+    ];
+    let values = named.map(|(metric, bits)| Value::new(metric, bits).unit("bits/dim"));
+    Ok(Vec::from(values).into())
+}
+
+impl Protocol for PixelEntropies {
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        Estimate::of(self.images as f64 * 2e-4)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        2.0 * (self.images * self.side * self.side) as f64
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

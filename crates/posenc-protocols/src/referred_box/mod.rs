@@ -1,0 +1,108 @@
+//! Boxes of real screens that expressions refer to (extension of `lff`).
+
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::boxes::{
+    BoxScale, beta2, check_encoding, check_has_screens, check_layers, check_weight_decay, hundredth,
+};
+use crate::checks::{check_beta2, check_training, range};
+use crate::limits::Transformer;
+
+/// The kind `referred-box`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(ReferredBox),
+    ..Kind::of::<ReferredBox>("referred-box")
+};
+
+/// Settings of `referred-box`: a transformer over the words of an expression and the boxes of a screen chooses the one that is meant.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReferredBox {
+    /// As for `icon-labels`.
+    pub encoding: Encoding,
+    /// The unit of coordinates.
+    #[serde(default)]
+    pub scale: BoxScale,
+    /// Screens with more boxes are left out.
+    pub most_boxes: usize,
+    /// Words of an expression beyond so many are left out.
+    pub longest: usize,
+    /// Classes of boxes that are told apart, the most frequent ones.
+    pub classes: usize,
+    /// Parts of the screens; each is measured by a model that was trained on the others.
+    #[serde(default = "five")]
+    pub folds: usize,
+    /// Numbers per token.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Layers.
+    pub layers: usize,
+    /// As for `icon-labels`.
+    #[serde(default)]
+    pub dropout: f64,
+    /// Screens per step.
+    pub batch: usize,
+    /// Steps of each model.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// As for `icon-labels`.
+    #[serde(default = "hundredth")]
+    pub weight_decay: f64,
+}
+
+impl Settings for ReferredBox {
+    fn check(&self) -> Result<(), Fault> {
+        range("most_boxes", self.most_boxes, 2, 256)?;
+        range("longest", self.longest, 1, 256)?;
+        range("classes", self.classes, 1, 10_000)?;
+        range("folds", self.folds, 2, 100)?;
+        check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        self.transformer().check()?;
+        check_beta2(self.beta2)?;
+        check_weight_decay(self.weight_decay)?;
+        check_encoding(&self.encoding, self.scale, self.width)
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        check_has_screens(data)
+    }
+}
+
+impl ReferredBox {
+    fn transformer(&self) -> Transformer {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 0.0,
+            batch: self.batch,
+            length: self.most_boxes,
+        }
+    }
+}
+
+fn five() -> usize {
+    5
+}

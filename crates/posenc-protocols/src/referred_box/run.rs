@@ -1,0 +1,448 @@
+//! Which box of a real screen an expression refers to (extension of `lff` Table 1), by cross-validation.
+//!
+//! Streams are named by item, repetition, fold and purpose, without group and method: all methods of an item share the folds,
+//! batches in their order, initial weights of the content and masks of its layers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use posenc_attention::Device;
+use posenc_attention::boxes::{
+    BINS, COORDINATES, Candidate, Masks, Referrer, ReferrerSizes, ReferringScreen, Sizes, Trainer,
+};
+use posenc_attention::parameters;
+use posenc_data::interfaces::{
+    CaptionVocabulary, PADDING, REFERRING_SCREENS, ReferringScreen as Read, ReferringScreens,
+    UNKNOWN,
+};
+use posenc_experiments::record::Value;
+use posenc_math::detection::boxes::overlap;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::ReferredBox;
+use crate::attention;
+use crate::attention::real_boxes::{RATE, adam, batch, bounds, folds, record_cost, record_losses};
+use crate::attention::train_state;
+use crate::memory::Transformer;
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Words that occur once in the expressions of training are taken for unknown, so that this word is learned, too.
+const LEAST_WORDS: usize = 2;
+
+/// Numbers of a vocabulary that are no words.
+const SPECIAL: usize = 4;
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    fold: usize,
+    places: Vec<u64>,
+    left: Vec<usize>,
+    /// Of each fold.
+    losses: Vec<Vec<f64>>,
+    /// Screens whose box was found; nothing yet of those of later folds.
+    right: Vec<Option<bool>>,
+}
+
+/// A model that learns from all folds but one.
+struct Fold<'a> {
+    /// All screens in its words and classes.
+    screens: Vec<ReferringScreen>,
+    trained: Vec<usize>,
+    measured: Vec<usize>,
+    trainer: Trainer<'a, Referrer>,
+    streams: [ChaCha8Rng; 3],
+    left: Vec<usize>,
+}
+
+/// `referred-box`.
+fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
+    let started = Instant::now();
+    let mut outcome = UnitResult::default();
+    let data = context.job.group.data.as_ref().context("this protocol needs `data`")?;
+    let all = ReferringScreens::read(&context.data.folder(&data.set)?.join(REFERRING_SCREENS))?;
+    let screens = kept(&all, s, &mut outcome.remarks)?;
+    let (item, seed) = (context.job.experiment.id(), context.job.seed_index);
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let names: Vec<&str> = screens.iter().map(|screen| screen.screen.as_str()).collect();
+    let fold_of = folds(&names, s.folds, &mut draw("folds"));
+    let nodes: Vec<Vec<Option<usize>>> = screens.iter().map(|screen| nodes(screen)).collect();
+    let device = attention::device(context)?;
+    let begin = |fold: usize| {
+        let own = |purpose: &str| draw(&format!("fold {fold} {purpose}"));
+        begin(s, fold, &screens, &nodes, &fold_of, &own, &device)
+    };
+    let mut at = 0;
+    let mut fold = begin(at)?;
+    let mut losses = vec![Vec::new()];
+    let mut right: Vec<Option<bool>> = vec![None; screens.len()];
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
+        let fits = own.fold < s.folds
+            && own.losses.len() == own.fold + 1
+            && own.losses.last().is_some_and(|losses| losses.len() == reached.steps)
+            && own.right.len() == screens.len()
+            && own.left.iter().all(|&screen| screen < screens.len());
+        let Some(mut other) = fits.then(|| begin(own.fold).ok()).flatten() else {
+            return false;
+        };
+        if !other.trainer.progress.resume(reached)
+            || !train_state::move_to(other.streams.each_mut(), &own.places)
+        {
+            return false;
+        }
+        other.left = own.left;
+        (at, fold, losses, right) = (own.fold, other, own.losses, own.right);
+        true
+    });
+    context.checkpoint.begin(s.steps * s.folds, losses.iter().map(Vec::len).sum());
+    let mut work = 0.0;
+    loop {
+        while fold.trainer.progress.goes_on() {
+            let [batches, layers, code] = &mut fold.streams;
+            let drawn = batch(&fold.trained, &mut fold.left, s.batch, batches);
+            let drawn: Vec<&ReferringScreen> =
+                drawn.into_iter().map(|i| &fold.screens[i]).collect();
+            let loss = fold.trainer.step(&drawn, Masks { layers, code });
+            losses.last_mut().context("no fold")?.push(loss);
+            train_state::keep(context, || {
+                let places = train_state::places(fold.streams.each_ref());
+                let (left, losses, right) = (fold.left.clone(), losses.clone(), right.clone());
+                (fold.trainer.progress.reached(), Own { fold: at, places, left, losses, right })
+            });
+        }
+        work += fold.trainer.work();
+        if let Some(step) = fold.trainer.progress.diverged() {
+            outcome.remarks.push(format!(
+                "the loss was no number at step {step} of fold {at}; training ended there, a lower learning rate may help"
+            ));
+            // Screens without a choice make the means no numbers.
+            break;
+        }
+        let own: Vec<&ReferringScreen> = fold.measured.iter().map(|&i| &fold.screens[i]).collect();
+        let choices = fold.trainer.progress.model.choices(&own, &device);
+        let choices = choices.context("a screen is no input of the model")?;
+        for ((&i, screen), choice) in fold.measured.iter().zip(own).zip(choices) {
+            right[i] = Some(screen.referred == choice);
+        }
+        at += 1;
+        if at == s.folds {
+            break;
+        }
+        fold = begin(at)?;
+        losses.push(Vec::new());
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    let values = &mut outcome.values;
+    record_losses(&losses, "nats/screen", values);
+    record(&screens, &right, values);
+    let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value).unit("count"));
+    add("params", parameters::count(&fold.trainer.progress.model) as f64);
+    let sides = [BINS; COORDINATES];
+    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, work, values);
+    Ok(outcome)
+}
+
+/// Screens with few enough boxes. What is left out is told.
+fn kept<'a>(
+    all: &'a ReferringScreens,
+    s: &ReferredBox,
+    remarks: &mut Vec<String>,
+) -> Result<Vec<&'a Read>> {
+    let fits = |screen: &&Read| screen.objects.len() <= s.most_boxes;
+    let screens: Vec<&Read> = all.screens.iter().filter(fits).collect();
+    let names: BTreeSet<&str> = screens.iter().map(|screen| screen.screen.as_str()).collect();
+    ensure!(
+        names.len() >= s.folds,
+        "{REFERRING_SCREENS}: {} screens have at most {} boxes; as many as `protocol.folds` are needed at least, {}",
+        names.len(),
+        s.most_boxes,
+        s.folds
+    );
+    let cut = screens.iter().filter(|screen| screen.words.len() > s.longest).count();
+    remarks.push(format!(
+        "{REFERRING_SCREENS}: of {} screens {} are left out, since they have more than {} boxes; of {cut} expressions only the \
+         first {} words are read",
+        all.screens.len(),
+        all.screens.len() - screens.len(),
+        s.most_boxes,
+        s.longest
+    ));
+    remarks.extend(all.remark());
+    Ok(screens)
+}
+
+/// For each box of a screen the node that overlaps it most, the first of equal ones; none where none overlaps it.
+fn nodes(screen: &Read) -> Vec<Option<usize>> {
+    let best = |object: &[f64; 4]| {
+        let mut best = (None, 0.0);
+        for (i, node) in screen.candidates.iter().enumerate() {
+            let own = overlap(*object, node.corners);
+            if own > best.1 {
+                best = (Some(i), own);
+            }
+        }
+        best.0
+    };
+    screen.objects.iter().map(best).collect()
+}
+
+/// The most frequent of `all` that occur `least` times, `most` of them.
+fn vocabulary<'a>(
+    all: impl Iterator<Item = &'a str> + Clone,
+    least: usize,
+    most: usize,
+) -> CaptionVocabulary {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    all.clone().for_each(|word| *counts.entry(word).or_default() += 1);
+    let size = counts.values().filter(|count| **count >= least).count();
+    CaptionVocabulary::new(all, size.min(most) + SPECIAL)
+}
+
+/// A model at its beginning, and the screens as it reads them: words and classes are those of the screens that it learns from.
+fn begin<'a>(
+    s: &ReferredBox,
+    fold: usize,
+    screens: &[&Read],
+    nodes: &[Vec<Option<usize>>],
+    fold_of: &[usize],
+    draw: &dyn Fn(&str) -> ChaCha8Rng,
+    device: &'a Device,
+) -> Result<Fold<'a>> {
+    let (measured, trained): (Vec<usize>, Vec<usize>) =
+        (0..screens.len()).partition(|&i| fold_of[i] == fold);
+    let read = || trained.iter().map(|&i| screens[i]);
+    let words = read().flat_map(|screen| screen.words.iter().map(String::as_str));
+    let words = vocabulary(words, LEAST_WORDS, usize::MAX - SPECIAL);
+    let classes = read().flat_map(|screen| screen.candidates.iter().map(|n| n.class.as_str()));
+    let classes = vocabulary(classes, 1, s.classes);
+    let inputs =
+        screens.iter().zip(nodes).map(|(screen, nodes)| input(screen, nodes, &words, &classes, s));
+    let inputs = inputs.collect();
+    let sizes = ReferrerSizes {
+        layers: sizes(s),
+        vocabulary: words.size(),
+        longest: s.longest,
+        classes: classes.size(),
+    };
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = Referrer::new(&sizes, &s.encoding, &mut content, &mut code, device);
+    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let learning_rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate, device);
+    let streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
+    Ok(Fold { screens: inputs, trained, measured, trainer, streams, left: Vec::new() })
+}
+
+/// A screen as a model reads it: its boxes with what the nodes that overlap them most say.
+fn input(
+    screen: &Read,
+    nodes: &[Option<usize>],
+    words: &CaptionVocabulary,
+    classes: &CaptionVocabulary,
+    s: &ReferredBox,
+) -> ReferringScreen {
+    let said: BTreeSet<&String> = screen.words.iter().collect();
+    let found = |own: &[String]| {
+        let own: BTreeSet<&String> = own.iter().collect();
+        said.intersection(&own).count() as f64
+    };
+    let candidate = |(object, node): (&[f64; 4], &Option<usize>)| {
+        let bounds = bounds(*object, s.scale);
+        match node.and_then(|node| screen.candidates.get(node)) {
+            None => Candidate { class: PADDING, found: [0.0; 2], bounds },
+            Some(node) => Candidate {
+                class: classes.number(&node.class).unwrap_or(UNKNOWN),
+                found: [found(&node.text), found(&node.resource)],
+                bounds,
+            },
+        }
+    };
+    let mut numbers = words.text(&screen.words);
+    numbers.truncate(s.longest);
+    ReferringScreen {
+        words: numbers,
+        candidates: screen.objects.iter().zip(nodes).map(candidate).collect(),
+        referred: screen.object,
+    }
+}
+
+/// How many boxes were found, in percent: of all screens, of those whose expression says where, and of the others.
+fn record(screens: &[&Read], right: &[Option<bool>], values: &mut Vec<Value>) {
+    let spatial: Vec<bool> = screens.iter().map(|screen| screen.is_spatial()).collect();
+    let mean = |wanted: &dyn Fn(usize) -> bool| {
+        let own = right.iter().enumerate().filter(|(i, _)| wanted(*i));
+        let scores: Vec<f64> = own
+            .map(|(_, right)| right.map_or(f64::NAN, |right| if right { 100.0 } else { 0.0 }))
+            .collect();
+        (scores.iter().sum::<f64>() / scores.len() as f64, scores.len())
+    };
+    for (name, (score, count)) in [
+        ("", mean(&|_| true)),
+        ("_spatial", mean(&|i| spatial[i])),
+        ("_other", mean(&|i| !spatial[i])),
+    ] {
+        // Of no screens nothing is said.
+        if count > 0 {
+            values.push(Value::new(format!("accuracy{name}"), score).unit("%"));
+        }
+        values.push(Value::new(format!("screens{name}"), count as f64).unit("count"));
+    }
+    let chance = screens.iter().map(|screen| 100.0 / screen.objects.len() as f64).sum::<f64>();
+    values.push(Value::new("chance", chance / screens.len() as f64).unit("%"));
+}
+
+fn sizes(s: &ReferredBox) -> Sizes {
+    Sizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        layers: s.layers,
+        dropout: s.dropout,
+    }
+}
+
+impl Protocol for ReferredBox {
+    fn reads(&self) -> Option<Format> {
+        Some(Format::ReferringScreens)
+    }
+
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let step = sizes(self).operations(self.batch, self.longest + self.most_boxes);
+        Estimate::training((self.folds * self.steps) as f64 * step, RATE)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length: self.most_boxes + self.longest,
+            ..Transformer::default()
+        }
+        .bytes()
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boxes::BoxScale;
+    use posenc_data::interfaces::Candidate as Node;
+    use posenc_math::lff::encoding::Encoding;
+    use posenc_math::lff::schedule::Decay;
+
+    fn settings() -> ReferredBox {
+        ReferredBox {
+            encoding: Encoding::none(),
+            scale: BoxScale::Hundredths,
+            most_boxes: 8,
+            longest: 4,
+            classes: 1,
+            folds: 2,
+            width: 4,
+            heads: 1,
+            feed_forward: 4,
+            layers: 1,
+            dropout: 0.0,
+            batch: 1,
+            steps: 1,
+            learning_rate: 0.01,
+            warm_up: 0,
+            decay: Decay::Constant,
+            beta2: 0.999,
+            weight_decay: 0.0,
+        }
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Two boxes with a node each, a node around both, and a box apart.
+    fn screen(expression: &str, class: &str) -> Read {
+        let node = |corners, class: &str, text, resource| Node {
+            corners,
+            class: class.to_owned(),
+            text: words(text),
+            resource: words(resource),
+        };
+        Read {
+            screen: expression.to_owned(),
+            expression: expression.to_owned(),
+            words: words(expression),
+            objects: vec![
+                [0.0, 0.0, 10.0, 10.0],
+                [20.0, 0.0, 30.0, 10.0],
+                [60.0, 60.0, 70.0, 70.0],
+            ],
+            object: 1,
+            candidates: vec![
+                node([0.0, 0.0, 30.0, 10.0], "LIST", "", ""),
+                node([0.0, 0.0, 9.0, 10.0], class, "the search the", "search icon"),
+                node([20.0, 0.0, 30.0, 10.0], "RARE", "the", "menu"),
+            ],
+            referred: Some(2),
+            overlap: 1.0,
+        }
+    }
+
+    /// Would catch a node that lies around many boxes in place of a box's own, words that are counted twice or in another node, and
+    /// classes that take another's number.
+    #[test]
+    fn boxes_are_told_by_their_nodes() {
+        let screen = screen("the search the icon far away", "TEXT");
+        let nodes = nodes(&screen);
+        assert_eq!(nodes, [Some(1), Some(2), None]);
+        let words = vocabulary(["the", "the", "icon"].into_iter(), 2, 100);
+        let classes = vocabulary(["TEXT", "TEXT", "RARE"].into_iter(), 1, 1);
+        let read = input(&screen, &nodes, &words, &classes, &settings());
+        let the = words.number("the").unwrap();
+        assert_eq!(read.words, [the, UNKNOWN, the, UNKNOWN]);
+        let told: Vec<_> = read.candidates.iter().map(|c| (c.class, c.found)).collect();
+        let text = classes.number("TEXT").unwrap();
+        assert_eq!(told, [(text, [2.0, 2.0]), (UNKNOWN, [1.0, 0.0]), (PADDING, [0.0, 0.0])]);
+        assert_eq!((read.referred, read.candidates[1].bounds), (1, screen.objects[1]));
+    }
+
+    /// Would catch words and classes that are learned from the fold that is measured.
+    #[test]
+    fn words_and_classes_are_those_of_training() {
+        let own = [("left left", "A"), ("right right", "B"), ("right right", "B")];
+        let all: Vec<Read> = own.iter().map(|(words, class)| screen(words, class)).collect();
+        let screens: Vec<&Read> = all.iter().collect();
+        let nodes: Vec<_> = all.iter().map(nodes).collect();
+        let device = posenc_attention::cpu();
+        let known = |fold: usize| {
+            let mut s = settings();
+            s.classes = 3;
+            let draw = |purpose: &str| stream(1, purpose);
+            let fold = begin(&s, fold, &screens, &nodes, &[0, 1, 1], &draw, &device).unwrap();
+            let is_known = |screen: &ReferringScreen| {
+                (screen.words[0] != UNKNOWN, screen.candidates[0].class != UNKNOWN)
+            };
+            (fold.trained.clone(), fold.screens.iter().map(is_known).collect::<Vec<_>>())
+        };
+        let (yes, no) = ((true, true), (false, false));
+        assert_eq!(known(0), (vec![1, 2], vec![no, yes, yes]));
+        assert_eq!(known(1), (vec![0], vec![yes, no, no]));
+    }
+}

@@ -1,0 +1,108 @@
+//! Settings of `reformer`: the image model at the paper's scale.
+
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::reformer::{COLORS, Sizes};
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{positive, range};
+use crate::limits::{Transformer, check_bytes};
+
+/// The kind `reformer`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(Reformer),
+    ..Kind::of::<Reformer>("reformer")
+};
+
+/// Settings of `reformer`: a Reformer over red, green and blue of every pixel is built, counted, and trained for some
+/// steps.
+///
+/// Without `data` the images are the generator's, which are written as an archive of downsampled ImageNet and read back;
+/// with it, `data.set` names downsampled ImageNet itself.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reformer {
+    /// Sizes; what is left out is the paper's.
+    #[serde(default)]
+    pub model: Sizes,
+    /// The position encoding.
+    pub encoding: Encoding,
+    /// Images per step.
+    #[serde(default = "one")]
+    pub batch: usize,
+    /// Steps; with 0 the model is only counted.
+    #[serde(default)]
+    pub steps: usize,
+    /// Validation images that are measured on after the last step.
+    #[serde(default)]
+    pub held_out: usize,
+    /// Largest learning rate.
+    #[serde(default = "rate")]
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    #[serde(default = "warm_up")]
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// 0.03125/√8000.
+fn rate() -> f64 {
+    3.493_856e-4
+}
+
+fn warm_up() -> usize {
+    8000
+}
+
+impl Settings for Reformer {
+    fn check(&self) -> Result<(), Fault> {
+        let model = self.model.check();
+        model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
+        if self.steps > 0 && self.model.levels != 256 {
+            let message = format!("levels: {} is not allowed; images have 256", self.model.levels);
+            return Err(("model", message));
+        }
+        range("batch", self.batch, 1, 4096)?;
+        let (model, hashing) = (&self.model, &self.model.hashing);
+        let attended = (hashing.heads * hashing.head_width) as f64;
+        Transformer {
+            // Streams and gradients of one layer are kept at a time.
+            layers: 1,
+            width: model.width,
+            heads: 1,
+            feed_forward: model.feed_forward,
+            others: model.layers as f64
+                * (4.0 * attended + 2.0 * model.feed_forward as f64)
+                * model.width as f64,
+            batch: self.batch,
+            length: 0,
+        }
+        .check()?;
+        let streams = 16.0 * (self.batch * model.length()) as f64 * model.width as f64;
+        check_bytes("batch", "a step would keep", streams, "`batch`, `side` or `width`")?;
+        let pixels = 3.0 * self.held_out as f64 * (model.side * model.side) as f64;
+        check_bytes("held_out", "the images would take", pixels, "`held_out` or `side`")?;
+        range("steps", self.steps, 0, 10_000_000)?;
+        range("held_out", self.held_out, 0, 100_000)?;
+        positive("learning_rate", self.learning_rate, 10.0)?;
+        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        let (axes, width) = if self.encoding.flat {
+            (COLORS, self.model.width)
+        } else {
+            (2, self.model.pixel_width)
+        };
+        let encoding = self.encoding.check(axes, width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+    }
+}

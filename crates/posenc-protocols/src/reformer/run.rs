@@ -1,0 +1,237 @@
+//! The Reformer at the paper's scale (`lff` Table 3, Appendix B): its size, and what a step costs.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_attention::image_model::tokens;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_attention::reached::Reached;
+use posenc_attention::reformer as model;
+use posenc_data::generate::Generator;
+use posenc_data::{Channels, DownsampledImages, Place, Split, Variant, write_archive};
+use posenc_experiments::record::Value;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::random::stream;
+use serde::{Deserialize, Serialize};
+
+use super::Reformer;
+use crate::attention;
+use crate::attention::train_state;
+use crate::memory::WEIGHT;
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Images that are generated where there are none.
+const GENERATED: usize = 16;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 50e9;
+
+/// `reformer`.
+fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    // Without the method: all encodings share weights, batches and hashes.
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let device = attention::device(context)?;
+    let (mut content, mut code) = (draw("content"), draw("encoding"));
+    let model = model::Reformer::new(&s.model, &s.encoding, &mut content, &mut code, &device);
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;
+    let flat = [s.model.side, s.model.side, 3];
+    let (sides, width) = if s.encoding.flat {
+        (&flat[..], s.model.width)
+    } else {
+        (&flat[..2], s.model.pixel_width)
+    };
+    let mut outcome = UnitResult::default();
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    add("params", parameters::count(&model) as f64 / 1e6, "M");
+    let own = s.encoding.parameter_count(sides, width);
+    add("encoding_params", own as f64, "count");
+    if s.steps == 0 {
+        return Ok(outcome);
+    }
+    let mut images = Images::open(context, s)?;
+    let fixed = model.fix(&s.model, &device);
+    let mut adam = Adam::new(0.9, 0.98, 1e-9);
+    let rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let (mut batches, mut masks) = (draw("batches"), draw("hashes and masks"));
+    let (mut curve, mut seconds) = (Vec::new(), Vec::new());
+    let mut failure = None;
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
+        let steps = reached.steps;
+        let mut before = adam.clone();
+        let restored = reached.restore(&model, &mut before);
+        let Some(restored) = restored
+            .filter(|_| steps <= s.steps && own.curve.len() == steps && own.places.len() == 2)
+        else {
+            return false;
+        };
+        match images.trained.go_on(own.place) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(error) => {
+                failure = Some(error);
+                return false;
+            }
+        }
+        (model, adam) = (restored, before);
+        (curve, seconds) = (own.curve, own.seconds);
+        train_state::move_to([&mut batches, &mut masks], &own.places)
+    });
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    for step in adam.steps + 1..=s.steps {
+        let batch = tokens(&images.trained.batch(s.batch, &mut batches)?, &device);
+        let started = Instant::now();
+        let nats;
+        (model, nats) = model.step(&batch, &fixed, &mut adam, rate.at(step), &mut masks);
+        seconds.push(started.elapsed().as_secs_f64());
+        curve.push(nats / std::f64::consts::LN_2);
+        if !nats.is_finite() {
+            outcome.remarks.push(format!(
+                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+            ));
+            break;
+        }
+        (context.note)(&format!("step {step} of {}", s.steps));
+        train_state::keep(context, || {
+            let place = images.trained.place().clone();
+            let places = train_state::places([&batches, &masks]);
+            let own = Own { place, places, curve: curve.clone(), seconds: seconds.clone() };
+            (Reached::of(&model, &adam), own)
+        });
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    for (step, bits) in curve.iter().enumerate() {
+        let value = Value::new("training_curve", *bits).unit("bits/dim").at((step + 1) as f64);
+        outcome.values.push(value);
+    }
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    let is_archives = images.trained.variant() == Variant::Archives;
+    add("archives", f64::from(u8::from(is_archives)), "");
+    let middle = median(&mut seconds);
+    add("time_of_step", middle, "s");
+    add("rate", s.model.operations(s.batch) / middle / 1e9, "GFLOP/s");
+    if let Some(bytes) = machine::peak_memory() {
+        add("peak_memory", bytes as f64 / 1e6, "MB");
+    }
+    if s.held_out > 0 {
+        let (mut sum, mut count) = (0.0, 0);
+        let mut hashes = draw("hashes of measurements");
+        for image in images.measured.first(s.held_out)? {
+            sum += model.bits(&tokens(&[image], &device), &fixed, &mut hashes);
+            count += 1;
+        }
+        add("bits", sum / f64::from(count), "bits/dim");
+    }
+    outcome.remarks.extend(images.remarks);
+    Ok(outcome)
+}
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    place: Place,
+    places: Vec<u64>,
+    curve: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Images through the reader of downsampled ImageNet.
+struct Images {
+    trained: DownsampledImages,
+    measured: DownsampledImages,
+    remarks: Vec<String>,
+    /// Of generated images; goes when they are read.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Images {
+    fn open(context: &Context<'_>, s: &Reformer) -> Result<Self> {
+        let side = s.model.side;
+        let mut remarks = Vec::new();
+        let (path, folder) = match &context.job.group.data {
+            Some(data) => (context.data.folder(&data.set)?, None),
+            None => {
+                let folder = tempfile::tempdir().context("a folder for generated images")?;
+                for (name, set) in [("train_data_batch_1", "train"), ("val_data", "validation")] {
+                    let generated: Vec<Vec<u8>> = (0..GENERATED)
+                        .map(|i| {
+                            let images = Generator::DeadLeaves;
+                            let image = images.image(context.seed, set, i, side, Channels::Rgb);
+                            image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect()
+                        })
+                        .collect();
+                    write_archive(&folder.path().join(format!("{name}.npz")), side, &generated)?;
+                }
+                (folder.path().to_owned(), Some(folder))
+            }
+        };
+        let open = |split| DownsampledImages::open(&path, side, split);
+        let (trained, measured) = (open(Split::Training)?, open(Split::Validation)?);
+        if folder.is_none() {
+            let variant = match trained.variant() {
+                Variant::Archives => "npz archives (box-filtered, Chrabaszcz et al.)",
+                Variant::Pictures => "PNG files (van den Oord et al.)",
+            };
+            remarks.push(format!(
+                "trained on {variant}; numbers on the other variant of downsampled ImageNet do not compare"
+            ));
+        }
+        let skipped = trained.skipped() + measured.skipped();
+        if skipped > 0 {
+            remarks.push(format!("{skipped} files that are no PNG were passed over"));
+        }
+        Ok(Images { trained, measured, remarks, _folder: folder })
+    }
+}
+
+impl Protocol for Reformer {
+    fn reads(&self) -> Option<Format> {
+        Some(Format::DownsampledImages)
+    }
+
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        let weights =
+            1e-8 * 12.0 * (self.model.width * self.model.width * self.model.layers) as f64;
+        let operations = 4.0 / 3.0 * self.model.operations(self.batch) * self.steps as f64;
+        Estimate::training(operations, RATE).and(weights)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        let (model, hashing) = (&self.model, &self.model.hashing);
+        let [width, feed_forward, layers] =
+            [model.width, model.feed_forward, model.layers].map(|n| n as f64);
+        let inner = (hashing.heads * hashing.head_width) as f64;
+        let weights = layers * width * (3.0 * inner + 2.0 * feed_forward);
+        let seen = (hashing.heads * hashing.rounds * 2 * hashing.chunk) as f64;
+        // Of one layer at a time, since layers are reversible.
+        let slot = 8.0 * width + 5.0 * feed_forward + 3.0 * seen;
+        let images = 3.0 * self.held_out as f64 * (model.side * model.side) as f64;
+        WEIGHT * weights + 4.0 * (self.batch * model.length()) as f64 * slot + images
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

@@ -1,0 +1,31 @@
+//! Separable evaluation and closed-form weights against the explicit product (`trading` Eq. 10–12).
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::range;
+
+/// The kind `separable-solution`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(SeparableSolution),
+    ..Kind::of::<SeparableSolution>("separable-solution")
+};
+
+/// Settings of `separable-solution`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeparableSolution {
+    /// Points along x and along y, equally spaced on [0, 1).
+    pub points: [usize; 2],
+}
+
+impl Settings for SeparableSolution {
+    fn check(&self) -> Result<(), Fault> {
+        self.points.iter().try_for_each(|&n| range("points", n, 1, 256))
+    }
+}

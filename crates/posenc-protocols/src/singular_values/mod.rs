@@ -1,0 +1,45 @@
+//! Singular values of the embedding matrix, with stable and numerical rank.
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::range;
+
+/// The kind `singular-values`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(SingularValues),
+    ..Kind::of::<SingularValues>("singular-values")
+};
+
+/// Settings of `singular-values`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SingularValues {
+    /// Number of positions N.
+    pub points: usize,
+    /// How positions are chosen.
+    #[serde(default)]
+    pub sampling: Sampling,
+}
+
+/// How positions are chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// x_i = i/N.
+    #[default]
+    Regular,
+    /// Independent uniform draws on [0, 1).
+    Random,
+}
+
+impl Settings for SingularValues {
+    fn check(&self) -> Result<(), Fault> {
+        range("points", self.points, 1, 4096)
+    }
+}

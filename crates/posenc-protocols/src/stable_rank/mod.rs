@@ -1,0 +1,40 @@
+//! Stable rank against the number of samples or against a parameter of the embedder.
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::whole;
+use crate::sweep::Sweep;
+
+/// The kind `stable-rank`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(StableRank),
+    ..Kind::of::<StableRank>("stable-rank")
+};
+
+/// Settings of `stable-rank`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct StableRank {
+    /// Numbers of equispaced samples N. With `sweep`, each N is a signal of its own.
+    pub samples: Numbers,
+    /// An embedder parameter that varies instead of N.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
+}
+
+impl Settings for StableRank {
+    fn check(&self) -> Result<(), Fault> {
+        whole("samples", &self.samples, 1.0, 8192.0)
+    }
+
+    fn swept(&self) -> usize {
+        Sweep::count(self.sweep.as_ref())
+    }
+}

@@ -1,0 +1,94 @@
+//! Stable rank and singular values of embedding matrices.
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::Value;
+use posenc_math::embedder::Embedder;
+use posenc_math::spectrum::{line_stable_rank, toeplitz_stable_rank};
+use posenc_math::theory::{exact_stable_rank, periodized};
+
+use super::StableRank;
+use crate::memory::{dimension, feature_count, largest, square};
+use crate::sweep::Sweep;
+use posenc_experiments::plan::Job;
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+
+/// `stable-rank`: measured, with the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic
+/// kernel, and for kinds with random frequencies the limit d → ∞ on the open interval.
+fn run(context: &Context<'_>, settings: &StableRank) -> Result<Vec<Value>> {
+    let mut values = Vec::new();
+    match &settings.sweep {
+        None => {
+            let embedder = context.embedder()?;
+            for &n in &settings.samples.0 {
+                measure(&*embedder, n as usize, n, None, &mut values)
+                    .with_context(|| format!("N = {n}"))?;
+            }
+        }
+        Some(sweep) => {
+            let several = settings.samples.0.len() > 1;
+            for &parameter in &sweep.values.0 {
+                let embedder = context
+                    .embedder_with(&sweep.parameter, parameter)
+                    .with_context(|| format!("sweep at {} = {parameter}", sweep.parameter))?;
+                for &n in &settings.samples.0 {
+                    let signal = several.then(|| format!("N = {n}"));
+                    measure(&*embedder, n as usize, parameter, signal, &mut values)
+                        .with_context(|| format!("{} = {parameter}", sweep.parameter))?;
+                }
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn measure(
+    embedder: &dyn Embedder,
+    n: usize,
+    x: f64,
+    signal: Option<String>,
+    values: &mut Vec<Value>,
+) -> Result<()> {
+    let mut push = |metric: &str, value: f64| {
+        let mut value = Value::new(metric, value).at(x);
+        value.signal = signal.clone();
+        values.push(value);
+    };
+    push("stable_rank", line_stable_rank(embedder, n)?);
+    if let Some(bound) = embedder.stable_rank_bound() {
+        push("stable_rank_bound", bound.min(n as f64));
+    }
+    if embedder.distance_law(0.0).is_some() {
+        let law = |delta: f64| embedder.distance_law(delta).unwrap_or(0.0);
+        push("stable_rank_law", exact_stable_rank(n, periodized(law, 3)));
+        if embedder.gram_kernel(0.0).is_some() {
+            let row: Vec<f64> = (0..n).map(|j| law(j as f64 / n as f64)).collect();
+            push("stable_rank_limit", toeplitz_stable_rank(&row)?);
+        }
+    }
+    Ok(())
+}
+
+impl Protocol for StableRank {
+    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
+        let d = feature_count(job);
+        let fourier = matches!(
+            job.variant.embedder.as_ref().map(|e| e.kind.as_str()),
+            Some("rff" | "linf" | "logf")
+        );
+        let per_n = |n: &f64| {
+            let gram = if fourier { 0.0 } else { n * n * d / 20e9 };
+            gram + n * d * 4e-9
+        };
+        let values = Sweep::count(self.sweep.as_ref()).max(1) as f64;
+        Estimate::of(0.02 + values * self.samples.0.iter().map(per_n).sum::<f64>())
+    }
+
+    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+        let n = largest(&self.samples);
+        8.0 * (2.0 * n * dimension(job, self.sweep.as_ref()) + 2.0 * square(n))
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?.into())
+    }
+}

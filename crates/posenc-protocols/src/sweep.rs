@@ -1,0 +1,21 @@
+//! Sweeps over a parameter of the embedder.
+
+use posenc_experiments::schema::Numbers;
+use serde::{Deserialize, Serialize};
+
+/// An embedder parameter and the values it takes.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Name of the embedder's parameter.
+    pub parameter: String,
+    /// Its values, the abscissa of the records.
+    pub values: Numbers,
+}
+
+impl Sweep {
+    /// Number of values of an optional sweep.
+    pub fn count(sweep: Option<&Sweep>) -> usize {
+        sweep.map_or(0, |sweep| sweep.values.0.len())
+    }
+}

@@ -1,0 +1,115 @@
+//! Settings of `translation`: an encoder–decoder transformer on pairs of sentences.
+
+#[cfg(feature = "attention")]
+mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::schedule::Decay;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{check_heads, check_training, range};
+use crate::limits::Transformer;
+
+/// The kind `translation`.
+pub const KIND: Kind = Kind {
+    // 2: the learning rate, and one map instead of one per table and seed.
+    revision: 2,
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(Translation),
+    ..Kind::of::<Translation>("translation")
+};
+
+/// How long sentences are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentenceLengths {
+    /// Log-normal around 12 words: few are long.
+    LogNormal,
+    /// All as long as there is room for.
+    Constant,
+    /// Every length as often as any other.
+    Uniform,
+    /// With `data`: as they are.
+    Natural,
+    /// With `data`: sentences follow one another until both sides are as long as there is room for.
+    Filled,
+}
+
+impl SentenceLengths {
+    /// Whether it belongs to text that is read, and not to generated languages.
+    pub fn is_of_text(self) -> bool {
+        matches!(self, SentenceLengths::Natural | SentenceLengths::Filled)
+    }
+}
+
+/// Settings of `translation`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Translation {
+    /// Words of each language; with `data` the most frequent ones, and one more stands for all others.
+    pub words: usize,
+    /// Longest sentence, in words; rows of the tables of positions.
+    pub longest: usize,
+    /// How long sentences are.
+    pub lengths: SentenceLengths,
+    /// Pairs that are measured on.
+    pub held_out: usize,
+    /// Layers of the encoder, and of the decoder.
+    pub layers: usize,
+    /// Numbers per word.
+    pub width: usize,
+    /// Heads, which share the width.
+    pub heads: usize,
+    /// Numbers between the dense layers of a block.
+    pub feed_forward: usize,
+    /// Standard deviation of the tables of positions at the beginning.
+    pub deviation: f64,
+    /// Pairs per step.
+    pub batch: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Largest learning rate.
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Positions that are taken together for a mean.
+    pub bin: usize,
+}
+
+impl Settings for Translation {
+    fn check(&self) -> Result<(), Fault> {
+        range("words", self.words, 2, 50_000)?;
+        range("longest", self.longest, 4, 512)?;
+        range("held_out", self.held_out, 1, 100_000)?;
+        range("layers", self.layers, 1, 48)?;
+        range("width", self.width, 1, 4096)?;
+        check_heads(self.heads, self.width)?;
+        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        range("deviation", self.deviation, 0.0, 10.0)?;
+        check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        Transformer {
+            layers: 2 * self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 3.0 * self.words as f64 * self.width as f64,
+            batch: self.batch,
+            length: self.longest,
+        }
+        .check()?;
+        range("bin", self.bin, 1, self.longest / 2)
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        if self.lengths.is_of_text() == data.is_some() {
+            return Ok(());
+        }
+        let message =
+            "allowed with `data`: natural, filled; without: log-normal, constant, uniform";
+        Err(("protocol.lengths", message.to_owned()))
+    }
+}

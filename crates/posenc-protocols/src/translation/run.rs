@@ -1,0 +1,273 @@
+//! Learned tables of positions in translation (`lff` Fig. 1).
+
+use std::time::Instant;
+
+use anyhow::{Result, bail, ensure};
+use posenc_attention::translator::{Sizes, Trainer, Translator};
+use posenc_data::generate::{self as generate, Lengths, Pair};
+use posenc_data::{Corpus, ParallelText, Vocabulary};
+use posenc_experiments::record::Value;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::lff::table::{neighbor_peaks, similarities};
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+
+use super::{SentenceLengths, Translation};
+use crate::attention;
+use crate::attention::train_state;
+use crate::memory::Transformer;
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Source and target of parallel text.
+const LANGUAGES: [&str; 2] = ["en", "de"];
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 30e9;
+
+/// `translation`.
+fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
+    let started = Instant::now();
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    // Without the method: corpora that differ in their lengths share words and initial weights.
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let mut remarks = Vec::new();
+    let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
+    let device = attention::device(context)?;
+    let sizes = Sizes {
+        words: pairs.words(s),
+        positions: s.longest,
+        layers: s.layers,
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+    };
+    let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
+    let mut rng = draw("held out");
+    let held_out: Vec<_> = (0..s.held_out)
+        .map(|_| {
+            let pair = pairs.measured(s, &mut rng);
+            (pair.source, pair.target)
+        })
+        .collect();
+    let rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let every = (s.steps / 4).max(1);
+    // How often each position is trained, over all sentences of the run.
+    let mut counts = vec![0usize; s.longest];
+    let mut rng = draw("batches");
+    let mut trainer = Trainer::new(model, &rate, every, &held_out, &device);
+    train_state::resume(context, s.steps, &mut remarks, |reached, own| {
+        let (losses, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
+        let fits =
+            before.len() == counts.len() && places.len() == 1 && trainer.resume(reached, losses);
+        if fits {
+            counts = before;
+        }
+        fits && train_state::move_to([&mut rng], &places)
+    });
+    // Operations of this run, without what a killed one did.
+    let mut work = 0.0;
+    while trainer.goes_on() {
+        let batch: Vec<_> = (0..s.batch)
+            .map(|_| {
+                let pair = pairs.trained(s, &mut rng);
+                counts[..pair.source.len()].iter_mut().for_each(|n| *n += 1);
+                (pair.source, pair.target)
+            })
+            .collect();
+        let longest = batch.iter().map(|p: &(Vec<_>, Vec<_>)| p.0.len().max(p.1.len() + 1)).max();
+        work += operations(s, longest.unwrap_or(0));
+        trainer.step(&batch);
+        train_state::keep(context, || {
+            let (reached, losses) = trainer.reached();
+            (reached, (losses.to_vec(), counts.clone(), train_state::places([&rng])))
+        });
+    }
+    let (losses, model) = trainer.finish();
+    let earlier = context.checkpoint.earlier();
+    let mut values = Vec::new();
+    for (step, loss) in &losses {
+        values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
+    }
+    let Some(model) = model else {
+        let mut outcome = UnitResult { values, remarks, earlier, ..UnitResult::default() };
+        outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
+        outcome.remarks.push("the loss was no number; a lower learning rate may help".to_owned());
+        return Ok(outcome);
+    };
+    values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
+    values.push(Value::new("loss_of_guessing", pairs.guessing(s)).unit("nats/token"));
+    for (position, &count) in counts.iter().enumerate() {
+        values.push(Value::new("count", count as f64).at(position as f64));
+    }
+    for (name, table) in ["source", "target"].into_iter().zip(model.positions()) {
+        let table: Vec<f64> = table.into_iter().map(f64::from).collect();
+        ensure!(
+            table.len() == s.longest * s.width,
+            "the table of positions could not be read back"
+        );
+        record(name, &table, s, &mut values);
+        // One map is enough to look at, and the largest part of a record.
+        if name == "source" && seed == 0 {
+            map(&table, s, &mut values);
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64() + earlier;
+    values.push(Value::new("time", seconds).unit("s"));
+    let rate = work / started.elapsed().as_secs_f64() / 1e9;
+    values.push(Value::new("rate", rate).unit("GFLOP/s"));
+    if let Some(bytes) = machine::peak_memory() {
+        values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
+    }
+    Ok(UnitResult { values, remarks, earlier, ..UnitResult::default() })
+}
+
+/// Where pairs of sentences come from.
+enum Pairs {
+    Generated(generate::Translation),
+    Text { trained: Corpus, measured: Corpus, words: usize, unigram: f64 },
+}
+
+impl Pairs {
+    fn new(
+        context: &Context<'_>,
+        s: &Translation,
+        rng: &mut ChaCha8Rng,
+        remarks: &mut Vec<String>,
+    ) -> Result<Self> {
+        let Some(data) = &context.job.group.data else {
+            let lengths = match s.lengths {
+                SentenceLengths::LogNormal => Lengths::LogNormal,
+                SentenceLengths::Constant => Lengths::Constant,
+                SentenceLengths::Uniform => Lengths::Uniform,
+                SentenceLengths::Natural | SentenceLengths::Filled => {
+                    bail!("`lengths` belongs to text; name its set under `data`")
+                }
+            };
+            return Ok(Pairs::Generated(generate::Translation::new(
+                s.words, lengths, s.longest, rng,
+            )));
+        };
+        let folder = context.data.folder(&data.set)?;
+        let read = |split: &str| ParallelText::read(&folder, split, LANGUAGES);
+        let (train, validation) = (read("train")?, read("val")?);
+        for (split, text) in [("train", &train), ("val", &validation)] {
+            if text.skipped > 0 {
+                let (skipped, all) = (text.skipped, text.pairs.len() + text.skipped);
+                remarks.push(format!(
+                    "{skipped} of {all} lines of {split} have no word on one side and are left out"
+                ));
+            }
+        }
+        let vocabulary = Vocabulary::new(&train, s.words);
+        let (trained, measured) = (vocabulary.number(&train), vocabulary.number(&validation));
+        let unigram = trained.target_entropy(vocabulary.size(), s.longest);
+        Ok(Pairs::Text { trained, measured, words: vocabulary.size(), unigram })
+    }
+
+    /// Words of each language.
+    fn words(&self, s: &Translation) -> usize {
+        match self {
+            Pairs::Generated(_) => s.words,
+            Pairs::Text { words, .. } => *words,
+        }
+    }
+
+    /// Loss of one who knows how frequent words are, and nothing else, in nats per word.
+    fn guessing(&self, s: &Translation) -> f64 {
+        match self {
+            Pairs::Generated(_) => (s.words as f64).ln(),
+            Pairs::Text { unigram, .. } => *unigram,
+        }
+    }
+
+    fn trained(&self, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
+        match self {
+            Pairs::Generated(languages) => languages.pair(rng),
+            Pairs::Text { trained, .. } => of_text(trained, s, rng),
+        }
+    }
+
+    fn measured(&self, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
+        match self {
+            Pairs::Generated(languages) => languages.pair(rng),
+            Pairs::Text { measured, .. } => of_text(measured, s, rng),
+        }
+    }
+}
+
+fn of_text(corpus: &Corpus, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
+    match s.lengths {
+        SentenceLengths::Filled => corpus.filled(s.longest, rng),
+        _ => corpus.natural(s.longest, rng),
+    }
+}
+
+/// The similarities of the rows of the source's table.
+fn map(table: &[f64], s: &Translation, values: &mut Vec<Value>) {
+    for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
+        let (row, column) = (i / s.longest, i % s.longest);
+        let six = (similarity * 1e6).round() / 1e6;
+        values.push(Value::new("source_similarity", six).at(column as f64).and(row as f64));
+    }
+}
+
+/// How much more alike neighboring rows of a table are than others.
+fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
+    let peaks = neighbor_peaks(table, s.width);
+    let means: Vec<f64> =
+        peaks.chunks(s.bin).map(|bin| bin.iter().sum::<f64>() / bin.len() as f64).collect();
+    for (i, mean) in means.iter().enumerate() {
+        let middle = i as f64 * s.bin as f64 + 0.5 * (s.bin - 1) as f64;
+        values.push(Value::new(format!("{name}_peak"), *mean).at(middle));
+    }
+    let (first, last) = (means.first().copied(), means.last().copied());
+    let (first, last) = (first.unwrap_or(f64::NAN), last.unwrap_or(f64::NAN));
+    values.push(Value::new(format!("{name}_first_peak"), first));
+    values.push(Value::new(format!("{name}_last_peak"), last));
+    values.push(Value::new(format!("{name}_decay"), last / first));
+}
+
+/// Operations of a step on sentences that are filled up to `length` words, three times those of a pass forward.
+fn operations(s: &Translation, length: usize) -> f64 {
+    let [d, f, n] = [s.width, s.feed_forward, length].map(|v| v as f64);
+    let dense = 12.0 * d * d + 4.0 * d * f;
+    let attention = 6.0 * n * d;
+    let token = s.layers as f64 * (dense + attention) + d * s.words as f64;
+    6.0 * s.batch as f64 * n * token
+}
+
+impl Protocol for Translation {
+    fn reads(&self) -> Option<Format> {
+        Some(Format::ParallelText)
+    }
+
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+        Estimate::training(operations(self, self.longest) * self.steps as f64, RATE)
+    }
+
+    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+        Transformer {
+            layers: 2 * self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            others: 3.0 * (self.words * self.width) as f64,
+            batch: self.batch,
+            length: self.longest,
+        }
+        .bytes()
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

@@ -1,0 +1,105 @@
+//! How good captions of test widgets are: all, those at positions that were trained on, and the others.
+
+use std::collections::BTreeSet;
+
+use super::WidgetCaptioning;
+use anyhow::{Context as _, Result};
+use posenc_attention::Device;
+use posenc_attention::caption::Search;
+use posenc_attention::widget_captioner::WidgetCaptioner;
+use posenc_data::interfaces::{BORDER, CaptionSplit, Corners, bins};
+use posenc_experiments::record::Value;
+use posenc_math::captions::bleu::bleu;
+use posenc_math::captions::cider::Cider;
+use posenc_math::captions::meteor::meteor;
+use posenc_math::captions::rouge::rouge;
+use posenc_math::captions::{Candidate, Scores};
+
+use super::screens::Screens;
+
+/// Columns and rows of the canvas that boxes are given on.
+const CANVAS: [f64; 2] = [1440.0, 2560.0];
+
+/// A box in pixels of the canvas.
+fn pixels(corners: Corners) -> [i64; 4] {
+    [0, 1, 2, 3].map(|i| (corners[i] / BORDER * CANVAS[i % 2]).round() as i64)
+}
+
+fn hundredths(corners: Corners) -> [i64; 4] {
+    bins(corners).map(|bin| bin as i64)
+}
+
+/// Describes the widgets of test screens; metrics are times 100.
+pub fn record(
+    model: &WidgetCaptioner,
+    s: &WidgetCaptioning,
+    screens: &Screens,
+    how: Search,
+    device: &Device,
+    values: &mut Vec<Value>,
+) -> Result<()> {
+    let count = screens.files().count(CaptionSplit::Test).min(s.held_out);
+    let vocabulary = screens.files().vocabulary();
+    let mut corpus = Vec::new();
+    let mut places = Vec::new();
+    for screen in 0..count {
+        let (input, read) = screens.held_out(screen)?;
+        let said = model.captions(&s.model, &[input], how, device);
+        let said = said.context("a test screen is no input of the model")?;
+        for ((widget, _), said) in read.widgets.iter().zip(said) {
+            let word = |&word: &usize| vocabulary.word(word).unwrap_or("<unknown>").to_owned();
+            let words = said.iter().map(word).collect();
+            corpus.push(Candidate { words, references: widget.captions.clone() });
+            let node = read.nodes.get(widget.node).context("a widget without a node")?;
+            places.push(node.corners);
+        }
+    }
+    let mut add = |metric: String, value: f64| values.push(Value::new(metric, value));
+    add("test_widgets".to_owned(), corpus.len() as f64);
+    if corpus.is_empty() {
+        return Ok(());
+    }
+    let [first, second] = bleu(&corpus).corpus;
+    // Frequencies of the whole set: subsets are scored by the same measure.
+    let cider = Cider::new(&corpus).scores(&corpus);
+    for (metric, value) in [
+        ("bleu_1", first),
+        ("bleu_2", second),
+        ("rouge", rouge(&corpus).mean),
+        ("meteor", meteor(&corpus).mean),
+        ("cider", cider.mean),
+    ] {
+        add(metric.to_owned(), 100.0 * value);
+    }
+    let trained = screens.files().trained();
+    for (suffix, of) in [("", hundredths as fn(Corners) -> [i64; 4]), ("_pixels", pixels)] {
+        let known: BTreeSet<[i64; 4]> = trained.iter().map(|&corners| of(corners)).collect();
+        let seen: Vec<bool> = places.iter().map(|&corners| known.contains(&of(corners))).collect();
+        for (name, wanted) in [("seen", true), ("unseen", false)] {
+            let count = seen.iter().filter(|&&seen| seen == wanted).count();
+            add(format!("{name}_widgets{suffix}"), count as f64);
+            // Of no widgets there is no mean.
+            if count > 0 {
+                add(format!("cider_{name}{suffix}"), 100.0 * mean(&cider, &seen, wanted));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mean(scores: &Scores, seen: &[bool], wanted: bool) -> f64 {
+    scores.subset(|i| seen.get(i) == Some(&wanted)).mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches hundredths that are rounded and not cut off, and pixels of the wrong axis.
+    #[test]
+    fn boxes_are_told_in_hundredths_and_in_pixels() {
+        let corners = [99.0 * 360.0 / 1440.0, 99.0 * 100.0 / 2560.0, 99.0, 98.999];
+        assert_eq!(pixels(corners), [360, 100, 1440, 2560]);
+        assert_eq!(hundredths(corners), [24, 3, 99, 98]);
+    }
+}

@@ -1,0 +1,142 @@
+//! Settings of `widget-captioning`: the captioner at the paper's scale.
+
+#[cfg(feature = "attention")]
+mod measure;
+#[cfg(feature = "attention")]
+mod run;
+#[cfg(feature = "attention")]
+mod screens;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::schedule::Decay;
+use posenc_math::lff::widget::{COORDINATES, Sizes};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{check_beta2, positive, range};
+use crate::limits::Transformer;
+
+/// The kind `widget-captioning`.
+pub const KIND: Kind = Kind {
+    takes_weights: true,
+    example: include_str!("example.yaml"),
+    runner: attention_runner!(WidgetCaptioning),
+    ..Kind::of::<WidgetCaptioning>("widget-captioning")
+};
+
+/// Settings of `widget-captioning`: the public widget captioner is built, counted, trained for some steps and measured.
+///
+/// Without `data` the screens are generated, written as files of RICO with captions and read back, and vectors of words are drawn; with
+/// it, `data.set` names screens of RICO with captions, and `data.weights` vectors of words, where they are there.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WidgetCaptioning {
+    /// Sizes; what is left out is the public captioner's.
+    #[serde(default)]
+    pub model: Sizes,
+    /// The position encoding, of left, top, right and bottom on 0 … 99.
+    pub encoding: Encoding,
+    /// Screens that are generated to be trained on where there is no `data`.
+    #[serde(default = "screens")]
+    pub screens: usize,
+    /// Screens per step.
+    #[serde(default = "batch")]
+    pub batch: usize,
+    /// Steps; with 0 the model is only counted.
+    #[serde(default)]
+    pub steps: usize,
+    /// Screens of the test split whose widgets are described after the last step, at most.
+    #[serde(default)]
+    pub held_out: usize,
+    /// Largest learning rate.
+    #[serde(default = "rate")]
+    pub learning_rate: f64,
+    /// Steps in which it rises.
+    #[serde(default = "warm_up")]
+    pub warm_up: usize,
+    /// How it falls.
+    #[serde(default)]
+    pub decay: Decay,
+    /// Adam's β₂.
+    #[serde(default = "beta2")]
+    pub beta2: f64,
+    /// Gradients of a step are shortened to this length.
+    #[serde(default = "longest")]
+    pub longest_gradient: f64,
+    /// Beams of the search for captions; 1 takes the likeliest word each time.
+    #[serde(default = "beams")]
+    pub beams: usize,
+    /// α of the length penalty of beams.
+    #[serde(default = "length_penalty")]
+    pub length_penalty: f64,
+}
+
+fn screens() -> usize {
+    24
+}
+
+fn batch() -> usize {
+    64
+}
+
+/// 1/√(128 · 2000).
+fn rate() -> f64 {
+    1.976_424e-3
+}
+
+fn warm_up() -> usize {
+    2000
+}
+
+fn beta2() -> f64 {
+    0.997
+}
+
+fn longest() -> f64 {
+    5.0
+}
+
+fn beams() -> usize {
+    4
+}
+
+fn length_penalty() -> f64 {
+    0.6
+}
+
+impl Settings for WidgetCaptioning {
+    fn check(&self) -> Result<(), Fault> {
+        let model = self.model.check();
+        model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
+        range("screens", self.screens, 1, 100_000)?;
+        range("batch", self.batch, 1, 4096)?;
+        let model = &self.model;
+        let rows = model.vocabulary as f64 * model.word_width as f64
+            + (model.tree_rows + model.types) as f64 * model.width as f64;
+        // Each stage has convolutions of three times three.
+        let convolutions = model.channels.iter().map(|c| 9.0 * (c * c) as f64).sum::<f64>();
+        Transformer {
+            layers: model.encoder_layers + model.decoder_layers,
+            width: model.width,
+            heads: model.heads,
+            feed_forward: model.feed_forward,
+            others: rows + convolutions,
+            batch: self.batch,
+            length: 1,
+        }
+        .check()?;
+        range("steps", self.steps, 0, 10_000_000)?;
+        range("held_out", self.held_out, 0, 1_000_000)?;
+        positive("learning_rate", self.learning_rate, 10.0)?;
+        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        check_beta2(self.beta2)?;
+        positive("longest_gradient", self.longest_gradient, 1e9)?;
+        range("beams", self.beams, 1, 64)?;
+        range("length_penalty", self.length_penalty, 0.0, 10.0)?;
+        if self.encoding.flat {
+            return Err(("encoding", "flat: boxes have four coordinates here".into()));
+        }
+        let encoding = self.encoding.check(COORDINATES, self.model.width);
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+    }
+}

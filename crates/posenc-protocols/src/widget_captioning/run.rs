@@ -1,0 +1,296 @@
+//! The widget captioner at the paper's scale (`lff` Tables 1, 2 and 5): its size, what a step costs, and captions.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_attention::caption::Search;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::parameters;
+use posenc_attention::reached::Reached;
+use posenc_attention::widget_captioner::{Batch, WidgetCaptioner};
+use posenc_data::generate::ScreenGrammar;
+use posenc_data::interfaces::{CaptionSplit, WidgetScreens, WordVectors, write_widget_screens};
+use posenc_experiments::record::Value;
+use posenc_math::lff::schedule::LearningRate;
+use posenc_math::lff::widget::{BINS, BatchSize, COORDINATES};
+use posenc_math::random::stream;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::WidgetCaptioning;
+use super::measure;
+use super::screens::Screens;
+use crate::attention;
+use crate::attention::train_state;
+use crate::memory::Transformer;
+use posenc_data::Format;
+use posenc_experiments::plan::Job;
+use posenc_harness::machine;
+use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+
+/// Screens that are generated to choose by, and to measure on.
+const GENERATED: [usize; 2] = [2, 8];
+
+/// Factor of the intervals that sizes on generated screens come from.
+const JITTER: f64 = 1.1;
+
+/// Deviation of vectors of words that are drawn: about that of GloVe's numbers.
+const VECTOR_DEVIATION: f64 = 0.4;
+
+/// Adam's ε, as in the library that the paper used.
+const EPSILON: f64 = 1e-9;
+
+/// Most points of the curve of the loss; each is a mean over as many steps.
+const POINTS: usize = 1000;
+
+/// Operations per second of a step on one core.
+const RATE: f64 = 20e9;
+
+/// Seconds to read a screen with its screenshot.
+const READING: f64 = 0.04;
+
+/// What a checkpoint keeps beside the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    /// Screens that were not yet taken in this round.
+    left: Vec<usize>,
+    places: Vec<u64>,
+    curve: Vec<f64>,
+    seconds: f64,
+    work: f64,
+}
+
+/// `widget-captioning`.
+fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
+    let item = context.job.experiment.id();
+    let seed = context.job.seed_index;
+    // Without the method: all encodings share weights, screens, captions and masks.
+    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let device = attention::device(context)?;
+    let mut outcome = UnitResult::default();
+    let (mut content, mut code, mut vectors) =
+        (draw("content"), draw("encoding"), draw("word vectors"));
+    let mut data = match s.steps {
+        0 => None,
+        _ => Some(open(context, s)?),
+    };
+    let words = match &data {
+        Some(data) => table(context, s, data.screens.files(), &mut vectors, &mut outcome.remarks)?,
+        None => vec![0.0; s.model.vocabulary * s.model.word_width],
+    };
+    let model =
+        WidgetCaptioner::new(&s.model, &s.encoding, words, &mut content, &mut code, &device);
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    add("params", parameters::count_trained(&model) as f64 / 1e6, "M");
+    let own = s.encoding.parameter_count(&[BINS; COORDINATES], s.model.width);
+    add("encoding_params", own as f64, "count");
+    for (part, count) in model.parts() {
+        outcome.values.push(Value::new("module_params", count as f64).signal(part.to_owned()));
+    }
+    let Some(Opened { screens, remarks, _folder }) = &mut data else {
+        return Ok(outcome);
+    };
+    outcome.remarks.append(remarks);
+    let mut adam = Adam::new(0.9, s.beta2, EPSILON);
+    adam.longest = Some(s.longest_gradient);
+    let rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
+    let mut own =
+        Own { left: Vec::new(), places: Vec::new(), curve: Vec::new(), seconds: 0.0, work: 0.0 };
+    let count = screens.files().count(CaptionSplit::Training);
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
+        let fits = reached.steps <= s.steps
+            && found.curve.len() == reached.steps
+            && found.places.len() == 2
+            && found.left.iter().all(|&screen| screen < count);
+        let mut before = adam.clone();
+        let Some(restored) = reached.restore(&model, &mut before).filter(|_| fits) else {
+            return false;
+        };
+        train_state::move_to([&mut batches, &mut masks], &found.places);
+        (model, adam, own) = (restored, before, found);
+        true
+    });
+    while adam.steps < s.steps {
+        let inputs = screens.batch(s.batch, &mut own.left, &mut batches)?;
+        let batch = Batch::new(&inputs, &s.model, &device).context(
+            "no caption of a batch has a word that is known; raise `model.vocabulary` or `batch`",
+        )?;
+        let started = Instant::now();
+        let step = adam.steps + 1;
+        let loss;
+        (model, loss) = model.step(&s.model, &batch, &mut adam, rate.at(step), &mut masks);
+        own.seconds += started.elapsed().as_secs_f64();
+        own.work += s.model.operations(batch.size());
+        own.curve.push(loss);
+        if !loss.is_finite() {
+            outcome.remarks.push(format!(
+                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
+            ));
+            break;
+        }
+        if s.steps < POINTS || step.is_multiple_of(500) {
+            (context.note)(&format!("step {step} of {}", s.steps));
+        }
+        train_state::keep(context, || {
+            let places = train_state::places([&batches, &masks]);
+            let Own { left, curve, seconds, work, .. } = &own;
+            let (left, curve) = (left.clone(), curve.clone());
+            let own = Own { left, places, curve, seconds: *seconds, work: *work };
+            (Reached::of(&model, &adam), own)
+        });
+    }
+    outcome.earlier = context.checkpoint.earlier();
+    let every = s.steps.div_ceil(POINTS).max(1);
+    for (i, losses) in own.curve.chunks(every).enumerate() {
+        let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+        let step = (i * every + losses.len()) as f64;
+        outcome.values.push(Value::new("training_curve", mean).unit("nats/word").at(step));
+    }
+    let mut add = |metric: &str, value: f64, unit: &str| {
+        outcome.values.push(Value::new(metric, value).unit(unit));
+    };
+    let taken = (own.curve.len() * s.batch) as f64;
+    add("time_of_screen", own.seconds / taken, "s");
+    add("operations_of_screen", own.work / taken / 1e9, "GFLOP");
+    add("rate", own.work / own.seconds / 1e9, "GFLOP/s");
+    add("screens", count as f64, "count");
+    add("widgets", screens.files().trained().len() as f64, "count");
+    if s.held_out > 0 && own.curve.last().is_some_and(|loss| loss.is_finite()) {
+        let how = Search { beams: s.beams, alpha: s.length_penalty, longest: s.model.longest };
+        measure::record(&model, s, screens, how, &device, &mut outcome.values)?;
+    }
+    if let Some(bytes) = machine::peak_memory() {
+        outcome.values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
+    }
+    Ok(outcome)
+}
+
+/// Screens with what a reader should know of them.
+struct Opened {
+    screens: Screens,
+    remarks: Vec<String>,
+    /// Of generated screens; goes when all is measured.
+    _folder: Option<tempfile::TempDir>,
+}
+
+fn open(context: &Context<'_>, s: &WidgetCaptioning) -> Result<Opened> {
+    let (path, folder) = match &context.job.group.data {
+        Some(data) => (context.data.folder(&data.set)?, None),
+        None => {
+            let folder = tempfile::tempdir().context("a folder for generated screens")?;
+            generate(context, s, &folder)?;
+            (folder.path().to_owned(), Some(folder))
+        }
+    };
+    let files = WidgetScreens::open(&path, s.model.vocabulary)?;
+    let mut remarks: Vec<String> = files.report().lines().map(str::to_owned).collect();
+    remarks
+        .push(format!("{} words are known, with the four special ones", files.vocabulary().size()));
+    let screens = Screens::new(files, s.model.side());
+    Ok(Opened { screens, remarks, _folder: folder })
+}
+
+/// Screens in the form of RICO.
+fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &tempfile::TempDir) -> Result<()> {
+    let grammar = ScreenGrammar::new(JITTER);
+    let mut rng = stream(context.seed, "widget-captioning screens");
+    let [chosen, tested] = GENERATED;
+    let mut some =
+        |count: usize| -> Vec<_> { (0..count).map(|_| grammar.draw(&mut rng)).collect() };
+    let splits = [some(s.screens), some(chosen), some(tested)];
+    Ok(write_widget_screens(folder.path(), [&splits[0], &splits[1], &splits[2]])?)
+}
+
+/// Vectors of all words: those of a file where there is one, else drawn.
+fn table(
+    context: &Context<'_>,
+    s: &WidgetCaptioning,
+    files: &WidgetScreens,
+    rng: &mut ChaCha8Rng,
+    remarks: &mut Vec<String>,
+) -> Result<Vec<f32>> {
+    let (rows, width) = (s.model.vocabulary, s.model.word_width);
+    let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
+    let found = match set {
+        Some(set) => context.data.files(set)?,
+        None => None,
+    };
+    let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
+        remarks.push(format!(
+            "no vectors of words were found: they are drawn with deviation {VECTOR_DEVIATION}, and say nothing of words"
+        ));
+        return Ok(posenc_attention::draw::normal(rng, rows * width, VECTOR_DEVIATION));
+    };
+    let vectors = WordVectors::in_folder(&found.folder, files.vocabulary(), width)?;
+    remarks.push(format!(
+        "vectors of words were read (files {}); {} of {} words have none and are drawn as in the public code",
+        found.sha256,
+        vectors.absent().len(),
+        files.vocabulary().size()
+    ));
+    let mut table = vectors.table(rng);
+    // Numbers without a word: nothing reads them.
+    table.resize(rows * width, 0.0);
+    Ok(table)
+}
+
+impl Protocol for WidgetCaptioning {
+    fn reads(&self) -> Option<Format> {
+        Some(Format::WidgetCaptions)
+    }
+
+    fn weights(&self) -> Format {
+        Format::WordVectors
+    }
+
+    fn placement(&self) -> Placement {
+        attention::PLACEMENT
+    }
+
+    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
+        let has_data = job.group.data.is_some();
+        let build = self.model.vocabulary as f64 * self.model.width as f64 * 1e-7;
+        // Screens of RICO have about 60 nodes and 2.8 widgets, batches are filled up to more; generated ones 17 and 3.5.
+        let nodes = if has_data { 90 } else { 24 };
+        let of = |screens: usize| {
+            let words = (40 * screens).min(self.model.vocabulary);
+            let size = BatchSize { screens, nodes, widgets: 3 * screens, words, said: 11 };
+            self.model.operations(size)
+        };
+        let reading = if has_data && self.steps > 0 { 18_000.0 * READING } else { 0.0 };
+        // A pass forward is a third of a step; words are read again for each that is said after them.
+        let said = of(self.held_out) / 3.0 * (6 * self.beams) as f64;
+        Estimate::training(of(self.batch) * self.steps as f64 + said, RATE).and(build + reading)
+    }
+
+    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+        let has_data = job.group.data.is_some();
+        let model = &self.model;
+        // As in the estimate of its seconds; generated screens are smaller.
+        let nodes = if has_data { 90 } else { 24 };
+        let rows = model.vocabulary as f64 * (model.word_width + model.width) as f64;
+        let text = Transformer {
+            layers: model.encoder_layers + model.decoder_layers,
+            width: model.width,
+            heads: model.heads,
+            feed_forward: model.feed_forward,
+            others: rows,
+            batch: self.batch,
+            length: nodes,
+        };
+        // Convolutions of the picture of each node.
+        let pixels = 48.0 * (model.side() * model.side()) as f64 * (self.batch * nodes) as f64;
+        // A screen of RICO takes about 25 kB.
+        text.bytes() + pixels + if has_data { 18_000.0 * 25e3 } else { 0.0 }
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}

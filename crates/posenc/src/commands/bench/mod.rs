@@ -1,0 +1,184 @@
+//! `bench`: our time, the peers' times on the same cores in the same run, and this machine's own
+//! matrix-product rate measured between them.
+
+mod closed_form;
+mod image_model;
+mod measure;
+mod networks;
+mod peer;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use posenc_experiments::record::{Benchmark, Benchmarks};
+use posenc_experiments::yaml::nearest;
+use serde::Serialize;
+
+use crate::arguments::Bench;
+use peer::{Framework, Peer};
+use posenc_harness::device::{Devices, GPU};
+use posenc_harness::lock::Lock;
+use posenc_harness::machine;
+use posenc_harness::repository::Repository;
+
+/// Ours, the peers' and the machine's own rate are measured in turn, so many rounds: a machine that
+/// drifts drifts for all of them.
+const ROUNDS: usize = 3;
+
+/// One measured workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Measured {
+    name: &'static str,
+    /// In words.
+    title: String,
+    /// What the seconds are for.
+    unit: &'static str,
+    ours_s: f64,
+    torch_s: Option<f64>,
+    jax_s: Option<f64>,
+    /// Matrix products of this machine, single precision, all threads, in GFLOP/s.
+    gemm_gflops: f64,
+    /// Arithmetic that the workload needs over our time, as a share of that rate.
+    share_of_gemm: f64,
+    threads: usize,
+    /// Peers and their versions.
+    peers: Vec<String>,
+    /// Further times, where a workload has them.
+    #[serde(flatten)]
+    more: networks::More,
+}
+
+/// The workloads, in the order in which they are measured.
+fn names() -> impl Iterator<Item = &'static str> {
+    let closed_form = closed_form::WORKLOADS.iter().map(|w| w.name);
+    let networks = networks::WORKLOADS.iter().map(|w| w.name);
+    closed_form.chain(networks).chain([image_model::NAME])
+}
+
+/// Refuses what is no workload.
+fn check(asked: &[String]) -> Result<()> {
+    for name in asked {
+        if !names().any(|n| n == name) {
+            let hint =
+                nearest(name, names()).map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+            let allowed: Vec<&str> = names().collect();
+            bail!("no workload `{name}`{hint} Allowed: {}", allowed.join(", "));
+        }
+    }
+    Ok(())
+}
+
+/// Runs the verb.
+pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
+    check(&options.names)?;
+    let asked = |name: &str| options.names.is_empty() || options.names.iter().any(|n| n == name);
+    let threads = machine::cores();
+    let repeats = usize::from(options.repeats);
+    let any_network = networks::WORKLOADS.iter().any(|w| asked(w.name));
+    let devices = Devices::open(&options.device)?;
+    let is_gpu = devices.training() == GPU;
+    let device = devices.device_engine().map(|engine| networks::Device { engine, is_gpu });
+    if let Some(device) = &device {
+        ensure!(!options.record, "--record keeps the times of the CPU; leave out --device");
+        println!("device: {}", device.engine.device());
+    }
+    // The closed form has no peer in JAX. A GPU's peer is CUDA; a software adapter runs on the CPU.
+    let frameworks: &[Framework] = match (&device, any_network) {
+        (Some(_), _) if is_gpu => &[Framework::Cuda],
+        (Some(_), _) => &[Framework::Torch],
+        (None, true) => &[Framework::Torch, Framework::Jax],
+        (None, false) => &[Framework::Torch],
+    };
+    let peers = find_peers(repository, frameworks);
+
+    let mut all = Vec::new();
+    let closed_forms = closed_form::WORKLOADS.iter().filter(|_| device.is_none());
+    for workload in closed_forms.filter(|w| asked(w.name)) {
+        let torch = peers.iter().find(|p| p.framework == Framework::Torch);
+        all.extend(closed_form::measure(workload, threads, repeats, torch)?);
+    }
+    for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
+        all.push(networks::measure(workload, threads, repeats, &peers, device.as_ref())?);
+    }
+    if device.is_none() && asked(image_model::NAME) {
+        let torch = peers.iter().find(|p| p.framework == Framework::Torch);
+        all.push(image_model::measure(threads, repeats, torch)?);
+    }
+    if let Some(file) = &options.json {
+        let text = serde_json::to_string_pretty(&all)? + "\n";
+        std::fs::write(file, text)
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    if options.record {
+        println!("{}", record(repository, &all)?.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts the numbers into the reference record, in place of earlier ones of the same workloads.
+fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::PathBuf> {
+    let directory = repository.record();
+    let _lock = Lock::of_reference(repository)?;
+    let mut all = Benchmarks::read(&directory)?;
+    let (machine, commit) = (machine::processor(), repository.commit());
+    for m in measured {
+        let benchmark = Benchmark {
+            title: m.title.clone(),
+            unit: m.unit.to_owned(),
+            ours_s: m.ours_s,
+            torch_s: m.torch_s,
+            jax_s: m.jax_s,
+            gemm_gflops: m.gemm_gflops,
+            share_of_gemm: m.share_of_gemm,
+            threads: m.threads,
+            peers: m.peers.clone(),
+            machine: machine.clone(),
+            commit: commit.clone(),
+        };
+        all.0.insert(m.name.to_owned(), benchmark);
+    }
+    all.write(&directory)?;
+    Ok(directory.join(posenc_experiments::record::benchmark::FILE))
+}
+
+/// The peers that are here; a note on those that are not.
+fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
+    let (mut peers, mut reasons) = (Vec::new(), Vec::new());
+    for framework in frameworks {
+        match Peer::find(repository, *framework) {
+            Ok(peer) => peers.push(peer),
+            Err(why) => reasons.push(why),
+        }
+    }
+    // A Python that does not start is one reason, not two.
+    reasons.dedup();
+    for why in reasons {
+        eprintln!("note: {why}; its times are left out. POSENC_PYTHON names the Python to ask");
+    }
+    peers
+}
+
+/// A Python that has PyTorch, for `doctor`.
+pub fn peer_python(repository: &Repository) -> Result<Peer, String> {
+    Peer::find(repository, Framework::Torch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches two workloads of one name, of which the second could not be asked for, and a wrong
+    /// name that is taken in silence.
+    #[test]
+    fn names_are_distinct_and_checked() {
+        let mut sorted: Vec<&str> = names().collect();
+        sorted.sort_unstable();
+        let count = sorted.len();
+        sorted.dedup();
+        assert_eq!(sorted.len(), count);
+        assert!(check(&names().map(str::to_owned).collect::<Vec<_>>()).is_ok());
+        let message = check(&["simple-2b".to_owned()]).unwrap_err().to_string();
+        assert!(message.contains("did you mean simple-2d?"), "{message}");
+        assert!(message.contains("closed-form-tri"), "{message}");
+    }
+}

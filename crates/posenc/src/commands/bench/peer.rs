@@ -1,0 +1,263 @@
+//! Peers: the same work in another framework, run by a Python of the user's.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use posenc_harness::repository::Repository;
+
+/// A framework that peers are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framework {
+    /// PyTorch.
+    Torch,
+    /// PyTorch on a CUDA device.
+    Cuda,
+    /// JAX, with Adam from optax.
+    Jax,
+}
+
+impl Framework {
+    /// Name in prose.
+    pub fn label(self) -> &'static str {
+        match self {
+            Framework::Torch => "PyTorch",
+            Framework::Cuda => "PyTorch CUDA",
+            Framework::Jax => "JAX",
+        }
+    }
+
+    /// Name on a peer's command line.
+    fn option(self) -> &'static str {
+        match self {
+            Framework::Torch | Framework::Cuda => "torch",
+            Framework::Jax => "jax",
+        }
+    }
+
+    /// What a Python must have.
+    fn needed(self) -> &'static str {
+        match self {
+            Framework::Torch => "PyTorch",
+            Framework::Cuda => "PyTorch with a CUDA device",
+            Framework::Jax => "JAX with optax",
+        }
+    }
+
+    /// Prints its version where it is installed.
+    fn probe(self) -> &'static str {
+        match self {
+            Framework::Torch => "import torch; print(torch.__version__)",
+            Framework::Cuda => {
+                "import torch; assert torch.cuda.is_available(); print(torch.__version__)"
+            }
+            Framework::Jax => "import jax, optax; print(jax.__version__)",
+        }
+    }
+}
+
+/// A Python that has a framework.
+pub struct Peer {
+    /// The interpreter.
+    pub python: String,
+    /// The framework.
+    pub framework: Framework,
+    /// The framework's version.
+    pub version: String,
+    scripts: PathBuf,
+}
+
+/// What `benches/peers/closed_form.py` prints.
+#[derive(Debug, Deserialize)]
+pub struct ClosedFormTimes {
+    /// Framework and version.
+    pub implementation: String,
+    /// One image.
+    pub one_image_s: f64,
+    /// One of 16 images, factored for each.
+    pub per_image_of_16_s: f64,
+    /// One of 16 images, factored once.
+    pub shared_per_image_of_16_s: f64,
+}
+
+/// What `benches/peers/networks.py` prints.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct NetworkTimes {
+    /// Framework and version.
+    pub implementation: String,
+    /// One Adam step.
+    pub step_s: f64,
+    /// One of 20 columns that share a step; linear workloads only.
+    pub per_column_of_20_s: Option<f64>,
+    /// Matrix products of a CUDA device, in GFLOP/s.
+    #[serde(default)]
+    pub gemm_gflops: Option<f64>,
+}
+
+impl NetworkTimes {
+    /// Time by time the smaller.
+    fn better(self, other: NetworkTimes) -> NetworkTimes {
+        let columns = [self.per_column_of_20_s, other.per_column_of_20_s];
+        NetworkTimes {
+            implementation: self.implementation,
+            step_s: self.step_s.min(other.step_s),
+            per_column_of_20_s: columns.into_iter().flatten().reduce(f64::min),
+            gemm_gflops: self.gemm_gflops,
+        }
+    }
+}
+
+impl Peer {
+    /// Finds the Python of `POSENC_PYTHON`, else `python3`, and asks it for the framework.
+    pub fn find(repository: &Repository, framework: Framework) -> Result<Peer, String> {
+        let python = std::env::var("POSENC_PYTHON").unwrap_or_else(|_| "python3".into());
+        let output = Command::new(&python)
+            .args(["-c", framework.probe()])
+            .current_dir(repository.root())
+            .output()
+            .map_err(|e| format!("{python} cannot be started ({e})"))?;
+        if !output.status.success() {
+            return Err(format!("{python} has no {}", framework.needed()));
+        }
+        let version = posenc_text::one_line(&output.stdout);
+        let scripts = repository.root().join("benches/peers");
+        Ok(Peer { python, framework, version, scripts })
+    }
+
+    /// Times of the closed form.
+    pub fn closed_form(
+        &self,
+        encoder: &str,
+        threads: usize,
+        repeats: usize,
+    ) -> Result<ClosedFormTimes> {
+        let repeats = repeats.max(5);
+        self.run("closed_form.py", &["--encoder", encoder], threads, repeats, &[])
+    }
+
+    /// Times of a network workload. With `small_steps` PyTorch is asked twice, with threads that spin
+    /// while they wait and with threads that sleep, and the better counts: spinning is faster on an
+    /// idle machine, and slower by far on any other.
+    pub fn network(
+        &self,
+        workload: &str,
+        threads: usize,
+        repeats: usize,
+        small_steps: bool,
+    ) -> Result<NetworkTimes> {
+        let spinning = self.network_once(workload, 0, threads, repeats, false)?;
+        if !small_steps || threads == 1 || self.framework != Framework::Torch {
+            return Ok(spinning);
+        }
+        Ok(spinning.better(self.network_once(workload, 0, threads, repeats, true)?))
+    }
+
+    /// Time of a step where each of `threads` cores has a process of one thread, over their number.
+    pub fn network_processes(&self, workload: &str, threads: usize, repeats: usize) -> Result<f64> {
+        let steps = std::thread::scope(|scope| {
+            let processes: Vec<_> = (0..threads)
+                .map(|core| {
+                    scope.spawn(move || self.network_once(workload, core, 1, repeats, false))
+                })
+                .collect();
+            let mut steps = Vec::with_capacity(threads);
+            for process in processes {
+                match process.join() {
+                    Ok(times) => steps.push(times?.step_s),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            anyhow::Ok(steps)
+        })?;
+        // What adds up is the rates.
+        Ok(1.0 / steps.iter().map(|s| 1.0 / s).sum::<f64>())
+    }
+
+    fn network_once(
+        &self,
+        workload: &str,
+        first_core: usize,
+        threads: usize,
+        repeats: usize,
+        sleeping: bool,
+    ) -> Result<NetworkTimes> {
+        let core = first_core.to_string();
+        let framework = self.framework.option();
+        let device = if self.framework == Framework::Cuda { "cuda" } else { "cpu" };
+        let options = [
+            "--workload",
+            workload,
+            "--framework",
+            framework,
+            "--device",
+            device,
+            "--first-core",
+            core.as_str(),
+        ];
+        let environment: &[(&str, &str)] =
+            if sleeping { &[("OMP_WAIT_POLICY", "PASSIVE")] } else { &[] };
+        let script =
+            if workload == super::image_model::NAME { "attention.py" } else { "networks.py" };
+        self.run(script, &options, threads, repeats, environment)
+    }
+
+    fn run<T: DeserializeOwned>(
+        &self,
+        script: &str,
+        options: &[&str],
+        threads: usize,
+        repeats: usize,
+        environment: &[(&str, &str)],
+    ) -> Result<T> {
+        let script = self.scripts.join(script);
+        let output = Command::new(&self.python)
+            .arg(&script)
+            .args(options)
+            .envs(environment.iter().copied())
+            .args(["--threads", &threads.to_string(), "--repeats", &repeats.to_string()])
+            .output()
+            .with_context(|| format!("{} cannot be started", self.python))?;
+        if !output.status.success() {
+            bail!("{} failed: {}", script.display(), posenc_text::one_line(&output.stderr));
+        }
+        serde_json::from_slice(&output.stdout).with_context(|| {
+            let printed = posenc_text::one_line(&output.stdout);
+            format!("{} printed no times: {printed}", script.display())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a key renamed on one side only, and a peer without the optional time.
+    #[test]
+    fn what_the_peer_prints_is_read() {
+        let linear = r#"{"implementation": "torch 2", "workload": "linear-1d", "threads": 2,
+            "repeats": 3, "step_s": 0.5, "per_column_of_20_s": 0.25}"#;
+        let times: NetworkTimes = serde_json::from_str(linear).unwrap();
+        assert_eq!((times.step_s, times.per_column_of_20_s), (0.5, Some(0.25)));
+        let other = linear.replace("0.25", "null");
+        let times: NetworkTimes = serde_json::from_str(&other).unwrap();
+        assert_eq!(times.per_column_of_20_s, None);
+        assert!(serde_json::from_str::<NetworkTimes>(r#"{"implementation": "torch 2"}"#).is_err());
+    }
+
+    /// Catches a peer that is given the slower of two times, or a time out of nothing.
+    #[test]
+    fn the_better_times_count() {
+        let times = |step_s, per_column_of_20_s| NetworkTimes {
+            implementation: "torch".to_owned(),
+            step_s,
+            per_column_of_20_s,
+            gemm_gflops: None,
+        };
+        let better = times(2.0, Some(0.5)).better(times(1.0, Some(0.7)));
+        assert_eq!(better, times(1.0, Some(0.5)));
+        assert_eq!(times(1.0, None).better(times(2.0, None)), times(1.0, None));
+    }
+}

@@ -1,0 +1,228 @@
+//! `costs`: what a profile would take, estimated, beside what is on record.
+//!
+//! Everything here comes from definitions, the manifest and the reference's records, and nothing from the machine, so that
+//! the report's page of costs is the same bytes anywhere.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use posenc_data::Manifest;
+use posenc_experiments::plan::{Job, jobs};
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Experiment, Profile};
+use posenc_report::costs::{Check, Costs, ItemCosts};
+use posenc_report::{Record, Records};
+
+use crate::arguments::CostOptions;
+use posenc_harness::options::{parse_profile, parse_selectors};
+use posenc_harness::protocol;
+use posenc_harness::protocol::Placement;
+use posenc_harness::repository::Repository;
+use posenc_harness::span::duration;
+use posenc_protocols::KINDS;
+
+/// What the report's page assumes: a machine as the reference's, a small cluster of them, a GPU that trains at a tenth of
+/// what present-day data sheets say.
+const CORES: usize = 2;
+const NODES: usize = 8;
+const GPU_RATE: f64 = 10e12;
+
+/// Runs the verb.
+pub fn costs(repository: &Repository, options: &CostOptions) -> Result<ExitCode> {
+    let catalog = Catalog::read(repository.root(), KINDS)?;
+    let selectors = parse_selectors(&catalog, &options.selectors)?;
+    let reference = Records::read(&repository.record(), &catalog)?;
+    let manifest = Manifest::read(&repository.manifest())?;
+    let costs = Costs {
+        profile: parse_profile(&options.profile)?,
+        cores: usize::from(options.cores),
+        nodes: usize::from(options.nodes),
+        gpu_rate: options.gpu_tflops * 1e12,
+        items: Vec::new(),
+    };
+    let costs = filled(costs, &catalog, &selectors, &reference, &manifest)?;
+    let (cores, nodes) = (costs.cores, costs.nodes);
+    let head = [
+        "item".to_owned(),
+        "units".to_owned(),
+        "FLOP".to_owned(),
+        format!("{cores} cores"),
+        "with a GPU".to_owned(),
+        format!("{nodes} nodes"),
+        "longest job".to_owned(),
+        "measured/estimated".to_owned(),
+    ];
+    let print = |cells: [String; 8]| {
+        let [item, units, operations, machine, gpu, cluster, longest, ratio] = cells;
+        println!(
+            "{item:<26} {units:>6} {operations:>9} {machine:>14} {gpu:>14} {cluster:>14} {longest:>14} {ratio:>18}"
+        );
+    };
+    let row = |name: String, items: &[&ItemCosts], ratio: Option<f64>| {
+        let sums = costs.sums(items.iter().copied());
+        let longest = items.iter().map(|i| i.longest).fold(0.0, f64::max);
+        let operations = match sums.operations {
+            0.0 => "–".to_owned(),
+            some => format!("{some:.1e}"),
+        };
+        let [machine, gpu, cluster, longest] =
+            [sums.machine, sums.with_gpu, sums.cluster, longest].map(duration);
+        let ratio = ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+        print([name, sums.units.to_string(), operations, machine, gpu, cluster, longest, ratio]);
+    };
+    print(head);
+    for item in &costs.items {
+        let name = format!("{}/{}", item.paper, item.item);
+        row(name, &[item], item.check.map(|check| check.ratio()));
+    }
+    row("all".to_owned(), &costs.items.iter().collect::<Vec<_>>(), None);
+    for item in &costs.items {
+        for (group, reason) in &item.refused {
+            println!("not run: {}/{}/{group}: {}", item.paper, item.item, reason.trim());
+        }
+        for (group, set) in &item.needs {
+            println!("needs data: {}/{}/{group}: {set}", item.paper, item.item);
+        }
+    }
+    println!("a GPU is assumed to train at {} TFLOP/s (--gpu-tflops)", options.gpu_tflops);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the report's page shows.
+pub fn of_reference(
+    repository: &Repository,
+    catalog: &Catalog,
+    reference: &Records,
+) -> Result<Costs> {
+    let costs = Costs {
+        profile: Profile::Paper,
+        cores: CORES,
+        nodes: NODES,
+        gpu_rate: GPU_RATE,
+        items: Vec::new(),
+    };
+    let manifest = Manifest::read(&repository.manifest())?;
+    filled(costs, catalog, &Selectors::default(), reference, &manifest)
+}
+
+fn filled(
+    mut costs: Costs,
+    catalog: &Catalog,
+    selectors: &Selectors,
+    reference: &Records,
+    manifest: &Manifest,
+) -> Result<Costs> {
+    for experiment in &catalog.experiments {
+        let own = of_item(experiment, catalog, selectors, costs.profile, manifest)?;
+        let Some(mut own) = own else { continue };
+        let key = (experiment.paper.clone(), experiment.item.clone());
+        if let Some(record) = reference.items.get(&key) {
+            own.check = check(experiment, record, manifest)?;
+            own.rate = rate(record);
+        }
+        costs.items.push(own);
+    }
+    Ok(costs)
+}
+
+/// `None` where nothing of the item is selected.
+fn of_item(
+    experiment: &Experiment,
+    catalog: &Catalog,
+    selectors: &Selectors,
+    profile: Profile,
+    manifest: &Manifest,
+) -> Result<Option<ItemCosts>> {
+    let (paper, item) = (&experiment.paper, &experiment.item);
+    let name = catalog.papers.iter().find(|p| p.key == *paper).and_then(|p| {
+        let described = p.items.iter().find(|i| i.item == *item)?;
+        Some(described.name.clone())
+    });
+    let mut costs = ItemCosts {
+        paper: paper.clone(),
+        item: item.clone(),
+        name: name.unwrap_or_else(|| experiment.title.clone()),
+        ..ItemCosts::default()
+    };
+    let mut is_selected = false;
+    for group in &experiment.groups {
+        if !group.variants.iter().any(|v| selectors.matches(paper, item, &group.id, &v.id)) {
+            continue;
+        }
+        is_selected = true;
+        if let Some(reason) = group.refused(profile) {
+            costs.refused.push((group.id.clone(), reason.to_owned()));
+        } else if let Some(data) = &group.data
+            && manifest.file_set(&data.set).is_some()
+        {
+            costs.needs.push((group.id.clone(), data.set.clone()));
+        }
+    }
+    for job in jobs(std::iter::once(experiment), selectors, profile) {
+        let units = units(&job, manifest)?;
+        let estimate = protocol::estimate(&job, units);
+        costs.units += units;
+        costs.seconds += estimate.seconds;
+        costs.operations += estimate.operations;
+        costs.longest = costs.longest.max(estimate.seconds);
+        // Whatever was built here: what some build can train there.
+        if protocol::placement(job.protocol()) != Placement::Cpu {
+            costs.on_device += estimate.seconds;
+            costs.device_operations += estimate.operations;
+        } else {
+            costs.longest_on_cpu = costs.longest_on_cpu.max(estimate.seconds);
+        }
+    }
+    Ok(is_selected.then_some(costs))
+}
+
+/// Mean of the rates that units recorded.
+fn rate(record: &Record) -> Option<f64> {
+    let rates = record.table.rows.iter().filter(|r| r.metric == "rate" && r.unit == "GFLOP/s");
+    let (sum, count) = rates.fold((0.0, 0.0), |(sum, count), r| (sum + r.value, count + 1.0));
+    (count > 0.0).then(|| 1e9 * sum / count)
+}
+
+/// Units of a job where the data sets are as the manifest says.
+fn units(job: &Job<'_>, manifest: &Manifest) -> Result<usize> {
+    Ok(match &job.group.data {
+        Some(data) if data.held_out.is_none() && manifest.file_set(&data.set).is_none() => {
+            let all = match &data.pick {
+                Some(places) => places.len(),
+                None => manifest.get(&data.set)?.count,
+            };
+            all.min(job.resolved.signals.unwrap_or(usize::MAX))
+        }
+        _ => 1,
+    })
+}
+
+/// Measured seconds of a record, and what would have been estimated for what it holds; `None` where the record does not
+/// say what that is.
+fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Result<Option<Check>> {
+    let mut check = Check { units: 0, measured: record.provenance.seconds, estimated: 0.0 };
+    let rows = &record.table.rows;
+    for profile in Profile::ALL {
+        for job in jobs(std::iter::once(experiment), &Selectors::default(), profile) {
+            let (group, variant) = (&job.group.id, &job.variant.id);
+            let origin = record.provenance.origins.get(&format!("{group}/{variant}"));
+            // Rows may name methods of their own; a group is then of one profile.
+            let of_method = rows.iter().find(|r| r.group == *group && r.method == *variant);
+            let row = of_method.or_else(|| rows.iter().find(|r| r.group == *group));
+            let recorded = origin.map(|o| o.profile).or(row.map(|r| r.profile));
+            // The same protocol may have several names: count it under its own alone.
+            let is_it = [job.profile, job.recorded_profile].iter().all(|own| *own == profile);
+            if recorded != Some(profile) || !is_it {
+                continue;
+            }
+            let units = match origin {
+                Some(origin) if job.seed_index >= origin.repetitions as u64 => continue,
+                Some(origin) => origin.signals,
+                None => units(&job, manifest)?,
+            };
+            check.units += units;
+            check.estimated += protocol::estimate(&job, units).seconds;
+        }
+    }
+    Ok((check.units == record.provenance.units && check.units > 0).then_some(check))
+}

@@ -1,0 +1,348 @@
+//! `new embedder`: an experiment that compares it with a Gaussian and random Fourier features, and without a formula the code.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use posenc_experiments::{Catalog, Experiment, yaml::Document};
+use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use posenc_math::random::stream;
+use posenc_math::spectrum::circulant_stable_rank;
+use posenc_text::terminal::print_lines;
+
+use super::changes::Changes;
+use super::{Name, check_catalog, experiment_file, register};
+use crate::arguments::NewEmbedder;
+use posenc_harness::repository::Repository;
+use posenc_protocols::KINDS;
+
+const CODE: &str = include_str!("templates/embedder.rs.txt");
+const EXPERIMENT: &str = include_str!("templates/embedder.yaml");
+const FOLDER: &str = "crates/posenc-math/src/embedder";
+const ANCHOR: &str = "// new kinds: above this line";
+/// Width of the starting profile exp(-|u|/w) in the experiment.
+const WIDTH: f64 = 0.01;
+
+/// Runs the verb.
+pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
+    let root = repository.root();
+    let catalog = Catalog::read(root, KINDS)?;
+    let name = Name::parse(&options.name)?;
+    check_free(&name)?;
+    let mut changes = Changes::default();
+    let next = match &options.formula {
+        Some(psi) => {
+            let numbers = numbers(&options.set)?;
+            let text = of_formula(&name, psi, &numbers)?;
+            plan_experiment(&catalog, root, &name, text, &mut changes)?;
+            format!("  cargo xtask reproduce extensions/{}", name.kebab())
+        }
+        None => {
+            plan_code(root, &name, &mut changes)?;
+            plan_experiment(&catalog, root, &name, of_code(&name)?, &mut changes)?;
+            format!(
+                "  your formula goes to the places marked HERE in {FOLDER}/{}.rs\n  \
+                 cargo xtask test {}\n  \
+                 cargo xtask reproduce extensions/{}",
+                name.snake(),
+                name.snake(),
+                name.kebab()
+            )
+        }
+    };
+    if options.dry_run {
+        print_lines(&changes.preview());
+        return Ok(());
+    }
+    // This binary does not know a kind whose code it has just written.
+    let is_known = options.formula.is_some();
+    changes.write(root, || if is_known { check_catalog(root, &name) } else { Ok(()) })?;
+    print_lines(&format!("wrote\n{}next\n{next}\n", changes.summary()));
+    Ok(())
+}
+
+/// Refuses a name that a kind, or a file beside the kinds, has.
+fn check_free(name: &Name) -> Result<()> {
+    let taken = |kind: &&embedder::Kind| kind.name.replace('-', "_") == name.snake();
+    if let Some(kind) = embedder::registry().iter().find(taken) {
+        bail!("`{}` is a kind of embedder already ({})", kind.name, kind.label);
+    }
+    Ok(())
+}
+
+fn plan_code(root: &Path, name: &Name, changes: &mut Changes) -> Result<()> {
+    let (kebab, snake) = (name.kebab(), name.snake());
+    let module = root.join(FOLDER);
+    if !module.join("mod.rs").is_file() {
+        bail!(
+            "{FOLDER} is not here, so that there is no code to add to; give the profile as a formula: \
+             --formula \"exp(-abs(u)/w)\" --set w={WIDTH}"
+        );
+    }
+    if module.join(&snake).exists() || module.join(format!("{snake}.rs")).exists() {
+        bail!("{FOLDER} has a module `{snake}` already; choose another name");
+    }
+    let code = fill(CODE, &base(name))?;
+    changes.create(root, format!("{FOLDER}/{snake}.rs").into(), code)?;
+    let mut line = |file: &str, line: String, sorted| {
+        changes.insert(root, &format!("{FOLDER}/{file}"), ANCHOR, line, sorted)
+    };
+    line("mod.rs", format!("mod {snake};"), true)?;
+    line("registry.rs", format!("super::{snake}::KIND,"), false)?;
+    line("tests.rs", format!("spec(\"{kebab}\", d).number(\"width\", 0.05),"), false)
+}
+
+fn plan_experiment(
+    catalog: &Catalog,
+    root: &Path,
+    name: &Name,
+    text: String,
+    changes: &mut Changes,
+) -> Result<()> {
+    changes.create(root, experiment_file(catalog, root, name)?, text)?;
+    register(root, name, &format!("{} as an embedder", name.prose()), changes)
+}
+
+/// `--set` of a formula: numbers alone.
+fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
+    let mut numbers = BTreeMap::new();
+    for text in set {
+        let pair =
+            text.split_once('=').and_then(|(n, v)| Some((n.trim(), v.trim().parse::<f64>().ok()?)));
+        match pair {
+            Some((name, value)) if value.is_finite() && !name.is_empty() => {
+                if ["kind", "dimension", "boundary", "scaling", "psi", "label", "latex"]
+                    .contains(&name)
+                {
+                    bail!(
+                        "--set {text}: `{name}` is a key of every formula; give the number another name"
+                    );
+                }
+                if numbers.insert(name.to_owned(), value).is_some() {
+                    bail!("--set {text}: `{name}` stands twice");
+                }
+            }
+            _ => bail!("--set {text}: allowed is NAME=NUMBER, such as w=0.01"),
+        }
+    }
+    Ok(numbers)
+}
+
+/// What stands in both templates.
+fn base(name: &Name) -> Vec<(&'static str, String)> {
+    vec![("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())]
+}
+
+fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
+    let mut text = template.to_owned();
+    for (key, value) in values {
+        text = text.replace(&format!("{{{{{key}}}}}"), value);
+    }
+    match text.find("{{") {
+        Some(place) => bail!(
+            "internal error: the template is not filled at {:?}",
+            text[place..].lines().next()
+        ),
+        None => Ok(text),
+    }
+}
+
+/// The experiment of a formula: Gaussian and RFF get the formula's stable rank.
+fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result<String> {
+    let psi = psi.trim();
+    let spec = |dimension: f64, boundary: &str| {
+        let mut spec = EmbedderSpec::new("formula")
+            .number("dimension", dimension)
+            .text("psi", psi)
+            .text("boundary", boundary);
+        for (name, value) in numbers {
+            spec = spec.number(name, *value);
+        }
+        spec
+    };
+    for boundary in ["periodic", "open"] {
+        embedder::validate(&spec(2000.0, boundary))
+            .context("--formula (--set NAME=VALUE gives a number that stands in it)")?;
+    }
+    let rank = dense_stable_rank(&spec(2000.0, "periodic"))?;
+    let mut keys = format!("psi: {}", quoted(psi));
+    for (name, value) in numbers {
+        keys.push_str(&format!(", {}: {}", key(name), ParameterValue::Number(*value).display()));
+    }
+    let (sigma, frequency) = of_stable_rank(rank);
+    let mut values = base(name);
+    values.extend([
+        ("shows", format!(
+            "The profile `{}` of $u = t - x$ beside a Gaussian and random Fourier features of the same stable rank, {}, for dense \
+             samples.",
+            one_line(psi), significant(rank)
+        )),
+        ("matching", format!(
+            "  # Gaussian and RFF have the formula's stable rank R for dense samples, {}: sigma = 1/(2 sqrt(pi) R), R/sqrt(2 pi).",
+            significant(rank)
+        )),
+        ("sigma", sigma),
+        ("frequency", frequency),
+        ("claims", SAME_RANK.trim_matches('\n').to_owned()),
+    ]);
+    complete(name, values, |dimension| format!("kind: formula, dimension: {dimension}, {keys}"))
+}
+
+/// The experiment of the starting profile exp(-|u|/w), of stable rank 1/(4w).
+fn of_code(name: &Name) -> Result<String> {
+    let rank = 0.25 / WIDTH;
+    let (sigma, frequency) = of_stable_rank(rank);
+    let mut values = base(name);
+    values.extend([
+        ("shows", "A profile of $u = t - x$ beside a Gaussian and random Fourier features of about the same stable rank for dense samples.".to_owned()),
+        ("matching", format!(
+            "  # Gaussian and RFF have the starting profile's stable rank R, 1/(4 width) = {}: sigma = 1/(2 sqrt(pi) R), R/sqrt(2 pi).",
+            significant(rank)
+        )),
+        ("sigma", sigma),
+        ("frequency", frequency),
+        ("claims", RISES.trim_matches('\n').to_owned()),
+    ]);
+    // The kind is not compiled yet: a formula stands in for it where the text is checked.
+    let stand_in = |dimension: usize| {
+        format!(
+            "kind: formula, dimension: {dimension}, psi: \"exp(-abs(u)/width)\", width: {WIDTH}"
+        )
+    };
+    complete(name, values.clone(), stand_in)?;
+    fill_embedders(values, |dimension| {
+        format!("kind: {}, dimension: {dimension}, width: {WIDTH}", name.kebab())
+    })
+}
+
+fn fill_embedders(
+    mut values: Vec<(&'static str, String)>,
+    keys: impl Fn(usize) -> String,
+) -> Result<String> {
+    values.extend([
+        ("embedder:2000", keys(2000)),
+        ("embedder:256", keys(256)),
+        ("embedder:64", keys(64)),
+    ]);
+    // Claims have places of their own.
+    values.sort_by_key(|(key, _)| *key != "claims");
+    fill(EXPERIMENT, &values)
+}
+
+/// The text, checked as if it had been read.
+fn complete(
+    name: &Name,
+    values: Vec<(&'static str, String)>,
+    keys: impl Fn(usize) -> String,
+) -> Result<String> {
+    let text = fill_embedders(values, keys)?;
+    let document = Document::parse(Path::new(&format!("{}.yaml", name.kebab())), &text)?;
+    Experiment::from_document(&document, KINDS)?;
+    Ok(text)
+}
+
+const SAME_RANK: &str = r"
+  - id: same-rank
+    says: (Ours) From 100 samples on the stable rank is that of the Gaussian, within 5 %.
+    source: this repository
+    check:
+      kind: agreement
+      of: { group: stable-rank, method: {{prose}}, metric: stable_rank, x: { from: 100, to: 200 } }
+      with: { group: stable-rank, method: Gaussian, metric: stable_rank, x: { from: 100, to: 200 } }
+      tolerance: { relative: 0.05 }
+";
+
+const RISES: &str = r"
+  - id: rank-rises
+    says: (Ours) The stable rank never falls as samples are added, by more than 1 % of its range.
+    source: this repository
+    check:
+      kind: trend
+      of: { group: stable-rank, method: {{prose}}, metric: stable_rank }
+      direction: increasing
+      slack: 0.01
+";
+
+fn dense_stable_rank(spec: &EmbedderSpec) -> Result<f64> {
+    let embedder = embedder::build(spec, &mut stream(0, "new embedder"))?;
+    let mut row = vec![0.0; embedder.dimension()];
+    embedder.embed(0.0, &mut row);
+    circulant_stable_rank(&row).context("--formula")
+}
+
+/// σ of the Gaussian and of the frequencies whose stable rank that is.
+fn of_stable_rank(rank: f64) -> (String, String) {
+    let pi = std::f64::consts::PI;
+    (significant(0.5 / (pi.sqrt() * rank)), significant(rank / (2.0 * pi).sqrt()))
+}
+
+/// Four digits, as a number of YAML.
+fn significant(value: f64) -> String {
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    format!("{rounded}")
+}
+
+/// A text in double quotes, in which braces of the template cannot be taken for its places.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+/// A key as it stands in a flow mapping; names of numbers may be any that a formula takes.
+fn key(name: &str) -> String {
+    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a template that no longer loads, and widths that do not belong to the stable rank.
+    #[test]
+    fn gaussian_and_rff_get_the_stable_rank_of_the_formula() {
+        let name = Name::parse("bell").unwrap();
+        let numbers = BTreeMap::from([("s".to_owned(), 0.01)]);
+        let text = of_formula(&name, "exp(-u^2/(2*s^2))", &numbers).unwrap();
+        for part in [
+            "sigma: 0.01,",
+            "sigma: 11.25 }",
+            "stable rank, 28.21,",
+            "psi: \"exp(-u^2/(2*s^2))\", s: 0.01",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(of_code(&name).unwrap().contains("{ kind: bell, dimension: 64, width: 0.01 }"));
+    }
+
+    /// Catches a formula or a number that is taken although no experiment could use it.
+    #[test]
+    fn what_no_experiment_could_use_is_refused() {
+        let check = |psi: &str, set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+            let name = Name::parse("bell").unwrap();
+            numbers(&set).and_then(|n| of_formula(&name, psi, &n)).map_err(|e| format!("{e:#}"))
+        };
+        for (psi, set, part) in [
+            ("1/(1+(u/w)^2)", &[][..], "uses 'w'"),
+            ("1/(1+(u/w)^2)", &["w"], "NAME=NUMBER"),
+            ("1/(1+(u/w)^2)", &["w=a"], "NAME=NUMBER"),
+            ("1/(1+(u/w)^2)", &["w=0.1", "v=1"], "does not occur"),
+            ("1/(1+(u/w)^2)", &["w=0.1", "w=1"], "stands twice"),
+            ("u*psi", &["psi=1"], "another name"),
+            ("1/u", &[], "inf at u = 0"),
+            ("u*0", &[], "zero"),
+            ("{{kebab}}", &[], "psi"),
+        ] {
+            let error = check(psi, set).unwrap_err();
+            assert!(error.contains(part), "{psi} {set:?}: {error}");
+        }
+        assert!(check("1/(1+(u/w)^2)", &["w=0.1"]).is_ok());
+    }
+}

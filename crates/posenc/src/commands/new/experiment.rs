@@ -1,0 +1,69 @@
+//! `new experiment`: one that there is, cut down to what is one's own to change.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use posenc_experiments::derive::{Target, derive};
+use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
+use posenc_experiments::{Catalog, Profile};
+use posenc_text::terminal::print_lines;
+
+use super::changes::Changes;
+use super::{Name, check_catalog, experiment_file, register};
+use crate::arguments::NewExperiment;
+use posenc_harness::repository::Repository;
+use posenc_protocols::KINDS;
+
+/// Runs the verb.
+pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()> {
+    let root = repository.root();
+    let catalog = Catalog::read(root, KINDS)?;
+    let name = Name::parse(&options.name)?;
+    let from = options.from.trim();
+    let source = from.split_once('/').and_then(|(paper, item)| catalog.experiment(paper, item));
+    let Some(source) = source else {
+        let ids: Vec<String> = catalog.experiments.iter().map(|e| e.id()).collect();
+        let hint = posenc_experiments::yaml::nearest(from, ids.iter().map(String::as_str));
+        let hint = hint.map(|n| format!(" Did you mean {n}?")).unwrap_or_default();
+        bail!(
+            "--from {from}: no such item.{hint} `cargo xtask list` shows all, such as trading/table1."
+        );
+    };
+    let is_errata = |p: Profile| {
+        source
+            .groups
+            .iter()
+            .any(|g| g.resolved(p, 0).is_some_and(|r| r.protocol.kind().reads_published))
+    };
+    if is_errata(Profile::Paper) {
+        bail!("--from {from}: it checks the errata of its paper and can stand nowhere else");
+    }
+    let known: BTreeSet<&str> = source.groups.iter().map(|g| g.id.as_str()).collect();
+    if let Some(wrong) = options.group.iter().find(|g| !known.contains(g.as_str())) {
+        let list: Vec<&str> = source.groups.iter().map(|g| g.id.as_str()).collect();
+        bail!("--group {wrong}: {from} has no such group; allowed: {}", list.join(", "));
+    }
+    let text = read_text(&source.file, MAX_RECORD_BYTES)?;
+    let title = format!("{}, after {from}", source.title.trim());
+    let target = Target { item: &name.kebab(), title: &title, groups: &options.group };
+    let derived = derive(source, &text, &target)?;
+
+    let mut changes = Changes::default();
+    changes.create(root, experiment_file(&catalog, root, &name)?, derived.text)?;
+    register(root, &name, &title, &mut changes)?;
+    if options.dry_run {
+        print_lines(&changes.preview());
+        return Ok(());
+    }
+    changes.write(root, || check_catalog(root, &name))?;
+    println!("wrote");
+    print_lines(&changes.summary());
+    if !derived.left_out.is_empty() {
+        println!("left out");
+        derived.left_out.iter().for_each(|line| println!("  {line}"));
+    }
+    println!("next");
+    println!("  cargo xtask reproduce extensions/{} --dry-run", name.kebab());
+    println!("  cargo xtask reproduce extensions/{}", name.kebab());
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! `new`: files for an embedder or an experiment of one's own.
+
+mod changes;
+mod embedder;
+mod experiment;
+mod names;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use posenc_experiments::plan::jobs;
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Profile};
+
+use crate::arguments::NewVerb;
+use changes::Changes;
+use names::Name;
+use posenc_harness::repository::Repository;
+use posenc_protocols::KINDS;
+
+/// The folder, and paper, of experiments of one's own.
+const FOLDER: &str = "experiments/extensions";
+const PAPER: &str = "extensions";
+const ANCHOR: &str = "# new items: above this line";
+/// Numbers below are those of the repository's own extensions.
+const FIRST_NUMBER: u32 = 10;
+
+/// Runs the verb.
+pub fn new(repository: &Repository, verb: &NewVerb) -> Result<ExitCode> {
+    match verb {
+        NewVerb::Embedder(options) => embedder::embedder(repository, options)?,
+        NewVerb::Experiment(options) => experiment::experiment(repository, options)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the experiment of that name goes: behind all that are there.
+fn experiment_file(catalog: &Catalog, root: &Path, name: &Name) -> Result<PathBuf> {
+    let item = name.kebab();
+    if item == "paper" {
+        bail!("`paper` is the name of {FOLDER}/paper.yaml; choose another");
+    }
+    let paper = catalog.papers.iter().find(|p| p.key == PAPER);
+    let paper = paper.with_context(|| format!("{FOLDER}/paper.yaml is not here"))?;
+    if paper.items.iter().any(|i| i.item == item) {
+        bail!("`{item}` is an item of {FOLDER}/paper.yaml already; choose another name");
+    }
+    let folder = root.join(FOLDER);
+    let mut number = FIRST_NUMBER;
+    let entries = std::fs::read_dir(&folder)
+        .with_context(|| format!("{} cannot be listed", folder.display()))?;
+    for entry in entries {
+        let file =
+            entry.with_context(|| format!("{} cannot be listed", folder.display()))?.file_name();
+        let file = file.to_string_lossy();
+        let digits: String = file.chars().take_while(char::is_ascii_digit).collect();
+        if let Ok(taken) = digits.parse::<u32>() {
+            number = number.max(taken.saturating_add(1));
+        }
+    }
+    Ok(PathBuf::from(format!("{FOLDER}/{number:02}-{item}.yaml")))
+}
+
+/// Plans the line in `paper.yaml`.
+fn register(root: &Path, name: &Name, title: &str, changes: &mut Changes) -> Result<()> {
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let line = format!(
+        "- {{ item: {}, name: {}, title: {} }}",
+        name.kebab(),
+        quoted(&name.prose()),
+        quoted(title)
+    );
+    changes.insert(root, &format!("{FOLDER}/paper.yaml"), ANCHOR, line, false)
+}
+
+/// Reads the whole catalog with the new item and plans it at every profile.
+fn check_catalog(root: &Path, name: &Name) -> Result<()> {
+    let catalog = Catalog::read(root, KINDS)?;
+    let item = name.kebab();
+    let selectors = Selectors::parse(&[format!("{PAPER}/{item}")]).map_err(anyhow::Error::msg)?;
+    let plans = |p: Profile| !jobs(catalog.experiments.iter(), &selectors, p).is_empty();
+    let refused = |p: Profile| {
+        catalog
+            .experiment(PAPER, &item)
+            .is_some_and(|e| e.groups.iter().all(|g| g.refused(p).is_some()))
+    };
+    match Profile::ALL.into_iter().find(|p| !plans(*p) && !refused(*p)) {
+        Some(profile) => bail!("{PAPER}/{item} has nothing to run at `{profile}`"),
+        None => Ok(()),
+    }
+}

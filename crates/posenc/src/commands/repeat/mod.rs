@@ -1,0 +1,436 @@
+//! `reproduce --from RECORD`: what a record says was run is run again as it says, and every bit is compared.
+//!
+//! Profile and seed come from the record, method by method. Before anything runs it is checked that this working tree
+//! would do the same: specification, epochs and data. Where the record does not say (it is older than these entries), that
+//! is told instead.
+
+mod same;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use posenc_experiments::plan::jobs;
+use posenc_experiments::record::{Origin, Provenance, Row, Table};
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Experiment, Group, Profile};
+
+use super::source::Source;
+use posenc_harness::collect;
+use posenc_harness::cost_model::Pace;
+use posenc_harness::data::{self, DataSets};
+use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
+use posenc_harness::events::Events;
+use posenc_harness::interrupts::{self, Signals};
+use posenc_harness::lock::Lock;
+use posenc_harness::options::Reproduce;
+use posenc_harness::options::parse_selectors;
+use posenc_harness::plan::{NO_DATA, PlannedJob, expand, pending};
+use posenc_harness::progress::{Detail, Progress};
+use posenc_harness::repository::Repository;
+use posenc_harness::store::{Found, Store};
+use posenc_harness::supervisor::{self, Outcome, Site, Work, keep};
+use posenc_harness::{machine, slurm as executor};
+use posenc_protocols::KINDS;
+use same::Sameness;
+
+/// A variant that a record has numbers of.
+struct Target<'a> {
+    experiment: &'a Experiment,
+    group: &'a Group,
+    variant: usize,
+    profile: Profile,
+    /// Seed of the run.
+    seed: u64,
+    /// Class of device that measured it, and the device in words.
+    class: &'static str,
+    device: String,
+    /// Label of the data.
+    data: String,
+    /// What the record says made it; none in older ones.
+    origin: Option<Origin>,
+}
+
+impl Target<'_> {
+    fn name(&self) -> String {
+        format!("{}/{}/{}", self.experiment.id(), self.group.id, self.variant())
+    }
+
+    fn variant(&self) -> &str {
+        self.group.variants.get(self.variant).map_or("", |v| &v.id)
+    }
+
+    fn is(&self, planned: &PlannedJob<'_>) -> bool {
+        planned.job.experiment.id() == self.experiment.id()
+            && planned.job.group.id == self.group.id
+            && planned.job.variant_index == self.variant
+    }
+}
+
+/// The record of an item, and what of it is repeated.
+struct Item<'a> {
+    experiment: &'a Experiment,
+    table: Table,
+    provenance: Provenance,
+    targets: Vec<Target<'a>>,
+}
+
+/// Targets that one plan covers.
+struct Round<'a> {
+    seed: u64,
+    data: &'static DataSets,
+    planned: Vec<PlannedJob<'a>>,
+}
+
+/// Runs the verb: status 1 if a value differs or a unit fails.
+pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Result<ExitCode> {
+    let catalog = keep(Catalog::read(repository.root(), KINDS)?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let source = Source::open(repository, record)?;
+    let mut refusals = Vec::new();
+    let items = items(catalog, &selectors, &source, &mut refusals)?;
+    if items.is_empty() && refusals.is_empty() {
+        bail!(
+            "{record} has no record of what is selected; `cargo xtask list` shows what there is to select"
+        );
+    }
+    let targets = || items.iter().flat_map(|item| &item.targets);
+    let leaves_cpu = targets().any(|target| target.class != CPU);
+    let devices = if leaves_cpu { Devices::open(&options.device)? } else { Devices::cpu() };
+    let devices = keep(devices);
+    let mut rounds: BTreeMap<(Profile, u64, &str), Vec<&Target<'_>>> = BTreeMap::new();
+    for target in targets() {
+        rounds.entry((target.profile, target.seed, target.class)).or_default().push(target);
+    }
+    let mut plans = Vec::new();
+    for ((profile, seed, class), targets) in rounds {
+        let data = keep(DataSets::new(data::source(repository, &options.data)?, seed));
+        let mut selected = jobs(catalog.experiments.iter(), &Selectors::default(), profile);
+        selected.retain(|job| {
+            targets.iter().any(|t| {
+                t.experiment.id() == job.experiment.id()
+                    && t.group.id == job.group.id
+                    && t.variant == job.variant_index
+            })
+        });
+        let on = if class == CPU { CPU } else { devices.training() };
+        let planned = expand(selected, data, &repository.published_checksum(), seed, on)?;
+        for target in targets {
+            let own: Vec<&PlannedJob<'_>> = planned.iter().filter(|p| target.is(p)).collect();
+            let item = items.iter().find(|item| item.experiment.id() == target.experiment.id());
+            let known = item.and_then(|item| item.provenance.data.get(&target.data));
+            refusals.extend(refusal(target, &own, known, data, devices)?);
+        }
+        plans.push(Round { seed, data, planned });
+    }
+    if !refusals.is_empty() {
+        for refusal in &refusals {
+            eprintln!("cannot be repeated: {refusal}");
+        }
+        bail!(
+            "{} methods of {record} cannot be repeated here (see above), so nothing was run; check out the revision that \
+             made them, bring their data (--data DIR), or select others",
+            refusals.len()
+        );
+    }
+    announce_unchecked(&items);
+    let out = options.out.clone().unwrap_or_else(|| repository.out(None).join("repeat"));
+    let _lock = Lock::take(&out)?;
+    executor::refuse_beside(&out)?;
+    let store = keep(Store::new(&out));
+    store.sweep();
+    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let mut failures = Vec::new();
+    for round in &plans {
+        let outcome = run(round, store, devices, options, &signals);
+        failures.extend(outcome.failures);
+        if let Some(signal) = outcome.interrupted {
+            eprintln!(
+                "{}: not compared; the same command goes on where this one was",
+                interrupts::name(signal)
+            );
+            return Ok(ExitCode::from(128 + signal as u8));
+        }
+        // The disk is full, or nothing is to begin after a failure.
+        if outcome.left.0 > 0 || options.fail_fast && !failures.is_empty() {
+            break;
+        }
+    }
+    signals.end_at_once();
+    for failure in &failures {
+        eprintln!("failed: {}: {}", failure.path, failure.message);
+    }
+    let is_same = compare(&items, &plans, store);
+    Ok(ExitCode::from(u8::from(!is_same || !failures.is_empty())))
+}
+
+/// Items of the record with what is selected of them; what has no definition here is refused.
+fn items<'a>(
+    catalog: &'a Catalog,
+    selectors: &Selectors,
+    source: &Source,
+    refusals: &mut Vec<String>,
+) -> Result<Vec<Item<'a>>> {
+    let mut items = Vec::new();
+    for (paper, item) in source.items()? {
+        let Some(experiment) = catalog.experiment(&paper, &item) else {
+            if selectors.matches(&paper, &item, "", "") {
+                refusals.push(format!("{paper}/{item}: no experiment of this working tree"));
+            }
+            continue;
+        };
+        let Some((table, provenance)) = source.read(&paper, &item)? else { continue };
+        let mut targets = Vec::new();
+        for group in &experiment.groups {
+            let rows = table.rows.iter().filter(|row| row.group == group.id);
+            targets.extend(of_group(experiment, group, &rows.collect::<Vec<_>>(), &provenance));
+        }
+        targets.retain(|t| selectors.matches(&paper, &item, &t.group.id, t.variant()));
+        let lost = lost(experiment, selectors, &table, &provenance);
+        refusals.extend(lost.into_iter().map(|what| format!("{paper}/{item}/{what}")));
+        if !targets.is_empty() {
+            items.push(Item { experiment, table, provenance, targets });
+        }
+    }
+    Ok(items)
+}
+
+/// Groups and methods of a record that are selected and have no definition here.
+fn lost(
+    experiment: &Experiment,
+    selectors: &Selectors,
+    table: &Table,
+    provenance: &Provenance,
+) -> BTreeSet<String> {
+    // Ids of groups have no slash, methods may.
+    let origins = provenance.origins.keys().filter_map(|key| key.split_once('/'));
+    let has_rows = |group: &str, method: &str| {
+        table.rows.iter().any(|row| row.group == group && row.method == method)
+    };
+    let rows = table.rows.iter().map(|row| (row.group.as_str(), row.method.as_str()));
+    let is_of_a_variant = |(group, method): &(&str, &str)| {
+        experiment.group(group).is_some_and(|group| {
+            let is_variant = group.variants.iter().any(|v| v.id == *method);
+            // A variant without rows under its own id has rows with names of their own.
+            let is_named_otherwise =
+                !provenance.origins.contains_key(&format!("{}/{method}", group.id))
+                    && group.variants.iter().any(|v| !has_rows(&group.id, &v.id));
+            is_variant || is_named_otherwise
+        })
+    };
+    origins
+        .chain(rows)
+        .filter(|(group, method)| {
+            selectors.matches(&experiment.paper, &experiment.item, group, method)
+        })
+        .filter(|name| !is_of_a_variant(name))
+        .map(|(group, method)| match experiment.group(group) {
+            Some(_) => format!("{group}/{method}: no such method here"),
+            None => format!("{group}: no such group here"),
+        })
+        .collect()
+}
+
+/// Variants of a group that have rows, or whose origin the record tells: a variant may measure several things, and its
+/// rows then have other names.
+fn of_group<'a>(
+    experiment: &'a Experiment,
+    group: &'a Group,
+    rows: &[&Row],
+    provenance: &Provenance,
+) -> Vec<Target<'a>> {
+    let is_variant = |row: &&&Row| group.variants.iter().any(|v| v.id == row.method);
+    let others: Vec<&&Row> = rows.iter().filter(|row| !is_variant(row)).collect();
+    let mut targets = Vec::new();
+    for (variant, own) in group.variants.iter().enumerate() {
+        let origin = provenance.origins.get(&format!("{}/{}", group.id, own.id));
+        let named = rows.iter().find(|row| row.method == own.id);
+        let nameless =
+            || others.first().filter(|_| origin.is_some() || provenance.origins.is_empty());
+        let Some(row) = named.or_else(|| nameless().copied()) else { continue };
+        targets.push(Target {
+            experiment,
+            group,
+            variant,
+            profile: origin.map_or(row.profile, |origin| origin.profile),
+            seed: origin.map_or(provenance.seed, |origin| origin.seed),
+            class: class(&row.device),
+            device: row.device.clone(),
+            data: row.data.clone(),
+            origin: origin.cloned(),
+        });
+    }
+    targets
+}
+
+/// The class of a device that records name.
+fn class(device: &str) -> &'static str {
+    match device {
+        CPU => CPU,
+        device if device.starts_with("software adapter") => SOFTWARE,
+        _ => GPU,
+    }
+}
+
+/// Why a target cannot be repeated here; `known` is the checksum that the record has of its data.
+fn refusal(
+    target: &Target<'_>,
+    planned: &[&PlannedJob<'_>],
+    known: Option<&String>,
+    data: &DataSets,
+    devices: &Devices,
+) -> Result<Option<String>> {
+    let name = target.name();
+    let Some(unit) = planned.iter().flat_map(|p| p.units.iter()).next() else {
+        if let Some(reason) = target.group.refused(target.profile) {
+            return Ok(Some(format!(
+                "{name}: does not run at `{}`: {}",
+                target.profile,
+                reason.trim()
+            )));
+        }
+        if let Some(set) = &target.group.data
+            && let Some(files) = data.files(&set.set)?
+            && let Err(absence) = &files.found
+        {
+            return Ok(Some(format!("{name}: {absence}")));
+        }
+        return Ok(Some(format!("{name}: nothing runs at `{}` here", target.profile)));
+    };
+    if target.class != CPU && devices.training() != target.class {
+        return Ok(Some(format!(
+            "{name}: was measured on {}, here trains {}; --device names another",
+            target.device,
+            devices.label(devices.training())
+        )));
+    }
+    if unit.data != target.data {
+        return Ok(Some(format!("{name}: data {} on record, {} here", target.data, unit.data)));
+    }
+    let differences = match &target.origin {
+        Some(origin) => collect::origin(planned.iter().copied())
+            .map(|here| origin.differences(&here))
+            .unwrap_or_default(),
+        // An older record has one checksum for each label, of whatever its groups read of it.
+        None => {
+            let here = &unit.parts.data;
+            let is_other = |known: &&String| {
+                target.data != NO_DATA
+                    && !known.split(' ').any(|sum| here.split(' ').any(|h| h == sum))
+            };
+            let other = known.filter(is_other);
+            other.map(|known| format!("sha256 of the data {known} → {here}")).into_iter().collect()
+        }
+    };
+    Ok((!differences.is_empty()).then(|| {
+        format!("{name}: made by another version: {} (record → here)", differences.join("; "))
+    }))
+}
+
+/// Says of how many methods the record does not tell enough, and which versions are others.
+fn announce_unchecked(items: &[Item<'_>]) {
+    let targets = || items.iter().flat_map(|item| &item.targets);
+    let unchecked = targets().filter(|target| target.origin.is_none()).count();
+    if unchecked > 0 {
+        eprintln!(
+            "note: of {unchecked} of {} methods the record has neither specification nor epochs, since it was made before \
+             these were kept: they cannot be checked, and values may differ for that",
+            targets().count()
+        );
+    }
+    let here = machine::versions();
+    let mut others = BTreeSet::new();
+    for (name, own) in items.iter().flat_map(|item| &item.provenance.versions) {
+        let other = here.get(name).filter(|other| *other != own);
+        others.extend(other.map(|other| format!("{name} {own} → {other}")));
+    }
+    if !others.is_empty() {
+        let others: Vec<String> = others.into_iter().collect();
+        eprintln!("note: other versions (record → here): {}", others.join(", "));
+    }
+}
+
+/// Runs what a plan lacks in the store.
+fn run(
+    round: &Round<'static>,
+    store: &'static Store,
+    devices: &'static Devices,
+    options: &Reproduce,
+    signals: &Signals,
+) -> Outcome {
+    let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
+    let work: Vec<Work<'static>> = round
+        .planned
+        .iter()
+        .filter_map(|p| {
+            let pending = pending(p, store, options.force, false);
+            Work::of(p, pending.into_iter().map(|(unit, _)| unit).collect())
+        })
+        .collect();
+    let to_run: usize = work.iter().map(|w| w.units.len()).sum();
+    eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
+    let workers = options.jobs.map_or_else(machine::cores, usize::from);
+    let site = Site { store, data: round.data, devices, seed: round.seed };
+    let mut progress = Progress::new(
+        to_run,
+        workers,
+        Detail::asked(options.quiet, options.verbose),
+        Events::none(),
+    );
+    let run = supervisor::Options {
+        workers,
+        fail_fast: options.fail_fast,
+        memory: options.memory,
+        signals: signals.clone(),
+        ..supervisor::Options::default()
+    };
+    supervisor::run(work, site, &run, Pace::default(), &mut progress)
+}
+
+/// Says of each item whether its values are the same bits; true if all are.
+fn compare(items: &[Item<'_>], rounds: &[Round<'_>], store: &Store) -> bool {
+    let here = machine::processor();
+    let mut is_same = true;
+    for item in items {
+        let id = item.experiment.id();
+        let mut measured: Vec<Row> = Vec::new();
+        // A variant's rows may have names of their own; its groups' other rows are other variants'.
+        let mut methods: BTreeSet<(String, String)> = BTreeSet::new();
+        for PlannedJob { job, units, .. } in rounds.iter().flat_map(|round| &round.planned) {
+            if job.experiment.id() != id {
+                continue;
+            }
+            methods.insert((job.group.id.clone(), job.variant.id.clone()));
+            for unit in units.iter() {
+                let found = store.find(&job.experiment.paper, &job.experiment.item, &unit.parts);
+                if let Found::Record(record) = found {
+                    measured.extend(collect::rows(job, unit, &record));
+                }
+            }
+        }
+        methods.extend(measured.iter().map(|row| (row.group.clone(), row.method.clone())));
+        let is_of_targets = |row: &&Row| methods.contains(&(row.group.clone(), row.method.clone()));
+        let recorded: Vec<&Row> = item.table.rows.iter().filter(is_of_targets).collect();
+        let sameness = Sameness::of(&recorded, &measured);
+        println!("{id}: {sameness}");
+        if sameness.is_same() {
+            continue;
+        }
+        is_same = false;
+        let there = &item.provenance.machine;
+        if there.is_empty() {
+            println!(
+                "  on which processor it was made is not recorded; another may differ in the last digits"
+            );
+        } else if *there == here {
+            println!(
+                "  it was made on the same kind of processor ({here}), where values should be the same bits"
+            );
+        } else {
+            println!(
+                "  it was made on {there}, this is {here}: other processors may differ in the last digits"
+            );
+        }
+    }
+    is_same
+}

@@ -1,0 +1,285 @@
+//! `reproduce`: run what has no record yet, then render the report of this machine.
+
+mod announce;
+mod fresh;
+pub mod results;
+mod summary;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use posenc_experiments::Catalog;
+use posenc_experiments::plan::{NO_SIGNAL, jobs};
+
+use posenc_harness::cost_model::{Pace, makespan};
+use posenc_harness::data::{self, DataSets};
+use posenc_harness::events::{Event, Events, millis};
+use posenc_harness::interrupts::{self, Signals};
+use posenc_harness::lock::Lock;
+use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
+use posenc_harness::orphans;
+use posenc_harness::plan::{PlannedJob, Reason, expand, leave_out_absent_picks, look};
+use posenc_harness::progress::{Detail, Progress};
+use posenc_harness::queue::Work;
+use posenc_harness::repository::Repository;
+use posenc_harness::slurm::{self, Executor};
+use posenc_harness::span::duration;
+use posenc_harness::store::Store;
+use posenc_harness::supervisor::{self, Site, keep};
+use posenc_harness::{machine, protocol};
+use posenc_protocols::KINDS;
+
+/// Runs the verb.
+pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
+    let began = Instant::now();
+    options.executor.check(options)?;
+    if let Some(record) = &options.from {
+        return super::repeat::repeat(repository, options, record);
+    }
+    let profile = parse_profile(&options.profile)?;
+    let catalog = keep(Catalog::read(repository.root(), KINDS)?);
+    let selectors = parse_selectors(catalog, &options.selectors)?;
+    let data = keep(DataSets::new(data::source(repository, &options.data)?, options.seed));
+    let out = repository.out(options.out.as_deref());
+    let store = keep(Store::new(&out));
+
+    let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    announce::refusals(catalog, &selectors, profile);
+    announce::data_sets(&selected, data)?;
+    leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
+    let devices = keep(slurm::devices(options)?);
+    let planned =
+        expand(selected, data, &repository.published_checksum(), options.seed, devices.training())?;
+
+    if options.dry_run {
+        return dry_run(&planned, &out, store, options);
+    }
+    if options.executor.executor == Executor::Slurm
+        && let Some(code) = slurm::run(repository, options, &planned, store)?
+    {
+        return Ok(code);
+    }
+    let _lock = Lock::take(&out)?;
+    slurm::refuse_beside(&out)?;
+    store.sweep();
+    sweep_checkpoints(store, repository, catalog, data, options);
+    let mut pace = Pace::read(&out);
+    let work = to_run(&planned, store, options, &mut pace);
+    let units: usize = work.iter().map(|w| w.units.len()).sum();
+    let total: usize = planned.iter().map(|p| p.units.len()).sum();
+    if options.failed {
+        eprintln!("profile {profile}: {units} units of {total} to run, which failed last time");
+    } else {
+        eprintln!(
+            "profile {profile}: {units} of {total} units to run, {} on record",
+            total - units
+        );
+    }
+    let workers = options.jobs.map_or_else(machine::cores, usize::from);
+    announce::devices(&work, devices);
+    let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
+
+    let detail = Detail::asked(options.quiet, options.verbose);
+    let events = options.events.as_deref().map_or_else(|| Ok(Events::none()), Events::open)?;
+    let mut progress = Progress::new(units, workers, detail, events);
+    progress.event(&Event::RunStarted {
+        version: env!("CARGO_PKG_VERSION"),
+        profile: profile.name(),
+        seed: options.seed,
+        units,
+        workers,
+        estimated_seconds: millis(foretold(&work, &pace, workers)),
+    });
+    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let run = supervisor::Options {
+        workers,
+        fail_fast: options.fail_fast && !options.keep_going,
+        timeout: options.timeout,
+        memory: options.memory,
+        end: options.budget.and_then(|budget| began.checked_add(budget.0)),
+        signals: signals.clone(),
+    };
+    let site = Site { store, data, devices, seed: options.seed };
+    let outcome = supervisor::run(work, site, &run, pace, &mut progress);
+    signals.end_at_once();
+    outcome.pace.write(&out);
+    let page = out.join("report/README.md");
+    let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
+    let written = if options.record || units > 0 || !report.is_fresh() {
+        results::write(repository, catalog, store, data, devices, options, &out)
+            .map(|()| report.keep())
+    } else {
+        Ok(())
+    };
+    let changed = verdicts.changed();
+    progress.event(&Event::RunFinished {
+        units: outcome.items.values().map(|tally| tally.done).sum(),
+        failed: outcome.failures.len(),
+        left: outcome.left.0,
+        seconds: millis(progress.elapsed()),
+        interrupted: outcome.interrupted.map(interrupts::name),
+        verdicts: &changed,
+        report: page.display().to_string(),
+    });
+    summary::tell(&outcome, &changed, workers, options.force);
+    // What the run itself has to say is not lost with its report.
+    if let Err(error) = written {
+        let Some(signal) = outcome.interrupted else { return Err(error) };
+        eprintln!("error: {error:#}");
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
+    // Events have the standard output for themselves.
+    match options.events.as_deref() == Some(Path::new("-")) {
+        true => eprintln!("{}", page.display()),
+        false => println!("{}", page.display()),
+    }
+    Ok(match outcome.interrupted {
+        Some(signal) => ExitCode::from(128 + signal as u8),
+        None => ExitCode::from(u8::from(!outcome.failures.is_empty())),
+    })
+}
+
+/// Removes checkpoints that no run resumes from.
+fn sweep_checkpoints(
+    store: &Store,
+    repository: &Repository,
+    catalog: &Catalog,
+    data: &DataSets,
+    options: &Reproduce,
+) {
+    let published = repository.published_checksum();
+    let (seed, is_forced) = (options.seed, options.force);
+    let plans = orphans::Plans { catalog, data, seed, published: &published, is_forced };
+    match orphans::sweep(store, plans) {
+        Ok(0) => {}
+        Ok(removed) => {
+            eprintln!("removed checkpoints that no run resumes from: {removed}");
+        }
+        Err(error) => eprintln!("warning: checkpoints of older versions are kept: {error:#}"),
+    }
+}
+
+/// What has no record, or was asked for, with what records say of how long such work takes.
+fn to_run(
+    planned: &[PlannedJob<'static>],
+    store: &Store,
+    options: &Reproduce,
+    pace: &mut Pace,
+) -> Vec<Work<'static>> {
+    let failed = options.failed.then(|| failed(planned, store));
+    let mut all = Vec::new();
+    for p in planned {
+        let looked = look(p, store, options.force, options.verbose);
+        let kind = p.job.protocol().name();
+        if p.job.protocol().kind().emits_as_batch {
+            // Without a record there is nothing that was measured.
+            let units = looked.seconds.len();
+            let seconds = looked.seconds.iter().sum();
+            if units > 0 {
+                pace.add(kind, protocol::cost(&p.job, units), seconds);
+            }
+        } else {
+            let cost = protocol::cost(&p.job, 1);
+            looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
+        }
+        let mut units = Vec::new();
+        for (unit, reason) in looked.pending {
+            if failed.as_ref().is_some_and(|failed| !failed.contains(&unit.parts.key())) {
+                continue;
+            }
+            if let Reason::Damaged(why) = &reason {
+                eprintln!("warning: {} {}: {why}; it is run again", p.job.path(), unit.signal);
+            }
+            if options.verbose {
+                eprintln!(
+                    "to run: {} seed {} {}: {reason}",
+                    p.job.path(),
+                    p.job.seed_index,
+                    unit.signal
+                );
+            }
+            units.push(unit);
+        }
+        all.extend(Work::of(p, units));
+    }
+    all
+}
+
+/// Keys of the units of a plan's items whose failures are kept.
+fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
+    let items: BTreeSet<(&str, &str)> = planned
+        .iter()
+        .map(|p| (p.job.experiment.paper.as_str(), p.job.experiment.item.as_str()))
+        .collect();
+    let mut keys = BTreeSet::new();
+    for (paper, item) in items {
+        let (failures, damaged) = store.failures(paper, item);
+        damaged.iter().for_each(|line| eprintln!("note: {line}"));
+        keys.extend(failures.iter().map(|failure| failure.parts.key()));
+    }
+    keys
+}
+
+/// How long the work takes on so many workers, as far as is known.
+fn foretold(work: &[Work<'_>], pace: &Pace, workers: usize) -> f64 {
+    let mut seconds: Vec<f64> = work.iter().map(|w| pace.seconds(w.kind(), w.cost)).collect();
+    seconds.sort_by(|a, b| b.total_cmp(a));
+    makespan(&[], seconds.into_iter(), workers)
+}
+
+/// Prints the plan.
+fn dry_run(
+    planned: &[PlannedJob<'_>],
+    out: &Path,
+    store: &Store,
+    options: &Reproduce,
+) -> Result<ExitCode> {
+    let failed = options.failed.then(|| failed(planned, store));
+    let mut pace = Pace::read(out);
+    let (mut units, mut lines, mut waiting) = (0, Vec::new(), Vec::new());
+    for p in planned {
+        let mut looked = look(p, store, options.force, true);
+        if let Some(failed) = &failed {
+            looked.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
+        }
+        let kind = p.job.protocol().name();
+        let cost = protocol::cost(&p.job, 1);
+        if !p.job.protocol().kind().emits_as_batch {
+            looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
+        }
+        units += looked.pending.len();
+        let cost = protocol::cost(&p.job, looked.pending.len());
+        for (unit, reason) in &looked.pending {
+            let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
+            let name = format!(
+                "{} seed {} {signal} [{}]: {reason}",
+                p.job.path(),
+                p.job.seed_index,
+                p.job.recorded_profile
+            );
+            lines.push((name, kind, cost / looked.pending.len() as f64));
+        }
+        waiting.push((kind, cost));
+    }
+    // Only now is known how long such units took.
+    let mut text = String::new();
+    for (name, kind, cost) in lines {
+        text += &format!("{name}, about {}\n", duration(pace.seconds(kind, cost)));
+    }
+    let total: usize = planned.iter().map(|p| p.units.len()).sum();
+    let workers = options.jobs.map_or_else(machine::cores, usize::from);
+    let mut seconds: Vec<f64> = waiting.into_iter().map(|(k, c)| pace.seconds(k, c)).collect();
+    seconds.sort_by(|a, b| b.total_cmp(a));
+    let seconds = makespan(&[], seconds.into_iter(), workers);
+    println!(
+        "{text}{units} of {total} units would run, about {} on {workers} workers",
+        duration(seconds)
+    );
+    if options.executor.executor == Executor::Slurm {
+        slurm::print_shares(planned, store, options);
+    }
+    Ok(ExitCode::SUCCESS)
+}

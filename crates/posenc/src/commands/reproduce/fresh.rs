@@ -1,0 +1,136 @@
+//! Whether this machine's tables and report are what they would be if they were made again.
+//!
+//! Making them takes seconds, of which a run that has nothing to do has none to spend. So a run leaves a checksum over all that went in and all
+//! that came out, by content: definitions, published values, both records, raw records and failures, data, this program, the commit, the
+//! machine; tables, pictures, pages. What changed in any of them, or was removed, is seen.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use posenc_experiments::Catalog;
+use posenc_experiments::record::table::write_atomically;
+use posenc_experiments::text::read_text;
+use posenc_files::{Kind, entries, is_there};
+
+use posenc_harness::data::DataSets;
+use posenc_harness::device::Devices;
+use posenc_harness::machine;
+use posenc_harness::options::Reproduce;
+use posenc_harness::repository::Repository;
+
+/// Name of the checksum's file below the output directory.
+const FILE: &str = "report.checksum";
+
+/// Bytes of the checksum.
+const CHECKSUM_BYTES: u64 = 64;
+
+/// What tables and report are made from.
+pub struct Fresh<'a> {
+    pub repository: &'a Repository,
+    pub catalog: &'a Catalog,
+    pub data: &'a DataSets,
+    pub devices: &'a Devices,
+    pub options: &'a Reproduce,
+    pub out: &'a Path,
+}
+
+impl Fresh<'_> {
+    /// Whether nothing has changed since the checksum was kept.
+    pub fn is_fresh(&self) -> bool {
+        let kept = read_text(&self.out.join(FILE), CHECKSUM_BYTES).unwrap_or_default();
+        !kept.is_empty() && self.checksum().is_ok_and(|checksum| checksum == kept)
+    }
+
+    /// Keeps the checksum of what is there now. Without one the next run makes all anew.
+    pub fn keep(&self) {
+        let file = self.out.join(FILE);
+        let kept = self.checksum().map(|checksum| write_atomically(&file, checksum.as_bytes()));
+        if !matches!(kept, Ok(Ok(()))) {
+            let _ = posenc_files::remove(&file);
+        }
+    }
+
+    fn checksum(&self) -> Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let program = std::env::current_exe().context("this program's own file is not known")?;
+        add_file(&mut hasher, "program", &program)?;
+        let root = self.repository.root();
+        for (name, folder, linked) in [
+            ("experiments", root.join("experiments"), 1),
+            ("published", root.join("data/papers"), 0),
+            ("reference", self.repository.record(), 0),
+            ("raw", self.out.join("raw"), 0),
+            ("failed", self.out.join("failed"), 0),
+            ("record", self.out.join("record"), 0),
+            ("report", self.out.join("report"), 0),
+        ] {
+            add_folder(&mut hasher, name, &folder, linked)?;
+        }
+        let groups = self.catalog.experiments.iter().flat_map(|e| &e.groups);
+        let sets: BTreeSet<&String> = groups
+            .filter_map(|g| g.data.as_ref())
+            .flat_map(|d| std::iter::once(&d.set).chain(&d.held_out).chain(&d.weights))
+            .collect();
+        for set in sets {
+            add(&mut hasher, set.as_bytes());
+            match self.data.files(set)?.as_deref() {
+                Some(files) => match &files.found {
+                    Ok(found) => {
+                        add(&mut hasher, format!("{} {}", found.label, found.sha256).as_bytes())
+                    }
+                    Err(_) => add(&mut hasher, b"absent"),
+                },
+                None => {
+                    let identity = self.data.identity(set)?;
+                    add(&mut hasher, format!("{identity:?}").as_bytes());
+                }
+            }
+        }
+        let run = format!(
+            "{} {} {} {} {} {}",
+            self.repository.commit(),
+            machine::processor(),
+            machine::cores(),
+            self.devices.training(),
+            self.options.seed,
+            self.options.out.is_none()
+        );
+        add(&mut hasher, run.as_bytes());
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// Lengths keep what follows each other apart.
+fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    hasher.update(&(bytes.len() as u64).to_le_bytes());
+    hasher.update(bytes);
+}
+
+fn add_file(hasher: &mut blake3::Hasher, name: &str, file: &Path) -> Result<()> {
+    add(hasher, name.as_bytes());
+    let file = posenc_files::open(file)?;
+    let length = file.metadata()?.len();
+    hasher.update(&length.to_le_bytes());
+    hasher.update_reader(file.take(length))?;
+    Ok(())
+}
+
+/// All files below a folder, by name; a folder that is not there has none. Links to folders are followed that many levels
+/// down, as those that read the folder do, and are an error below.
+fn add_folder(hasher: &mut blake3::Hasher, name: &str, folder: &Path, linked: usize) -> Result<()> {
+    add(hasher, name.as_bytes());
+    let entries = if is_there(folder) { entries(folder)? } else { Vec::new() };
+    add(hasher, &(entries.len() as u64).to_le_bytes());
+    for entry in entries {
+        let path = folder.join(&entry.name);
+        let name = entry.name.to_string_lossy();
+        if entry.kind == Kind::Folder || linked > 0 && path.is_dir() {
+            add_folder(hasher, &name, &path, linked.saturating_sub(1))?;
+        } else {
+            add_file(hasher, &name, &path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! What is left of a run: tables and the report of this machine, and on request what enters the reference.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use posenc_experiments::Catalog;
+use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
+use posenc_report::{Inputs, Records};
+
+use posenc_harness::collect::collect;
+use posenc_harness::data::DataSets;
+use posenc_harness::device::Devices;
+use posenc_harness::failed;
+use posenc_harness::lock::Lock;
+use posenc_harness::options::Reproduce;
+use posenc_harness::promote::{Promotion, files, promote, promote_captions, promote_pictures};
+use posenc_harness::repository::Repository;
+use posenc_harness::store::Store;
+
+/// Tables and report of this machine, and on request the promotion into the reference.
+pub fn write(
+    repository: &Repository,
+    catalog: &Catalog,
+    store: &Store,
+    data: &DataSets,
+    devices: &Devices,
+    options: &Reproduce,
+    out: &Path,
+) -> Result<()> {
+    let local_directory = out.join("record");
+    let mut promoted = false;
+    // Until the report is rendered: two runs that record at a time would each lose the other's rows.
+    let _lock = options.record.then(|| Lock::of_reference(repository)).transpose()?;
+    let published = repository.published_checksum();
+    for experiment in &catalog.experiments {
+        let (paper, item) = (&experiment.paper, &experiment.item);
+        // Never into the reference: what fails here says nothing of the run that stands there.
+        let (failures, damaged) =
+            failed::current(experiment, store, data, options.seed, &published)?;
+        damaged.iter().for_each(|line| eprintln!("note: {line}"));
+        write_failures(&local_directory, paper, item, &failures)?;
+        let (csv, provenance) = files(&local_directory, experiment);
+        let Some(local) = collect(experiment, store, data, devices, options.seed, repository)?
+        else {
+            pair::remove(&csv, &provenance)?;
+            Gallery::write(&local_directory, &experiment.paper, &experiment.item, Vec::new())?;
+            let nothing = CaptionRecord::default();
+            nothing.write(&local_directory, &experiment.paper, &experiment.item)?;
+            continue;
+        };
+        pair::write(&csv, &provenance, paper, item, (&local.table, &local.provenance))?;
+        let pictures = local.pictures.clone();
+        Gallery::write(&local_directory, &experiment.paper, &experiment.item, pictures)?;
+        let captions = CaptionRecord { methods: local.captioned()? };
+        captions.write(&local_directory, &experiment.paper, &experiment.item)?;
+        if options.record {
+            promoted |= promote_captions(experiment, &captions.methods, &repository.record())?;
+            promoted |= promote_pictures(experiment, &local, &repository.record())?;
+            for (method, promotion) in promote(experiment, &local, &repository.record())? {
+                match promotion {
+                    Promotion::Taken => promoted = true,
+                    Promotion::Kept => eprintln!(
+                        "kept: {}/{method}: the reference has a larger profile or the paper's data",
+                        experiment.id()
+                    ),
+                }
+            }
+        }
+    }
+    let reference = Records::read(&repository.record(), catalog)?;
+    if promoted {
+        crate::commands::report::render_reference(repository, catalog, &reference, true)?
+            .write(&repository.report())
+            .context("report/ cannot be written")?;
+    }
+    let local = Records::read(&local_directory, catalog)?;
+    let costs = crate::commands::costs::of_reference(repository, catalog, &reference)?;
+    let report = posenc_report::render(&Inputs {
+        catalog,
+        reference: &reference,
+        local: Some(&local),
+        // Links to files of the repository hold from the default place only.
+        repository: if options.out.is_none() { "../.." } else { "" },
+        record: None,
+        costs: Some(&costs),
+    })?;
+    let directory = out.join("report");
+    report.write(&directory).with_context(|| format!("{} cannot be written", directory.display()))
+}

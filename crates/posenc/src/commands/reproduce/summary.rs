@@ -1,0 +1,119 @@
+//! What is said at the end: what was done of each item, which verdicts are others than before, what is left.
+
+use std::path::{Path, PathBuf};
+
+use posenc_experiments::record::Table;
+use posenc_experiments::shell::quoted;
+use posenc_experiments::verdict::{Context, Verdict, judge};
+use posenc_experiments::{Catalog, Experiment};
+use posenc_report::shown_rows;
+
+use posenc_harness::events::ChangedVerdict;
+use posenc_harness::interrupts;
+use posenc_harness::span::{counted, duration};
+use posenc_harness::supervisor::{Outcome, Work};
+
+/// Verdicts that are listed; of more the number is told.
+const LISTED: usize = 20;
+
+/// Verdicts of the items that a run may change, as they are before it.
+pub struct Verdicts<'a> {
+    catalog: &'a Catalog,
+    directory: PathBuf,
+    before: Vec<(&'a Experiment, Vec<Verdict>)>,
+}
+
+impl<'a> Verdicts<'a> {
+    /// Judges the tables in a directory, for the items of the work.
+    pub fn read(catalog: &'a Catalog, work: &[Work<'a>], directory: &Path) -> Self {
+        let is_of_work =
+            |e: &&Experiment| work.iter().any(|work| std::ptr::eq(work.job.experiment, *e));
+        let before = catalog.experiments.iter().filter(is_of_work);
+        let before = before.map(|e| (e, verdicts(catalog, e, directory))).collect();
+        Verdicts { catalog, directory: directory.to_owned(), before }
+    }
+
+    /// Judges them again.
+    pub fn changed(&self) -> Vec<ChangedVerdict> {
+        let mut changed = Vec::new();
+        for (experiment, before) in &self.before {
+            let after = verdicts(self.catalog, experiment, &self.directory);
+            for ((claim, before), after) in experiment.claims.iter().zip(before).zip(after) {
+                if *before != after {
+                    changed.push(ChangedVerdict {
+                        item: experiment.id(),
+                        claim: claim.id.clone(),
+                        before: before.name(),
+                        after: after.name(),
+                    });
+                }
+            }
+        }
+        changed
+    }
+}
+
+fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec<Verdict> {
+    let file = directory.join(&experiment.paper).join(format!("{}.csv", experiment.item));
+    // A table that cannot be read is written anew at the end of the run.
+    let table = Table::read(&file, &experiment.paper, &experiment.item).unwrap_or_default();
+    let table = Table { rows: shown_rows(experiment, &table.rows) };
+    let record = Some(&table).filter(|table| !table.rows.is_empty());
+    let context = Context { experiment, record, published: &catalog.published };
+    experiment.claims.iter().map(|claim| judge(claim, context).verdict).collect()
+}
+
+/// Says what was done.
+pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
+    let width = outcome.items.keys().map(|item| item.chars().count()).max().unwrap_or(0);
+    for (item, tally) in &outcome.items {
+        let failed = match tally.failed {
+            0 => String::new(),
+            n => format!(", {n} failed"),
+        };
+        let (done, seconds) = (tally.done, duration(tally.seconds));
+        eprintln!("  {item:width$}  {done:>5} units{failed}, {seconds} of computing");
+    }
+    if !changed.is_empty() {
+        eprintln!("verdicts that changed: {}", changed.len());
+    }
+    for one in changed.iter().take(LISTED) {
+        let sign = |name: &str| {
+            Verdict::ALL.into_iter().find(|v| v.name() == name).map_or("", Verdict::sign)
+        };
+        let (before, after) = (sign(one.before), sign(one.after));
+        eprintln!("  {} {}: {before} → {after} ({})", one.item, one.claim, one.after);
+    }
+    if changed.len() > LISTED {
+        eprintln!("  and {} more", changed.len() - LISTED);
+    }
+    for failure in &outcome.failures {
+        eprintln!("failed: {}: {}", failure.path, failure.message);
+    }
+    if !outcome.failures.is_empty() {
+        eprintln!(
+            "{} failed; run the same command again with --failed to retry only them",
+            counted(outcome.failures.len())
+        );
+    }
+    let (units, seconds) = outcome.left;
+    let why = match outcome.interrupted {
+        Some(signal) => format!("{}: ", interrupts::name(signal)),
+        None => String::new(),
+    };
+    if units > 0 {
+        // What was run again cannot be told from what waits for it: both have a record.
+        let next = if is_forced { "to begin anew (--force)" } else { "to go on" };
+        eprintln!(
+            "{why}{units} units left, about {} on {workers} workers; {next}: {}",
+            duration(seconds),
+            command()
+        );
+    }
+}
+
+/// This run's command, to be typed again.
+fn command() -> String {
+    let arguments = std::env::args_os().skip(1).map(|a| quoted(&a.to_string_lossy()));
+    std::iter::once("cargo xtask".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,255 @@
+//! Where records lie that others are held against: a directory, or a revision of this repository.
+//!
+//! A revision is read through git's objects alone; neither the working tree nor the index changes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use posenc_experiments::record::{Provenance, Table, pair};
+use posenc_experiments::schema::is_key;
+use posenc_experiments::text::MAX_RECORD_BYTES;
+use posenc_files::{is_there, write_new};
+
+use posenc_harness::repository::Repository;
+
+/// Where the reference records lie in a repository.
+const REFERENCE: &str = "report/record";
+
+/// A set of records.
+pub struct Source {
+    /// As it was named.
+    pub name: String,
+    /// Whether the definitions that it was made with are other than the working tree's; of a directory that is not known.
+    pub is_of_other_definitions: bool,
+    directory: PathBuf,
+    revision: Option<Revision>,
+}
+
+struct Revision {
+    root: PathBuf,
+    commit: String,
+    /// Files below [`REFERENCE`].
+    files: Vec<String>,
+    /// What was read of them.
+    _copies: tempfile::TempDir,
+}
+
+impl Source {
+    /// A directory that holds `<paper>/<item>.csv`, or `record/` with them; else a git revision.
+    ///
+    /// # Errors
+    ///
+    /// What is neither, a directory or revision without records, git missing where it is needed.
+    pub fn open(repository: &Repository, name: &str) -> Result<Self> {
+        let given = Path::new(name);
+        if !given.is_dir() {
+            return Source::at_revision(repository, name);
+        }
+        let places = [given.to_owned(), given.join("record")];
+        for directory in places.into_iter().filter(|place| place.is_dir()) {
+            let source = Source {
+                name: name.to_owned(),
+                is_of_other_definitions: false,
+                directory,
+                revision: None,
+            };
+            if !source.items()?.is_empty() {
+                return Ok(source);
+            }
+        }
+        bail!(
+            "{name} has no records; a directory of records holds <paper>/<item>.csv, such as report/record or out/record"
+        )
+    }
+
+    fn at_revision(repository: &Repository, name: &str) -> Result<Self> {
+        let allowed = "allowed are a directory of records, such as out/record, and a git revision, such as HEAD~3";
+        ensure!(
+            is_revision_name(name),
+            "`{name}` is no directory, and no name of a revision; {allowed}"
+        );
+        let root = repository.root();
+        let inside = git(root, &["rev-parse", "--git-dir"])?;
+        ensure!(
+            inside.status.success(),
+            "`{name}` is no directory, and {} is no git checkout that could have such a revision ({}); {allowed}",
+            root.display(),
+            complaint(&inside)
+        );
+        let found =
+            git(root, &["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])?;
+        let commit = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        // From here on git sees only this name.
+        let is_commit = commit.len() >= 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
+        ensure!(
+            found.status.success() && is_commit,
+            "`{name}` is no directory, and git knows no such revision; {allowed}"
+        );
+        let listed = git(root, &["ls-tree", "-r", "-z", "--name-only", &commit, "--", REFERENCE])?;
+        ensure!(listed.status.success(), "git cannot list `{name}`: {}", complaint(&listed));
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let files: Vec<String> =
+            listed.split('\0').filter(|file| !file.is_empty()).map(str::to_owned).collect();
+        let definitions = ["experiments", "data/papers"];
+        let quiet = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", &commit, "--"];
+        let changed = git(root, &[&quiet[..], &definitions].concat())?;
+        let others = ["ls-files", "--others", "--exclude-standard", "--"];
+        let added = git(root, &[&others[..], &definitions].concat())?;
+        let copies = tempfile::tempdir().context("a temporary directory cannot be made")?;
+        posenc_files::protect(copies.path());
+        let source = Source {
+            name: name.to_owned(),
+            is_of_other_definitions: !changed.status.success() || !added.stdout.is_empty(),
+            directory: copies.path().to_owned(),
+            revision: Some(Revision { root: root.to_owned(), commit, files, _copies: copies }),
+        };
+        ensure!(!source.items()?.is_empty(), "revision `{name}` has no records in {REFERENCE}");
+        Ok(source)
+    }
+
+    /// Paper and item of every record, sorted.
+    pub fn items(&self) -> Result<Vec<(String, String)>> {
+        let mut items = Vec::new();
+        if let Some(revision) = &self.revision {
+            let below =
+                |file: &String| file.strip_prefix(REFERENCE)?.strip_prefix('/').map(str::to_owned);
+            for file in revision.files.iter().filter_map(below) {
+                items.extend(item(&file));
+            }
+        } else {
+            for paper in entries(&self.directory)?.into_iter().filter(|name| is_key(name)) {
+                let folder = self.directory.join(&paper);
+                if !folder.is_dir() {
+                    continue;
+                }
+                for file in entries(&folder)? {
+                    items.extend(item(&format!("{paper}/{file}")));
+                }
+            }
+        }
+        items.sort();
+        Ok(items)
+    }
+
+    /// The record of an item with its provenance; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// A damaged file, by name and line; a table that does not match its provenance.
+    pub fn read(&self, paper: &str, item: &str) -> Result<Option<(Table, Provenance)>> {
+        let names = [format!("{paper}/{item}.csv"), format!("{paper}/{item}.provenance.json")];
+        if let Some(revision) = &self.revision {
+            for name in &names {
+                revision.copy(name, &self.directory)?;
+            }
+        }
+        let [table, provenance] = names.map(|name| self.directory.join(name));
+        if !is_there(&table) {
+            return Ok(None);
+        }
+        let record = pair::read(&table, &provenance, paper, item);
+        record.map(Some).with_context(|| format!("record of {}", self.name))
+    }
+}
+
+impl Revision {
+    /// Writes a file of the record, where the revision has it, below `directory`.
+    fn copy(&self, name: &str, directory: &Path) -> Result<()> {
+        let path = format!("{REFERENCE}/{name}");
+        let file = directory.join(name);
+        if is_there(&file) || !self.files.contains(&path) {
+            return Ok(());
+        }
+        let object = format!("{}:./{path}", self.commit);
+        let read = |arguments: [&str; 3]| {
+            let output = git(&self.root, &arguments)?;
+            ensure!(output.status.success(), "git cannot read {path}: {}", complaint(&output));
+            Ok(output.stdout)
+        };
+        // A few kilobytes of a repository may expand to any length.
+        let size = String::from_utf8_lossy(&read(["cat-file", "-s", &object])?).trim().to_owned();
+        ensure!(
+            size.parse::<u64>().is_ok_and(|bytes| bytes <= MAX_RECORD_BYTES),
+            "{path} of {} has {size} bytes; a record has at most {MAX_RECORD_BYTES}",
+            self.commit
+        );
+        write_new(&file, &read(["cat-file", "blob", &object])?)
+            .with_context(|| format!("{} cannot be written", file.display()))
+    }
+}
+
+/// Paper and item of `<paper>/<item>.csv`. Other names are no records: those of a git tree may be `..`.
+fn item(path: &str) -> Option<(String, String)> {
+    let (paper, file) = path.split_once('/')?;
+    let item = file.strip_suffix(".csv")?;
+    (is_key(paper) && is_key(item)).then(|| (paper.to_owned(), item.to_owned()))
+}
+
+fn entries(directory: &Path) -> Result<Vec<String>> {
+    let entries = posenc_files::entries(directory)
+        .with_context(|| format!("{} cannot be listed", directory.display()))?;
+    Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
+}
+
+/// Whether a text can only be a revision to git: no option, no range, no path inside a revision.
+fn is_revision_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || "._/-~^@{}+#".contains(c);
+    let begins = |c: char| c.is_alphanumeric() || c == '@' || c == '_';
+    text.chars().all(allowed)
+        && text.chars().next().is_some_and(begins)
+        && !text.contains("..")
+        && text.len() <= 250
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
+    let mut command = Command::new("git");
+    // Nothing may be written, the index neither.
+    command.arg("--no-optional-locks").arg("-C").arg(root).args(arguments);
+    command.output().map_err(|e| {
+        anyhow::anyhow!("git cannot be started ({e}), which a revision needs; name a directory of records instead")
+    })
+}
+
+/// What git printed, in one line.
+fn complaint(output: &Output) -> String {
+    let text = posenc_text::one_line(&output.stderr);
+    if text.is_empty() { "no message".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches an argument that git would take for an option, a range or a file, and revisions that are refused.
+    #[test]
+    fn only_names_of_revisions_reach_git() {
+        for good in ["HEAD", "HEAD~3", "v0.1", "@{1}", "main^2", "feature/x-1", "0063562", "@"] {
+            assert!(is_revision_name(good), "{good}");
+        }
+        for bad in ["", "-p", "--output=x", "^HEAD", "a..b", "HEAD:x", "a b", "a\nb", ":/text", "~"]
+        {
+            assert!(!is_revision_name(bad), "{bad}");
+        }
+    }
+
+    /// Catches files next to the records, such as pictures, and names that lead out of the folder, that are treated as items.
+    #[test]
+    fn items_are_csv_files_of_papers() {
+        assert_eq!(item("lff/fig1.csv"), Some(("lff".to_owned(), "fig1".to_owned())));
+        for other in [
+            "lff/fig1.provenance.json",
+            "lff/fig4/a.csv",
+            "benchmarks.json",
+            "lff/.csv",
+            "../fig1.csv",
+            "lff/../fig1.csv",
+            "lff/...csv",
+            "/fig1.csv",
+            "lff/a\\b.csv",
+            "lff/a b.csv",
+        ] {
+            assert_eq!(item(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Pictures through the real binary: from raw records to the reference and the report.
+//!
+//! The pictures themselves are put beside the raw records of a run, as a protocol would.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+
+use common::{EXPERIMENT, Repository};
+use posenc_experiments::record::{Gallery, Picture, StoredPicture, UnitRecord};
+
+fn experiment() -> String {
+    let grid = "pictures:\n  - { id: grid, title: A grid, groups: [images], show: [truth, reconstruction] }\n";
+    format!("{EXPERIMENT}{grid}")
+}
+
+/// Gives every unit of `out` that has an image a truth and a reconstruction; returns their files.
+fn add_pictures(repository: &Repository, out: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for (shade, file) in (1..).zip(repository.raw(out)) {
+        let mut record = UnitRecord::read(&file).unwrap();
+        if record.data == "-" {
+            continue;
+        }
+        for (name, level) in [("truth", 0), ("reconstruction", shade)] {
+            let picture = Picture::new(name, "an image", (40, 30, 3), vec![level; 3600]);
+            let bytes = picture.png().unwrap();
+            let name_of_file =
+                UnitRecord::picture_file_name(&record.parts, record.pictures.len(), name);
+            let path = file.with_file_name(&name_of_file);
+            std::fs::write(&path, &bytes).unwrap();
+            record.pictures.push(StoredPicture {
+                name: name.into(),
+                signal: "an image".into(),
+                width: 40,
+                height: 30,
+                channels: 3,
+                psnr: Some(20.0),
+                file: name_of_file,
+                blake3: blake3::hash(&bytes).to_hex().to_string(),
+            });
+            files.push(path);
+        }
+        record.write(&file).unwrap();
+    }
+    files
+}
+
+fn gallery(repository: &Repository, directory: &str) -> Gallery {
+    Gallery::read(&repository.path().join(directory), "extensions", "mexican-hat").unwrap()
+}
+
+const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
+
+/// Catches pictures of generated images that do not reach the reference and its pages, a damaged
+/// one that is not run again, and a check that does not look at them.
+#[test]
+fn pictures_of_generated_images_reach_the_reference() {
+    let repository = Repository::with_experiment(&experiment());
+    repository.ok(&SMOKE);
+    assert!(repository.read("out/report/extensions.md").contains("*No pictures yet: A grid*"));
+    let files = add_pictures(&repository, "out");
+    assert_eq!(files.len(), 6, "three methods");
+    let run = repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
+    assert!(run.stderr.contains("0 of 6 units to run"), "{}", run.stderr);
+
+    let reference = gallery(&repository, "report/record");
+    assert_eq!(reference.pictures.len(), 6);
+    let first = &reference.pictures[0];
+    assert_eq!((first.enlarged, first.data.as_str()), (4, "embedded:dead-leaves"));
+    assert!(first.values.iter().any(|v| v.metric == "test_psnr"));
+    assert!(first.values.iter().all(|v| !v.metric.starts_with("time")));
+    let page = repository.read("report/extensions.md");
+    let link = format!("src=\"record/extensions/mexican-hat/{}\"", first.file);
+    assert!(page.contains(&link), "{page}");
+    assert!(page.contains("*Reduced run: 1 image · Data: embedded:dead-leaves*"), "{page}");
+    let local = repository.read("out/report/extensions.md");
+    assert!(local.contains("src=\"pictures/extensions/mexican-hat-local/"), "{local}");
+    repository.ok(&["report", "--check"]);
+
+    // A report elsewhere has its own copies.
+    repository.ok(&["report", "--out", "elsewhere"]);
+    let copy = format!("elsewhere/pictures/extensions/mexican-hat/{}", first.file);
+    assert!(repository.path().join(copy).is_file());
+
+    // The reference: a picture that is missing, and one that nothing lists.
+    let folder = repository.path().join("report/record/extensions/mexican-hat");
+    std::fs::remove_file(folder.join(&first.file)).unwrap();
+    repository.fails(&["report", "--check"], &[&first.file, "is missing", "git checkout"]);
+    repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
+    repository.ok(&["report", "--check"]);
+    std::fs::write(folder.join("mine.png"), "x").unwrap();
+    repository.fails(&["report", "--check"], &["mine.png"]);
+    repository.ok(&["report"]);
+    repository.ok(&["report", "--check"]);
+
+    // The raw records: their units run again, and say why.
+    let whole = std::fs::read(&files[0]).unwrap();
+    std::fs::write(&files[0], &whole[..20]).unwrap();
+    std::fs::remove_file(&files[3]).unwrap();
+    let run = repository.ok(&SMOKE);
+    assert!(run.stderr.contains("2 of 6 units to run"), "{}", run.stderr);
+    assert!(run.stderr.contains("-000-truth.png: damaged"), "{}", run.stderr);
+    assert!(run.stderr.contains("-001-reconstruction.png: is missing; it is run again"));
+}
+
+/// Catches a user's pictures in the repository.
+#[test]
+fn pictures_of_a_users_images_stay_out_of_the_reference() {
+    let repository = Repository::with_experiment(&experiment());
+    let pixels = (0..512 * 512 * 3).map(|i| (i / 1536 % 256) as u8).collect();
+    let image = Picture::new("truth", "-", (512, 512, 3), pixels).png().unwrap();
+    std::fs::create_dir_all(repository.path().join("embedded")).unwrap();
+    std::fs::write(repository.path().join("embedded/a.png"), image).unwrap();
+    let with = |more: &[&str]| {
+        let arguments: Vec<&str> =
+            [&SMOKE[..], &["--images", "div2k-test=embedded"], more].concat();
+        repository.ok(&arguments);
+    };
+    with(&[]);
+    assert_eq!(add_pictures(&repository, "out").len(), 6);
+    with(&["--record"]);
+    let local = gallery(&repository, "out/record");
+    assert_eq!(local.pictures.len(), 6);
+    assert!(local.pictures.iter().all(|p| p.data == "user:embedded"));
+    let page = repository.read("out/report/extensions.md");
+    assert!(page.contains("Data: user:embedded*"), "{page}");
+    // The numbers are recorded, the pictures are not, neither as files nor on a page.
+    let rows = repository.read("report/record/extensions/mexican-hat.csv");
+    assert!(rows.contains("user:embedded"), "{rows}");
+    assert_eq!(gallery(&repository, "report/record"), Gallery::default());
+    assert!(pngs(&repository.path().join("report")).is_empty());
+    assert!(repository.read("report/extensions.md").contains("*No pictures yet: A grid*"));
+    repository.ok(&["report", "--check"]);
+}
+
+/// The repository itself shows nobody's pictures but its own.
+#[test]
+fn committed_pictures_are_of_generated_signals() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let catalog = posenc_experiments::Catalog::read(&root, posenc_protocols::KINDS).unwrap();
+    let record = root.join("report/record");
+    let mut listed = 0;
+    for experiment in &catalog.experiments {
+        let gallery = Gallery::read(&record, &experiment.paper, &experiment.item).unwrap();
+        assert_eq!(gallery.surplus, [] as [PathBuf; 0]);
+        for picture in &gallery.pictures {
+            let own = posenc_experiments::record::gallery::is_publishable(&picture.data);
+            assert!(own, "{}: {} of {}", experiment.id(), picture.file, picture.data);
+        }
+        let files: std::collections::BTreeSet<_> =
+            gallery.pictures.iter().map(|p| &p.file).collect();
+        listed += files.len();
+    }
+    assert_eq!(pngs(&root.join("report")).len(), listed, "pictures that no index lists");
+}
+
+/// All PNG files below a directory.
+fn pngs(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "png") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
