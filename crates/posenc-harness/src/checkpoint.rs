@@ -5,7 +5,7 @@
 //! When it is written depends on the clock; what is computed does not.
 //!
 //! The key is that of all units that the plan has for the job, whether they have records or not: a run that is killed between the
-//! records of one training finds the checkpoint again. [`super::orphans`] removes checkpoints that no run resumes from.
+//! records of one training finds the checkpoint again. The module `orphans` removes checkpoints that no run resumes from.
 //!
 //! Trainings ask after every step whether a checkpoint is due. There a job that is to end does so: it writes its checkpoint
 //! and is unwound.
@@ -23,7 +23,7 @@ use posenc_files::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, Stopped};
-use crate::plan::Unit;
+use crate::unit::Unit;
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
 const MAGIC: &[u8; 16] = b"posenc-job-2\0\0\0\0";
@@ -82,7 +82,7 @@ impl Owner {
         (0..self.signals.len()).collect()
     }
 
-    /// The owner that a checkpoint names. The rest of the file is not looked at.
+    /// The owner that a checkpoint names. The rest of the file is not cached at.
     pub fn read(file: &Path) -> Option<Self> {
         let mut file = posenc_files::open(file).ok()?;
         let mut head = [0; HEADER + 8];

@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use posenc_experiments::plan::{Job, jobs};
+use posenc_experiments::plan::Job;
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{
     CaptionedMethod, GalleryPicture, Origin, Provenance, Row, Table, UnitCaptions, UnitRecord,
 };
-use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Group, Profile};
 
-use crate::data::DataSets;
 use crate::device::{CLASSES, Devices};
 use crate::machine;
-use crate::plan::{NO_DATA, PlannedJob, Unit, expand, picks_what_is_there};
+use crate::plan::{PlannedJob, Plans};
 use crate::repository::Repository;
 use crate::store::{Found, Store};
+use crate::unit::{NO_DATA, Unit};
 
 /// The record of an item on this machine.
 pub struct Collected {
@@ -83,27 +82,29 @@ impl Collected {
 /// Gathers what the store has for an experiment. For each variant the largest profile whose
 /// units are all there is taken; failing that, what there is of the largest with any. Of records of
 /// several classes of device those of the class that trains now come first.
-pub fn collect(
-    experiment: &Experiment,
+pub fn collect<'a>(
+    experiment: &'a Experiment,
+    plans: &Plans<'a>,
     store: &Store,
-    data: &DataSets,
     devices: &Devices,
-    seed: u64,
     repository: &Repository,
 ) -> Result<Option<Collected>> {
-    let published = repository.published_checksum();
+    let planned = plans.of(experiment)?;
     let mut best: BTreeMap<(usize, usize), Results> = BTreeMap::new();
     let own = devices.training();
-    let classes: Vec<&'static str> =
-        std::iter::once(own).chain(CLASSES.into_iter().filter(|class| *class != own)).collect();
+    let others = CLASSES.into_iter().filter(|class| *class != own);
+    let classes: Vec<&'static str> = std::iter::once(own).chain(others).collect();
     let profiles = Profile::ALL.into_iter().rev();
     for (profile, class) in profiles.flat_map(|p| classes.iter().map(move |class| (p, *class))) {
-        let mut all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
-        // Groups that pick what a smaller set of the user's does not have ran on other data, or not at all.
-        all.retain(|job| picks_what_is_there(job, data));
         // Seeds of one variant belong together.
         let mut variants: BTreeMap<(usize, usize), Vec<PlannedJob<'_>>> = BTreeMap::new();
-        for planned in expand(all, data, &published, seed, class)? {
+        for planned in planned.iter().filter(|planned| planned.job.profile == profile) {
+            let planned = match planned.on(class) {
+                Some(planned) => planned,
+                // The same records for all classes.
+                None if class == own => planned.clone(),
+                None => continue,
+            };
             let is_its_group = |g: &Group| g.id == planned.job.group.id;
             if let Some(group) = experiment.groups.iter().position(is_its_group) {
                 let key = (group, planned.job.variant_index);
@@ -153,7 +154,7 @@ pub fn collect(
         versions: spent.versions,
         machine: machine::processor(),
         cores: machine::cores(),
-        seed,
+        seed: plans.seed,
         data: spent.data,
         units: spent.units,
         seconds: (spent.seconds * 100.0).round() / 100.0,

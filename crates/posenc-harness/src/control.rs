@@ -1,6 +1,6 @@
 //! A job in flight, seen from two sides: by the thread that runs it, and by who watches over it.
 //!
-//! A thread cannot be ended from outside. Trainings ask [`crate::checkpoint::Checkpoint::is_due`] after every step and are unwound
+//! A thread cannot be ended from outside. Trainings ask `Checkpoint::is_due` after every step and are unwound
 //! there; what never asks is left to itself: it is replaced by another thread, and what it gives later is refused.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

@@ -8,7 +8,7 @@ use std::path::Path;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::read_text;
 
-/// The latest measurements of a kind that are looked at.
+/// The latest measurements of a kind that are cached at.
 const SAMPLES: usize = 64;
 
 /// Most bytes of the file: a hundred times what all protocols leave.
@@ -22,22 +22,22 @@ type Sample = (f64, f64);
 
 /// What has been measured.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Pace {
+pub struct CostModel {
     kinds: BTreeMap<String, Vec<Sample>>,
 }
 
-impl Pace {
+impl CostModel {
     /// What earlier runs left in a directory. Only estimates use this file, so a damaged one is ignored.
     pub fn read(out: &Path) -> Self {
         let text = read_text(&out.join(FILE), MOST_BYTES).unwrap_or_default();
         let kinds: BTreeMap<String, Vec<Sample>> = serde_json::from_str(&text).unwrap_or_default();
-        let mut pace = Pace::default();
+        let mut cost_model = CostModel::default();
         for (kind, samples) in kinds {
             samples
                 .into_iter()
-                .for_each(|(estimated, measured)| pace.add(&kind, estimated, measured));
+                .for_each(|(estimated, measured)| cost_model.add(&kind, estimated, measured));
         }
-        pace
+        cost_model
     }
 
     /// Keeps it for later runs. What cannot be written is not kept.
@@ -80,7 +80,11 @@ fn weighted_median(samples: &[Sample]) -> Option<f64> {
 }
 
 /// When the last of so many workers ends who takes the work in its order; `in_flight` is what is left of what they have begun.
-pub fn makespan(in_flight: &[f64], waiting: impl Iterator<Item = f64>, workers: usize) -> f64 {
+pub fn estimate_makespan(
+    in_flight: &[f64],
+    waiting: impl Iterator<Item = f64>,
+    workers: usize,
+) -> f64 {
     let mut ends = in_flight.to_vec();
     ends.resize(workers.max(in_flight.len()).max(1), 0.0);
     for seconds in waiting {
@@ -96,46 +100,46 @@ pub fn makespan(in_flight: &[f64], waiting: impl Iterator<Item = f64>, workers: 
 mod tests {
     use super::*;
 
-    /// Catches a forecast that one long unit, or many short ones, throws off, and a kind that is foretold from another although
+    /// Catches a forecast that one long unit, or many short ones, throws off, and a kind whose estimate uses another although
     /// it was measured itself.
     #[test]
     fn the_median_is_weighted_by_what_was_estimated() {
-        let mut pace = Pace::default();
-        assert_eq!(pace.seconds("a", 10.0), 10.0);
-        pace.add("a", 100.0, 300.0);
-        (0..50).for_each(|_| pace.add("a", 0.1, 5.0));
-        assert_eq!(pace.seconds("a", 10.0), 30.0);
-        assert_eq!(pace.seconds("b", 10.0), 10.0, "nothing of its own");
-        pace.add("b", 1.0, 0.5);
-        assert_eq!(pace.seconds("b", 10.0), 5.0);
+        let mut cost_model = CostModel::default();
+        assert_eq!(cost_model.seconds("a", 10.0), 10.0);
+        cost_model.add("a", 100.0, 300.0);
+        (0..50).for_each(|_| cost_model.add("a", 0.1, 5.0));
+        assert_eq!(cost_model.seconds("a", 10.0), 30.0);
+        assert_eq!(cost_model.seconds("b", 10.0), 10.0, "nothing of its own");
+        cost_model.add("b", 1.0, 0.5);
+        assert_eq!(cost_model.seconds("b", 10.0), 5.0);
         for (estimated, measured) in
             [(0.0, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY), (-1.0, 1.0)]
         {
-            pace.add("c", estimated, measured);
+            cost_model.add("c", estimated, measured);
         }
-        assert!(!pace.kinds.contains_key("c"));
+        assert!(!cost_model.kinds.contains_key("c"));
     }
 
     /// Catches a damaged file that ends the run, or that is read as numbers.
     #[test]
     fn what_was_measured_is_kept_and_damage_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(Pace::read(directory.path()), Pace::default());
-        let mut pace = Pace::default();
-        (0..100).for_each(|i| pace.add("a", 1.0, f64::from(i)));
-        pace.write(directory.path());
-        assert_eq!(Pace::read(directory.path()), pace);
-        assert_eq!(pace.seconds("a", 1.0), 67.0, "the latest 64 count");
+        assert_eq!(CostModel::read(directory.path()), CostModel::default());
+        let mut cost_model = CostModel::default();
+        (0..100).for_each(|i| cost_model.add("a", 1.0, f64::from(i)));
+        cost_model.write(directory.path());
+        assert_eq!(CostModel::read(directory.path()), cost_model);
+        assert_eq!(cost_model.seconds("a", 1.0), 67.0, "the latest 64 count");
         std::fs::write(directory.path().join(FILE), "{\"a\":[[1").unwrap();
-        assert_eq!(Pace::read(directory.path()), Pace::default());
+        assert_eq!(CostModel::read(directory.path()), CostModel::default());
     }
 
     /// Catches a time left that forgets that one long job ends alone.
     #[test]
     fn the_last_worker_ends_last() {
-        assert_eq!(makespan(&[], [10.0, 1.0, 1.0, 1.0].into_iter(), 2), 10.0);
-        assert_eq!(makespan(&[5.0], [2.0, 2.0].into_iter(), 2), 5.0);
-        assert_eq!(makespan(&[], [1.0; 6].into_iter(), 2), 3.0);
-        assert_eq!(makespan(&[], [].into_iter(), 0), 0.0);
+        assert_eq!(estimate_makespan(&[], [10.0, 1.0, 1.0, 1.0].into_iter(), 2), 10.0);
+        assert_eq!(estimate_makespan(&[5.0], [2.0, 2.0].into_iter(), 2), 5.0);
+        assert_eq!(estimate_makespan(&[], [1.0; 6].into_iter(), 2), 3.0);
+        assert_eq!(estimate_makespan(&[], [].into_iter(), 0), 0.0);
     }
 }

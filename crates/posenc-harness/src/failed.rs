@@ -8,9 +8,8 @@ use posenc_experiments::record::{Failure, UnitFailure};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Experiment, Profile};
 
-use crate::data::DataSets;
 use crate::device::CLASSES;
-use crate::plan::{expand, picks_what_is_there};
+use crate::plan::Plans;
 use crate::store::{Found, Store};
 
 /// The failures of an item that this machine's report shows: of units that some profile plans now, with this data and seed, and
@@ -20,12 +19,10 @@ use crate::store::{Found, Store};
 /// # Errors
 ///
 /// Those of the plan.
-pub fn current(
-    experiment: &Experiment,
+pub fn current<'a>(
+    experiment: &'a Experiment,
+    plans: &Plans<'a>,
     store: &Store,
-    data: &DataSets,
-    seed: u64,
-    published: &str,
 ) -> Result<(Vec<Failure>, Vec<String>)> {
     let (paper, item) = (&experiment.paper, &experiment.item);
     let (kept, damaged) = store.failures(paper, item);
@@ -34,24 +31,22 @@ pub fn current(
     }
     let mut keys = BTreeSet::new();
     let mut is_defined = vec![false; kept.len()];
-    for profile in Profile::ALL {
-        let mut all = jobs(std::iter::once(experiment), &Selectors::default(), profile);
-        for job in &all {
-            let epochs = job.protocol().revision();
-            for (UnitFailure { parts, failure }, is_defined) in kept.iter().zip(&mut is_defined) {
-                *is_defined |= failure.group == job.group.id
-                    && failure.method == job.variant.id
-                    && failure.seed == job.seed_index
-                    // Signals, device and seed are the failure's own: the data at hand may be others.
-                    && job.key_parts(&failure.signal, &parts.data, &parts.device, parts.seed, &epochs)
-                        == *parts;
-            }
+    let jobs = |profile| jobs(std::iter::once(experiment), &Selectors::default(), profile);
+    for job in Profile::ALL.into_iter().flat_map(jobs) {
+        let revision = job.protocol().revision();
+        for (UnitFailure { parts, failure }, is_defined) in kept.iter().zip(&mut is_defined) {
+            *is_defined |= failure.group == job.group.id
+                && failure.method == job.variant.id
+                && failure.seed == job.seed_index
+                // Signals, device and seed are the failure's own: the data at hand may be others.
+                && job.key_parts(&failure.signal, &parts.data, &parts.device, parts.seed, &revision)
+                    == *parts;
         }
-        all.retain(|job| picks_what_is_there(job, data));
-        for class in CLASSES {
-            for planned in expand(all.clone(), data, published, seed, class)? {
-                keys.extend(planned.units.iter().map(|unit| unit.parts.key()));
-            }
+    }
+    for planned in plans.of(experiment)?.iter() {
+        let of_class = CLASSES.into_iter().filter_map(|class| planned.on(class));
+        for planned in std::iter::once(planned.clone()).chain(of_class) {
+            keys.extend(planned.units.iter().map(|unit| unit.parts.key()));
         }
     }
     let mut shown = Vec::new();

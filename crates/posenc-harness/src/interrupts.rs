@@ -1,4 +1,4 @@
-//! Signals that ask a run to end, and the one that says that a file may not grow.
+//! Interrupts (SIGINT, SIGTERM) that ask a run to end, and SIGXFSZ, which reports that a file may not grow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ pub const TERMINATE: usize = 15;
 
 /// Listens while units run: the first signal is for the run to see, a second one ends the process at once.
 #[derive(Clone, Default)]
-pub struct Signals {
+pub struct Interrupts {
     asked: Arc<AtomicUsize>,
     at_once: Arc<AtomicBool>,
 }
 
-impl Signals {
+impl Interrupts {
     /// Listens from now on.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Signals {
     #[cfg(unix)]
     pub fn listen() -> std::io::Result<Self> {
         use signal_hook::{consts, flag};
-        let signals = Signals::default();
+        let signals = Interrupts::default();
         for (signal, number) in [(consts::SIGINT, INTERRUPT), (consts::SIGTERM, TERMINATE)] {
             // In this order: what the first signal sets makes the second one end the process.
             flag::register_conditional_shutdown(signal, 128 + signal, signals.at_once.clone())?;
@@ -39,7 +39,7 @@ impl Signals {
     /// Elsewhere the system's own way stays.
     #[cfg(not(unix))]
     pub fn listen() -> std::io::Result<Self> {
-        Ok(Signals::default())
+        Ok(Interrupts::default())
     }
 
     /// The signal that has asked the run to end.

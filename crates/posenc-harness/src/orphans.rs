@@ -15,33 +15,18 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 use posenc_files::Kind;
 
 use crate::checkpoint::{Owner, key};
-use crate::data::DataSets;
 use crate::device::CLASSES;
-use crate::plan::{expand, picks_what_is_there};
+use crate::plan::Plans;
 use crate::store::{Found, Store};
 
-/// What the plans of a run depend on.
-#[derive(Clone, Copy)]
-pub struct Plans<'a> {
-    /// All experiments.
-    pub catalog: &'a Catalog,
-    /// Data of the run.
-    pub data: &'a DataSets,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Checksum of the published values.
-    pub published: &'a str,
-    /// Whether units with records run again, too: their checkpoints are then in use.
-    pub is_forced: bool,
-}
-
-/// Removes orphaned checkpoints of a store that no other process uses, and returns how many. Checkpoints that earlier versions
+/// Removes orphaned checkpoints of a store that no other process uses, and returns how many. With `is_forced` units with
+/// records run again, too, so that their checkpoints are in use. Checkpoints that earlier versions
 /// left in the folder of all items are moved to that of their item.
 ///
 /// # Errors
 ///
 /// Those of the plan. Nothing that a plan could still use was removed.
-pub fn sweep(store: &Store, plans: Plans<'_>) -> Result<usize> {
+pub fn sweep(store: &Store, plans: &Plans<'_>, is_forced: bool) -> Result<usize> {
     let mut removed = 0;
     let root = store.all_checkpoints();
     let mut by_name: Option<BTreeMap<String, PathBuf>> = None;
@@ -49,7 +34,7 @@ pub fn sweep(store: &Store, plans: Plans<'_>) -> Result<usize> {
         for file in checkpoints(&folder) {
             let is_used = match (Owner::read(&file), experiment) {
                 (_, None) if folder != *root => false,
-                (Some(owner), Some(experiment)) => is_used(&owner, experiment, store, plans),
+                (Some(owner), Some(experiment)) => is_used(&owner, experiment, store, is_forced),
                 _ => {
                     if by_name.is_none() {
                         by_name = Some(names(store, plans)?);
@@ -117,7 +102,7 @@ fn checkpoints(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a run may resume from a checkpoint of this owner.
-fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, plans: Plans<'_>) -> bool {
+fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, is_forced: bool) -> bool {
     let all = Profile::ALL.into_iter().flat_map(|profile| {
         jobs(std::iter::once(experiment), &Selectors::default(), profile).into_iter()
     });
@@ -127,7 +112,7 @@ fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, plans: Plans<'
         matches!(store.find(&experiment.paper, &experiment.item, &parts), Found::Record(_))
     };
     let mut trained = owner.trained.iter().map(|&place| owner.signals.get(place));
-    plans.is_forced || !trained.all(|signal| signal.is_some_and(has_record))
+    is_forced || !trained.all(|signal| signal.is_some_and(has_record))
 }
 
 /// Whether this is the owner's job as it is defined now.
@@ -145,15 +130,13 @@ fn parts(owner: &Owner, job: &Job<'_>, signal: &str) -> KeyParts {
 }
 
 /// Names of the checkpoints of all plans with this run's data and seed, with the folder of each.
-fn names(store: &Store, plans: Plans<'_>) -> Result<BTreeMap<String, PathBuf>> {
+fn names(store: &Store, plans: &Plans<'_>) -> Result<BTreeMap<String, PathBuf>> {
     let mut names = BTreeMap::new();
-    for profile in Profile::ALL {
-        let mut all = jobs(plans.catalog.experiments.iter(), &Selectors::default(), profile);
-        all.retain(|job| picks_what_is_there(job, plans.data));
-        for class in CLASSES {
-            for planned in expand(all.clone(), plans.data, plans.published, plans.seed, class)? {
-                let experiment = planned.job.experiment;
-                let folder = store.checkpoints(&experiment.paper, &experiment.item);
+    for experiment in &plans.catalog.experiments {
+        let folder = store.checkpoints(&experiment.paper, &experiment.item);
+        for planned in plans.of(experiment)?.iter() {
+            let of_class = CLASSES.into_iter().filter_map(|class| planned.on(class));
+            for planned in std::iter::once(planned.clone()).chain(of_class) {
                 let each = planned.units.iter().map(|unit| key(std::iter::once(&unit.parts)));
                 let all = key(planned.units.iter().map(|unit| &unit.parts));
                 names.extend(each.chain([all]).map(|name| (name, folder.clone())));

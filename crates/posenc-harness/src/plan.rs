@@ -1,32 +1,23 @@
 //! From jobs to units with keys, and what the store has for them.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
 use posenc_data::Format;
-use posenc_experiments::plan::{Job, NO_SIGNAL};
-use posenc_experiments::record::KeyParts;
+use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
 use posenc_experiments::schema::Data;
+use posenc_experiments::selector::Selectors;
+use posenc_experiments::{Catalog, Experiment, Profile};
 
 use crate::data::DataSets;
-use crate::protocol;
+use crate::device::CPU;
+use crate::protocol::{self, Placement};
 use crate::store::{Found, Store};
-
-/// One variant × signal × seed.
-#[derive(Debug, Clone)]
-pub struct Unit {
-    /// Name of the signal; `-` without data.
-    pub signal: String,
-    /// Place of the signal in its data set.
-    pub signal_index: usize,
-    /// What the result depends on.
-    pub parts: KeyParts,
-    /// Label of the data; `-` without data.
-    pub data: String,
-}
+use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
 /// A job with its units.
+#[derive(Clone)]
 pub struct PlannedJob<'a> {
     /// The job.
     pub job: Job<'a>,
@@ -37,18 +28,26 @@ pub struct PlannedJob<'a> {
 }
 
 impl PlannedJob<'_> {
+    /// The same units on another class of device; `None` if the protocol runs on the CPU alone.
+    pub fn on(&self, class: &'static str) -> Option<Self> {
+        if protocol::placement(self.job.protocol()) != Placement::Device {
+            return None;
+        }
+        let on_class = |unit: &Unit| {
+            let mut unit = unit.clone();
+            class.clone_into(&mut unit.parts.device);
+            unit
+        };
+        let units = self.units.iter().map(on_class).collect();
+        Some(PlannedJob { job: self.job.clone(), units, share: self.share.clone() })
+    }
+
     /// The units that this process may run.
     pub fn own(&self) -> impl Iterator<Item = &Unit> {
         let share = self.share.as_ref();
         self.units.iter().filter(move |unit| share.is_none_or(|own| own.contains(&unit.signal)))
     }
 }
-
-/// Name of the signal where a set is read as a whole.
-pub const ALL_SIGNALS: &str = "all";
-
-/// Label and checksum where there is no data.
-pub const NO_DATA: &str = "-";
 
 /// Whether all signals that a job's group picks are in its data set, which may be a smaller one of the user's.
 pub fn picks_what_is_there(job: &Job<'_>, data: &DataSets) -> bool {
@@ -176,6 +175,50 @@ pub fn expand<'a>(
     Ok(planned)
 }
 
+/// All that may have records: the jobs of every profile, on the CPU. Each experiment is planned once.
+pub struct Plans<'a> {
+    /// All experiments.
+    pub catalog: &'a Catalog,
+    /// Data of the run.
+    pub data: &'a DataSets,
+    /// Checksum of the published values.
+    pub published: String,
+    /// Seed of the run.
+    pub seed: u64,
+    planned: Mutex<BTreeMap<String, Arc<Vec<PlannedJob<'a>>>>>,
+}
+
+impl<'a> Plans<'a> {
+    /// Nothing is planned yet.
+    pub fn new(catalog: &'a Catalog, data: &'a DataSets, published: String, seed: u64) -> Self {
+        Plans { catalog, data, published, seed, planned: Mutex::default() }
+    }
+
+    /// The jobs of an experiment at all profiles, the smallest profile first. Groups that pick signals which a smaller data set
+    /// of the user's does not have are left out: they ran on other data, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`expand`].
+    pub fn of(&self, experiment: &'a Experiment) -> Result<Arc<Vec<PlannedJob<'a>>>> {
+        let lock = || self.planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let id = experiment.id();
+        if let Some(planned) = lock().get(&id) {
+            return Ok(planned.clone());
+        }
+        let of_profile = |profile| {
+            let jobs = jobs(std::iter::once(experiment), &Selectors::default(), profile);
+            // A group without a `long` profile of its own runs its `quick` one.
+            jobs.into_iter().filter(move |job| job.profile == profile)
+        };
+        let mut all: Vec<Job<'a>> = Profile::ALL.into_iter().flat_map(of_profile).collect();
+        all.retain(|job| picks_what_is_there(job, self.data));
+        let planned = Arc::new(expand(all, self.data, &self.published, self.seed, CPU)?);
+        lock().insert(id, planned.clone());
+        Ok(planned)
+    }
+}
+
 /// Checksum of the weights or vectors that a model begins from; none where they are not there.
 fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String>> {
     let files = data.files(set)?;
@@ -236,7 +279,7 @@ impl std::fmt::Display for Reason {
 
 /// What the store has for a job.
 #[derive(Debug, Default)]
-pub struct Looked {
+pub struct CacheStatus {
     /// Units that must run, with the reason.
     pub pending: Vec<(Unit, Reason)>,
     /// Seconds that each of the others took.
@@ -250,17 +293,17 @@ pub fn pending(
     force: bool,
     explain: bool,
 ) -> Vec<(Unit, Reason)> {
-    look(planned, store, force, explain).pending
+    lookup(planned, store, force, explain).pending
 }
 
 /// As [`pending`], with how long the others took.
-pub fn look(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> Looked {
+pub fn lookup(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> CacheStatus {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
-    let mut looked = Looked::default();
+    let mut cached = CacheStatus::default();
     for unit in planned.own() {
         let found = match (force, explain) {
             (true, _) => {
-                looked.pending.push((unit.clone(), Reason::Forced));
+                cached.pending.push((unit.clone(), Reason::Forced));
                 continue;
             }
             (_, true) => store.explain(paper, item, &unit.parts),
@@ -268,14 +311,14 @@ pub fn look(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool)
         };
         let reason = match found {
             Found::Record(record) => {
-                looked.seconds.push(record.seconds);
+                cached.seconds.push(record.seconds);
                 continue;
             }
             Found::Stale(parts) => Reason::Changed(parts),
             Found::Damaged(why) => Reason::Damaged(why),
             Found::Nothing => Reason::NoRecord,
         };
-        looked.pending.push((unit.clone(), reason));
+        cached.pending.push((unit.clone(), reason));
     }
-    looked
+    cached
 }

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::checkpoint::Checkpoint;
 use crate::data::DataSets;
 use crate::device::{CPU, Devices};
-use crate::plan::Unit;
+use crate::unit::Unit;
 
 /// A protocol that can run: its settings with what they do.
 pub trait Protocol: Settings {

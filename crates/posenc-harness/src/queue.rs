@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use posenc_experiments::plan::Job;
 
-use crate::cost_model::Pace;
+use crate::cost_model::CostModel;
 use crate::memory::{Bytes, Fit, Memory};
-use crate::plan::{PlannedJob, Unit};
+use crate::plan::PlannedJob;
+use crate::unit::Unit;
 use crate::{device, protocol};
 
 /// Units of one job that must run.
@@ -114,7 +115,12 @@ pub struct Queue<'a> {
 
 impl<'a> Queue<'a> {
     /// Puts jobs in order; `budget` is the seconds that each of the `workers` has.
-    pub fn new(work: Vec<Work<'a>>, budget: Option<f64>, workers: usize, pace: &Pace) -> Self {
+    pub fn new(
+        work: Vec<Work<'a>>,
+        budget: Option<f64>,
+        workers: usize,
+        cost_model: &CostModel,
+    ) -> Self {
         let ordered = match budget {
             None => {
                 let mut work: Vec<Waiting<'a>> =
@@ -122,7 +128,7 @@ impl<'a> Queue<'a> {
                 work.sort_by(|a, b| b.work.cost.total_cmp(&a.work.cost));
                 work
             }
-            Some(seconds) => by_verdicts(work, seconds * workers as f64, workers, pace),
+            Some(seconds) => by_verdicts(work, seconds * workers as f64, workers, cost_model),
         };
         let mut lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>> = BTreeMap::new();
         for waiting in ordered {
@@ -140,19 +146,19 @@ impl<'a> Queue<'a> {
 
     /// The next job of a lane that fits into the memory and into the seconds left; these count with a budget only. Its memory
     /// is taken until [`Queue::give_back`].
-    pub fn next(&mut self, lane: Lane, left: f64, pace: &Pace) -> Next<'a> {
+    pub fn next(&mut self, lane: Lane, left: f64, cost_model: &CostModel) -> Next<'a> {
         if self.is_closed {
             return Next::End;
         }
         let kept = match lane {
             Lane::Alone => 0.0,
-            _ => self.admitted_alone(pace),
+            _ => self.admitted_alone(cost_model),
         };
         let has_budget = self.has_budget;
         let Some(jobs) = self.lanes.get_mut(&lane) else { return Next::End };
         let is_in_time = |waiting: &Waiting<'_>| {
             let kept = if waiting.is_admitted { 0.0 } else { kept };
-            !has_budget || pace.seconds(waiting.work.kind(), waiting.work.cost) <= left - kept
+            !has_budget || cost_model.seconds(waiting.work.kind(), waiting.work.cost) <= left - kept
         };
         let memory = self.memory;
         let in_time = || jobs.iter().enumerate().filter(|(_, waiting)| is_in_time(waiting));
@@ -187,11 +193,11 @@ impl<'a> Queue<'a> {
         self.memory.leave_behind();
     }
 
-    fn admitted_alone(&self, pace: &Pace) -> f64 {
+    fn admitted_alone(&self, cost_model: &CostModel) -> f64 {
         let alone = self.lanes.get(&Lane::Alone).into_iter().flatten();
         alone
             .filter(|waiting| waiting.is_admitted)
-            .map(|waiting| pace.seconds(waiting.work.kind(), waiting.work.cost))
+            .map(|waiting| cost_model.seconds(waiting.work.kind(), waiting.work.cost))
             .sum()
     }
 
@@ -217,7 +223,7 @@ fn by_verdicts<'a>(
     work: Vec<Work<'a>>,
     capacity: f64,
     workers: usize,
-    pace: &Pace,
+    cost_model: &CostModel,
 ) -> Vec<Waiting<'a>> {
     struct Item<'a> {
         work: Vec<Work<'a>>,
@@ -235,7 +241,7 @@ fn by_verdicts<'a>(
         });
         // Beside a job that runs alone the other workers have nothing to do.
         let share = if Lane::of(&work) == Lane::Alone { workers as f64 } else { 1.0 };
-        item.seconds += share * pace.seconds(work.kind(), work.cost);
+        item.seconds += share * cost_model.seconds(work.kind(), work.cost);
         item.work.push(work);
     }
     let mut items: Vec<Item<'a>> = items.into_values().collect();
@@ -252,7 +258,8 @@ fn by_verdicts<'a>(
         let list = if is_admitted { &mut ordered } else { &mut others };
         list.extend(item.work.into_iter().map(|work| Waiting { work, is_admitted }));
     }
-    let seconds = |waiting: &Waiting<'_>| pace.seconds(waiting.work.kind(), waiting.work.cost);
+    let seconds =
+        |waiting: &Waiting<'_>| cost_model.seconds(waiting.work.kind(), waiting.work.cost);
     others.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
     ordered.extend(others);
     ordered
@@ -326,18 +333,18 @@ mod tests {
             experiment("d", 9, RANK, costs[3]),
         ];
         let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        let pace = Pace::default();
+        let cost_model = CostModel::default();
         // Two workers of 51 s: 102 s, of which a and b take 50.
-        let mut queue = Queue::new(all, Some(51.0), 2, &pace);
+        let mut queue = Queue::new(all, Some(51.0), 2, &cost_model);
         let mut order = Vec::new();
-        while let Some(work) = run(queue.next(Lane::Cpu, 51.0, &pace)) {
+        while let Some(work) = run(queue.next(Lane::Cpu, 51.0, &cost_model)) {
             order.push((work.job.experiment.item.clone(), work.cost));
         }
         let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
         assert_eq!(order, expected.map(|(item, cost)| (item.to_owned(), cost)));
         assert_eq!(queue.waiting(Lane::Cpu).count(), 2);
         // What such jobs took so far decides, not what was estimated.
-        let mut slow = Pace::default();
+        let mut slow = CostModel::default();
         slow.add("stable-rank", 1.0, 100.0);
         let all = work(&experiments[1], costs[1]);
         let next = Queue::new(all, Some(51.0), 2, &slow).next(Lane::Cpu, 51.0, &slow);
@@ -354,17 +361,21 @@ mod tests {
         let all = |costs: [&[f64]; 2]| -> Vec<Work<'_>> {
             experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect()
         };
-        let pace = Pace::default();
-        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), Some(30.0), 1, &pace);
+        let cost_model = CostModel::default();
+        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), Some(30.0), 1, &cost_model);
         assert!(
-            run(queue.next(Lane::Cpu, 30.0, &pace)).is_none(),
+            run(queue.next(Lane::Cpu, 30.0, &cost_model)).is_none(),
             "15 s of 30 where 20 s are kept"
         );
-        assert_eq!(run(queue.next(Lane::Alone, 30.0, &pace)).unwrap().cost, 20.0);
-        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), None, 1, &pace);
-        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &pace)).unwrap().cost, 40.0, "the longest first");
+        assert_eq!(run(queue.next(Lane::Alone, 30.0, &cost_model)).unwrap().cost, 20.0);
+        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), None, 1, &cost_model);
+        assert_eq!(
+            run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap().cost,
+            40.0,
+            "the longest first"
+        );
         queue.close();
-        assert!(run(queue.next(Lane::Cpu, 0.0, &pace)).is_none());
+        assert!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).is_none());
     }
 
     /// Catches jobs that begin beyond the memory, small ones that wait behind a large one, a large one that nobody runs when its
@@ -376,23 +387,23 @@ mod tests {
         for (work, memory) in all.iter_mut().zip([6, 5, 4, 20]) {
             work.memory = memory;
         }
-        let pace = Pace::default();
-        let mut queue = Queue::new(all, None, 2, &pace).within(Some(Bytes(10)));
-        let mut next = || run(queue.next(Lane::Cpu, 0.0, &pace));
+        let cost_model = CostModel::default();
+        let mut queue = Queue::new(all, None, 2, &cost_model).within(Some(Bytes(10)));
+        let mut next = || run(queue.next(Lane::Cpu, 0.0, &cost_model));
         let (six, four) = (next().unwrap(), next().unwrap());
         assert_eq!((six.memory, four.memory), (6, 4), "five do not fit beside six");
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
         queue.give_back(&four);
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
         queue.give_back(&six);
-        let five = run(queue.next(Lane::Cpu, 0.0, &pace)).unwrap();
+        let five = run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap();
         assert_eq!(five.memory, 5);
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::Wait));
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
         // The job that has five does not end: twenty never fit beside it.
         queue.leave_behind();
-        let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &pace) else { panic!() };
+        let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &cost_model) else { panic!() };
         assert_eq!((large.memory, there), (20, Bytes(5)));
         queue.give_back(&large);
-        assert!(matches!(queue.next(Lane::Cpu, 0.0, &pace), Next::End));
+        assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::End));
     }
 }

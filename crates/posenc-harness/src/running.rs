@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::control::Control;
-use crate::cost_model::{Pace, makespan};
+use crate::cost_model::{CostModel, estimate_makespan};
 use crate::events::UnitName;
-use crate::plan::Unit;
 use crate::progress::{InFlight, named};
 use crate::queue::{Lane, Work};
+use crate::unit::Unit;
 use crate::worker::{Shared, lock};
 
 /// A job in flight.
@@ -32,7 +32,7 @@ pub struct Job {
 
 impl Job {
     /// Seconds until it ends: by the share that is done where it is known, else by what such jobs took.
-    pub fn left(&self, pace: &Pace) -> f64 {
+    pub fn left(&self, cost_model: &CostModel) -> f64 {
         if let (Some((since, first)), Some(now)) = (self.first, self.control.fraction())
             && now - first > 0.01
         {
@@ -40,23 +40,23 @@ impl Job {
         }
         let (in_flight, waiting) = self.control.unwritten();
         let share = (in_flight.len() + waiting.len()) as f64 / self.work.units.len().max(1) as f64;
-        let all = share * pace.seconds(self.work.kind(), self.work.cost);
+        let all = share * cost_model.seconds(self.work.kind(), self.work.cost);
         let elapsed = self.control.elapsed().as_secs_f64();
-        // What takes longer than was foretold takes longer still.
+        // A job that exceeds its estimate will exceed it further.
         (all - elapsed).max(0.1 * elapsed)
     }
 }
 
 /// Seconds until all is done, as far as is known.
 pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> f64 {
-    let (queue, pace) = (lock(&shared.queue), lock(&shared.pace));
+    let (queue, cost_model) = (lock(&shared.queue), lock(&shared.cost_model));
     let of = |lane: Lane, workers: usize| {
         let in_flight: Vec<f64> =
             (jobs.values().filter(|job| job.lane == lane && job.expired.is_none()))
-                .map(|job| job.left(&pace))
+                .map(|job| job.left(&cost_model))
                 .collect();
-        let waiting = queue.waiting(lane).map(|work| pace.seconds(work.kind(), work.cost));
-        makespan(&in_flight, waiting, workers)
+        let waiting = queue.waiting(lane).map(|work| cost_model.seconds(work.kind(), work.cost));
+        estimate_makespan(&in_flight, waiting, workers)
     };
     of(Lane::Cpu, workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)
 }

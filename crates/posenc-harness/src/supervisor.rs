@@ -13,43 +13,23 @@ use std::time::{Duration, Instant};
 use posenc_experiments::record::{Failure as UnitReason, UnitFailure};
 
 use crate::control::{Control, Stop};
-use crate::cost_model::{Pace, makespan};
-use crate::data::DataSets;
-use crate::device::Devices;
-use crate::interrupts::{Signals, name};
+use crate::cost_model::{CostModel, estimate_makespan};
+use crate::interrupts::{Interrupts, name};
 use crate::memory::{self, Bytes};
 use crate::progress::{Finished, Progress, named};
 pub use crate::queue::Work;
 use crate::queue::{Lane, Queue};
+use crate::run_env::RunEnv;
 use crate::running::{Job, in_flight, time_left, unit_name};
 use crate::span::{Span, duration};
-use crate::store::Store;
 use crate::worker::{End, Message, Shared, lock, put_back, work};
 
-/// How often it is looked whether a unit takes too long or a signal has come.
+/// How often it is cached whether a unit takes too long or a signal has come.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What a job that is asked to end has for it.
 const GRACE: Duration = Duration::from_secs(3);
 /// What it has if it is writing.
 const GRACE_OF_WRITING: Duration = Duration::from_secs(60);
-
-/// What lives as long as the process, so that threads which cannot be ended may still read it.
-pub fn keep<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
-/// What units read, and where records go.
-#[derive(Clone, Copy)]
-pub struct Site {
-    /// Records.
-    pub store: &'static Store,
-    /// Data sets.
-    pub data: &'static DataSets,
-    /// Where training runs.
-    pub devices: &'static Devices,
-    /// Seed of the run.
-    pub seed: u64,
-}
 
 /// How a plan is run.
 #[derive(Clone, Default)]
@@ -64,8 +44,8 @@ pub struct Options {
     pub end: Option<Instant>,
     /// Memory that jobs may take together; what the machine has left if absent.
     pub memory: Option<Bytes>,
-    /// Signals that end the run.
-    pub signals: Signals,
+    /// Interrupts that end the run.
+    pub signals: Interrupts,
 }
 
 /// A unit that failed.
@@ -102,13 +82,13 @@ pub struct Outcome {
     /// By item.
     pub items: BTreeMap<String, Tally>,
     /// How long work took.
-    pub pace: Pace,
+    pub cost_model: CostModel,
 }
 
 /// Runs jobs and tells nothing but units; for those who need no more.
 pub fn run_plainly(
     jobs: Vec<Work<'static>>,
-    site: Site,
+    site: RunEnv,
     workers: usize,
     fail_fast: bool,
 ) -> Vec<Failure> {
@@ -116,7 +96,7 @@ pub fn run_plainly(
     let events = crate::events::Events::none();
     let mut progress = Progress::new(units, workers, crate::progress::Detail::Usual, events);
     let options = Options { workers, fail_fast, ..Options::default() };
-    run(jobs, site, &options, Pace::default(), &mut progress).failures
+    run(jobs, site, &options, CostModel::default(), &mut progress).failures
 }
 
 /// Runs everything; the records on disk do not depend on the number of workers.
@@ -124,27 +104,27 @@ pub fn run_plainly(
 /// Jobs that read the clock run last and alone, so that nothing else is on the machine.
 pub fn run(
     jobs: Vec<Work<'static>>,
-    site: Site,
+    site: RunEnv,
     options: &Options,
-    pace: Pace,
+    cost_model: CostModel,
     progress: &mut Progress,
 ) -> Outcome {
     let workers = options.workers.max(1);
     let total: usize = jobs.iter().map(|work| work.units.len()).sum();
     let budget = options.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
     let memory = options.memory.or_else(memory::available);
-    let queue = Queue::new(jobs, budget, workers, &pace).within(memory);
+    let queue = Queue::new(jobs, budget, workers, &cost_model).within(memory);
     let (sender, messages) = channel();
     let shared = Arc::new(Shared {
         site,
         queue: queue.into(),
-        pace: pace.into(),
+        cost_model: cost_model.into(),
         end: options.end,
         fail_fast: options.fail_fast,
         messages: sender,
         next: AtomicU64::new(0),
     });
-    let mut watch = Watch {
+    let mut supervisor = Supervisor {
         shared,
         options,
         workers,
@@ -158,23 +138,24 @@ pub fn run(
     };
     for lanes in [&[Lane::Cpu, Lane::Device][..], &[Lane::Alone]] {
         if lanes == [Lane::Alone] {
-            watch.spare_clocks();
+            supervisor.defer_timing_jobs();
         }
-        watch.start(lanes);
-        watch.until_idle(&messages);
+        supervisor.start(lanes);
+        supervisor.until_idle(&messages);
     }
-    let mut outcome = watch.outcome;
-    let stopped = watch.stopped.iter().copied();
-    let seconds = time_left(&watch.shared, &watch.jobs, workers) + makespan(&[], stopped, workers);
+    let mut outcome = supervisor.outcome;
+    let stopped = supervisor.stopped.iter().copied();
+    let seconds = time_left(&supervisor.shared, &supervisor.jobs, workers)
+        + estimate_makespan(&[], stopped, workers);
     let ended: usize = outcome.items.values().map(|tally| tally.done + tally.failed).sum();
     outcome.left = (total.saturating_sub(ended), seconds);
-    outcome.pace = lock(&watch.shared.pace).clone();
+    outcome.cost_model = lock(&supervisor.shared.cost_model).clone();
     progress.finish();
     outcome
 }
 
 /// Who watches.
-struct Watch<'r> {
+struct Supervisor<'r> {
     shared: Arc<Shared>,
     options: &'r Options,
     workers: usize,
@@ -191,17 +172,17 @@ struct Watch<'r> {
     left_behind: usize,
 }
 
-impl Watch<'_> {
+impl Supervisor<'_> {
     fn start(&mut self, lanes: &[Lane]) {
         for &lane in lanes {
             let waiting = lock(&self.shared.queue).waiting(lane).count();
             let workers = if lane == Lane::Cpu { self.workers } else { 1 };
-            (0..workers.min(waiting)).for_each(|_| self.hire(lane));
+            (0..workers.min(waiting)).for_each(|_| self.spawn_worker(lane));
         }
     }
 
     /// Jobs that read the clock are left for another run where a thread that was left behind may still use a core.
-    fn spare_clocks(&mut self) {
+    fn defer_timing_jobs(&mut self) {
         let mut queue = lock(&self.shared.queue);
         let waiting = queue.waiting(Lane::Alone).count();
         if self.left_behind > 0 && waiting > 0 {
@@ -214,7 +195,7 @@ impl Watch<'_> {
     }
 
     /// Starts a worker.
-    fn hire(&mut self, lane: Lane) {
+    fn spawn_worker(&mut self, lane: Lane) {
         let shared = self.shared.clone();
         let hired = std::thread::Builder::new().spawn(move || work(&shared, lane));
         match hired {
@@ -262,7 +243,7 @@ impl Watch<'_> {
                     control.stop(Stop::Interrupted);
                 }
                 self.progress.detail(|| {
-                    let expected = lock(&self.shared.pace).seconds(work.kind(), work.cost);
+                    let expected = lock(&self.shared.cost_model).seconds(work.kind(), work.cost);
                     let (path, units) = (work.job.path(), work.units.len());
                     format!(
                         "begins {path} seed {}: {units} units, about {}",
@@ -285,13 +266,13 @@ impl Watch<'_> {
                 let Some(unit) = job.work.units.get(index) else { return };
                 job.seconds += seconds;
                 let estimated = job.work.cost / job.work.units.len() as f64;
-                let mut pace = lock(&self.shared.pace);
-                let expected = pace.seconds(job.work.kind(), estimated);
+                let mut cost_model = lock(&self.shared.cost_model);
+                let expected = cost_model.seconds(job.work.kind(), estimated);
                 let is_together = job.work.emits_as_batch();
                 if !is_together {
-                    pace.add(job.work.kind(), estimated, seconds);
+                    cost_model.add(job.work.kind(), estimated, seconds);
                 }
-                drop(pace);
+                drop(cost_model);
                 let tally = self.outcome.items.entry(job.work.job.experiment.id()).or_default();
                 tally.done += 1;
                 tally.seconds += seconds;
@@ -316,13 +297,17 @@ impl Watch<'_> {
                 let Some(job) = self.jobs.remove(&id) else { return };
                 match end {
                     End::Whole if job.work.emits_as_batch() => {
-                        lock(&self.shared.pace).add(job.work.kind(), job.work.cost, job.seconds);
+                        lock(&self.shared.cost_model).add(
+                            job.work.kind(),
+                            job.work.cost,
+                            job.seconds,
+                        );
                     }
                     End::Failed(message) if job.control.stopped().is_none() => {
                         self.fail(&job.work, &job.control, &message);
                     }
                     End::Stopped if job.expired.is_none() => {
-                        let left = job.left(&lock(&self.shared.pace));
+                        let left = job.left(&lock(&self.shared.cost_model));
                         self.stopped.push(left);
                     }
                     _ => {}
@@ -416,9 +401,9 @@ impl Watch<'_> {
                 *alive = alive.saturating_sub(1);
             }
             if lane == Lane::Alone {
-                self.spare_clocks();
+                self.defer_timing_jobs();
             }
-            self.hire(lane);
+            self.spawn_worker(lane);
         }
         if let (Some(signal), None) = (self.options.signals.asked(), self.outcome.interrupted) {
             self.outcome.interrupted = Some(signal);

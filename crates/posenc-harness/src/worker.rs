@@ -13,11 +13,11 @@ use posenc_experiments::record::{UnitRecord, Value, is_full};
 
 use crate::checkpoint::Checkpoint;
 use crate::control::{Control, Stopped};
-use crate::cost_model::Pace;
+use crate::cost_model::CostModel;
 use crate::memory::Bytes;
-use crate::plan::Unit;
 use crate::queue::{Lane, Next, Queue, Work};
-use crate::supervisor::Site;
+use crate::run_env::RunEnv;
+use crate::unit::Unit;
 use crate::{machine, protocol};
 
 /// How often a worker looks whether others gave back the memory that it waits for.
@@ -26,11 +26,11 @@ const WAIT: Duration = Duration::from_millis(50);
 /// What workers share. It lives as long as the last of them, which may be longer than the run.
 pub struct Shared {
     /// What units read, and where records go.
-    pub site: Site,
+    pub site: RunEnv,
     /// Jobs that wait.
     pub queue: Mutex<Queue<'static>>,
     /// How long work takes.
-    pub pace: Mutex<Pace>,
+    pub cost_model: Mutex<CostModel>,
     /// When the budget ends.
     pub end: Option<Instant>,
     /// Whether the first failure is the last.
@@ -100,7 +100,7 @@ pub fn work(shared: &Shared, lane: Lane) {
         let left = shared.end.map_or(f64::INFINITY, |end| {
             end.saturating_duration_since(Instant::now()).as_secs_f64()
         });
-        let next = lock(&shared.queue).next(lane, left, &lock(&shared.pace));
+        let next = lock(&shared.queue).next(lane, left, &lock(&shared.cost_model));
         let (work, refused) = match next {
             Next::Run(work) => (Arc::new(work), None),
             Next::Refuse(work, there) => (Arc::new(work), Some(there)),
@@ -174,7 +174,7 @@ fn trained(work: &Work<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
 }
 
 fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -> End {
-    let Site { store, data, devices, seed } = shared.site;
+    let RunEnv { store, data, devices, seed } = shared.site;
     let path = work.job.path();
     let experiment = work.job.experiment;
     let folder = store.checkpoints(&experiment.paper, &experiment.item);

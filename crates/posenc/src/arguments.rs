@@ -155,7 +155,7 @@ fn positive(text: &str) -> Result<f64, String> {
 /// `data`.
 #[derive(Subcommand)]
 pub enum DataVerb {
-    /// What each data set is, where it is looked for and what stands in for it.
+    /// What each data set is, where it is cached for and what stands in for it.
     List(DataOptions),
     /// Recompute all checksums.
     Check(DataOptions),

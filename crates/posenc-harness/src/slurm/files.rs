@@ -11,8 +11,8 @@ use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::options::SlurmOptions;
 use crate::options::Reproduce;
+use crate::options::SlurmOptions;
 
 /// The command line of a submitted run.
 #[derive(clap::Parser)]

@@ -13,10 +13,12 @@ use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, 
 use super::{Program, shares, slurm, submit};
 use crate::data::{self, DataSets};
 use crate::options::{Reproduce, parse_profile, parse_selectors};
-use crate::plan::{Unit, expand};
+use crate::plan::{Plans, expand};
+use crate::queue::Work;
 use crate::repository::Repository;
+use crate::run_env::keep;
 use crate::store::Store;
-use crate::supervisor::{Work, keep};
+use crate::unit::Unit;
 
 /// Arrays of a run: the first, and those for units whose tasks died. Slurm itself starts a task again whose node fails;
 /// these are for what it does not: a time limit, memory, a requeue that is forbidden.
@@ -158,7 +160,8 @@ fn step(
         eprintln!("failed: {}: {} ({})", unit.unit, unit.reason, unit.log.display());
     }
     ending.recorded = run.units.saturating_sub(ending.failed.len());
-    (program.write_results)(repository, catalog, &store, &data, &devices, options, &out)?;
+    let plans = Plans::new(catalog, &data, published, options.seed);
+    (program.write_results)(repository, &plans, &store, &devices, options, &out)?;
     ending.page = Some(out.join("report/README.md"));
     Ok(Some(ending))
 }

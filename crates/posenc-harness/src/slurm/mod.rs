@@ -8,7 +8,6 @@
 
 mod files;
 mod gather;
-mod options;
 mod shares;
 mod slurm;
 mod submit;
@@ -20,17 +19,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use posenc_experiments::Kinds;
 use posenc_experiments::shell::quoted;
-use posenc_experiments::{Catalog, Kinds};
 
-pub use options::{Executor, ExecutorOptions};
-
-use crate::data::DataSets;
 use crate::device::Devices;
-use crate::interrupts::Signals;
+use crate::interrupts::Interrupts;
 use crate::lock::Lock;
-use crate::options::Reproduce;
-use crate::plan::PlannedJob;
+use crate::options::{Executor, Reproduce};
+use crate::plan::{PlannedJob, Plans};
 use crate::repository::Repository;
 use crate::span::duration;
 use crate::store::Store;
@@ -63,9 +59,9 @@ pub struct Program {
     pub write_results: WriteResults,
 }
 
-/// Writes results: repository, catalog, records, data, devices, options, output directory.
+/// Writes results: repository, plans, records, devices, options, output directory.
 pub type WriteResults =
-    fn(&Repository, &Catalog, &Store, &DataSets, &Devices, &Reproduce, &Path) -> Result<()>;
+    fn(&Repository, &Plans<'_>, &Store, &Devices, &Reproduce, &Path) -> Result<()>;
 
 /// Runs a job of Slurm.
 pub fn work(options: &Task, program: &Program) -> Result<ExitCode> {
@@ -172,8 +168,8 @@ fn logs(folder: &Path) -> String {
     format!("{}/task-*.log", quoted(&folder.display().to_string()))
 }
 
-fn listen() -> Result<Signals> {
-    Signals::listen().context("signals cannot be listened to")
+fn listen() -> Result<Interrupts> {
+    Interrupts::listen().context("signals cannot be listened to")
 }
 
 /// How a plan would be split, for `--dry-run`.

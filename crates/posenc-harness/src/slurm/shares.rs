@@ -7,9 +7,10 @@ use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
 
 use super::files::{FORMAT, Share, SharedJob};
-use crate::plan::{PlannedJob, Unit, pending};
+use crate::plan::{PlannedJob, pending};
 use crate::store::Store;
 use crate::supervisor::Work;
+use crate::unit::Unit;
 
 /// Estimated seconds that a task should have at least, where nobody says how many there are: starting one costs a few.
 const WORTH_A_TASK: f64 = 60.0;

@@ -8,17 +8,18 @@ use posenc_experiments::plan::jobs;
 
 use super::files::{self, Attempt, Folder, Share, TaskReport};
 use super::{Program, shares};
-use crate::cost_model::Pace;
+use crate::cost_model::CostModel;
 use crate::data::{self, DataSets};
 use crate::device::Devices;
 use crate::events::Events;
-use crate::interrupts::Signals;
+use crate::interrupts::Interrupts;
 use crate::options::{parse_profile, parse_selectors};
 use crate::plan::expand;
 use crate::progress::{Detail, Progress};
 use crate::repository::Repository;
+use crate::run_env::{RunEnv, keep};
 use crate::store::Store;
-use crate::supervisor::{self, Site, keep};
+use crate::supervisor;
 
 /// Runs a share; status 1 if a job failed, 2 if nothing could be run. What happened stands in the task's report, too.
 pub fn run(folder: &Folder, name: &str, cores: u16, program: &Program) -> Result<ExitCode> {
@@ -68,7 +69,7 @@ fn run_share(
     let workers = usize::from(options.jobs.unwrap_or(cores));
     let mut progress = Progress::new(to_run, workers, Detail::Usual, Events::none());
     // Slurm sends SIGTERM before it ends a task: what is in flight then keeps what it has reached.
-    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let signals = Interrupts::listen().context("signals cannot be listened to")?;
     let run = supervisor::Options {
         workers,
         timeout: options.timeout,
@@ -76,8 +77,8 @@ fn run_share(
         signals: signals.clone(),
         ..supervisor::Options::default()
     };
-    let site = Site { store, data, devices, seed: options.seed };
-    let outcome = supervisor::run(work, site, &run, Pace::read(&out), &mut progress);
+    let site = RunEnv { store, data, devices, seed: options.seed };
+    let outcome = supervisor::run(work, site, &run, CostModel::read(&out), &mut progress);
     signals.end_at_once();
     report.failed.extend(outcome.failures.into_iter().map(|f| (f.key, f.message)));
     Ok(())

@@ -10,12 +10,12 @@ use super::files::{Ending, Folder, Run};
 use super::gather::CANCELLED;
 use super::slurm::{self, Queued};
 use super::submit::release;
-use crate::interrupts::Signals;
+use crate::interrupts::Interrupts;
 use crate::span::{counted, duration};
 use crate::store::Store;
 use crate::supervisor::Work;
 
-/// How often signals are looked for.
+/// How often signals are cached for.
 const STEP: Duration = Duration::from_millis(200);
 /// How often Slurm is asked, at first and later: a queue is shared with everybody on the cluster.
 const POLL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
@@ -59,7 +59,7 @@ pub fn watch(
     out: &Path,
     store: &Store,
     work: &[Work<'_>],
-    asked: &Signals,
+    asked: &Interrupts,
 ) -> Result<ExitCode> {
     let mut missing = Missing::of(work, store);
     let started = Instant::now();

@@ -15,8 +15,8 @@ use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
 use crate::network_nd::reconstruction::{self, Rule, Scattered, Signal, pictures, split};
 use posenc_experiments::plan::Job;
-use posenc_harness::plan::Unit;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult};
+use posenc_harness::unit::Unit;
 
 /// `closed-form`: one factorization of Ψ serves all signals and channels of the job.
 fn run(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {

@@ -18,8 +18,8 @@ use crate::fit_state::{Done, Resumption};
 use crate::memory::dimension;
 use posenc_experiments::plan::Job;
 use posenc_harness::checkpoint::Checkpoint;
-use posenc_harness::plan::Unit;
 use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::unit::Unit;
 
 /// `network-nd`.
 fn run(context: &Context<'_>, settings: &NetworkNd, emit: &mut Emit<'_>) -> Result<()> {

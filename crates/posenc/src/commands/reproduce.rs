@@ -14,21 +14,23 @@ use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
-use posenc_harness::cost_model::{Pace, makespan};
+use posenc_harness::cost_model::{CostModel, estimate_makespan};
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::events::{Event, Events, millis};
-use posenc_harness::interrupts::{self, Signals};
+use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::Lock;
+use posenc_harness::options::Executor;
 use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
 use posenc_harness::orphans;
-use posenc_harness::plan::{PlannedJob, Reason, expand, leave_out_absent_picks, look};
+use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::{Detail, Progress};
 use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
-use posenc_harness::slurm::{self, Executor};
+use posenc_harness::run_env::{RunEnv, keep};
+use posenc_harness::slurm;
 use posenc_harness::span::duration;
 use posenc_harness::store::Store;
-use posenc_harness::supervisor::{self, Site, keep};
+use posenc_harness::supervisor;
 use posenc_harness::{machine, protocol};
 use posenc_protocols::KINDS;
 
@@ -65,9 +67,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let _lock = Lock::take(&out)?;
     slurm::refuse_beside(&out)?;
     store.sweep();
-    sweep_checkpoints(store, repository, catalog, data, options);
-    let mut pace = Pace::read(&out);
-    let work = to_run(&planned, store, options, &mut pace);
+    let plans = Plans::new(catalog, data, repository.published_checksum(), options.seed);
+    sweep_checkpoints(store, &plans, options);
+    let mut cost_model = CostModel::read(&out);
+    let work = to_run(&planned, store, options, &mut cost_model);
     let units: usize = work.iter().map(|w| w.units.len()).sum();
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
     if options.failed {
@@ -91,9 +94,9 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         seed: options.seed,
         units,
         workers,
-        estimated_seconds: millis(foretold(&work, &pace, workers)),
+        estimated_seconds: millis(estimated_time(&work, &cost_model, workers)),
     });
-    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let signals = Interrupts::listen().context("signals cannot be listened to")?;
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast && !options.keep_going,
@@ -102,15 +105,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
     };
-    let site = Site { store, data, devices, seed: options.seed };
-    let outcome = supervisor::run(work, site, &run, pace, &mut progress);
+    let site = RunEnv { store, data, devices, seed: options.seed };
+    let outcome = supervisor::run(work, site, &run, cost_model, &mut progress);
     signals.end_at_once();
-    outcome.pace.write(&out);
+    outcome.cost_model.write(&out);
     let page = out.join("report/README.md");
     let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
     let written = if options.record || units > 0 || !report.is_fresh() {
-        results::write(repository, catalog, store, data, devices, options, &out)
-            .map(|()| report.keep())
+        results::write(repository, &plans, store, devices, options, &out).map(|()| report.keep())
     } else {
         Ok(())
     };
@@ -143,17 +145,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 }
 
 /// Removes checkpoints that no run resumes from.
-fn sweep_checkpoints(
-    store: &Store,
-    repository: &Repository,
-    catalog: &Catalog,
-    data: &DataSets,
-    options: &Reproduce,
-) {
-    let published = repository.published_checksum();
-    let (seed, is_forced) = (options.seed, options.force);
-    let plans = orphans::Plans { catalog, data, seed, published: &published, is_forced };
-    match orphans::sweep(store, plans) {
+fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
+    match orphans::sweep(store, plans, options.force) {
         Ok(0) => {}
         Ok(removed) => {
             eprintln!("removed checkpoints that no run resumes from: {removed}");
@@ -167,26 +160,26 @@ fn to_run(
     planned: &[PlannedJob<'static>],
     store: &Store,
     options: &Reproduce,
-    pace: &mut Pace,
+    cost_model: &mut CostModel,
 ) -> Vec<Work<'static>> {
     let failed = options.failed.then(|| failed(planned, store));
     let mut all = Vec::new();
     for p in planned {
-        let looked = look(p, store, options.force, options.verbose);
+        let cached = lookup(p, store, options.force, options.verbose);
         let kind = p.job.protocol().name();
         if p.job.protocol().kind().emits_as_batch {
             // Without a record there is nothing that was measured.
-            let units = looked.seconds.len();
-            let seconds = looked.seconds.iter().sum();
+            let units = cached.seconds.len();
+            let seconds = cached.seconds.iter().sum();
             if units > 0 {
-                pace.add(kind, protocol::cost(&p.job, units), seconds);
+                cost_model.add(kind, protocol::cost(&p.job, units), seconds);
             }
         } else {
             let cost = protocol::cost(&p.job, 1);
-            looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
+            cached.seconds.iter().for_each(|seconds| cost_model.add(kind, cost, *seconds));
         }
         let mut units = Vec::new();
-        for (unit, reason) in looked.pending {
+        for (unit, reason) in cached.pending {
             if failed.as_ref().is_some_and(|failed| !failed.contains(&unit.parts.key())) {
                 continue;
             }
@@ -224,10 +217,10 @@ fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
 }
 
 /// How long the work takes on so many workers, as far as is known.
-fn foretold(work: &[Work<'_>], pace: &Pace, workers: usize) -> f64 {
-    let mut seconds: Vec<f64> = work.iter().map(|w| pace.seconds(w.kind(), w.cost)).collect();
+fn estimated_time(work: &[Work<'_>], cost_model: &CostModel, workers: usize) -> f64 {
+    let mut seconds: Vec<f64> = work.iter().map(|w| cost_model.seconds(w.kind(), w.cost)).collect();
     seconds.sort_by(|a, b| b.total_cmp(a));
-    makespan(&[], seconds.into_iter(), workers)
+    estimate_makespan(&[], seconds.into_iter(), workers)
 }
 
 /// Prints the plan.
@@ -238,21 +231,21 @@ fn dry_run(
     options: &Reproduce,
 ) -> Result<ExitCode> {
     let failed = options.failed.then(|| failed(planned, store));
-    let mut pace = Pace::read(out);
+    let mut cost_model = CostModel::read(out);
     let (mut units, mut lines, mut waiting) = (0, Vec::new(), Vec::new());
     for p in planned {
-        let mut looked = look(p, store, options.force, true);
+        let mut cached = lookup(p, store, options.force, true);
         if let Some(failed) = &failed {
-            looked.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
+            cached.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
         }
         let kind = p.job.protocol().name();
         let cost = protocol::cost(&p.job, 1);
         if !p.job.protocol().kind().emits_as_batch {
-            looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
+            cached.seconds.iter().for_each(|seconds| cost_model.add(kind, cost, *seconds));
         }
-        units += looked.pending.len();
-        let cost = protocol::cost(&p.job, looked.pending.len());
-        for (unit, reason) in &looked.pending {
+        units += cached.pending.len();
+        let cost = protocol::cost(&p.job, cached.pending.len());
+        for (unit, reason) in &cached.pending {
             let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
             let name = format!(
                 "{} seed {} {signal} [{}]: {reason}",
@@ -260,20 +253,21 @@ fn dry_run(
                 p.job.seed_index,
                 p.job.recorded_profile
             );
-            lines.push((name, kind, cost / looked.pending.len() as f64));
+            lines.push((name, kind, cost / cached.pending.len() as f64));
         }
         waiting.push((kind, cost));
     }
     // Only now is known how long such units took.
     let mut text = String::new();
     for (name, kind, cost) in lines {
-        text += &format!("{name}, about {}\n", duration(pace.seconds(kind, cost)));
+        text += &format!("{name}, about {}\n", duration(cost_model.seconds(kind, cost)));
     }
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let mut seconds: Vec<f64> = waiting.into_iter().map(|(k, c)| pace.seconds(k, c)).collect();
+    let mut seconds: Vec<f64> =
+        waiting.into_iter().map(|(k, c)| cost_model.seconds(k, c)).collect();
     seconds.sort_by(|a, b| b.total_cmp(a));
-    let seconds = makespan(&[], seconds.into_iter(), workers);
+    let seconds = estimate_makespan(&[], seconds.into_iter(), workers);
     println!(
         "{text}{units} of {total} units would run, about {} on {workers} workers",
         duration(seconds)

@@ -18,10 +18,13 @@ use crate::arguments::Verify;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices};
 use posenc_harness::options::{parse_profile, parse_selectors};
-use posenc_harness::plan::{PlannedJob, Unit, expand, leave_out_absent_picks};
+use posenc_harness::plan::{PlannedJob, expand, leave_out_absent_picks};
+use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
+use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
-use posenc_harness::supervisor::{self, Site, Work, keep};
+use posenc_harness::supervisor;
+use posenc_harness::unit::Unit;
 use posenc_harness::{machine, protocol};
 use posenc_protocols::KINDS;
 
@@ -178,7 +181,7 @@ fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSet
         })
         .collect();
     let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
-    let site = Site { store, data, devices, seed: RUN_SEED };
+    let site = RunEnv { store, data, devices, seed: RUN_SEED };
     for failure in supervisor::run_plainly(work, site, workers, false) {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }

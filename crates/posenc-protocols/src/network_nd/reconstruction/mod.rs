@@ -1,4 +1,4 @@
-//! Signals on grids, what of them is fitted, and how: shared by the protocols on images and clips
+//! Interrupts on grids, what of them is fitted, and how: shared by the protocols on images and clips
 //! and by `posenc fit`.
 
 pub mod closed;
@@ -12,8 +12,8 @@ mod signal;
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
-use posenc_harness::plan::Unit;
 use posenc_harness::protocol::Context;
+use posenc_harness::unit::Unit;
 
 pub use complex::Scattered;
 pub use pictures::pictures;

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use posenc_data::{Clip, Image};
 
-use posenc_harness::plan::Unit;
 use posenc_harness::protocol::Context;
+use posenc_harness::unit::Unit;
 
 /// An image or a clip: `channels` values at every node of a grid.
 ///

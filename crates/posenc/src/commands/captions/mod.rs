@@ -21,6 +21,7 @@ use posenc_harness::collect::{Collected, KeptCaptions, collect};
 use posenc_harness::data::{DataSets, source};
 use posenc_harness::device::Devices;
 use posenc_harness::options::DataOptions;
+use posenc_harness::plan::Plans;
 use posenc_harness::repository::Repository;
 use posenc_harness::store::Store;
 use posenc_protocols::KINDS;
@@ -36,7 +37,8 @@ pub fn captions(repository: &Repository, options: &Captions) -> Result<ExitCode>
     let data = DataOptions { data: None, images: Vec::new() };
     let data = DataSets::new(source(repository, &data)?, options.seed);
     let store = Store::new(&repository.out(options.out.as_deref()));
-    let collected = collect(experiment, &store, &data, &Devices::cpu(), options.seed, repository)?;
+    let plans = Plans::new(&catalog, &data, repository.published_checksum(), options.seed);
+    let collected = collect(experiment, &plans, &store, &Devices::cpu(), repository)?;
     let Some(collected) = collected.filter(|c| !c.captions.is_empty()) else {
         bail!(
             "no unit of {0} has captions; `cargo xtask reproduce {0}` makes them, with --force where units ran before \

@@ -17,19 +17,22 @@ use posenc_experiments::{Catalog, Experiment, Group, Profile};
 
 use super::source::Source;
 use posenc_harness::collect;
-use posenc_harness::cost_model::Pace;
+use posenc_harness::cost_model::CostModel;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
 use posenc_harness::events::Events;
-use posenc_harness::interrupts::{self, Signals};
+use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::Lock;
 use posenc_harness::options::Reproduce;
 use posenc_harness::options::parse_selectors;
-use posenc_harness::plan::{NO_DATA, PlannedJob, expand, pending};
+use posenc_harness::plan::{PlannedJob, expand, pending};
 use posenc_harness::progress::{Detail, Progress};
+use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
+use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
-use posenc_harness::supervisor::{self, Outcome, Site, Work, keep};
+use posenc_harness::supervisor::{self, Outcome};
+use posenc_harness::unit::NO_DATA;
 use posenc_harness::{machine, slurm as executor};
 use posenc_protocols::KINDS;
 use same::Sameness;
@@ -139,7 +142,7 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     executor::refuse_beside(&out)?;
     let store = keep(Store::new(&out));
     store.sweep();
-    let signals = Signals::listen().context("signals cannot be listened to")?;
+    let signals = Interrupts::listen().context("signals cannot be listened to")?;
     let mut failures = Vec::new();
     for round in &plans {
         let outcome = run(round, store, devices, options, &signals);
@@ -356,7 +359,7 @@ fn run(
     store: &'static Store,
     devices: &'static Devices,
     options: &Reproduce,
-    signals: &Signals,
+    signals: &Interrupts,
 ) -> Outcome {
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
     let work: Vec<Work<'static>> = round
@@ -370,7 +373,7 @@ fn run(
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
     eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let site = Site { store, data: round.data, devices, seed: round.seed };
+    let site = RunEnv { store, data: round.data, devices, seed: round.seed };
     let mut progress = Progress::new(
         to_run,
         workers,
@@ -384,7 +387,7 @@ fn run(
         signals: signals.clone(),
         ..supervisor::Options::default()
     };
-    supervisor::run(work, site, &run, Pace::default(), &mut progress)
+    supervisor::run(work, site, &run, CostModel::default(), &mut progress)
 }
 
 /// Says of each item whether its values are the same bits; true if all are.

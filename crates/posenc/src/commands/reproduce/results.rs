@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use posenc_experiments::Catalog;
 use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
-use posenc_harness::data::DataSets;
 use posenc_harness::device::Devices;
 use posenc_harness::failed;
 use posenc_harness::lock::Lock;
 use posenc_harness::options::Reproduce;
+use posenc_harness::plan::Plans;
 use posenc_harness::promote::{Promotion, files, promote, promote_captions, promote_pictures};
 use posenc_harness::repository::Repository;
 use posenc_harness::store::Store;
@@ -20,28 +19,25 @@ use posenc_harness::store::Store;
 /// Tables and report of this machine, and on request the promotion into the reference.
 pub fn write(
     repository: &Repository,
-    catalog: &Catalog,
+    plans: &Plans<'_>,
     store: &Store,
-    data: &DataSets,
     devices: &Devices,
     options: &Reproduce,
     out: &Path,
 ) -> Result<()> {
+    let catalog = plans.catalog;
     let local_directory = out.join("record");
     let mut promoted = false;
     // Until the report is rendered: two runs that record at a time would each lose the other's rows.
     let _lock = options.record.then(|| Lock::of_reference(repository)).transpose()?;
-    let published = repository.published_checksum();
     for experiment in &catalog.experiments {
         let (paper, item) = (&experiment.paper, &experiment.item);
         // Never into the reference: what fails here says nothing of the run that stands there.
-        let (failures, damaged) =
-            failed::current(experiment, store, data, options.seed, &published)?;
+        let (failures, damaged) = failed::current(experiment, plans, store)?;
         damaged.iter().for_each(|line| eprintln!("note: {line}"));
         write_failures(&local_directory, paper, item, &failures)?;
         let (csv, provenance) = files(&local_directory, experiment);
-        let Some(local) = collect(experiment, store, data, devices, options.seed, repository)?
-        else {
+        let Some(local) = collect(experiment, plans, store, devices, repository)? else {
             pair::remove(&csv, &provenance)?;
             Gallery::write(&local_directory, &experiment.paper, &experiment.item, Vec::new())?;
             let nothing = CaptionRecord::default();

@@ -10,8 +10,9 @@ use posenc_report::shown_rows;
 
 use posenc_harness::events::ChangedVerdict;
 use posenc_harness::interrupts;
+use posenc_harness::queue::Work;
 use posenc_harness::span::{counted, duration};
-use posenc_harness::supervisor::{Outcome, Work};
+use posenc_harness::supervisor::Outcome;
 
 /// Verdicts that are listed; of more the number is told.
 const LISTED: usize = 20;

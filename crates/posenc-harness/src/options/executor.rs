@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::options::Reproduce;
+use super::Reproduce;
 
 /// Where units run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,7 @@
 //! The options of a run, as `reproduce` takes them.
 
+mod executor;
+
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -9,8 +11,9 @@ use posenc_experiments::{Catalog, Profile};
 
 use crate::device::Request;
 use crate::memory::Bytes;
-use crate::slurm::ExecutorOptions;
 use crate::span::Span;
+
+pub use executor::{Executor, ExecutorOptions, SlurmOptions};
 
 /// Where data is.
 #[derive(Args, Clone)]

@@ -1,0 +1,22 @@
+//! Units: one variant × signal × seed each.
+
+use posenc_experiments::record::KeyParts;
+
+/// One variant × signal × seed.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Name of the signal; `-` without data.
+    pub signal: String,
+    /// Place of the signal in its data set.
+    pub signal_index: usize,
+    /// What the result depends on.
+    pub parts: KeyParts,
+    /// Label of the data; `-` without data.
+    pub data: String,
+}
+
+/// Name of the signal where a set is read as a whole.
+pub const ALL_SIGNALS: &str = "all";
+
+/// Label and checksum where there is no data.
+pub const NO_DATA: &str = "-";
