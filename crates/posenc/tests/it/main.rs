@@ -18,6 +18,7 @@ mod interruptions;
 mod kills;
 mod memory;
 mod network;
+mod modules;
 mod new;
 mod pictures;
 mod readme;

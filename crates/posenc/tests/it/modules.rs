@@ -1,0 +1,155 @@
+//! Who may know whom: modules of a crate depend on each other without cycles, and only a protocol's folder knows its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Rust files below a folder.
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, files);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The sources of a crate without comments and tests, by path below `src`.
+fn code(name: &str) -> BTreeMap<String, String> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    let is_test = |path: &&PathBuf| path.file_name().is_some_and(|name| name == "tests.rs");
+    files.retain(|path| !is_test(&path));
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or("").to_owned();
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let relative = path.strip_prefix(&src).unwrap().to_string_lossy().replace('\\', "/");
+        (relative, lines.collect::<Vec<_>>().join("\n"))
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// The first names of the paths that follow `prefix` in a source, in braces or not.
+fn names(text: &str, prefix: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut names = BTreeSet::new();
+    for after in text.split(prefix).skip(1) {
+        match after.strip_prefix('{') {
+            Some(list) => {
+                let (mut depth, mut start) = (0, true);
+                let mut name = String::new();
+                for c in list.chars() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => {
+                            names.insert(std::mem::take(&mut name));
+                            start = true;
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    start &= depth == 0 && (is_name(c) || c.is_whitespace());
+                    if start && is_name(c) {
+                        name.push(c);
+                    }
+                }
+                names.insert(name);
+            }
+            None => {
+                names.insert(after.chars().take_while(|c| is_name(*c)).collect());
+            }
+        }
+    }
+    names
+}
+
+/// Modules at the top of a crate (below `commands` for the command line) with those that they use.
+fn uses(name: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in code(name) {
+        let parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
+        let (module, own) = match parts.as_slice() {
+            ["lib" | "main"] | ["commands", "mod"] => continue,
+            ["commands", verb, rest @ ..] => (format!("commands::{verb}"), rest.len() + 1),
+            [module, rest @ ..] => ((*module).to_owned(), rest.len()),
+            [] => continue,
+        };
+        let mut used = names(&text, "crate::");
+        used.extend(names(&text, "crate::commands::").into_iter().map(|n| format!("commands::{n}")));
+        // One `super` leaves the module only from its own file.
+        let is_top = own == usize::from(module.contains("::")) || parts.last() == Some(&"mod");
+        if is_top && module.contains("::") {
+            used.extend(names(&text, "super::").into_iter().map(|n| format!("commands::{n}")));
+        } else if is_top {
+            used.extend(names(&text, " super::"));
+        }
+        used.extend(names(&text, "super::super::").into_iter().map(|n| format!("commands::{n}")));
+        uses.entry(module).or_default().extend(used);
+    }
+    let modules: BTreeSet<String> = uses.keys().cloned().collect();
+    for (module, used) in &mut uses {
+        used.retain(|name| name != module && modules.contains(name));
+    }
+    uses
+}
+
+/// A cycle through a module, if there is one.
+fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn visit<'a>(
+        module: &'a str,
+        uses: &'a BTreeMap<String, BTreeSet<String>>,
+        path: &mut Vec<&'a str>,
+        done: &mut BTreeSet<&'a str>,
+    ) -> bool {
+        if let Some(begin) = path.iter().position(|seen| *seen == module) {
+            path.drain(..begin);
+            return true;
+        }
+        if done.contains(module) {
+            return false;
+        }
+        path.push(module);
+        if uses.get(module).into_iter().flatten().any(|used| visit(used, uses, path, done)) {
+            return true;
+        }
+        path.pop();
+        done.insert(module);
+        false
+    }
+    let (mut path, mut done) = (Vec::new(), BTreeSet::new());
+    let found = uses.keys().any(|module| visit(module, uses, &mut path, &mut done));
+    found.then(|| path.into_iter().map(str::to_owned).collect())
+}
+
+/// Catches modules that use each other in a circle.
+#[test]
+fn modules_have_no_cycles() {
+    for name in ["posenc-harness", "posenc-protocols", "posenc"] {
+        let uses = uses(name);
+        let count: usize = uses.values().map(BTreeSet::len).sum();
+        assert!(uses.len() >= 10 && count >= 15, "{name}: {count} uses of {} modules", uses.len());
+        assert_eq!(cycle(&uses), None, "{name}");
+    }
+    let circle = [("a", "b"), ("b", "c"), ("c", "b")];
+    let circle = circle.map(|(one, other)| (one.to_owned(), BTreeSet::from([other.to_owned()])));
+    assert_eq!(cycle(&circle.into()).unwrap(), ["b", "c"]);
+    let list = names("use crate::{one::{two, three}, four}; crate::five::six()", "crate::");
+    assert_eq!(list, ["five", "four", "one"].map(str::to_owned).into());
+}
+
+/// Catches a harness that depends on which protocol it runs.
+#[test]
+fn the_harness_names_no_protocol() {
+    let kinds: Vec<&str> = posenc_protocols::KINDS.names().collect();
+    assert!(kinds.len() >= 28, "{kinds:?}");
+    for (path, text) in code("posenc-harness") {
+        for kind in &kinds {
+            assert!(!text.contains(&format!("\"{kind}\"")), "{path}: {kind}");
+        }
+    }
+}
