@@ -16,7 +16,7 @@ use posenc_report::{Record, Records};
 use super::reproduce::{parse_profile, parse_selectors};
 use crate::arguments::CostOptions;
 use crate::device::{is_left_on_cpu, may_leave_cpu};
-use crate::protocols;
+use crate::protocols::{self, SignalShape};
 use crate::repository::Repository;
 use crate::run::span::duration;
 
@@ -159,7 +159,7 @@ fn of_item(
     }
     for job in jobs(std::iter::once(experiment), selectors, profile) {
         let units = units(&job, manifest)?;
-        let estimate = protocols::estimate(&job, units);
+        let estimate = protocols::estimate(&job, SignalShape::of(&job, manifest), units);
         costs.units += units;
         costs.seconds += estimate.seconds;
         costs.operations += estimate.operations;
@@ -220,7 +220,8 @@ fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Resul
                 None => units(&job, manifest)?,
             };
             check.units += units;
-            check.estimated += protocols::estimate(&job, units).seconds;
+            check.estimated +=
+                protocols::estimate(&job, SignalShape::of(&job, manifest), units).seconds;
         }
     }
     Ok((check.units == record.provenance.units && check.units > 0).then_some(check))

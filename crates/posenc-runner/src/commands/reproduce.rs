@@ -180,10 +180,10 @@ fn to_run(
             let units = looked.seconds.len();
             let seconds = looked.seconds.iter().sum();
             if units > 0 {
-                pace.add(kind, protocols::cost(&p.job, units), seconds);
+                pace.add(kind, protocols::cost(&p.job, p.shape, units), seconds);
             }
         } else {
-            let cost = protocols::cost(&p.job, 1);
+            let cost = protocols::cost(&p.job, p.shape, 1);
             looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
         }
         let mut units = Vec::new();
@@ -277,12 +277,12 @@ fn dry_run(
             looked.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
         }
         let kind = p.job.protocol().name();
-        let cost = protocols::cost(&p.job, 1);
+        let cost = protocols::cost(&p.job, p.shape, 1);
         if !is_together(&p.job) {
             looked.seconds.iter().for_each(|seconds| pace.add(kind, cost, *seconds));
         }
         units += looked.pending.len();
-        let cost = protocols::cost(&p.job, looked.pending.len());
+        let cost = protocols::cost(&p.job, p.shape, looked.pending.len());
         for (unit, reason) in &looked.pending {
             let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
             let name = format!(

@@ -17,12 +17,13 @@ use posenc_math::random::{stream, uniform_vector};
 use super::reproduce::{parse_profile, parse_selectors};
 use crate::arguments::Verify;
 use crate::device::{CPU, Devices};
+use crate::machine;
+use crate::protocols::{self, SignalShape};
 use crate::repository::Repository;
 use crate::run::data::{self, DataSets};
 use crate::run::plan::{PlannedJob, Unit, expand, leave_out_absent_picks};
 use crate::run::store::{Found, Store};
 use crate::run::work::{self, Site, Work, keep};
-use crate::{machine, protocols};
 
 /// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
 const RUN_SEED: u64 = 0;
@@ -33,6 +34,7 @@ const CHEAP: f64 = 5.0;
 struct Drawn<'a> {
     job: Job<'a>,
     unit: Unit,
+    shape: SignalShape,
     cost: f64,
 }
 
@@ -142,9 +144,9 @@ fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
 /// A sample of units: cheap ones in a random order, protocols in turn, so that a small sample meets many of them.
 fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>> {
     let mut all: Vec<Drawn<'_>> = Vec::new();
-    for PlannedJob { job, units, .. } in planned {
-        let cost = protocols::cost(&job, 1);
-        let drawn = |unit| Drawn { job: job.clone(), unit, cost };
+    for PlannedJob { job, units, shape, .. } in planned {
+        let cost = protocols::cost(&job, shape, 1);
+        let drawn = |unit| Drawn { job: job.clone(), unit, shape, cost };
         all.extend(units.iter().cloned().map(drawn));
     }
     let order = uniform_vector(&mut stream(seed, "verify: choice of units"), all.len(), 0.0, 1.0);
@@ -171,8 +173,8 @@ fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>>
 fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
     let work: Vec<Work<'static>> = drawn
         .into_iter()
-        .filter_map(|Drawn { job, unit, .. }| {
-            let planned = PlannedJob { job, units: [unit.clone()].into(), share: None };
+        .filter_map(|Drawn { job, unit, shape, .. }| {
+            let planned = PlannedJob { job, units: [unit.clone()].into(), shape, share: None };
             Work::of(&planned, vec![unit])
         })
         .collect();

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol;
 use posenc_math::distance::{measured_distance, preserved_length};
+use posenc_math::embedder::find;
 use posenc_math::spectrum::{numerical_rank, singular_values};
 
 use super::{Context, embedding_matrix};
@@ -70,7 +71,10 @@ pub fn distance(context: &Context<'_>, settings: &protocol::Distance) -> Result<
             values.push(Value::new("distance_law", law).at(delta));
         }
     }
-    if let Some(printed) = printed_law(context) {
+    let spec = context.job.variant.embedder.as_ref();
+    let printed =
+        spec.and_then(|spec| find(&spec.kind)?.printed_law?(&|name| spec.number_of(name)));
+    if let Some(printed) = printed {
         for &delta in displacements {
             values.push(Value::new("distance_printed", printed(delta)).at(delta));
         }
@@ -81,19 +85,4 @@ pub fn distance(context: &Context<'_>, settings: &protocol::Distance) -> Result<
         values.push(Value::new("preserved_length", length));
     }
     Ok(values)
-}
-
-/// The law as a paper prints it, where that is another than ours: the triangle (`trading` Eq. 39),
-/// normalized to one at zero.
-fn printed_law(context: &Context<'_>) -> Option<impl Fn(f64) -> f64 + use<>> {
-    let spec = context.job.variant.embedder.as_ref()?;
-    if spec.kind != "triangle" {
-        return None;
-    }
-    let number = |name: &str| match spec.parameters.get(name) {
-        Some(posenc_math::embedder::ParameterValue::Number(v)) => Some(*v),
-        _ => None,
-    };
-    let width = number("width").or_else(|| number("half_width").map(|h| 2.0 * h))?;
-    Some(move |delta: f64| (1.0 - delta.abs() / width).max(0.0).powi(2))
 }

@@ -1,20 +1,35 @@
 //! What a job takes, before it is run.
 
+use posenc_data::{Kind, Manifest};
 use posenc_experiments::plan::Job;
 use posenc_experiments::schema::Protocol;
-use posenc_math::embedder::ParameterValue;
+use posenc_math::embedder::{Family, find};
 
 use super::{
     captioning, detection, detr, icon_labels, image_model, network_1d, network_nd, referred_box,
     reformer, translation, widget_captioning,
 };
 
-/// Sets of the manifest that hold clips. A job does not know its data, and clips have an axis more.
-const CLIPS: [&str; 2] = ["video-clips", "embedded-clips"];
+/// The size of a job's signals, from the manifest: a job has the name of its set only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SignalShape {
+    /// Number of axes: 2 for images, 3 for clips.
+    pub axes: u32,
+    /// Positions along an axis. A user's signals are brought to the same size.
+    pub side: f64,
+}
 
-/// Whether a job's signals are clips.
-pub(super) fn is_of_clips(job: &Job<'_>) -> bool {
-    job.group.data.as_ref().is_some_and(|data| CLIPS.contains(&data.set.as_str()))
+impl SignalShape {
+    /// The shape of the signals of a job. Jobs without signals have the papers' images, whose rows are the lines.
+    pub fn of(job: &Job<'_>, manifest: &Manifest) -> Self {
+        let set = job.group.data.as_ref().and_then(|data| manifest.get(&data.set).ok());
+        let (axes, side) = match set.map(|set| (set.kind, set.size)) {
+            Some((Kind::Images, size)) => (2, size),
+            Some((Kind::Clips { .. }, size)) => (3, size),
+            None => (2, 512),
+        };
+        SignalShape { axes, side: f64::from(side) }
+    }
 }
 
 /// What units take, roughly.
@@ -58,40 +73,28 @@ impl std::iter::Sum for Estimate {
 }
 
 /// Rough seconds on one core for `units` units of a job.
-pub fn cost(job: &Job<'_>, units: usize) -> f64 {
-    estimate(job, units).seconds
+pub fn cost(job: &Job<'_>, shape: SignalShape, units: usize) -> f64 {
+    estimate(job, shape, units).seconds
 }
 
 /// What `units` units of a job take: counted operations over a rate that a present-day core reaches. Only the plan, the
 /// order of jobs, the shares of a cluster and the page of costs depend on it.
-pub fn estimate(job: &Job<'_>, units: usize) -> Estimate {
-    let dimension = |fallback: f64| {
-        job.variant
-            .embedder
-            .as_ref()
-            .and_then(|e| match e.parameters.get("dimension") {
-                Some(ParameterValue::Number(d)) => Some(*d),
-                _ => None,
-            })
-            .unwrap_or(fallback)
-    };
+pub fn estimate(job: &Job<'_>, shape: SignalShape, units: usize) -> Estimate {
+    let embedder = job.variant.embedder.as_ref();
+    let dimension = embedder.and_then(|e| e.number_of("dimension")).unwrap_or(1000.0);
     let each = match job.protocol() {
         Protocol::StableRank(s) => {
             let sweep = s.sweep.as_ref().map_or(1, |w| w.values.0.len()) as f64;
-            let d = dimension(1000.0);
-            let fourier = matches!(
-                job.variant.embedder.as_ref().map(|e| e.kind.as_str()),
-                Some("rff" | "linf" | "logf")
-            );
+            let d = dimension;
+            let kind = embedder.and_then(|e| find(&e.kind));
+            let fourier = kind.is_some_and(|kind| kind.family == Family::Fourier);
             let per_n = |n: &f64| {
                 let gram = if fourier { 0.0 } else { n * n * d / 20e9 };
                 gram + n * d * 4e-9
             };
             Estimate::of(0.02 + sweep * s.samples.0.iter().map(per_n).sum::<f64>())
         }
-        Protocol::Distance(s) => {
-            Estimate::of(s.displacements.0.len() as f64 * dimension(1000.0) * 4e-9)
-        }
+        Protocol::Distance(s) => Estimate::of(s.displacements.0.len() as f64 * dimension * 4e-9),
         Protocol::FeatureCurve(s) => {
             let each = s.dimensions.0.iter().map(|d| d * d * 6e-10 + 0.003).sum::<f64>();
             Estimate::of(s.draws as f64 * each)
@@ -101,8 +104,8 @@ pub fn estimate(job: &Job<'_>, units: usize) -> Estimate {
             Some(_) => s.iterations.unwrap_or(100) as f64 * 0.04,
             None => 0.03,
         }),
-        Protocol::Network1d(s) => return network_1d::estimate(job, units, s),
-        Protocol::NetworkNd(s) => network_nd::estimate(job, s),
+        Protocol::Network1d(s) => return network_1d::estimate(job, shape, units, s),
+        Protocol::NetworkNd(s) => network_nd::estimate(job, shape, s),
         Protocol::Complexity(s) => Estimate::of(s.repeats as f64 * s.sizes.0.len() as f64 * 0.005),
         Protocol::ImageModel(s) => image_model::estimate(s),
         Protocol::PixelEntropies(s) => Estimate::of(s.images as f64 * 2e-4),
@@ -124,17 +127,23 @@ pub fn estimate(job: &Job<'_>, units: usize) -> Estimate {
 mod tests {
     use std::path::Path;
 
-    use posenc_data::{Kind, Manifest};
+    use posenc_experiments::selector::Selectors;
+    use posenc_experiments::{Catalog, Profile, plan::jobs};
 
-    /// Catches a set of clips that is taken for images: its estimates would be a hundred times too low.
+    use super::*;
+
+    /// Catches clips that are estimated as images: the estimate would be a hundred times too low.
     #[test]
-    fn sets_of_clips_are_known() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/manifest.yaml");
-        let manifest = Manifest::read(&file).unwrap();
-        let is_clips = |set: &&posenc_data::DataSet| matches!(set.kind, Kind::Clips { .. });
-        let mut sets: Vec<&str> =
-            manifest.sets().iter().filter(is_clips).map(|set| set.id.as_str()).collect();
-        sets.sort_unstable_by(|a, b| b.cmp(a));
-        assert_eq!(sets, super::CLIPS);
+    fn clips_of_the_manifest_have_three_axes() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
+        let catalog = Catalog::read(&root).unwrap();
+        let jobs = jobs(catalog.experiments.iter(), &Selectors::default(), Profile::Paper);
+        let of = |set: &str| {
+            let is_of = |job: &&Job<'_>| job.group.data.as_ref().is_some_and(|d| d.set == set);
+            SignalShape::of(jobs.iter().find(is_of).unwrap(), &manifest)
+        };
+        assert_eq!(of("video-clips"), SignalShape { axes: 3, side: 128.0 });
+        assert_eq!(of("div2k-test"), SignalShape { axes: 2, side: 512.0 });
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
 use posenc_experiments::schema::protocol::{self, CurveEmbedder};
 use posenc_math::distance::{cyclic_distance, sampled_preserved_length};
-use posenc_math::embedder::{EmbedderSpec, build};
+use posenc_math::embedder::{EmbedderSpec, build, names};
 use posenc_math::random::{stream, uniform_vector};
 use posenc_math::spectrum::{circulant_stable_rank, toeplitz_stable_rank};
 use posenc_math::theory::stable_rank_for_interval;
@@ -22,10 +22,10 @@ pub fn run(context: &Context<'_>, settings: &protocol::FeatureCurve) -> Result<V
     for &d in &settings.dimensions.0 {
         for &u in &uniform {
             let spec = match settings.embedder {
-                CurveEmbedder::Gaussian => EmbedderSpec::new("gaussian")
+                CurveEmbedder::Gaussian => EmbedderSpec::new(names::GAUSSIAN)
                     .number("sigma", 10f64.powf(-3.0 + 2.0 * u))
                     .text("boundary", "periodic"),
-                CurveEmbedder::Rff => EmbedderSpec::new("rff").number("sigma", 100f64.powf(u)),
+                CurveEmbedder::Rff => EmbedderSpec::new(names::RFF).number("sigma", 100f64.powf(u)),
             };
             let embedder = build(&spec.number("dimension", d), &mut frequencies)?;
             let n = d as usize;

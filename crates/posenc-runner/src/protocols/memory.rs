@@ -8,9 +8,8 @@ use posenc_experiments::schema::Protocol;
 use posenc_experiments::schema::protocol::{
     ClosedForm, Detr, Encoding, Network1d, NetworkNd, Reformer, STEP, Sweep, WidgetCaptioning,
 };
-use posenc_math::embedder::ParameterValue;
 
-use super::estimate::is_of_clips;
+use super::SignalShape;
 
 /// What any job may take: buffers, decoded images, values of a record.
 const LEAST: f64 = (64 << 20) as f64;
@@ -20,7 +19,7 @@ const WEIGHT: f64 = 16.0;
 const RECORDED: f64 = 200.0;
 
 /// Bytes that `units` units of a job take at most, roughly. Units that are not computed together follow each other.
-pub fn memory(job: &Job<'_>, units: usize) -> u64 {
+pub fn memory(job: &Job<'_>, shape: SignalShape, units: usize) -> u64 {
     let of_variant = |sweep: Option<&Sweep>, name: &str| parameter(job, sweep, name);
     let d = |sweep| of_variant(sweep, "dimension").unwrap_or(256.0);
     let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
@@ -38,14 +37,14 @@ pub fn memory(job: &Job<'_>, units: usize) -> u64 {
         Protocol::FeatureCurve(s) => 32.0 * square(most(&s.dimensions.0)),
         Protocol::DistanceMap(s) => RECORDED * square(s.points as f64),
         Protocol::Memorization(s) => 32.0 * (s.samples as f64).max(s.dimension as f64).powi(2),
-        Protocol::ClosedForm(s) => closed_form(job, s, d(None)),
+        Protocol::ClosedForm(s) => closed_form(shape, s, d(None)),
         Protocol::Network1d(s) => network_1d(units, s, d(s.sweep.as_ref())),
         Protocol::NetworkNd(s) => {
             let values = s.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
             let at = |index| {
                 let (settings, changes) = s.at(index);
                 let swept = changes.iter().find(|(name, _)| *name == "dimension");
-                network_nd(job, &settings, swept.map_or(d(None), |(_, d)| *d))
+                network_nd(shape, &settings, swept.map_or(d(None), |(_, d)| *d))
             };
             (0..values).map(at).fold(0.0, f64::max)
         }
@@ -131,20 +130,16 @@ pub fn memory(job: &Job<'_>, units: usize) -> u64 {
 fn parameter(job: &Job<'_>, sweep: Option<&Sweep>, name: &str) -> Option<f64> {
     let swept = sweep.filter(|sweep| sweep.parameter == name);
     let swept = swept.map(|sweep| sweep.values.0.iter().copied().fold(0.0, f64::max));
-    swept.or_else(|| match job.variant.embedder.as_ref()?.parameters.get(name)? {
-        ParameterValue::Number(number) => Some(*number),
-        ParameterValue::Text(_) => None,
-    })
+    swept.or_else(|| job.variant.embedder.as_ref()?.number_of(name))
 }
 
-/// Side and axes of the signals of a job.
-fn signal(job: &Job<'_>, side: Option<usize>) -> (f64, i32) {
-    let (own, axes) = if is_of_clips(job) { (128.0, 3) } else { (512.0, 2) };
-    (side.map_or(own, |side| side as f64), axes)
+/// Side and axes of the signals, reduced to `side` if there is one.
+fn reduced(shape: SignalShape, side: Option<usize>) -> (f64, i32) {
+    (side.map_or(shape.side, |side| side as f64), shape.axes as i32)
 }
 
-fn closed_form(job: &Job<'_>, s: &ClosedForm, d: f64) -> f64 {
-    let (side, axes) = signal(job, s.side);
+fn closed_form(shape: SignalShape, s: &ClosedForm, d: f64) -> f64 {
+    let (side, axes) = reduced(shape, s.side);
     let (points, weights) = (side.powi(axes), d.powi(axes));
     let corners = f64::from(1 << axes);
     let solver = match s.fraction {
@@ -176,8 +171,8 @@ fn network_1d(images: usize, s: &Network1d, d: f64) -> f64 {
     2.0 * task + 20.0 * points * d + RECORDED * recorded * values
 }
 
-fn network_nd(job: &Job<'_>, s: &NetworkNd, d: f64) -> f64 {
-    let (side, axes) = signal(job, s.side);
+fn network_nd(shape: SignalShape, s: &NetworkNd, d: f64) -> f64 {
+    let (side, axes) = reduced(shape, s.side);
     let points = side.powi(axes);
     let (depth, width) = (s.depth as f64, s.width as f64);
     let outputs = if s.depth == 0 { 3.0 } else { width };
@@ -317,6 +312,7 @@ mod tests {
     fn estimates_are_at_least_half_of_recorded_peaks() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let catalog = Catalog::read(&root).unwrap();
+        let manifest = posenc_data::Manifest::read(&root.join("data/manifest.yaml")).unwrap();
         let (mut compared, mut wrong) = (0, Vec::new());
         for experiment in &catalog.experiments {
             let folder = root.join("report/record").join(&experiment.paper);
@@ -333,7 +329,9 @@ mod tests {
                         row.group == job.group.id && row.profile == profile
                     };
                     if table.rows.iter().find(is_its).is_some() {
-                        estimates.push(memory(job, job.resolved.signals.unwrap_or(1)) as f64);
+                        let shape = SignalShape::of(job, &manifest);
+                        let units = job.resolved.signals.unwrap_or(1);
+                        estimates.push(memory(job, shape, units) as f64);
                     }
                 }
             }

@@ -46,7 +46,7 @@ use crate::run::checkpoint::Checkpoint;
 use crate::run::data::DataSets;
 use crate::run::plan::Unit;
 
-pub use estimate::{Estimate, cost, estimate};
+pub use estimate::{Estimate, SignalShape, cost, estimate};
 pub use memory::memory;
 
 /// What a protocol is given.

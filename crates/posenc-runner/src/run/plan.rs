@@ -11,7 +11,7 @@ use posenc_experiments::schema::{Data, Protocol};
 
 use super::data::DataSets;
 use super::store::{Found, Store};
-use crate::protocols;
+use crate::protocols::{self, SignalShape};
 
 /// One variant × signal × seed.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct PlannedJob<'a> {
     pub job: Job<'a>,
     /// All its units.
     pub units: Arc<[Unit]>,
+    /// The size of its signals.
+    pub shape: SignalShape,
     /// Signals of the units that this process may run, where others run elsewhere.
     pub share: Option<BTreeSet<String>>,
 }
@@ -170,7 +172,8 @@ pub fn expand<'a>(
                 places.into_iter().take(limit).map(one).collect::<Result<_>>()?
             }
         };
-        planned.push(PlannedJob { job, units: units.into(), share: None });
+        let shape = data.shape(&job);
+        planned.push(PlannedJob { job, units: units.into(), shape, share: None });
     }
     Ok(planned)
 }

@@ -18,7 +18,8 @@ use posenc_experiments::plan::Job;
 use super::memory::{Bytes, Fit, Memory};
 use super::pace::Pace;
 use super::plan::{PlannedJob, Unit};
-use crate::{device, protocols};
+use crate::device;
+use crate::protocols::{self, SignalShape};
 
 /// Units of one job that must run.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct Work<'a> {
     pub all: Arc<[Unit]>,
     /// The units that must run.
     pub units: Vec<Unit>,
+    /// The size of its signals.
+    pub shape: SignalShape,
     /// Estimated seconds on one core.
     pub cost: f64,
     /// Bytes that it takes at most, estimated.
@@ -38,16 +41,16 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     /// These units of a planned job, if there are any.
     pub fn of(planned: &PlannedJob<'a>, units: Vec<Unit>) -> Option<Self> {
-        let (job, all) = (planned.job.clone(), planned.units.clone());
-        let none = Work { job, all, units: Vec::new(), cost: 0.0, memory: 0 };
+        let (job, all, shape) = (planned.job.clone(), planned.units.clone(), planned.shape);
+        let none = Work { job, all, units: Vec::new(), shape, cost: 0.0, memory: 0 };
         (!units.is_empty()).then(|| none.only(units))
     }
 
     /// Other units of the same job.
     pub fn only(&self, units: Vec<Unit>) -> Self {
-        let cost = protocols::cost(&self.job, units.len());
-        let memory = protocols::memory(&self.job, units.len());
-        Work { job: self.job.clone(), all: self.all.clone(), units, cost, memory }
+        let cost = protocols::cost(&self.job, self.shape, units.len());
+        let memory = protocols::memory(&self.job, self.shape, units.len());
+        Work { units, cost, memory, ..self.clone() }
     }
 
     /// The kind of protocol, by which times are foretold.
@@ -293,6 +296,7 @@ mod tests {
             job,
             all: Arc::default(),
             units: Vec::new(),
+            shape: SignalShape { axes: 2, side: 512.0 },
             cost: *cost,
             memory: 10,
         };
