@@ -25,7 +25,7 @@ pub fn run(context: &Context<'_>) -> Result<Vec<Value>> {
     };
     let inputs = Inputs { published: &lookup, seed: context.seed };
     let mut values = Vec::new();
-    for erratum in errata::all().iter().filter(|e| e.paper == paper) {
+    for erratum in errata::all().iter().filter(|e| e.paper() == paper) {
         let finding = (erratum.check)(&inputs)
             .map_err(|message| anyhow::anyhow!("erratum {}: {message}", erratum.id))?;
         let holds = f64::from(u8::from(finding.holds));
