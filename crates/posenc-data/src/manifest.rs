@@ -12,7 +12,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::clip::Clip;
-use crate::error::DataError;
+use crate::error::{DataError, list};
 use crate::files::{FileSet, Format, inside, read_whole};
 use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
@@ -170,11 +170,8 @@ impl Manifest {
     /// When the file cannot be read, or as [`Manifest::parse`].
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the manifest", MAX_MANIFEST_BYTES)?;
-        let text = String::from_utf8(bytes).map_err(|_| DataError::Manifest {
-            path: path.to_owned(),
-            line: None,
-            reason: "not UTF-8; convert it: iconv -t UTF-8".to_owned(),
-        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| DataError::at(path, "not UTF-8; convert it: iconv -t UTF-8"))?;
         Self::parse(&text, path)
     }
 
@@ -183,10 +180,9 @@ impl Manifest {
     /// # Errors
     /// For anything that is not as the format says, with the line where it stands.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DataError> {
-        let fail = |line: Option<usize>, reason: String| DataError::Manifest {
-            path: path.to_owned(),
-            line,
-            reason,
+        let fail = |line: Option<usize>, reason: String| match line {
+            Some(line) => DataError::at_line(path, line, reason),
+            None => DataError::at(path, reason),
         };
         if text.len() as u64 > MAX_MANIFEST_BYTES {
             let message = format!("more than {MAX_MANIFEST_BYTES} bytes, which is the most");
@@ -273,13 +269,15 @@ impl Manifest {
     /// # Errors
     /// When there is none; the message lists those that there are.
     pub fn get(&self, id: &str) -> Result<&DataSet, DataError> {
-        self.sets.iter().find(|set| set.id == id).ok_or_else(|| DataError::UnknownDataSet {
-            id: id.to_owned(),
-            path: self.path.clone(),
-            known: (self.sets.iter().map(|set| &set.id))
-                .chain(self.file_sets.iter().map(|set| &set.id))
-                .cloned()
-                .collect(),
+        self.sets.iter().find(|set| set.id == id).ok_or_else(|| {
+            let sets = self.sets.iter().map(|set| set.id.clone());
+            let known: Vec<String> =
+                sets.chain(self.file_sets.iter().map(|set| set.id.clone())).collect();
+            DataError::Invalid(format!(
+                "there is no data set '{id}'; the manifest {} has {}",
+                self.path.display(),
+                list(&known, "none")
+            ))
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::image::Image;
 use crate::manifest::{DataSet, Kind, Layout, Manifest};
 use crate::npz::{self, ByteArray};
 use crate::picture::{self, Picture};
-use crate::video::video_support;
+use crate::video::{no_support, video_support};
 
 /// Where a set of signals came from; it decides what its results may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,7 +135,7 @@ impl DataSource {
         if let Found::Footage(clips) = user_files(set, path)?
             && let Some(video) = unreadable_video(&clips)
         {
-            return Err(DataError::NoVideoSupport { path: video.to_owned() });
+            return Err(no_support(video));
         }
         self.overrides.insert(id.to_owned(), path.to_owned());
         Ok(())
@@ -297,7 +297,7 @@ impl DataSource {
         let folder = self.directory.images_folder(id);
         let in_folder = match folder.is_dir() {
             true => match user_files(set, &folder) {
-                Err(DataError::EmptyFolder { .. } | DataError::EmptyClipFolder { .. }) => {
+                Err(DataError::EmptyFolder(_)) => {
                     warnings.push(format!(
                         "{id}: {} holds no {}",
                         folder.display(),
@@ -414,7 +414,11 @@ fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Foun
 }
 
 fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
-    DataError::WrongKind { id: set.id.clone(), held: set.kind.name(), asked }
+    DataError::Invalid(format!(
+        "data set '{}' holds {}, but {asked} are asked for; name a set of {asked} ('data list' shows them)",
+        set.id,
+        set.kind.name()
+    ))
 }
 
 /// A video among the clips, where this build cannot read any.
@@ -452,12 +456,8 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
             let (size, channels) = (u64::from(set.size), set.channels.count() as u64);
             if !matches!(array.shape[..], [n, h, w, c] if n > 0 && (h, w, c) == (size, size, channels))
             {
-                return Err(DataError::WrongShape {
-                    path: path.to_owned(),
-                    key: key.clone(),
-                    found: array.shape,
-                    required: format!("(n, {size}, {size}, {channels}) with n at least 1"),
-                });
+                let required = format!("(n, {size}, {size}, {channels}) with n at least 1");
+                return Err(DataError::shape(path, key, &array.shape, required));
             }
             Ok((digest::of_bytes(&array.bytes), Found::Array(array)))
         }
@@ -511,7 +511,10 @@ fn check_name(path: &Path) -> Result<(), DataError> {
     };
     match path.file_name().is_none_or(is_plain) {
         true => Ok(()),
-        false => Err(DataError::UnwritableName { path: path.to_owned() }),
+        false => Err(DataError::Invalid(format!(
+            "{path:?}: records name signals by their files, one to a line, so a name must be UTF-8 without control \
+             characters such as line breaks; rename it"
+        ))),
     }
 }
 
