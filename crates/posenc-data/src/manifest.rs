@@ -4,6 +4,7 @@
 //! Serde sees the private types whose names begin with `Wire`; they refuse unknown keys.
 //! [`Manifest::parse`] turns them into [`DataSet`]s, and nothing later checks again.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -203,45 +204,28 @@ impl Manifest {
             fail(line, reason.to_owned())
         })?;
 
+        let mut ids = BTreeSet::new();
+        let mut unique = |id: &str| match ids.insert(id.to_owned()) {
+            true => Ok(()),
+            false => Err(fail(
+                line_of_id(text, id, 1),
+                format!("data set '{id}' is defined twice; give each its own id"),
+            )),
+        };
+        let wrong = |id: &str, reason: String| {
+            fail(line_of_id(text, id, 0), format!("data set '{id}': {reason}"))
+        };
         let mut sets: Vec<DataSet> = Vec::with_capacity(wire.sets.len());
         for set in wire.sets {
             let id = set.id.0.clone();
-            let nth_line = |nth: usize| line_of_id(text, &id, nth);
-            if sets.iter().any(|earlier| earlier.id == id) {
-                return Err(fail(
-                    nth_line(1),
-                    format!("data set '{id}' is defined twice; give each its own id"),
-                ));
-            }
-            sets.push(
-                set.into_data_set()
-                    .map_err(|reason| fail(nth_line(0), format!("data set '{id}': {reason}")))?,
-            );
+            unique(&id)?;
+            sets.push(set.into_data_set().map_err(|reason| wrong(&id, reason))?);
         }
         let mut file_sets: Vec<FileSet> = Vec::with_capacity(wire.file_sets.len());
         for set in wire.file_sets {
             let id = set.id.0.clone();
-            if sets.iter().any(|s| s.id == id) || file_sets.iter().any(|s| s.id == id) {
-                return Err(fail(
-                    line_of_id(text, &id, 1),
-                    format!("data set '{id}' is defined twice; give each its own id"),
-                ));
-            }
-            if set.any_of.is_empty() {
-                let message = "any_of is empty; give at least one path in the data directory";
-                return Err(fail(line_of_id(text, &id, 0), format!("data set '{id}': {message}")));
-            }
-            file_sets.push(FileSet {
-                id,
-                title: set.title.0,
-                license: set.license.0,
-                origin: set.origin.0,
-                format: set.format,
-                any_of: set.any_of.into_iter().map(|path| path.0).collect(),
-                sha256: set.sha256.map(|sha256| sha256.0),
-                substitutes_for: set.substitutes_for.map(|text| text.0),
-                used_by: set.used_by.into_iter().map(|text| text.0).collect(),
-            });
+            unique(&id)?;
+            file_sets.push(set.into_file_set().map_err(|reason| wrong(&id, reason))?);
         }
         Ok(Manifest { path: path.to_owned(), sets, file_sets })
     }
@@ -359,6 +343,30 @@ struct WireStandIn {
     generator: Generator,
 }
 
+/// Paths of a set; at least one.
+fn paths(any_of: Vec<WirePath>, key: &str) -> Result<Vec<PathBuf>, String> {
+    match any_of.is_empty() {
+        true => Err(format!("{key} is empty; give at least one path in the data directory")),
+        false => Ok(any_of.into_iter().map(|path| path.0).collect()),
+    }
+}
+
+impl WireFileSet {
+    fn into_file_set(self) -> Result<FileSet, String> {
+        Ok(FileSet {
+            id: self.id.0,
+            title: self.title.0,
+            license: self.license.0,
+            origin: self.origin.0,
+            format: self.format,
+            any_of: paths(self.any_of, "any_of")?,
+            sha256: self.sha256.map(|sha256| sha256.0),
+            substitutes_for: self.substitutes_for.map(|text| text.0),
+            used_by: self.used_by.into_iter().map(|text| text.0).collect(),
+        })
+    }
+}
+
 impl WireSet {
     fn into_data_set(self) -> Result<DataSet, String> {
         let (size, count) = (self.size.0, self.count.0);
@@ -427,12 +435,7 @@ impl WireSet {
 
 impl WireLayout {
     fn into_layout(self, kind: Kind, count: u32) -> Result<Layout, String> {
-        let any_of: Vec<PathBuf> = self.any_of.into_iter().map(|path| path.0).collect();
-        if any_of.is_empty() {
-            return Err(
-                "layout.any_of is empty; give at least one path in the data directory".to_owned()
-            );
-        }
+        let any_of = paths(self.any_of, "layout.any_of")?;
         match (self.key, kind) {
             (Some(key), _) => Ok(Layout::Npz { key: key.0, any_of }),
             (None, Kind::Clips { .. }) => Ok(Layout::Clips { any_of }),
@@ -488,29 +491,17 @@ impl<'de, const MAX: u32> Deserialize<'de> for WireCount<MAX> {
     }
 }
 
-impl<'de> Deserialize<'de> for WireId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
+macro_rules! checked {
+    ($($text:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $text {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Checked(PhantomData))
+            }
+        }
+    )*};
 }
 
-impl<'de> Deserialize<'de> for WireSha256 {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for WirePath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for WireText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
-}
+checked!(WireId, WireSha256, WirePath, WireText);
 
 /// Text for people. An alias of three bytes may repeat it, so that its length has a limit.
 struct WireText(String);

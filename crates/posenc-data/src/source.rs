@@ -74,6 +74,13 @@ pub struct SignalSet<S> {
     pub warnings: Vec<String>,
 }
 
+impl<S> SignalSet<S> {
+    fn new(identity: Identity, signals: Vec<S>) -> Self {
+        let Identity { label, origin, sha256: identity_sha256, warnings, .. } = identity;
+        SignalSet { label, signals, identity_sha256, origin, warnings }
+    }
+}
+
 /// The manifest, a data directory and the user's own images.
 #[derive(Debug, Clone)]
 pub struct DataSource {
@@ -179,10 +186,10 @@ impl DataSource {
         if set.kind != Kind::Images {
             return Err(wrong_kind(set, "images"));
         }
-        let (identity, found) = self.find(set, seed)?;
+        let (mut identity, found) = self.find(set, seed)?;
         let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
         let (size, channels) = (set.size as usize, set.channels.count());
-        let mut warnings = identity.warnings;
+        let warnings = &mut identity.warnings;
         let signals = match found {
             Found::Array(array) => array
                 .bytes
@@ -193,32 +200,18 @@ impl DataSource {
                 .collect(),
             Found::Picture(picture) => {
                 let pictures = [*picture].into_iter().take(n_signals);
-                pictures
-                    .map(|picture| adapt(picture, set, &mut warnings))
-                    .collect::<Result<_, _>>()?
+                pictures.map(|picture| adapt(picture, set, warnings)).collect::<Result<_, _>>()?
             }
             Found::Files(files) => {
-                if files.len() > set.count {
-                    let (n_files, count) = (files.len(), set.count);
-                    warnings.push(format!(
-                        "{}: there are {n_files} images, the first {count} by name are used",
-                        identity.label
-                    ));
-                }
-                let read = |file: &PathBuf| adapt(Picture::read(file)?, set, &mut warnings);
+                warnings.extend(unused(set, &identity.label, files.len()));
+                let read = |file: &PathBuf| adapt(Picture::read(file)?, set, warnings);
                 files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
             Found::Nothing | Found::Footage(_) => (0..n_signals)
                 .map(|i| set.stand_in.image(seed, id, i, size, set.channels))
                 .collect(),
         };
-        Ok(SignalSet {
-            label: identity.label,
-            signals,
-            identity_sha256: identity.sha256,
-            origin: identity.origin,
-            warnings,
-        })
+        Ok(SignalSet::new(identity, signals))
     }
 
     /// Loads data set `id` of clips, as [`DataSource::load`] does for images: the user's own; what
@@ -242,19 +235,13 @@ impl DataSource {
         let Kind::Clips { frames } = set.kind else {
             return Err(wrong_kind(set, "clips"));
         };
-        let (identity, found) = self.find(set, seed)?;
+        let (mut identity, found) = self.find(set, seed)?;
         let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
         let (size, frames) = (set.size as usize, frames as usize);
-        let mut warnings = identity.warnings;
+        let warnings = &mut identity.warnings;
         let signals = match found {
             Found::Footage(clips) => {
-                if clips.len() > set.count {
-                    let (n_clips, count) = (clips.len(), set.count);
-                    warnings.push(format!(
-                        "{}: there are {n_clips} clips, the first {count} by name are used",
-                        identity.label
-                    ));
-                }
+                warnings.extend(unused(set, &identity.label, clips.len()));
                 // Of the manifest's own files nobody needs to be told what they are like.
                 let own = matches!(identity.origin, Origin::Published | Origin::Substitute);
                 let purpose = format!("data set '{id}'");
@@ -274,13 +261,7 @@ impl DataSource {
                 .map(|i| set.stand_in.clip(seed, id, i, frames, size, set.channels))
                 .collect(),
         };
-        Ok(SignalSet {
-            label: identity.label,
-            signals,
-            identity_sha256: identity.sha256,
-            origin: identity.origin,
-            warnings,
-        })
+        Ok(SignalSet::new(identity, signals))
     }
 
     /// Looks for a data set and identifies what is there.
@@ -419,6 +400,13 @@ fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
         set.id,
         set.kind.name()
     ))
+}
+
+/// A warning if more signals were found than the set has.
+fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
+    let (kind, count) = (set.kind.name(), set.count);
+    (found > count)
+        .then(|| format!("{label}: there are {found} {kind}, the first {count} by name are used"))
 }
 
 /// A video among the clips, where this build cannot read any.
