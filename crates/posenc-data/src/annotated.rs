@@ -23,6 +23,7 @@ use crate::error::DataError;
 use crate::files::{files_in, inside, read_whole};
 use crate::generate::below;
 use crate::picture::{MAX_SIDE, Picture};
+use crate::write::unwritable_signal;
 
 /// Most bytes of a file of annotations: those of COCO 2017 have 4.5 · 10⁸.
 const MAX_ANNOTATION_BYTES: u64 = 1 << 30;
@@ -114,25 +115,17 @@ impl AnnotatedImages {
                 "." => String::new(),
                 path => format!("{path}: "),
             };
-            DataError::WrongAnnotation {
-                path: file.clone(),
-                entry,
-                reason: format!("{}; a download that was cut short looks like this", error.inner()),
-            }
+            let reason =
+                format!("{}; a download that was cut short looks like this", error.inner());
+            DataError::in_entry(&file, &entry, reason)
         })?;
-        reader.end().map_err(|error| DataError::WrongAnnotation {
-            path: file.clone(),
-            entry: String::new(),
-            reason: error.to_string(),
-        })?;
+        reader.end().map_err(|error| DataError::in_entry(&file, "", error))?;
         Self::new(file, &pictures, wire)
     }
 
     fn new(file: PathBuf, pictures: &Path, wire: WireFile) -> Result<Self, DataError> {
-        let wrong = |entry: String, reason: String| DataError::WrongAnnotation {
-            path: file.clone(),
-            entry: format!("{entry}: "),
-            reason,
+        let wrong = |entry: String, reason: String| {
+            DataError::in_entry(&file, &format!("{entry}: "), reason)
         };
         let categories: BTreeMap<usize, String> =
             wire.categories.into_iter().map(|c| (c.id, c.name)).collect();
@@ -244,15 +237,15 @@ impl AnnotatedImages {
         let picture = Picture::read(&image.path)?;
         let [rows, columns] = image.size;
         if (picture.height() as usize, picture.width() as usize) != (rows, columns) {
-            return Err(DataError::WrongPicture {
-                path: image.path.clone(),
-                found: format!("{} × {} pixels", picture.height(), picture.width()),
-                required: format!(
-                    "{rows} × {columns} (rows × columns), as {} says of image {},",
-                    self.file.display(),
-                    image.id
-                ),
-            });
+            let message = format!(
+                "{} × {} pixels, but {rows} × {columns} (rows × columns), as {} says of image {}, are expected; fetch \
+                 the file again or remove it",
+                picture.height(),
+                picture.width(),
+                self.file.display(),
+                image.id
+            );
+            return Err(DataError::at(&image.path, message));
         }
         Ok(picture.into_rgb_bytes())
     }
@@ -276,18 +269,16 @@ fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> 
         files_in(folder)?.into_iter().map(|(path, _)| path).filter(is_annotation).collect();
     match files.len() {
         1 => Ok((files.remove(0), folder.join("images"))),
-        0 => Err(DataError::MissingFile {
-            folder: folder.to_owned(),
-            wanted: format!("annotations/instances_{name}.json and no instances*.json"),
-            hint: "COCO's annotations are expected in annotations/ with photographs in train2017/ and val2017/, or \
-                   one file instances*.json with photographs in images/"
-                .to_owned(),
-        }),
-        count => Err(DataError::MissingFile {
-            folder: folder.to_owned(),
-            wanted: format!("single instances*.json (there are {count})"),
-            hint: "leave the one to be read".to_owned(),
-        }),
+        0 => Err(DataError::missing(
+            folder,
+            format!("annotations/instances_{name}.json and no instances*.json"),
+            "COCO's annotations are expected in annotations/ with photographs in train2017/ and val2017/, or one file \
+             instances*.json with photographs in images/",
+        )),
+        count => {
+            let wanted = format!("single instances*.json (there are {count})");
+            Err(DataError::missing(folder, wanted, "leave the one to be read"))
+        }
     }
 }
 
@@ -300,7 +291,7 @@ pub fn write_annotated(
     categories: &[&str],
     images: &[(Vec<u8>, [usize; 2], Vec<AnnotatedBox>)],
 ) -> Result<(), DataError> {
-    let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
+    let unwritable = DataError::unwritable;
     let pictures = folder.join("images");
     posenc_files::make_folder(&pictures).map_err(|e| unwritable(&pictures, e))?;
     let categories = categories.iter().enumerate();
@@ -315,9 +306,9 @@ pub fn write_annotated(
         let file_name = format!("{:012}.jpg", i + 1);
         let path = pictures.join(&file_name);
         let picture = RgbImage::from_raw(*width as u32, *height as u32, pixels.clone());
-        let picture = picture.ok_or_else(|| DataError::UnwritableSignal {
-            name: file_name.clone(),
-            reason: format!("{} bytes are no {height} × {width} pixels", pixels.len()),
+        let picture = picture.ok_or_else(|| {
+            let bytes = pixels.len();
+            unwritable_signal(&file_name, format!("{bytes} bytes are no {height} × {width} pixels"))
         })?;
         let mut bytes = Vec::new();
         let written = picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95));

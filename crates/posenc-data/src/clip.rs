@@ -2,7 +2,7 @@
 
 use crate::error::DataError;
 use crate::image::{Image, LUMINANCE_WEIGHTS};
-use crate::reduce::{self, Axis};
+use crate::reduce;
 
 /// A clip: `frames` images of `height` rows of `width` pixels of `channels` values in [0, 1].
 ///
@@ -72,21 +72,10 @@ impl Clip {
     /// When `side` is zero or more than the frames, rows or columns there are: enlarging would make
     /// a signal smoother than any real one.
     pub fn reduced(&self, side: usize) -> Result<Clip, DataError> {
-        let shortest = self.frames.min(self.height).min(self.width);
-        reduce::check_side(&self.name, side, shortest)?;
-        let columns: Vec<f32> =
-            reduce::along(&self.voxels, &Axis::whole(self.width, side), self.channels);
-        let line = side * self.channels;
-        let rows: Vec<f32> = reduce::along(&columns, &Axis::whole(self.height, side), line);
-        let voxels = reduce::along(&rows, &Axis::whole(self.frames, side), side * line);
-        Ok(Clip {
-            name: self.name.clone(),
-            frames: side,
-            height: side,
-            width: side,
-            channels: self.channels,
-            voxels,
-        })
+        let lengths = [self.frames, self.height, self.width];
+        let voxels = reduce::to_side(&self.name, &self.voxels, &lengths, self.channels, side)?;
+        let name = self.name.clone();
+        Ok(Clip { name, frames: side, height: side, width: side, voxels, ..*self })
     }
 
     /// The luminance, as [`Image::luminance`]; a gray clip is returned as it is.

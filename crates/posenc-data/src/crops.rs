@@ -27,12 +27,11 @@ impl GrayCrops {
         levels: usize,
         reduce: usize,
     ) -> Result<Self, DataError> {
-        let too_small = |name: &str, height: usize, width: usize| DataError::TooSmallToCut {
-            name: name.to_owned(),
-            height,
-            width,
-            side,
-            reduce,
+        let too_small = |name: &str, height: usize, width: usize| {
+            DataError::Invalid(format!(
+                "{name}: {height} × {width} pixels, reduced by {reduce}, hold no crop of {side} × {side}; give larger \
+                 photographs, or lower `side` or `reduce`"
+            ))
         };
         if images.is_empty() {
             return Err(too_small("the set without images", 0, 0));

@@ -39,7 +39,11 @@ impl DataDirectory {
             }
         };
         if !path.is_dir() {
-            return Err(DataError::NoDataDirectory { path, given_by });
+            return Err(DataError::Invalid(format!(
+                "data directory {}, given by {given_by}, is not a directory; create it, name another one, or leave \
+                 {given_by} out to use data/ in the repository",
+                path.display()
+            )));
         }
         Ok(DataDirectory { path })
     }

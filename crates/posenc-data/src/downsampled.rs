@@ -95,7 +95,7 @@ impl DownsampledImages {
                  of PNG files train_{side}x{side} and valid_{side}x{side}"
             );
             let wanted = format!("{prefix}*.npz and no pictures in {pictures}/");
-            return Err(DataError::MissingFile { folder: folder.to_owned(), wanted, hint });
+            return Err(DataError::missing(folder, wanted, hint));
         }
         // batch_10 after batch_9.
         files.sort_by_key(|path| (name(path).map_or(0, |n| n.len()), path.clone()));
@@ -207,12 +207,8 @@ impl DownsampledImages {
         let array = npz::read_array_within(path, "data", MAX_ARCHIVE_BYTES)?;
         let n = self.bytes() as u64;
         if !matches!(array.shape[..], [count, bytes] if count > 0 && bytes == n) {
-            return Err(DataError::WrongShape {
-                path: path.to_owned(),
-                key: "data".to_owned(),
-                found: array.shape,
-                required: format!("(n, {n}) with n at least 1: 3 colors of {0} × {0}", self.side),
-            });
+            let required = format!("(n, {n}) with n at least 1: 3 colors of {0} × {0}", self.side);
+            return Err(DataError::shape(path, "data", &array.shape, required));
         }
         let mut bytes = array.bytes;
         let pixels = self.side * self.side;
@@ -232,16 +228,14 @@ impl DownsampledImages {
         let picture = Picture::read(path)?;
         let side = self.side as u32;
         if (picture.width(), picture.height()) != (side, side) || picture.is_deep() {
-            return Err(DataError::WrongPicture {
-                path: path.to_owned(),
-                found: format!(
-                    "{} × {} pixels of {} bits",
-                    picture.width(),
-                    picture.height(),
-                    if picture.is_deep() { 16 } else { 8 }
-                ),
-                required: format!("{side} × {side} pixels of 8 bits"),
-            });
+            let message = format!(
+                "{} × {} pixels of {} bits, but {side} × {side} pixels of 8 bits are expected; fetch the file again or \
+                 remove it",
+                picture.width(),
+                picture.height(),
+                if picture.is_deep() { 16 } else { 8 }
+            );
+            return Err(DataError::at(path, message));
         }
         Ok(picture.into_rgb_bytes())
     }

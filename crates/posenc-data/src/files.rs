@@ -150,10 +150,7 @@ impl FileSet {
 pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>, DataError> {
     posenc_files::read(path, limit).map_err(|error| match error {
         ReadError::Io(error) => DataError::io(path, "file", error),
-        ReadError::TooLong { length, .. } => {
-            let bytes = u128::from(length);
-            DataError::TooLarge { path: path.into(), what: what.into(), bytes, limit }
-        }
+        ReadError::TooLong { length, .. } => DataError::too_large(path, what, length, limit),
     })
 }
 
@@ -223,12 +220,8 @@ fn of_names(folder: &Path) -> Result<String, DataError> {
         inner.sort();
         folders.extend(inner.into_iter().rev());
         if count > MOST_FILES {
-            return Err(DataError::TooLarge {
-                path: folder.to_owned(),
-                what: "the number of files".to_owned(),
-                bytes: count as u128,
-                limit: MOST_FILES as u64,
-            });
+            let limit = MOST_FILES as u64;
+            return Err(DataError::too_large(folder, "the number of files", count as u128, limit));
         }
     }
     Ok(digest::of_bytes(text.as_bytes()))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::digest;
-use crate::error::DataError;
+use crate::error::{self, DataError, FORMATS};
 use crate::frame::{Frame, Frames, Samples};
 use crate::natural;
 use crate::npz::{self, Element, RawArray};
@@ -124,7 +124,12 @@ impl Slice {
         match values.iter().find(|value| !(0.0..=1.0).contains(*value)) {
             None => Ok(values),
             Some(&value) => {
-                Err(DataError::WrongValue { path: self.path.clone(), key: self.key.clone(), value })
+                let message = format!(
+                    "array '{}' holds the value {value}, but pixels as 32-bit numbers lie in [0, 1]; divide by the \
+                     largest value, or save 0 to 255 with .astype('uint8')",
+                    self.key
+                );
+                Err(DataError::at(&self.path, message))
             }
         }
     }
@@ -149,7 +154,12 @@ pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
         (Some(key), true) => in_array(path, &key).map(|(_, clips)| clips),
         (last, _) => {
             keys.extend(last);
-            Err(DataError::NotOneArray { path: path.to_owned(), present: keys })
+            let message = format!(
+                "the archive holds {}, but one array is expected, (frames, height, width, 3) or (clips, frames, height, \
+                 width, 3); save that one alone: numpy.savez(FILE, clip=array)",
+                error::list(&keys, "no arrays")
+            );
+            Err(DataError::at(path, message))
         }
     }
 }
@@ -165,15 +175,11 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
         _ => (0, [0; 4]),
     };
     if n_clips == 0 || n_clips > MOST_CLIPS || shape.contains(&0) || ![1, 3].contains(&shape[3]) {
-        return Err(DataError::WrongShape {
-            path: path.to_owned(),
-            key: key.to_owned(),
-            found: array.shape,
-            required: format!(
-                "(clips, frames, height, width, 3), the same without the first axis, or 1 instead of 3 for gray; at most \
-                 {MOST_CLIPS} clips"
-            ),
-        });
+        let required = format!(
+            "(clips, frames, height, width, 3), the same without the first axis, or 1 instead of 3 for gray; at most \
+             {MOST_CLIPS} clips"
+        );
+        return Err(DataError::shape(path, key, &array.shape, required));
     }
     let (one_of_several, sha256) = (axes.len() == 5, digest::of_bytes(&array.bytes));
     let array = Arc::new(array);
@@ -206,7 +212,11 @@ fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
         clips.extend(frames_in(folder)?);
     }
     match clips.is_empty() {
-        true => Err(DataError::EmptyClipFolder { path: folder.to_owned() }),
+        true => Err(DataError::EmptyFolder(format!(
+            "{}: the folder holds no clips; put video files into it (such as mp4), folders of frames ({FORMATS}), or the \
+             frames of one clip",
+            folder.display()
+        ))),
         false => Ok(clips),
     }
 }
@@ -218,7 +228,7 @@ fn frames_in(folder: &Path) -> Result<Option<Footage>, DataError> {
             natural::sort(&mut files);
             Ok(Some(Footage::Frames { folder: folder.to_owned(), files }))
         }
-        Err(DataError::EmptyFolder { .. }) => Ok(None),
+        Err(DataError::EmptyFolder(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -83,31 +83,30 @@ pub(crate) struct Target<'a> {
 
 impl Target<'_> {
     fn too_short(&self, frames: usize, required: usize) -> DataError {
-        DataError::ClipTooShort {
-            path: self.path.to_owned(),
-            frames,
-            purpose: self.purpose.to_owned(),
-            required,
-        }
+        let message = format!(
+            "the clip has {frames} frames, but {} needs at least {required}; frames are never made up: use a longer clip",
+            self.purpose
+        );
+        DataError::at(self.path, message)
     }
 
     fn too_small(&self, (width, height): (usize, usize), required: usize) -> DataError {
-        DataError::FramesTooSmall {
-            path: self.path.to_owned(),
-            width,
-            height,
-            purpose: self.purpose.to_owned(),
-            required,
-        }
+        let message = format!(
+            "the frames have {width}×{height} pixels, but {} needs at least {required}×{required}; larger ones are \
+             reduced, smaller ones are never enlarged: use a clip with larger frames",
+            self.purpose
+        );
+        DataError::at(self.path, message)
     }
 
     fn differs(&self, frame: usize, found: &Frame, expected: (usize, usize, usize)) -> DataError {
-        DataError::FramesDiffer {
-            path: self.path.to_owned(),
-            frame,
-            found: Frame::describe(found.shape()),
-            expected: Frame::describe(expected),
-        }
+        let message = format!(
+            "frame {frame} is {}, but the frames before it are {}; all frames of a clip must be alike: cut the clip there, \
+             or bring the frames to one size",
+            Frame::describe(found.shape()),
+            Frame::describe(expected)
+        );
+        DataError::at(self.path, message)
     }
 
     /// A clip prepared as in `trading`, Section 6.2: of the first 2 `n_frames` frames (where there
@@ -229,12 +228,12 @@ impl Target<'_> {
             let length = rows.keep.len() * columns.keep.len() * frame.channels;
             let bytes = 4 * (voxels.len() + length) as u64;
             if bytes > MAX_CLIP_BYTES {
-                return Err(DataError::ClipTooLarge {
-                    path: self.path.to_owned(),
-                    fitting: n_frames,
-                    bytes: 4 * length as u64,
-                    limit: MAX_CLIP_BYTES,
-                });
+                let message = format!(
+                    "each frame takes {} bytes in memory and the clip more than {MAX_CLIP_BYTES}; only {n_frames} frames \
+                     would fit: give a size to reduce it to (--size N), or use smaller frames",
+                    4 * length as u64
+                );
+                return Err(DataError::at(self.path, message));
             }
             voxels.extend(frame.averaged(rows, columns));
             n_frames += 1;

@@ -1,7 +1,7 @@
 //! The image that experiments see: real numbers in [0, 1].
 
 use crate::error::DataError;
-use crate::reduce::{self, Axis};
+use crate::reduce;
 
 /// Weights of red, green and blue in the luminance: ITU-R BT.709 rounded as scikit-image does,
 /// which `rethinking`'s notebooks use. They add up to one.
@@ -71,10 +71,8 @@ impl Image {
     /// When `side` is zero or more than the rows or columns there are: enlarging would make a
     /// signal smoother than any real one.
     pub fn reduced(&self, side: usize) -> Result<Image, DataError> {
-        reduce::check_side(&self.name, side, self.height.min(self.width))?;
-        let columns: Vec<f64> =
-            reduce::along(&self.pixels, &Axis::whole(self.width, side), self.channels);
-        let pixels = reduce::along(&columns, &Axis::whole(self.height, side), side * self.channels);
+        let lengths = [self.height, self.width];
+        let pixels = reduce::to_side(&self.name, &self.pixels, &lengths, self.channels, side)?;
         Ok(Image { name: self.name.clone(), width: side, height: side, pixels, ..*self })
     }
 
@@ -112,9 +110,10 @@ impl Image {
 
     fn inside(&self, what: &'static str, indices: &[usize], len: usize) -> Result<(), DataError> {
         match indices.iter().find(|&&index| index >= len) {
-            Some(&index) => {
-                Err(DataError::OutOfImage { image: self.name.clone(), what, index, len })
-            }
+            Some(&index) => Err(DataError::Invalid(format!(
+                "image '{}' has no {what} {index}: it has {len} of them, counted from 0",
+                self.name
+            ))),
             None => Ok(()),
         }
     }

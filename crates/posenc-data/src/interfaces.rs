@@ -74,21 +74,16 @@ fn from_unit(unit: Corners) -> Result<Corners, String> {
 fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
     let text = str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        DataError::DamagedText {
-            path: path.to_owned(),
-            line: Some(posenc_text::line_at(bytes, before.len())),
-            reason: "not UTF-8; fetch the file again, or convert it: iconv -t UTF-8".to_owned(),
-        }
+        let message = "not UTF-8; fetch the file again, or convert it: iconv -t UTF-8";
+        DataError::at_line(path, posenc_text::line_at(bytes, before.len()), message)
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// JSON as `T`; `entry` is where it stands in the file, with what separates it from the place inside.
 fn from_json<T: DeserializeOwned>(path: &Path, entry: &str, bytes: &[u8]) -> Result<T, DataError> {
-    let wrong = |place: String, reason: String| DataError::WrongEntry {
-        path: path.to_owned(),
-        entry: format!("{entry}{}", shortened(&place)),
-        reason,
+    let wrong = |place: String, reason: String| {
+        DataError::in_entry(path, &format!("{entry}{}", shortened(&place)), reason)
     };
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {

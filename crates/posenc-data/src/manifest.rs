@@ -4,6 +4,7 @@
 //! Serde sees the private types whose names begin with `Wire`; they refuse unknown keys.
 //! [`Manifest::parse`] turns them into [`DataSet`]s, and nothing later checks again.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::clip::Clip;
-use crate::error::DataError;
+use crate::error::{DataError, list};
 use crate::files::{FileSet, Format, inside, read_whole};
 use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
@@ -170,11 +171,8 @@ impl Manifest {
     /// When the file cannot be read, or as [`Manifest::parse`].
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the manifest", MAX_MANIFEST_BYTES)?;
-        let text = String::from_utf8(bytes).map_err(|_| DataError::Manifest {
-            path: path.to_owned(),
-            line: None,
-            reason: "not UTF-8; convert it: iconv -t UTF-8".to_owned(),
-        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| DataError::at(path, "not UTF-8; convert it: iconv -t UTF-8"))?;
         Self::parse(&text, path)
     }
 
@@ -183,10 +181,9 @@ impl Manifest {
     /// # Errors
     /// For anything that is not as the format says, with the line where it stands.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DataError> {
-        let fail = |line: Option<usize>, reason: String| DataError::Manifest {
-            path: path.to_owned(),
-            line,
-            reason,
+        let fail = |line: Option<usize>, reason: String| match line {
+            Some(line) => DataError::at_line(path, line, reason),
+            None => DataError::at(path, reason),
         };
         if text.len() as u64 > MAX_MANIFEST_BYTES {
             let message = format!("more than {MAX_MANIFEST_BYTES} bytes, which is the most");
@@ -207,45 +204,28 @@ impl Manifest {
             fail(line, reason.to_owned())
         })?;
 
+        let mut ids = BTreeSet::new();
+        let mut unique = |id: &str| match ids.insert(id.to_owned()) {
+            true => Ok(()),
+            false => Err(fail(
+                line_of_id(text, id, 1),
+                format!("data set '{id}' is defined twice; give each its own id"),
+            )),
+        };
+        let wrong = |id: &str, reason: String| {
+            fail(line_of_id(text, id, 0), format!("data set '{id}': {reason}"))
+        };
         let mut sets: Vec<DataSet> = Vec::with_capacity(wire.sets.len());
         for set in wire.sets {
             let id = set.id.0.clone();
-            let nth_line = |nth: usize| line_of_id(text, &id, nth);
-            if sets.iter().any(|earlier| earlier.id == id) {
-                return Err(fail(
-                    nth_line(1),
-                    format!("data set '{id}' is defined twice; give each its own id"),
-                ));
-            }
-            sets.push(
-                set.into_data_set()
-                    .map_err(|reason| fail(nth_line(0), format!("data set '{id}': {reason}")))?,
-            );
+            unique(&id)?;
+            sets.push(set.into_data_set().map_err(|reason| wrong(&id, reason))?);
         }
         let mut file_sets: Vec<FileSet> = Vec::with_capacity(wire.file_sets.len());
         for set in wire.file_sets {
             let id = set.id.0.clone();
-            if sets.iter().any(|s| s.id == id) || file_sets.iter().any(|s| s.id == id) {
-                return Err(fail(
-                    line_of_id(text, &id, 1),
-                    format!("data set '{id}' is defined twice; give each its own id"),
-                ));
-            }
-            if set.any_of.is_empty() {
-                let message = "any_of is empty; give at least one path in the data directory";
-                return Err(fail(line_of_id(text, &id, 0), format!("data set '{id}': {message}")));
-            }
-            file_sets.push(FileSet {
-                id,
-                title: set.title.0,
-                license: set.license.0,
-                origin: set.origin.0,
-                format: set.format,
-                any_of: set.any_of.into_iter().map(|path| path.0).collect(),
-                sha256: set.sha256.map(|sha256| sha256.0),
-                substitutes_for: set.substitutes_for.map(|text| text.0),
-                used_by: set.used_by.into_iter().map(|text| text.0).collect(),
-            });
+            unique(&id)?;
+            file_sets.push(set.into_file_set().map_err(|reason| wrong(&id, reason))?);
         }
         Ok(Manifest { path: path.to_owned(), sets, file_sets })
     }
@@ -273,13 +253,15 @@ impl Manifest {
     /// # Errors
     /// When there is none; the message lists those that there are.
     pub fn get(&self, id: &str) -> Result<&DataSet, DataError> {
-        self.sets.iter().find(|set| set.id == id).ok_or_else(|| DataError::UnknownDataSet {
-            id: id.to_owned(),
-            path: self.path.clone(),
-            known: (self.sets.iter().map(|set| &set.id))
-                .chain(self.file_sets.iter().map(|set| &set.id))
-                .cloned()
-                .collect(),
+        self.sets.iter().find(|set| set.id == id).ok_or_else(|| {
+            let sets = self.sets.iter().map(|set| set.id.clone());
+            let known: Vec<String> =
+                sets.chain(self.file_sets.iter().map(|set| set.id.clone())).collect();
+            DataError::Invalid(format!(
+                "there is no data set '{id}'; the manifest {} has {}",
+                self.path.display(),
+                list(&known, "none")
+            ))
         })
     }
 }
@@ -361,6 +343,30 @@ struct WireStandIn {
     generator: Generator,
 }
 
+/// Paths of a set; at least one.
+fn paths(any_of: Vec<WirePath>, key: &str) -> Result<Vec<PathBuf>, String> {
+    match any_of.is_empty() {
+        true => Err(format!("{key} is empty; give at least one path in the data directory")),
+        false => Ok(any_of.into_iter().map(|path| path.0).collect()),
+    }
+}
+
+impl WireFileSet {
+    fn into_file_set(self) -> Result<FileSet, String> {
+        Ok(FileSet {
+            id: self.id.0,
+            title: self.title.0,
+            license: self.license.0,
+            origin: self.origin.0,
+            format: self.format,
+            any_of: paths(self.any_of, "any_of")?,
+            sha256: self.sha256.map(|sha256| sha256.0),
+            substitutes_for: self.substitutes_for.map(|text| text.0),
+            used_by: self.used_by.into_iter().map(|text| text.0).collect(),
+        })
+    }
+}
+
 impl WireSet {
     fn into_data_set(self) -> Result<DataSet, String> {
         let (size, count) = (self.size.0, self.count.0);
@@ -429,12 +435,7 @@ impl WireSet {
 
 impl WireLayout {
     fn into_layout(self, kind: Kind, count: u32) -> Result<Layout, String> {
-        let any_of: Vec<PathBuf> = self.any_of.into_iter().map(|path| path.0).collect();
-        if any_of.is_empty() {
-            return Err(
-                "layout.any_of is empty; give at least one path in the data directory".to_owned()
-            );
-        }
+        let any_of = paths(self.any_of, "layout.any_of")?;
         match (self.key, kind) {
             (Some(key), _) => Ok(Layout::Npz { key: key.0, any_of }),
             (None, Kind::Clips { .. }) => Ok(Layout::Clips { any_of }),
@@ -490,29 +491,17 @@ impl<'de, const MAX: u32> Deserialize<'de> for WireCount<MAX> {
     }
 }
 
-impl<'de> Deserialize<'de> for WireId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
+macro_rules! checked {
+    ($($text:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $text {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Checked(PhantomData))
+            }
+        }
+    )*};
 }
 
-impl<'de> Deserialize<'de> for WireSha256 {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for WirePath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for WireText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Checked(PhantomData))
-    }
-}
+checked!(WireId, WireSha256, WirePath, WireText);
 
 /// Text for people. An alias of three bytes may repeat it, so that its length has a limit.
 struct WireText(String);

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use zip::ZipArchive;
 
-use crate::error::DataError;
+use crate::error::{DataError, list};
 
 /// Most bytes that an array may have: 1 GiB, eighty times the image sets of the papers and forty of
 /// their clips in single precision.
@@ -111,31 +111,32 @@ fn read_within(
     allowed: &[Element],
     limit: u64,
 ) -> Result<RawArray, DataError> {
-    let damaged = |reason: String| DataError::DamagedArray {
-        path: path.to_owned(),
-        key: key.to_owned(),
-        reason,
+    let damaged = |reason: String| {
+        DataError::at(path, format!("array '{key}' is damaged: {reason}; fetch the file again"))
     };
     let mut archive = open(path)?;
     let entry = format!("{key}.npy");
     if archive.index_for_name(&entry).is_none() {
-        return Err(DataError::MissingKey {
-            path: path.to_owned(),
-            key: key.to_owned(),
-            present: names(&archive),
-        });
+        let present = list(&names(&archive), "no arrays");
+        let message =
+            format!("no array named '{key}'; the archive holds {present}; is this the right file?");
+        return Err(DataError::at(path, message));
     }
     let mut file = archive.by_name(&entry).map_err(|error| damaged(error.to_string()))?;
 
     let header = Header::read(&mut file).map_err(damaged)?;
     let element = Element::of(&header.descr).filter(|element| allowed.contains(element));
     let Some(element) = element else {
-        return Err(DataError::WrongElementType {
-            path: path.to_owned(),
-            key: key.to_owned(),
-            found: header.descr.clone(),
-            floats: allowed.contains(&Element::Float),
-        });
+        let (and, or) = match allowed.contains(&Element::Float) {
+            true => (" and 32-bit numbers in [0, 1] ('<f4')", " or .astype('float32')"),
+            false => ("", ""),
+        };
+        let message = format!(
+            "array '{key}' has elements of type {}, but only 8-bit unsigned integers ('|u1'){and} are read; save it \
+             again with .astype('uint8'){or}",
+            header.descr
+        );
+        return Err(DataError::at(path, message));
     };
     let n_bytes = header
         .shape
@@ -144,12 +145,8 @@ fn read_within(
     let n_bytes = match n_bytes {
         Some(n_bytes) if n_bytes <= limit.into() => n_bytes as u64,
         _ => {
-            return Err(DataError::TooLarge {
-                path: path.to_owned(),
-                what: format!("array '{key}'"),
-                bytes: n_bytes.unwrap_or(u128::MAX),
-                limit,
-            });
+            let (what, bytes) = (format!("array '{key}'"), n_bytes.unwrap_or(u128::MAX));
+            return Err(DataError::too_large(path, what, bytes, limit));
         }
     };
     if header.fortran_order {
@@ -178,9 +175,12 @@ fn read_within(
 
 fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {
     let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
-    ZipArchive::new(BufReader::new(file)).map_err(|error| DataError::NotAnArchive {
-        path: path.to_owned(),
-        reason: error.to_string(),
+    ZipArchive::new(BufReader::new(file)).map_err(|error| {
+        let message = format!(
+            "not a complete npz archive ({error}); an npz is a zip file of .npy arrays, so a download that was cut \
+             short looks like this: fetch the file again"
+        );
+        DataError::at(path, message)
     })
 }
 

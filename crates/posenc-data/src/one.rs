@@ -84,10 +84,13 @@ pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>
 pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, DataError> {
     let clips = footage::at(path)?;
     let [clip] = &clips[..] else {
-        return Err(DataError::NotOneClip {
-            path: path.to_owned(),
-            present: clips.iter().map(Footage::name).collect(),
-        });
+        let names: Vec<String> = clips.iter().take(5).map(Footage::name).collect();
+        let message = format!(
+            "there are {} clips ({}), but one is asked for; name the file or folder of one, or save the array of one",
+            clips.len(),
+            names.join(", ")
+        );
+        return Err(DataError::at(path, message));
     };
     let name = file_name(path);
     let target = Target { path, name: &name, purpose: "the size asked for" };

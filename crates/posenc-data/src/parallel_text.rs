@@ -46,16 +46,13 @@ impl ParallelText {
         };
         let ((source, first), (target, second)) = (read(languages[0])?, read(languages[1])?);
         if first.len() != second.len() {
-            return Err(DataError::DamagedText {
-                path: target,
-                line: None,
-                reason: format!(
-                    "{} lines, but {} has {}; line n of one must translate line n of the other: fetch both again",
-                    second.len(),
-                    source.display(),
-                    first.len()
-                ),
-            });
+            let message = format!(
+                "{} lines, but {} has {}; line n of one must translate line n of the other: fetch both again",
+                second.len(),
+                source.display(),
+                first.len()
+            );
+            return Err(DataError::at(&target, message));
         }
         let all = first.len();
         let has_words =
@@ -63,8 +60,7 @@ impl ParallelText {
         let pairs: Vec<[Vec<String>; 2]> =
             first.into_iter().zip(second).filter(has_words).map(|(a, b)| [a, b]).collect();
         if pairs.is_empty() {
-            let reason = "no line has words in both languages".to_owned();
-            return Err(DataError::DamagedText { path: source, line: None, reason });
+            return Err(DataError::at(&source, "no line has words in both languages"));
         }
         Ok(ParallelText { skipped: all - pairs.len(), pairs })
     }
@@ -73,10 +69,9 @@ impl ParallelText {
 fn find(folder: &Path, split: &str, language: &str) -> Result<PathBuf, DataError> {
     let plain = folder.join(format!("{split}.{language}"));
     let packed = folder.join(format!("{split}.{language}.gz"));
-    [plain, packed].into_iter().find(|path| path.is_file()).ok_or_else(|| DataError::MissingFile {
-        folder: folder.to_owned(),
-        wanted: format!("{split}.{language} or {split}.{language}.gz"),
-        hint: "parallel text has one file per language, with a sentence in each line".to_owned(),
+    [plain, packed].into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        let hint = "parallel text has one file per language, with a sentence in each line";
+        DataError::missing(folder, format!("{split}.{language} or {split}.{language}.gz"), hint)
     })
 }
 
@@ -93,11 +88,7 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
     let (mut lines, mut total, mut n_words) = (Vec::new(), 0, 0);
     let mut line = Vec::new();
     loop {
-        let damaged = |reason: String| DataError::DamagedText {
-            path: path.to_owned(),
-            line: Some(lines.len() + 1),
-            reason,
-        };
+        let damaged = |reason: String| DataError::at_line(path, lines.len() + 1, reason);
         line.clear();
         let n =
             (&mut reader).take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).map_err(
@@ -105,12 +96,7 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
             )?;
         total += n as u64;
         if total > most_bytes {
-            return Err(DataError::TooLarge {
-                path: path.to_owned(),
-                what: "the text".to_owned(),
-                bytes: total.into(),
-                limit: most_bytes,
-            });
+            return Err(DataError::too_large(path, "the text", total, most_bytes));
         }
         if n == 0 {
             return Ok(lines);

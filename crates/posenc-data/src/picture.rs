@@ -8,7 +8,7 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::digest;
-use crate::error::DataError;
+use crate::error::{DataError, FORMATS};
 use crate::files::read_whole;
 use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
 use crate::image::Image;
@@ -71,12 +71,8 @@ impl Picture {
 
         let mut decoder = reader.into_decoder().map_err(|error| not_an_image(error.to_string()))?;
         if decoder.total_bytes() > MAX_IMAGE_BYTES {
-            return Err(DataError::TooLarge {
-                path: path.to_owned(),
-                what: "the image".to_owned(),
-                bytes: decoder.total_bytes().into(),
-                limit: MAX_IMAGE_BYTES,
-            });
+            let bytes = decoder.total_bytes();
+            return Err(DataError::too_large(path, "the image", bytes, MAX_IMAGE_BYTES));
         }
         // A file whose orientation cannot be read is taken as upright.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
@@ -96,7 +92,11 @@ impl Picture {
             DynamicImage::ImageRgba16(_) => DynamicImage::ImageRgb16(image.into_rgb16()),
             other => {
                 let found = format!("{:?}", other.color());
-                return Err(DataError::WrongPixelType { path: path.to_owned(), found });
+                let message = format!(
+                    "pixels of type {found} are not read; save it again with 8 or 16 bits for each of one (gray), three \
+                     (RGB) or four (RGBA) channels"
+                );
+                return Err(DataError::at(path, message));
             }
         };
         let dropped =
@@ -136,6 +136,16 @@ impl Picture {
         }
     }
 
+    fn too_small(&self, purpose: &str, required: u32) -> DataError {
+        let message = format!(
+            "the image is {}×{} pixels, but {purpose} needs at least {required}×{required}; larger ones are cropped and \
+             reduced, smaller ones are never enlarged: use a larger image",
+            self.width(),
+            self.height()
+        );
+        DataError::at(&self.path, message)
+    }
+
     /// Makes a square of `size` pixels: the largest square in the middle is cut out and reduced
     /// with the Catmull–Rom cubic filter, widened by the reduction so that it also low-passes.
     /// Values are filtered as they are stored (gamma-encoded), as common tools do.
@@ -147,8 +157,7 @@ impl Picture {
         let (width, height) = (self.width(), self.height());
         let side = width.min(height);
         if side < size {
-            let (path, purpose) = (self.path, purpose.to_owned());
-            return Err(DataError::TooSmall { path, purpose, width, height, required: size });
+            return Err(self.too_small(purpose, size));
         }
         if (width, height) != (size, size) {
             self.image = self
@@ -170,12 +179,9 @@ impl Picture {
     pub(crate) fn into_frame(self) -> Result<Frame, DataError> {
         let pixels = u64::from(self.width()) * u64::from(self.height());
         if pixels > MAX_FRAME_PIXELS {
-            return Err(DataError::TooLarge {
-                path: self.path.clone(),
-                what: format!("the frame ({}×{} pixels, as RGB)", self.width(), self.height()),
-                bytes: 3 * u128::from(pixels),
-                limit: 3 * MAX_FRAME_PIXELS,
-            });
+            let what = format!("the frame ({}×{} pixels, as RGB)", self.width(), self.height());
+            let (bytes, limit) = (3 * u128::from(pixels), 3 * MAX_FRAME_PIXELS);
+            return Err(DataError::too_large(&self.path, what, bytes, limit));
         }
         let (width, height) = (self.width() as usize, self.height() as usize);
         let channels = self.channels();
@@ -200,16 +206,11 @@ impl Picture {
         let (width, height) = (self.width(), self.height());
         let bytes = 8 * u64::from(width) * u64::from(height) * self.channels() as u64;
         if bytes > MAX_WHOLE_BYTES {
-            return Err(DataError::TooLarge {
-                path: self.path,
-                what: format!("the whole image of {width}×{height} pixels in double precision"),
-                bytes: bytes.into(),
-                limit: MAX_WHOLE_BYTES,
-            });
+            let what = format!("the whole image of {width}×{height} pixels in double precision");
+            return Err(DataError::too_large(&self.path, what, bytes, MAX_WHOLE_BYTES));
         }
         if width.min(height) < 2 {
-            let (path, purpose) = (self.path, "any use".to_owned());
-            return Err(DataError::TooSmall { path, purpose, width, height, required: 2 });
+            return Err(self.too_small("any use", 2));
         }
         let (even_width, even_height) = (width & !1, height & !1);
         if (even_width, even_height) != (width, height) {
@@ -265,7 +266,10 @@ pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
         }
     }
     if files.is_empty() {
-        return Err(DataError::EmptyFolder { path: folder.to_owned() });
+        return Err(DataError::EmptyFolder(format!(
+            "{}: the folder holds no images; put {FORMATS} files into it (sub-folders are not searched)",
+            folder.display()
+        )));
     }
     files.sort();
     Ok(files)

@@ -95,12 +95,27 @@ pub(crate) fn along<I: Copy + Into<f64>, O: Sample>(
     means
 }
 
-/// Refuses a length that is not a reduction.
-pub(crate) fn check_side(name: &str, side: usize, shortest: usize) -> Result<(), DataError> {
+/// Reduces every axis of an array (axes of these `lengths`, channels) to `side` averages, the last axis first. Means are
+/// rounded to `T` after each axis.
+pub(crate) fn to_side<T: Sample>(
+    name: &str,
+    values: &[T],
+    lengths: &[usize],
+    channels: usize,
+    side: usize,
+) -> Result<Vec<T>, DataError> {
+    let shortest = lengths.iter().copied().min().unwrap_or(0);
     if (1..=shortest).contains(&side) {
-        return Ok(());
+        let (mut means, mut inner) = (values.to_vec(), channels);
+        for &length in lengths.iter().rev() {
+            means = along(&means, &Axis::whole(length, side), inner);
+            inner *= side;
+        }
+        return Ok(means);
     }
-    Err(DataError::NotAReduction { name: name.to_owned(), side, shortest })
+    Err(DataError::Invalid(format!(
+        "'{name}' cannot be reduced to a side of {side}; 1 to {shortest} is allowed, as its shortest side is"
+    )))
 }
 
 #[cfg(test)]

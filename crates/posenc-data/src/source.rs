@@ -14,7 +14,7 @@ use crate::image::Image;
 use crate::manifest::{DataSet, Kind, Layout, Manifest};
 use crate::npz::{self, ByteArray};
 use crate::picture::{self, Picture};
-use crate::video::video_support;
+use crate::video::{no_support, video_support};
 
 /// Where a set of signals came from; it decides what its results may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,6 +72,13 @@ pub struct SignalSet<S> {
     pub origin: Origin,
     /// What a person should know, one sentence each.
     pub warnings: Vec<String>,
+}
+
+impl<S> SignalSet<S> {
+    fn new(identity: Identity, signals: Vec<S>) -> Self {
+        let Identity { label, origin, sha256: identity_sha256, warnings, .. } = identity;
+        SignalSet { label, signals, identity_sha256, origin, warnings }
+    }
 }
 
 /// The manifest, a data directory and the user's own images.
@@ -135,7 +142,7 @@ impl DataSource {
         if let Found::Footage(clips) = user_files(set, path)?
             && let Some(video) = unreadable_video(&clips)
         {
-            return Err(DataError::NoVideoSupport { path: video.to_owned() });
+            return Err(no_support(video));
         }
         self.overrides.insert(id.to_owned(), path.to_owned());
         Ok(())
@@ -179,10 +186,10 @@ impl DataSource {
         if set.kind != Kind::Images {
             return Err(wrong_kind(set, "images"));
         }
-        let (identity, found) = self.find(set, seed)?;
+        let (mut identity, found) = self.find(set, seed)?;
         let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
         let (size, channels) = (set.size as usize, set.channels.count());
-        let mut warnings = identity.warnings;
+        let warnings = &mut identity.warnings;
         let signals = match found {
             Found::Array(array) => array
                 .bytes
@@ -193,32 +200,18 @@ impl DataSource {
                 .collect(),
             Found::Picture(picture) => {
                 let pictures = [*picture].into_iter().take(n_signals);
-                pictures
-                    .map(|picture| adapt(picture, set, &mut warnings))
-                    .collect::<Result<_, _>>()?
+                pictures.map(|picture| adapt(picture, set, warnings)).collect::<Result<_, _>>()?
             }
             Found::Files(files) => {
-                if files.len() > set.count {
-                    let (n_files, count) = (files.len(), set.count);
-                    warnings.push(format!(
-                        "{}: there are {n_files} images, the first {count} by name are used",
-                        identity.label
-                    ));
-                }
-                let read = |file: &PathBuf| adapt(Picture::read(file)?, set, &mut warnings);
+                warnings.extend(unused(set, &identity.label, files.len()));
+                let read = |file: &PathBuf| adapt(Picture::read(file)?, set, warnings);
                 files.iter().take(n_signals).map(read).collect::<Result<_, _>>()?
             }
             Found::Nothing | Found::Footage(_) => (0..n_signals)
                 .map(|i| set.stand_in.image(seed, id, i, size, set.channels))
                 .collect(),
         };
-        Ok(SignalSet {
-            label: identity.label,
-            signals,
-            identity_sha256: identity.sha256,
-            origin: identity.origin,
-            warnings,
-        })
+        Ok(SignalSet::new(identity, signals))
     }
 
     /// Loads data set `id` of clips, as [`DataSource::load`] does for images: the user's own; what
@@ -242,19 +235,13 @@ impl DataSource {
         let Kind::Clips { frames } = set.kind else {
             return Err(wrong_kind(set, "clips"));
         };
-        let (identity, found) = self.find(set, seed)?;
+        let (mut identity, found) = self.find(set, seed)?;
         let n_signals = limit.unwrap_or(usize::MAX).min(set.count);
         let (size, frames) = (set.size as usize, frames as usize);
-        let mut warnings = identity.warnings;
+        let warnings = &mut identity.warnings;
         let signals = match found {
             Found::Footage(clips) => {
-                if clips.len() > set.count {
-                    let (n_clips, count) = (clips.len(), set.count);
-                    warnings.push(format!(
-                        "{}: there are {n_clips} clips, the first {count} by name are used",
-                        identity.label
-                    ));
-                }
+                warnings.extend(unused(set, &identity.label, clips.len()));
                 // Of the manifest's own files nobody needs to be told what they are like.
                 let own = matches!(identity.origin, Origin::Published | Origin::Substitute);
                 let purpose = format!("data set '{id}'");
@@ -274,13 +261,7 @@ impl DataSource {
                 .map(|i| set.stand_in.clip(seed, id, i, frames, size, set.channels))
                 .collect(),
         };
-        Ok(SignalSet {
-            label: identity.label,
-            signals,
-            identity_sha256: identity.sha256,
-            origin: identity.origin,
-            warnings,
-        })
+        Ok(SignalSet::new(identity, signals))
     }
 
     /// Looks for a data set and identifies what is there.
@@ -297,7 +278,7 @@ impl DataSource {
         let folder = self.directory.images_folder(id);
         let in_folder = match folder.is_dir() {
             true => match user_files(set, &folder) {
-                Err(DataError::EmptyFolder { .. } | DataError::EmptyClipFolder { .. }) => {
+                Err(DataError::EmptyFolder(_)) => {
                     warnings.push(format!(
                         "{id}: {} holds no {}",
                         folder.display(),
@@ -414,7 +395,18 @@ fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Foun
 }
 
 fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
-    DataError::WrongKind { id: set.id.clone(), held: set.kind.name(), asked }
+    DataError::Invalid(format!(
+        "data set '{}' holds {}, but {asked} are asked for; name a set of {asked} ('data list' shows them)",
+        set.id,
+        set.kind.name()
+    ))
+}
+
+/// A warning if more signals were found than the set has.
+fn unused(set: &DataSet, label: &str, found: usize) -> Option<String> {
+    let (kind, count) = (set.kind.name(), set.count);
+    (found > count)
+        .then(|| format!("{label}: there are {found} {kind}, the first {count} by name are used"))
 }
 
 /// A video among the clips, where this build cannot read any.
@@ -452,12 +444,8 @@ fn read_layout(set: &DataSet, path: &Path) -> Result<(String, Found), DataError>
             let (size, channels) = (u64::from(set.size), set.channels.count() as u64);
             if !matches!(array.shape[..], [n, h, w, c] if n > 0 && (h, w, c) == (size, size, channels))
             {
-                return Err(DataError::WrongShape {
-                    path: path.to_owned(),
-                    key: key.clone(),
-                    found: array.shape,
-                    required: format!("(n, {size}, {size}, {channels}) with n at least 1"),
-                });
+                let required = format!("(n, {size}, {size}, {channels}) with n at least 1");
+                return Err(DataError::shape(path, key, &array.shape, required));
             }
             Ok((digest::of_bytes(&array.bytes), Found::Array(array)))
         }
@@ -511,7 +499,10 @@ fn check_name(path: &Path) -> Result<(), DataError> {
     };
     match path.file_name().is_none_or(is_plain) {
         true => Ok(()),
-        false => Err(DataError::UnwritableName { path: path.to_owned() }),
+        false => Err(DataError::Invalid(format!(
+            "{path:?}: records name signals by their files, one to a line, so a name must be UTF-8 without control \
+             characters such as line breaks; rename it"
+        ))),
     }
 }
 

@@ -4,10 +4,22 @@
 //! 8-bit RGB and nothing more. Its versions round this conversion differently, by a level or so,
 //! which is why a video is identified by the bytes of its file.
 
+use std::path::Path;
+
+use crate::error::{DataError, VIDEO_CURE};
+
 /// Whether this build reads video files.
 #[must_use]
 pub const fn video_support() -> bool {
     cfg!(feature = "video")
+}
+
+/// A video file is to be read by a build that cannot.
+pub(crate) fn no_support(path: &Path) -> DataError {
+    let message = format!(
+        "this build reads no video files; {VIDEO_CURE}; or give a folder of frames or an npz array"
+    );
+    DataError::at(path, message)
 }
 
 #[cfg(not(feature = "video"))]
@@ -18,7 +30,7 @@ mod backend {
     use crate::frame::Frames;
 
     pub(crate) fn frames(path: &Path) -> Result<Frames<'static>, DataError> {
-        Err(DataError::NoVideoSupport { path: path.to_owned() })
+        Err(super::no_support(path))
     }
 
     pub(super) fn version() -> Option<String> {
@@ -54,16 +66,20 @@ mod backend {
         let decoder = DecoderBuilder::new(path)
             .with_options(&options)
             .build()
-            .map_err(|error| DataError::NotAVideo { path: path.to_owned(), reason: why(&error) })?;
+            .map_err(|error| {
+                let message = format!(
+                    "not a readable video ({}); allowed is whatever this machine's FFmpeg decodes, such as mp4 with H.264: \
+                     check that the file is complete, or convert it with: ffmpeg -i FILE -pix_fmt yuv420p OUT.mp4",
+                    why(&error)
+                );
+                DataError::at(path, message)
+            })?;
         let (width, height) = decoder.size();
         let pixels = u64::from(width) * u64::from(height);
         if pixels > MAX_FRAME_PIXELS {
-            return Err(DataError::TooLarge {
-                path: path.to_owned(),
-                what: format!("each frame ({width}×{height} pixels, as RGB)"),
-                bytes: 3 * u128::from(pixels),
-                limit: 3 * MAX_FRAME_PIXELS,
-            });
+            let what = format!("each frame ({width}×{height} pixels, as RGB)");
+            let bytes = 3 * u128::from(pixels);
+            return Err(DataError::too_large(path, what, bytes, 3 * MAX_FRAME_PIXELS));
         }
         let announced = decoder.frames().ok().filter(|&n| n > 0);
         let path = path.to_owned();
@@ -149,12 +165,13 @@ mod backend {
 
         fn damaged(&mut self, reason: &str) -> DataError {
             self.ended = true;
-            DataError::DamagedVideo {
-                path: self.path.clone(),
-                decoded: self.n_decoded,
-                announced: self.announced,
-                reason: reason.to_owned(),
-            }
+            let announced = self.announced.map(|n| format!(" of {n}")).unwrap_or_default();
+            let message = format!(
+                "damaged after {} frames{announced} ({reason}); a download or copy that was cut short looks like this: \
+                 fetch the file again",
+                self.n_decoded
+            );
+            DataError::at(&self.path, message)
         }
     }
 

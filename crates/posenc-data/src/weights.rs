@@ -45,10 +45,9 @@ impl WeightFile {
         };
         let mut files: Vec<PathBuf> =
             files_in(folder)?.into_iter().map(|(path, _)| path).filter(is_weights).collect();
-        let missing = |wanted: String| DataError::MissingFile {
-            folder: folder.to_owned(),
-            wanted,
-            hint: "one file of weights is expected, .safetensors, .pth or .pt".to_owned(),
+        let missing = |wanted: String| {
+            let hint = "one file of weights is expected, .safetensors, .pth or .pt";
+            DataError::missing(folder, wanted, hint)
         };
         match files.len() {
             1 => Self::open(&files.remove(0)),
@@ -63,9 +62,10 @@ impl WeightFile {
     /// When it cannot be read, is larger than 2 GiB, or is damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let path = path.to_owned();
-        let damaged = |reason: String| DataError::WrongWeights {
-            path: path.clone(),
-            reason: format!("not a readable file of weights ({reason}); fetch the file again"),
+        let damaged = |reason: String| {
+            let message =
+                format!("not a readable file of weights ({reason}); fetch the file again");
+            DataError::at(&path, message)
         };
         let text = read_whole(&path, "the file of weights", MAX_BYTES)?;
         // A safetensors file begins with the length of its header, which is JSON.
@@ -104,7 +104,7 @@ impl WeightFile {
     /// # Errors
     /// When it is missing, or has another shape or type, or cannot be read; the message names it.
     pub fn array(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, DataError> {
-        let wrong = |reason: String| DataError::WrongWeights { path: self.path.clone(), reason };
+        let wrong = |reason: String| DataError::at(&self.path, reason);
         let missing = || wrong(format!("no array `{name}`; are these the weights of this model?"));
         // Before anything is read: a view may announce gigabytes that a small file does not have.
         let check = |found: &[usize], is_single: bool| {

@@ -23,8 +23,7 @@ impl Image {
     /// # Errors
     /// When the image is empty or has neither one nor three channels.
     pub fn to_png_bytes(&self) -> Result<Vec<u8>, DataError> {
-        let unwritable =
-            |reason: String| DataError::UnwritableSignal { name: self.name.clone(), reason };
+        let unwritable = |reason: String| unwritable_signal(&self.name, reason);
         let color = match self.channels {
             1 => ExtendedColorType::L8,
             3 => ExtendedColorType::Rgb8,
@@ -64,9 +63,11 @@ impl Clip {
     /// # Errors
     /// As [`Image::write_png`], and when `folder` holds images already: they would mix.
     pub fn write_frames(&self, folder: &Path) -> Result<(), DataError> {
-        posenc_files::make_folder(folder).map_err(|source| unwritable(folder, source))?;
+        posenc_files::make_folder(folder)
+            .map_err(|source| DataError::unwritable(folder, source))?;
         if crate::picture::images_in(folder).is_ok() {
-            return Err(DataError::FolderInUse { path: folder.to_owned() });
+            let message = "the folder holds images already, which would mix with the frames; name another folder";
+            return Err(DataError::at(folder, message));
         }
         for t in 0..self.frames {
             if let Some(frame) = self.frame(t) {
@@ -123,7 +124,7 @@ pub fn write_archive(path: &Path, side: usize, images: &[Vec<u8>]) -> Result<(),
     if let Some(wrong) = images.iter().position(|image| image.len() != bytes) {
         let reason =
             format!("{} bytes are not 3 colors of {side} × {side} pixels", images[wrong].len());
-        return Err(DataError::UnwritableSignal { name: format!("image {wrong}"), reason });
+        return Err(unwritable_signal(&format!("image {wrong}"), reason));
     }
     write_whole(path, |file| {
         let mut archive = ZipWriter::new(file);
@@ -147,8 +148,9 @@ fn to_byte(value: f64) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
 }
 
-fn unwritable(path: &Path, source: std::io::Error) -> DataError {
-    DataError::Unwritable { path: path.to_owned(), source }
+/// A signal has no form that a file format takes.
+pub(crate) fn unwritable_signal(name: &str, reason: String) -> DataError {
+    DataError::Invalid(format!("'{name}' cannot be written: {reason}"))
 }
 
 /// Writes a file completely or not at all.
@@ -159,14 +161,14 @@ fn write_whole(
     // A mistyped folder is an error, not a new folder.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder {
-        std::fs::metadata(folder).map_err(|source| unwritable(path, source))?;
+        std::fs::metadata(folder).map_err(|source| DataError::unwritable(path, source))?;
     }
     let written = posenc_files::write_with(path, |file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;
         file.flush()
     });
-    written.map_err(|source| unwritable(path, source))
+    written.map_err(|source| DataError::unwritable(path, source))
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub mod queue;
 pub mod repository;
 pub mod run_env;
 mod running;
+pub mod shape;
 pub mod slurm;
 pub mod span;
 pub mod store;

@@ -12,7 +12,8 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 
 use crate::data::DataSets;
 use crate::device::CPU;
-use crate::protocol::{self, Placement};
+use crate::protocol::{self, Placement, Workload};
+use crate::shape::SignalShape;
 use crate::store::{Found, Store};
 use crate::unit::{ALL_SIGNALS, NO_DATA, Unit};
 
@@ -23,6 +24,8 @@ pub struct PlannedJob<'a> {
     pub job: Job<'a>,
     /// All its units.
     pub units: Arc<[Unit]>,
+    /// The size of its signals.
+    pub shape: SignalShape,
     /// Signals of the units that this process may run, where others run elsewhere.
     pub share: Option<BTreeSet<String>>,
 }
@@ -39,7 +42,12 @@ impl PlannedJob<'_> {
             unit
         };
         let units = self.units.iter().map(on_class).collect();
-        Some(PlannedJob { job: self.job.clone(), units, share: self.share.clone() })
+        Some(PlannedJob { units, ..self.clone() })
+    }
+
+    /// Estimated seconds of `units` units on one core.
+    pub fn seconds(&self, units: usize) -> f64 {
+        Workload { job: &self.job, shape: self.shape, units }.seconds()
     }
 
     /// The units that this process may run.
@@ -170,7 +178,8 @@ pub fn expand<'a>(
                 places.into_iter().take(limit).map(one).collect::<Result<_>>()?
             }
         };
-        planned.push(PlannedJob { job, units: units.into(), share: None });
+        let shape = data.shape(&job);
+        planned.push(PlannedJob { job, units: units.into(), shape, share: None });
     }
     Ok(planned)
 }

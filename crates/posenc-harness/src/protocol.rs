@@ -16,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::checkpoint::Checkpoint;
 use crate::data::DataSets;
 use crate::device::{CPU, Devices};
+use crate::shape::SignalShape;
 use crate::unit::Unit;
 
 /// A protocol that can run: its settings with what they do.
@@ -35,19 +36,19 @@ pub trait Protocol: Settings {
         Placement::Cpu
     }
 
-    /// Estimated time of `units` units of a job. Only the plan, the order of jobs, the shares of a cluster and the page of costs
+    /// Estimated time. Only the plan, the order of jobs, the shares of a cluster and the page of costs
     /// use it.
-    fn estimate(&self, job: &Job<'_>, units: usize) -> Estimate {
-        self.estimate_unit(job).times(units as f64)
+    fn estimate(&self, workload: &Workload<'_>) -> Estimate {
+        self.estimate_unit(workload).times(workload.units as f64)
     }
 
     /// Estimated time of one unit, for protocols whose units take the same time each.
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::of(0.05)
     }
 
-    /// Bytes of the largest arrays that a job of `units` units holds at a time, roughly, above [`MIN_MEMORY`].
-    fn memory(&self, _: &Job<'_>, _units: usize) -> f64 {
+    /// Bytes of the largest arrays that a job holds at a time, roughly, above [`MIN_MEMORY`].
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         0.0
     }
 
@@ -100,26 +101,39 @@ pub fn of(protocol: &schema::Protocol) -> Result<&dyn Protocol> {
         .with_context(|| format!("this build of posenc cannot run protocol `{}`", protocol.name()))
 }
 
-/// Estimated time of units of a job; nothing where this build cannot run them.
-pub fn estimate(job: &Job<'_>, units: usize) -> Estimate {
-    of(job.protocol()).map_or_else(|_| Estimate::default(), |own| own.estimate(job, units))
-}
-
-/// Estimated seconds on one core.
-pub fn cost(job: &Job<'_>, units: usize) -> f64 {
-    estimate(job, units).seconds
-}
-
 /// What any job may take: buffers, decoded images, values of a record.
 pub const MIN_MEMORY: f64 = (64 << 20) as f64;
 
-/// Bytes that `units` units of a job take at most, roughly. Units that are not computed together follow each other.
-///
-/// The queue starts no more jobs at a time than fit into the memory of the machine, so that the system does not end a run.
-pub fn memory(job: &Job<'_>, units: usize) -> u64 {
-    let bytes = of(job.protocol()).map_or(0.0, |own| own.memory(job, units));
-    // A number beyond the range becomes the largest; NaN, which no setting gives, becomes 0.
-    (MIN_MEMORY + bytes) as u64
+/// Units of a job whose time and memory are estimated.
+#[derive(Clone, Copy)]
+pub struct Workload<'a> {
+    /// The job.
+    pub job: &'a Job<'a>,
+    /// Size of its signals.
+    pub shape: SignalShape,
+    /// Number of units.
+    pub units: usize,
+}
+
+impl Workload<'_> {
+    /// Estimated time; nothing where this build cannot run the protocol.
+    pub fn estimate(&self) -> Estimate {
+        of(self.job.protocol()).map_or_else(|_| Estimate::default(), |own| own.estimate(self))
+    }
+
+    /// Estimated seconds on one core.
+    pub fn seconds(&self) -> f64 {
+        self.estimate().seconds
+    }
+
+    /// Bytes that the units take at most, roughly. Units that are not computed together follow each other.
+    ///
+    /// The queue starts no more jobs at a time than fit into the memory of the machine, so that the system does not end a run.
+    pub fn memory(&self) -> u64 {
+        let bytes = of(self.job.protocol()).map_or(0.0, |own| own.memory(self));
+        // A number beyond the range becomes the largest; NaN, which no setting gives, becomes 0.
+        (MIN_MEMORY + bytes) as u64
+    }
 }
 
 /// Where a protocol trains; on the CPU where this build cannot run it.

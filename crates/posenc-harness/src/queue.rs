@@ -16,10 +16,12 @@ use std::sync::Arc;
 use posenc_experiments::plan::Job;
 
 use crate::cost_model::CostModel;
+use crate::device;
 use crate::memory::{Bytes, Fit, Memory};
 use crate::plan::PlannedJob;
+use crate::protocol::Workload;
+use crate::shape::SignalShape;
 use crate::unit::Unit;
-use crate::{device, protocol};
 
 /// Units of one job that must run.
 #[derive(Clone)]
@@ -30,6 +32,8 @@ pub struct Work<'a> {
     pub all: Arc<[Unit]>,
     /// The units that must run.
     pub units: Vec<Unit>,
+    /// The size of its signals.
+    pub shape: SignalShape,
     /// Estimated seconds on one core.
     pub cost: f64,
     /// Bytes that it takes at most, estimated.
@@ -39,16 +43,16 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     /// These units of a planned job, if there are any.
     pub fn of(planned: &PlannedJob<'a>, units: Vec<Unit>) -> Option<Self> {
-        let (job, all) = (planned.job.clone(), planned.units.clone());
-        let none = Work { job, all, units: Vec::new(), cost: 0.0, memory: 0 };
+        let (job, all, shape) = (planned.job.clone(), planned.units.clone(), planned.shape);
+        let none = Work { job, all, units: Vec::new(), shape, cost: 0.0, memory: 0 };
         (!units.is_empty()).then(|| none.only(units))
     }
 
     /// Other units of the same job.
     pub fn only(&self, units: Vec<Unit>) -> Self {
-        let cost = protocol::cost(&self.job, units.len());
-        let memory = protocol::memory(&self.job, units.len());
-        Work { job: self.job.clone(), all: self.all.clone(), units, cost, memory }
+        let workload = Workload { job: &self.job, shape: self.shape, units: units.len() };
+        let (cost, memory) = (workload.seconds(), workload.memory());
+        Work { units, cost, memory, ..self.clone() }
     }
 
     /// Whether the units are computed together: their records come at the end.
@@ -305,6 +309,7 @@ mod tests {
             job,
             all: Arc::default(),
             units: Vec::new(),
+            shape: SignalShape { axes: 2, side: 512.0 },
             cost: *cost,
             memory: 10,
         };

@@ -1,6 +1,6 @@
 //! Formulas of embedders.
 
-use posenc_math::embedder::{self, EmbedderSpec};
+use posenc_math::embedder::{self, EmbedderSpec, names};
 use posenc_math::random::stream;
 
 use crate::text;
@@ -8,7 +8,7 @@ use crate::text;
 /// The profile of an embedder as text, and rows of it.
 pub fn formula(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
-    let spec = EmbedderSpec::new("formula").text("psi", text).number("dimension", 5.0);
+    let spec = EmbedderSpec::new(names::FORMULA).text("psi", text).number("dimension", 5.0);
     let mut accepted = 0;
     for spec in [spec.clone().number("s", 0.1).text("boundary", "periodic"), spec] {
         if let Ok(embedder) = embedder::build(&spec, &mut stream(0, "inputs")) {

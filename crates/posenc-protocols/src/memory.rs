@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use faer::Mat;
 use posenc_experiments::plan::Job;
 use posenc_experiments::schema::Numbers;
-use posenc_math::embedder::{self, Embedder, ParameterValue};
+use posenc_harness::shape::SignalShape;
+use posenc_math::embedder::{self, Embedder};
 
 use crate::sweep::Sweep;
 
@@ -69,24 +70,12 @@ pub fn dimension(job: &Job<'_>, sweep: Option<&Sweep>) -> f64 {
 fn parameter(job: &Job<'_>, sweep: Option<&Sweep>, name: &str) -> Option<f64> {
     let swept = sweep.filter(|sweep| sweep.parameter == name);
     let swept = swept.map(|sweep| largest(&sweep.values));
-    swept.or_else(|| match job.variant.embedder.as_ref()?.parameters.get(name)? {
-        ParameterValue::Number(number) => Some(*number),
-        ParameterValue::Text(_) => None,
-    })
+    swept.or_else(|| job.variant.embedder.as_ref()?.number_of(name))
 }
 
-/// Sets of the manifest that hold clips. A job does not know its data, and clips have an axis more.
-const CLIPS: [&str; 2] = ["video-clips", "embedded-clips"];
-
-/// Whether a job's signals are clips.
-pub fn is_of_clips(job: &Job<'_>) -> bool {
-    job.group.data.as_ref().is_some_and(|data| CLIPS.contains(&data.set.as_str()))
-}
-
-/// Side and axes of the signals of a job.
-pub fn signal(job: &Job<'_>, side: Option<usize>) -> (f64, i32) {
-    let (own, axes) = if is_of_clips(job) { (128.0, 3) } else { (512.0, 2) };
-    (side.map_or(own, |side| side as f64), axes)
+/// Side and axes of the signals, reduced to `side` if there is one.
+pub fn reduced(shape: SignalShape, side: Option<usize>) -> (f64, i32) {
+    (side.map_or(shape.side, |side| side as f64), shape.axes as i32)
 }
 
 /// A transformer, roughly.

@@ -4,7 +4,7 @@
 //! equal: the variants of one embedder, such as a sweep over σ, are shades of its hue from light
 //! to dark. What has no embedder is gray.
 
-use posenc_math::embedder::registry;
+use posenc_math::embedder::{find, registry};
 
 /// An sRGB color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,43 +13,17 @@ pub struct Rgb(pub u8, pub u8, pub u8);
 /// What all methods share, such as a target.
 pub const REFERENCE: Rgb = Rgb(31, 35, 40);
 
-/// A family of colors: an embedder, or none.
+/// A family of colors: an embedder, a position encoding, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// Gaussian embedder.
-    Gaussian,
-    /// Random Fourier features.
-    Rff,
-    /// Triangle.
-    Triangle,
-    /// Rectangle.
-    Rectangle,
-    /// Impulse.
-    Impulse,
-    /// Sine.
-    Sine,
-    /// Square wave.
-    Square,
-    /// Independent normal numbers.
-    Random,
-    /// Sines and cosines of linearly spaced frequencies.
-    LinF,
-    /// Sines and cosines of logarithmically spaced frequencies.
-    LogF,
-    /// One sine and one cosine.
-    Basic,
-    /// A formula from an experiment file.
-    Formula,
-    /// The coordinate itself.
-    Identity,
+    /// An embedder, by the name of its kind.
+    Embedder(&'static str),
     /// Learned tables.
     Table,
     /// A network on coordinates.
     Network,
     /// Sines of sums of coordinates.
     SummedSine,
-    /// A kind that was added without a color of its own, by its place among these.
-    Added(u8),
     /// No embedder.
     Neutral,
 }
@@ -57,94 +31,55 @@ pub enum Family {
 use Family::*;
 
 /// Lightness, chroma and hue (degrees) of each family.
-const fn base(family: Family) -> (f64, f64, f64) {
+fn base(family: Family) -> [f64; 3] {
     match family {
-        Gaussian => (0.53, 0.155, 255.0),
-        Rff => (0.66, 0.175, 50.0),
-        Triangle => (0.58, 0.155, 146.0),
-        Rectangle => (0.68, 0.115, 200.0),
-        Impulse => (0.43, 0.075, 55.0),
-        Sine => (0.47, 0.180, 300.0),
-        Square => (0.66, 0.195, 350.0),
-        Random => (0.60, 0.125, 112.0),
-        LinF => (0.54, 0.205, 25.0),
-        LogF => (0.76, 0.150, 85.0),
-        Basic => (0.66, 0.130, 285.0),
-        Formula => (0.44, 0.090, 172.0),
-        Identity => (0.54, 0.055, 235.0),
-        Table => (0.56, 0.140, 250.0),
-        Network => (0.58, 0.145, 150.0),
-        SummedSine => (0.62, 0.190, 355.0),
-        // Steps of the golden angle, in dark and in light: far from each other, however many there are.
-        Added(place) => {
-            let light = if place % 2 == 0 { 0.38 } else { 0.84 };
-            (light, 0.120, 320.0 + 137.508 * (place % 8) as f64)
-        }
-        Neutral => (0.48, 0.0, 0.0),
+        Embedder(name) => of_kind(name),
+        Table => [0.56, 0.140, 250.0],
+        Network => [0.58, 0.145, 150.0],
+        SummedSine => [0.62, 0.190, 355.0],
+        Neutral => [0.48, 0.0, 0.0],
     }
 }
 
-/// Kinds of embedders.
-const KINDS: &[(&str, Family)] = &[
-    ("impulse", Impulse),
-    ("rectangle", Rectangle),
-    ("triangle", Triangle),
-    ("sine", Sine),
-    ("square", Square),
-    ("gaussian", Gaussian),
-    ("random", Random),
-    ("linf", LinF),
-    ("logf", LogF),
-    ("rff", Rff),
-    ("basic", Basic),
-    ("identity", Identity),
-    ("formula", Formula),
-];
+/// The color in the registry, or one by the kind's place among those without.
+fn of_kind(name: &str) -> [f64; 3] {
+    let without = registry().iter().filter(|k| k.color.is_none());
+    let place = || without.take_while(|k| k.name != name).count();
+    find(name).and_then(|kind| kind.color).unwrap_or_else(|| added(place()))
+}
 
-/// Beginnings of method names, in lower case; the first that fits decides.
-const NAMES: &[(&str, Family)] = &[
-    ("gau", Gaussian),
-    ("rff", Rff),
-    ("learnable-fourier", Rff),
-    ("fourier", Rff),
-    ("random fourier", Rff),
-    ("tri", Triangle),
-    ("rect", Rectangle),
-    ("imp", Impulse),
-    ("sin", Sine),
-    ("square", Square),
-    ("rand", Random),
-    ("linf", LinF),
-    ("logf", LogF),
-    ("basic", Basic),
-    ("formula", Formula),
-    ("identity", Identity),
-    ("none", Identity),
-    ("raw", Identity),
-    ("embed-", Table),
-    ("mlp", Network),
-    ("transformer md-sine", SummedSine),
-];
+/// Steps of the golden angle, in dark and in light: far from each other, however many there are.
+fn added(place: usize) -> [f64; 3] {
+    let light = if place % 2 == 0 { 0.38 } else { 0.84 };
+    [light, 0.120, 320.0 + 137.508 * (place % 8) as f64]
+}
 
-/// The family of an embedder kind or, where an experiment names no embedder, of a method's name.
+/// Beginnings of the names of methods without an embedder, in lower case.
+const NAMES: [(&str, Family); 3] =
+    [("embed-", Table), ("mlp", Network), ("transformer md-sine", SummedSine)];
+
+/// The family of an embedder kind or, where an experiment names no embedder, of the longest beginning of a method's name.
 pub fn family(embedder_kind: Option<&str>, method: &str) -> Family {
-    if let Some(kind) = embedder_kind.and_then(of_kind) {
-        return kind;
+    if let Some(kind) = embedder_kind.and_then(find) {
+        return Embedder(kind.name);
     }
     let method = method.to_lowercase();
-    NAMES.iter().find(|(start, _)| method.starts_with(start)).map_or(Neutral, |(_, f)| *f)
-}
-
-fn of_kind(name: &str) -> Option<Family> {
-    let known = |name: &str| KINDS.iter().find(|(kind, _)| *kind == name).map(|(_, f)| *f);
-    let mut added = registry().iter().filter(|k| known(k.name).is_none());
-    // There is no end to places: the hue turns on.
-    known(name).or_else(|| added.position(|k| k.name == name).map(|i| Added((i % 256) as u8)))
+    let of_embedders = registry()
+        .iter()
+        .flat_map(|kind| kind.method_names.iter().map(|start| (*start, Embedder(kind.name))));
+    of_embedders
+        .chain(NAMES)
+        .filter(|(start, _)| method.starts_with(start))
+        .max_by_key(|(start, _)| start.len())
+        .map_or(Neutral, |(_, family)| family)
 }
 
 /// Shade number `index` of `count` in a family: its own color for one, light to dark for several.
 pub fn shade(family: Family, index: usize, count: usize) -> Rgb {
-    let (own, chroma, hue) = base(family);
+    shade_of(base(family), index, count)
+}
+
+fn shade_of([own, chroma, hue]: [f64; 3], index: usize, count: usize) -> Rgb {
     if count <= 1 {
         return oklch(own, chroma, hue);
     }
@@ -225,57 +160,47 @@ pub fn viridis(share: f64) -> Rgb {
 mod tests {
     use super::*;
 
-    const ALL: [Family; 17] = [
-        Gaussian,
-        Rff,
-        Triangle,
-        Rectangle,
-        Impulse,
-        Sine,
-        Square,
-        Random,
-        LinF,
-        LogF,
-        Basic,
-        Formula,
-        Identity,
-        Neutral,
-        Added(0),
-        Added(1),
-        Added(2),
-    ];
+    /// The embedders, neutral gray, and three kinds without a color of their own.
+    fn all() -> Vec<(String, [f64; 3])> {
+        let kinds = registry().iter().map(|k| (k.name.to_owned(), base(Embedder(k.name))));
+        let others = (0..3).map(|place| (format!("added {place}"), added(place)));
+        kinds.chain(others).chain([("neutral".to_owned(), base(Neutral))]).collect()
+    }
 
     fn distance(a: Rgb, b: Rgb) -> f64 {
         let d = |x: u8, y: u8| (f64::from(x) - f64::from(y)).powi(2);
         (d(a.0, b.0) + d(a.1, b.1) + d(a.2, b.2)).sqrt()
     }
 
-    /// Catches two embedders that a reader would take for one.
+    /// Catches two embedders that a reader would mistake for one.
     #[test]
-    fn families_are_told_apart() {
-        for (i, a) in ALL.iter().enumerate() {
-            for b in &ALL[i + 1..] {
-                let d = distance(shade(*a, 0, 1), shade(*b, 0, 1));
-                assert!(d > 35.0, "{a:?} and {b:?} are {d} apart");
+    fn families_differ_in_color() {
+        let all = all();
+        for (i, (a, own)) in all.iter().enumerate() {
+            for (b, other) in &all[i + 1..] {
+                let d = distance(shade_of(*own, 0, 1), shade_of(*other, 0, 1));
+                assert!(d > 35.0, "{a} and {b} are {d} apart");
             }
         }
     }
 
     #[test]
     fn shades_darken() {
-        for family in ALL {
+        for (name, color) in all() {
             let sum = |c: Rgb| u32::from(c.0) + u32::from(c.1) + u32::from(c.2);
-            let sums: Vec<u32> = (0..6).map(|i| sum(shade(family, i, 6))).collect();
-            assert!(sums.windows(2).all(|w| w[0] > w[1]), "{family:?}: {sums:?}");
+            let sums: Vec<u32> = (0..6).map(|i| sum(shade_of(color, i, 6))).collect();
+            assert!(sums.windows(2).all(|w| w[0] > w[1]), "{name}: {sums:?}");
         }
     }
 
     #[test]
     fn names_of_methods_find_their_embedder() {
-        assert_eq!(family(None, "Gau"), Gaussian);
-        assert_eq!(family(None, "Random Fourier"), Rff);
-        assert_eq!(family(Some("random"), "anything"), Random);
-        assert_eq!(family(Some("formula"), "Gau (formula)"), Formula);
+        assert_eq!(family(None, "Gau"), Embedder("gaussian"));
+        assert_eq!(family(None, "Random Fourier"), Embedder("rff"));
+        assert_eq!(family(None, "Random"), Embedder("random"));
+        assert_eq!(family(None, "Embed-2D"), Table);
+        assert_eq!(family(Some("random"), "anything"), Embedder("random"));
+        assert_eq!(family(Some("formula"), "Gau (formula)"), Embedder("formula"));
         assert_eq!(family(None, "separable"), Neutral);
         // A kind is itself, whatever it begins with.
         assert_eq!(family(Some("sinc"), "separable"), Neutral);

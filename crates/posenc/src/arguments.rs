@@ -241,7 +241,7 @@ pub struct Fit {
     #[arg(long, value_enum, default_value = "complex")]
     pub encoding: FitEncoding,
     /// Kind of embedder; `list --embedders` shows all.
-    #[arg(long, value_name = "KIND", default_value = "gaussian")]
+    #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN)]
     pub embedder: String,
     /// A parameter of the embedder, such as sigma=0.003; the papers' choice where absent.
     #[arg(long, value_name = "NAME=VALUE")]

@@ -7,10 +7,10 @@
 //! summed up in a space where the stored value is the square root of the intensity.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
 
+use super::brush::{Brush, Leaf, Light, develop, expose, intensity, mix, outline};
 use super::draw;
-use super::scene::{Color, SCENES, Scene, Sky};
+use super::scene::{SCENES, Scene, Sky};
 use super::shape::{Outline, Shape};
 use super::texture::{Texture, ease};
 
@@ -19,9 +19,6 @@ pub(super) const REFERENCE_SIDE: f32 = 512.0;
 /// Cosine and sine of 2π/5 and 2π/8, for the petals of rosettes.
 const FIFTH: [f32; 2] = [0.309_017, 0.951_056_5];
 const EIGHTH: [f32; 2] = [0.707_106_77, 0.707_106_77];
-
-/// Intensities of red, green and blue.
-pub(super) type Light = [f32; 3];
 
 /// The pixels of image `index` of the set named `set`: `size` rows of `size` RGB triples.
 pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, size: usize) -> Vec<u8> {
@@ -32,21 +29,6 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, size: usize) -> Vec<
     painter.shapes(&mut rng);
     painter.uneven_light(&mut rng);
     painter.develop(&mut rng)
-}
-
-/// A shape to be painted.
-pub(super) struct Leaf {
-    pub shape: Shape,
-    pub center: [f32; 2],
-    /// Direction of the shape's first axis.
-    pub axis: [f32; 2],
-    pub light: Light,
-    /// Period of the pattern in pixels, zero for none.
-    pub period: f32,
-    /// Where on the texture the leaf was cut out.
-    pub cut: [f32; 2],
-    /// Rows above this one get no shadow: shapes throw none onto the sky.
-    pub shadow_from: f32,
 }
 
 struct Painter<'a> {
@@ -160,15 +142,7 @@ impl<'a> Painter<'a> {
         light: Light,
         shadow_from: f32,
     ) -> Leaf {
-        let [ellipses, leaves, boxes] = self.scene.mixture;
-        let pick = draw::unit(rng) * (ellipses + leaves + boxes);
-        let outline = if pick < ellipses {
-            Outline::Ellipse
-        } else if pick < ellipses + leaves {
-            Outline::Leaf
-        } else {
-            Outline::Box
-        };
+        let outline = outline(rng, self.scene);
         let [slim, wide] = self.scene.slimness;
         let b = radius * draw::between(rng, slim, wide);
         let [x, y] = draw::direction(rng);
@@ -203,60 +177,13 @@ impl<'a> Painter<'a> {
         self.paint(&Leaf { shape, light, period: 0.0, ..*leaf });
     }
 
-    /// Paints one shape and the soft shadow it throws on what lies behind it.
     fn paint(&mut self, leaf: &Leaf) {
-        let shape = leaf.shape;
-        let [cos, sin] = leaf.axis;
-        let [center_x, center_y] = leaf.center;
-        // The shadow falls away from the sun and is as soft as it is long.
-        let throw = (0.16 * shape.b).min(9.0 * self.scale) + 0.5;
-        let edge = self.edge;
-        let reach = shape.reach() + 2.0 * throw + edge;
-        let last = self.size as f32 - 1.0;
-        if center_x + reach < 0.0
-            || center_x - reach > last
-            || center_y + reach < 0.0
-            || center_y - reach > last
-        {
-            return;
-        }
-        let columns = (center_x - reach).max(0.0) as usize..=(center_x + reach).min(last) as usize;
-        let rows = (center_y - reach).max(0.0) as usize..=(center_y + reach).min(last) as usize;
-        let (offset_x, offset_y) = (-throw * self.sun[0], -throw * self.sun[1]);
-
-        for y in rows {
-            let dy = y as f32 - center_y;
-            let shadow = if (y as f32) < leaf.shadow_from { 0.0 } else { 0.55 };
-            for x in columns.clone() {
-                let dx = x as f32 - center_x;
-                let (u, v) = (cos * dx + sin * dy, cos * dy - sin * dx);
-                let distance = shape.signed_distance(u, v);
-                // Farther from the outline than the shadow reaches.
-                if distance > 2.0 * throw + edge {
-                    continue;
-                }
-                let cover = (0.5 - distance / edge).clamp(0.0, 1.0);
-                let pixel = &mut self.canvas[y * self.size + x];
-                if cover < 1.0 && shadow > 0.0 {
-                    let (dx, dy) = (dx - offset_x, dy - offset_y);
-                    let behind = shape.signed_distance(cos * dx + sin * dy, cos * dy - sin * dx);
-                    let shade = shadow * ease((0.5 - 0.5 * behind / throw).clamp(0.0, 1.0));
-                    *pixel = pixel.map(|value| value * (1.0 - shade));
-                }
-                if cover > 0.0 {
-                    let level = surface(
-                        self.scene,
-                        &self.texture,
-                        self.sun,
-                        leaf,
-                        [u, v],
-                        [dx, dy],
-                        self.scale,
-                    );
-                    *pixel = mix(*pixel, leaf.light.map(|value| value * level), cover);
-                }
-            }
-        }
+        let (scene, texture, scale) = (self.scene, &self.texture, self.scale);
+        let noise = |leaf: &Leaf, [u, v]: [f32; 2]| {
+            scene.grain * texture.nearest(u / scale + leaf.cut[0], v / scale + leaf.cut[1])
+        };
+        let brush = Brush { scene, sun: self.sun, scale, edge: self.edge, shade: 0.55, noise };
+        brush.paint(leaf, 1.0, self.size, &mut self.canvas);
     }
 
     /// Large soft patches of more and less light over the whole picture.
@@ -277,53 +204,13 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Intensities to bytes, with the noise of a camera (about one level).
+    /// Intensities to bytes, with noise of about one level.
     fn develop(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(3 * self.canvas.len());
-        for pixel in &self.canvas {
-            let word = rng.next_u32();
-            for (c, value) in pixel.iter().enumerate() {
-                // Ten bits for each channel, uniform on ±1.5 levels.
-                let noise = ((word >> (10 * c)) & 1023) as f32 * (3.0 / 1023.0) - 1.5;
-                let stored = expose(*value);
-                let stored = stored + self.contrast * (ease(stored) - stored);
-                bytes.push((stored * 255.0 + noise + 0.5).clamp(0.0, 255.0) as u8);
-            }
-        }
-        bytes
+        develop(&self.canvas, rng, 1.5, |value| {
+            let stored = expose(value);
+            stored + self.contrast * (ease(stored) - stored)
+        })
     }
-}
-
-/// An intensity as it is stored, from 0 to 1; bright light is compressed rather than cut off.
-pub(super) fn expose(value: f32) -> f32 {
-    let exposed =
-        if value > 0.7 { 0.7 + (value - 0.7) / (1.0 + 2.0 * (value - 0.7)) } else { value };
-    exposed.clamp(0.0, 1.0).sqrt()
-}
-
-/// Brightness of a leaf's surface at (u, v) in its own axes, (dx, dy) in the image's.
-#[inline]
-fn surface(
-    scene: &Scene,
-    texture: &Texture,
-    sun: [f32; 2],
-    leaf: &Leaf,
-    [u, v]: [f32; 2],
-    [dx, dy]: [f32; 2],
-    scale: f32,
-) -> f32 {
-    let shape = leaf.shape;
-    let (p, q) = (u / shape.a, v / shape.b);
-    let facing = (dx * sun[0] + dy * sun[1]) / shape.a;
-    let round =
-        1.0 + scene.roundness * (0.35 - (p * p + q * q).min(1.5) + 0.8 * facing) + 0.12 * facing;
-    let noise =
-        1.0 + scene.grain * texture.nearest(u / scale + leaf.cut[0], v / scale + leaf.cut[1]);
-    let mut level = round.max(0.1) * noise.max(0.2);
-    if leaf.period > 0.0 {
-        level *= pattern(leaf, u, v);
-    }
-    level
 }
 
 /// The sky at (u, v) in reference pixels, at this share of the way from the top to the horizon: a
@@ -346,41 +233,8 @@ fn sky_light(sky: &Sky, texture: &Texture, [u, v]: [f32; 2], height: f32) -> Lig
     light
 }
 
-/// Veins on leaves, bands on ellipses, windows on boxes.
-pub(super) fn pattern(leaf: &Leaf, u: f32, v: f32) -> f32 {
-    let (a, b, period) = (leaf.shape.a, leaf.shape.b, leaf.period);
-    match leaf.shape.outline {
-        Outline::Leaf => {
-            let main = if v.abs() < 0.045 * b + 0.4 { 1.3 } else { 1.0 };
-            main * (0.86 + 0.26 * wave((u - 0.8 * v.abs()) / period))
-        }
-        Outline::Ellipse => 0.85 + 0.3 * wave((v + 0.15 * u * u / a) / period),
-        Outline::Box => {
-            let in_frame = u.abs() < a - 0.4 * period && v.abs() < b - 0.4 * period;
-            let window = wave(u / period) > 0.55 && wave(1.2 * v / period) > 0.45;
-            if in_frame && window { 0.42 } else { 1.0 }
-        }
-    }
-}
-
-/// A smooth wave of period 1 between 0 (at whole numbers) and 1.
-pub(super) fn wave(t: f32) -> f32 {
-    let fraction = t - t.floor();
-    ease(1.0 - (2.0 * fraction - 1.0).abs())
-}
-
 /// Share of the sky's color in a shape on the plain.
 fn haze(sky: &Sky, nearness: f32) -> f32 {
     // The lower the horizon, the farther one sees.
     (0.35 + 0.5 * sky.horizon) * (1.0 - nearness) * (1.0 - nearness)
-}
-
-pub(super) fn mix(from: Light, to: Light, share: f32) -> Light {
-    [0, 1, 2].map(|c| from[c] + (to[c] - from[c]) * share)
-}
-
-/// The square of the stored value stands for the intensity: near enough to sRGB, and exact to
-/// invert.
-pub(super) fn intensity(color: Color) -> Light {
-    color.map(|value| (f32::from(value) / 255.0) * (f32::from(value) / 255.0))
 }

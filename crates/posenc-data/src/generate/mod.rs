@@ -4,6 +4,7 @@
 //! exactly, and every random number comes from one ChaCha8 stream per image: the same seed gives
 //! the same bytes on every machine.
 
+mod brush;
 mod dead_leaves;
 mod draw;
 mod gray_leaves;

@@ -7,13 +7,13 @@
 //! depends on that length, a shorter clip is the beginning of a longer one.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
 
-use super::dead_leaves::{Leaf, Light, REFERENCE_SIDE, expose, intensity, mix, pattern, wave};
+use super::brush::{Brush, Leaf, Light, develop, expose, intensity, mix, outline, wave};
+use super::dead_leaves::REFERENCE_SIDE;
 use super::draw;
 use super::scene::{SCENES, Scene};
-use super::shape::{Outline, Shape};
-use super::texture::{Texture, ease};
+use super::shape::Shape;
+use super::texture::Texture;
 
 /// Side of the square in which shapes move around, as a multiple of the picture's.
 const WORLD: f32 = 2.0;
@@ -36,7 +36,8 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, frames: usize, size:
     let mut bytes = Vec::with_capacity(3 * frames * size * size);
     for t in 0..frames {
         stage.paint(t as f32);
-        stage.develop(&mut noise, &mut bytes);
+        // Noise of half a level.
+        bytes.extend(develop(&stage.canvas, &mut noise, 0.75, expose));
         stage.advance();
     }
     bytes
@@ -111,27 +112,17 @@ impl<'a> Stage<'a> {
                 self.canvas[y * self.size + x] = ground.map(|value| value * noise.max(0.2));
             }
         }
+        // The noise is interpolated: cells that jumped from pixel to pixel would flicker.
+        let (scene, texture) = (self.scene, &self.texture);
+        let noise = |leaf: &Leaf, [u, v]: [f32; 2]| {
+            1.3 * scene.grain * texture.smooth(0.8 * u + leaf.cut[0], 0.8 * v + leaf.cut[1])
+        };
+        let (sun, scale) = (self.sun, self.scale);
+        let brush = Brush { scene, sun, scale, edge: EDGE, shade: 0.5, noise };
         for mover in &self.movers {
             let [share, period, start] = mover.pulse;
             let factor = 1.0 + share * (2.0 * wave(t / period + start) - 1.0);
-            let brush = Brush {
-                scene: self.scene,
-                texture: &self.texture,
-                sun: self.sun,
-                scale: self.scale,
-            };
             brush.paint(&mover.leaf, factor, self.size, &mut self.canvas);
-        }
-    }
-
-    /// Intensities to bytes, with the noise of a camera (half a level).
-    fn develop(&self, noise: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
-        for pixel in &self.canvas {
-            let word = noise.next_u32();
-            for (c, &value) in pixel.iter().enumerate() {
-                let offset = ((word >> (10 * c)) & 1023) as f32 * (1.5 / 1023.0) - 0.75;
-                bytes.push((expose(value) * 255.0 + offset + 0.5).clamp(0.0, 255.0) as u8);
-            }
         }
     }
 }
@@ -141,15 +132,7 @@ fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mov
     let (side, scale) = (size as f32, size as f32 / REFERENCE_SIDE);
     let [low, high] = scene.radii;
     let radius = draw::radius(rng, ZOOM * low, ZOOM * high) * scale;
-    let [ellipses, leaves, boxes] = scene.mixture;
-    let pick = draw::unit(rng) * (ellipses + leaves + boxes);
-    let outline = if pick < ellipses {
-        Outline::Ellipse
-    } else if pick < ellipses + leaves {
-        Outline::Leaf
-    } else {
-        Outline::Box
-    };
+    let outline = outline(rng, scene);
     let [slim, wide] = scene.slimness;
     let shape = Shape { outline, a: radius, b: radius * draw::between(rng, slim, wide) };
     let patterned = draw::chance(rng, scene.patterned) && radius > 8.0;
@@ -181,79 +164,5 @@ fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mov
         turn,
         pulse: [draw::between(rng, 0.0, 0.15), draw::between(rng, 80.0, 240.0), draw::unit(rng)],
         nearness,
-    }
-}
-
-/// What a shape is painted with.
-struct Brush<'a> {
-    scene: &'a Scene,
-    texture: &'a Texture,
-    sun: [f32; 2],
-    scale: f32,
-}
-
-impl Brush<'_> {
-    /// Paints one shape, `factor` times as large as at rest, and its shadow.
-    fn paint(&self, leaf: &Leaf, factor: f32, size: usize, canvas: &mut [Light]) {
-        let shape = leaf.shape;
-        let [cos, sin] = leaf.axis;
-        let [center_x, center_y] = leaf.center;
-        let throw = (0.16 * shape.b).min(9.0 * self.scale) + 0.5;
-        let reach = factor * shape.reach() + 2.0 * throw + EDGE;
-        let last = size as f32 - 1.0;
-        if center_x + reach < 0.0
-            || center_x - reach > last
-            || center_y + reach < 0.0
-            || center_y - reach > last
-        {
-            return;
-        }
-        let columns = (center_x - reach).max(0.0) as usize..=(center_x + reach).min(last) as usize;
-        let rows = (center_y - reach).max(0.0) as usize..=(center_y + reach).min(last) as usize;
-        let (offset_x, offset_y) = (-throw * self.sun[0], -throw * self.sun[1]);
-        // In the shape's own coordinates at rest.
-        let own =
-            |dx: f32, dy: f32| ((cos * dx + sin * dy) / factor, (cos * dy - sin * dx) / factor);
-        for y in rows {
-            let dy = y as f32 - center_y;
-            for x in columns.clone() {
-                let dx = x as f32 - center_x;
-                let (u, v) = own(dx, dy);
-                let distance = factor * shape.signed_distance(u, v);
-                if distance > 2.0 * throw + EDGE {
-                    continue;
-                }
-                let cover = (0.5 - distance / EDGE).clamp(0.0, 1.0);
-                let pixel = &mut canvas[y * size + x];
-                if cover < 1.0 {
-                    let (p, q) = own(dx - offset_x, dy - offset_y);
-                    let behind = factor * shape.signed_distance(p, q);
-                    let shade = 0.5 * ease((0.5 - 0.5 * behind / throw).clamp(0.0, 1.0));
-                    *pixel = pixel.map(|value| value * (1.0 - shade));
-                }
-                if cover > 0.0 {
-                    let level = self.surface(leaf, [u, v], [dx / factor, dy / factor]);
-                    *pixel = mix(*pixel, leaf.light.map(|value| value * level), cover);
-                }
-            }
-        }
-    }
-
-    /// Brightness of a leaf's surface at (u, v) in its own axes, (dx, dy) in the picture's. The
-    /// noise is interpolated: cells that jumped from pixel to pixel would flicker.
-    #[inline]
-    fn surface(&self, leaf: &Leaf, [u, v]: [f32; 2], [dx, dy]: [f32; 2]) -> f32 {
-        let shape = leaf.shape;
-        let (p, q) = (u / shape.a, v / shape.b);
-        let facing = (dx * self.sun[0] + dy * self.sun[1]) / shape.a;
-        let round = 1.0
-            + self.scene.roundness * (0.35 - (p * p + q * q).min(1.5) + 0.8 * facing)
-            + 0.12 * facing;
-        let noise = 1.0
-            + 1.3
-                * self.scene.grain
-                * self.texture.smooth(0.8 * u + leaf.cut[0], 0.8 * v + leaf.cut[1]);
-        let level = round.max(0.1) * noise.max(0.2);
-        if leaf.period > 0.0 { level * pattern(leaf, u, v) } else { level }
     }
 }

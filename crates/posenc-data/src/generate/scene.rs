@@ -1,10 +1,10 @@
 //! What the generated images show: palettes and mixtures of shapes.
 //!
-//! Colors are 8-bit sRGB triples; lengths are in pixels of a 512 × 512 image and scale with its
+//! Colors are 8-bit sRGB triples, 0xRR_GG_BB; lengths are in pixels of a 512 × 512 image and scale with its
 //! side.
 
 /// A color as stored in image files.
-pub(super) type Color = [u8; 3];
+pub(super) type Color = u32;
 
 /// One kind of picture.
 #[derive(Debug)]
@@ -53,173 +53,129 @@ pub(super) struct Sky {
     pub horizon: f32,
 }
 
+/// Shapes turned at random, without a sky.
+const PLAIN: Scene = Scene {
+    sky: None,
+    ground: 0,
+    palette: [0; 6],
+    mixture: [0.0; 3],
+    slimness: [1.0; 2],
+    upright: false,
+    patterned: 0.0,
+    rosettes: 0.0,
+    roundness: 0.0,
+    grain: 0.0,
+    roughness: 0.85,
+    radii: [1.0; 2],
+    n_shapes: 0,
+};
+
 /// The scenes, taken in turn by the images of a set.
 pub(super) const SCENES: [Scene; 8] = [
     // Summer leaves.
     Scene {
-        sky: None,
-        ground: [18, 26, 16],
-        palette: [
-            [58, 94, 38],
-            [96, 132, 52],
-            [34, 66, 40],
-            [136, 158, 74],
-            [74, 106, 66],
-            [182, 178, 92],
-        ],
+        ground: 0x12_1a_10,
+        palette: [0x3a_5e_26, 0x60_84_34, 0x22_42_28, 0x88_9e_4a, 0x4a_6a_42, 0xb6_b2_5c],
         mixture: [0.15, 0.85, 0.0],
         slimness: [0.28, 0.55],
-        upright: false,
         patterned: 0.7,
-        rosettes: 0.0,
         roundness: 0.25,
         grain: 0.10,
-        roughness: 0.85,
         radii: [5.0, 150.0],
         n_shapes: 5200,
+        ..PLAIN
     },
     // Pebbles on a beach.
     Scene {
-        sky: None,
-        ground: [46, 42, 40],
-        palette: [
-            [128, 124, 118],
-            [172, 162, 146],
-            [92, 88, 90],
-            [198, 190, 178],
-            [140, 108, 88],
-            [108, 118, 124],
-        ],
+        ground: 0x2e_2a_28,
+        palette: [0x80_7c_76, 0xac_a2_92, 0x5c_58_5a, 0xc6_be_b2, 0x8c_6c_58, 0x6c_76_7c],
         mixture: [1.0, 0.0, 0.0],
         slimness: [0.55, 0.95],
-        upright: false,
         patterned: 0.25,
-        rosettes: 0.0,
         roundness: 0.55,
         grain: 0.12,
         roughness: 0.9,
         radii: [4.0, 110.0],
         n_shapes: 5600,
+        ..PLAIN
     },
     // A town under an evening sky.
     Scene {
         sky: Some(Sky {
-            top: [84, 118, 172],
-            bottom: [236, 206, 178],
-            cloud: [246, 232, 222],
-            hill: [104, 96, 122],
+            top: 0x54_76_ac,
+            bottom: 0xec_ce_b2,
+            cloud: 0xf6_e8_de,
+            hill: 0x68_60_7a,
             horizon: 0.36,
         }),
-        ground: [72, 66, 62],
-        palette: [
-            [196, 164, 132],
-            [164, 92, 70],
-            [218, 204, 184],
-            [122, 112, 108],
-            [146, 130, 112],
-            [92, 84, 92],
-        ],
+        ground: 0x48_42_3e,
+        palette: [0xc4_a4_84, 0xa4_5c_46, 0xda_cc_b8, 0x7a_70_6c, 0x92_82_70, 0x5c_54_5c],
         mixture: [0.05, 0.0, 0.95],
         slimness: [0.35, 0.9],
         upright: true,
         patterned: 0.75,
-        rosettes: 0.0,
         roundness: 0.05,
         grain: 0.06,
-        roughness: 0.85,
         radii: [6.0, 120.0],
         n_shapes: 2600,
+        ..PLAIN
     },
     // Blossoms in a meadow.
     Scene {
-        sky: None,
-        ground: [24, 36, 20],
-        palette: [
-            [206, 72, 96],
-            [232, 172, 58],
-            [84, 122, 54],
-            [222, 206, 214],
-            [142, 84, 164],
-            [112, 146, 72],
-        ],
+        ground: 0x18_24_14,
+        palette: [0xce_48_60, 0xe8_ac_3a, 0x54_7a_36, 0xde_ce_d6, 0x8e_54_a4, 0x70_92_48],
         mixture: [0.5, 0.5, 0.0],
         slimness: [0.35, 0.8],
-        upright: false,
         patterned: 0.4,
         rosettes: 0.6,
         roundness: 0.25,
         grain: 0.08,
-        roughness: 0.85,
         radii: [5.0, 100.0],
         n_shapes: 3600,
+        ..PLAIN
     },
     // Rocks under a wide blue sky.
     Scene {
         sky: Some(Sky {
-            top: [46, 98, 168],
-            bottom: [196, 216, 230],
-            cloud: [250, 250, 250],
-            hill: [62, 86, 92],
+            top: 0x2e_62_a8,
+            bottom: 0xc4_d8_e6,
+            cloud: 0xfa_fa_fa,
+            hill: 0x3e_56_5c,
             horizon: 0.45,
         }),
-        ground: [104, 92, 66],
-        palette: [
-            [150, 128, 92],
-            [116, 120, 74],
-            [178, 160, 122],
-            [92, 84, 70],
-            [134, 140, 92],
-            [70, 86, 60],
-        ],
+        ground: 0x68_5c_42,
+        palette: [0x96_80_5c, 0x74_78_4a, 0xb2_a0_7a, 0x5c_54_46, 0x86_8c_5c, 0x46_56_3c],
         mixture: [0.9, 0.1, 0.0],
         slimness: [0.3, 0.75],
         upright: true,
         patterned: 0.15,
-        rosettes: 0.0,
         roundness: 0.4,
         grain: 0.13,
         roughness: 0.92,
         radii: [4.0, 120.0],
         n_shapes: 4200,
+        ..PLAIN
     },
     // Autumn on the ground.
     Scene {
-        sky: None,
-        ground: [34, 22, 16],
-        palette: [
-            [186, 92, 34],
-            [210, 148, 50],
-            [132, 52, 32],
-            [154, 116, 62],
-            [98, 70, 44],
-            [196, 176, 112],
-        ],
+        ground: 0x22_16_10,
+        palette: [0xba_5c_22, 0xd2_94_32, 0x84_34_20, 0x9a_74_3e, 0x62_46_2c, 0xc4_b0_70],
         mixture: [0.25, 0.75, 0.0],
         slimness: [0.35, 0.75],
-        upright: false,
         patterned: 0.8,
-        rosettes: 0.0,
         roundness: 0.2,
         grain: 0.13,
         roughness: 0.88,
         radii: [6.0, 130.0],
         n_shapes: 4400,
+        ..PLAIN
     },
     // A reef.
     Scene {
-        sky: None,
-        ground: [8, 34, 52],
-        palette: [
-            [36, 108, 134],
-            [226, 126, 92],
-            [24, 66, 98],
-            [112, 170, 168],
-            [232, 196, 138],
-            [150, 72, 104],
-        ],
+        ground: 0x08_22_34,
+        palette: [0x24_6c_86, 0xe2_7e_5c, 0x18_42_62, 0x70_aa_a8, 0xe8_c4_8a, 0x96_48_68],
         mixture: [0.75, 0.25, 0.0],
         slimness: [0.4, 0.95],
-        upright: false,
         patterned: 0.5,
         rosettes: 0.25,
         roundness: 0.5,
@@ -227,28 +183,19 @@ pub(super) const SCENES: [Scene; 8] = [
         roughness: 0.9,
         radii: [4.0, 140.0],
         n_shapes: 4600,
+        ..PLAIN
     },
     // Crates and tools in a workshop.
     Scene {
-        sky: None,
-        ground: [30, 28, 30],
-        palette: [
-            [152, 118, 78],
-            [96, 108, 122],
-            [186, 180, 170],
-            [64, 60, 64],
-            [168, 62, 48],
-            [206, 170, 84],
-        ],
+        ground: 0x1e_1c_1e,
+        palette: [0x98_76_4e, 0x60_6c_7a, 0xba_b4_aa, 0x40_3c_40, 0xa8_3e_30, 0xce_aa_54],
         mixture: [0.3, 0.0, 0.7],
         slimness: [0.15, 0.9],
-        upright: false,
         patterned: 0.45,
-        rosettes: 0.0,
         roundness: 0.2,
         grain: 0.08,
-        roughness: 0.85,
         radii: [5.0, 160.0],
         n_shapes: 4200,
+        ..PLAIN
     },
 ];

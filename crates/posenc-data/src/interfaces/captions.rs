@@ -168,11 +168,8 @@ impl WidgetCaptions {
         let splits = read_splits(captions)?;
         let folder = screens.join("combined");
         if !folder.is_dir() {
-            return Err(DataError::MissingFile {
-                folder: screens.to_owned(),
-                wanted: "folder combined".to_owned(),
-                hint: "RICO's view hierarchies are expected in combined/, one file for each screen: 12.json".to_owned(),
-            });
+            let hint = "RICO's view hierarchies are expected in combined/, one file for each screen: 12.json";
+            return Err(DataError::missing(screens, "folder combined", hint));
         }
         let mut report = CaptionReport::default();
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
@@ -198,11 +195,8 @@ impl WidgetCaptions {
             widgets[split as usize].extend(found);
         }
         if widgets.iter().all(Vec::is_empty) {
-            return Err(DataError::WrongEntry {
-                path: file,
-                entry: String::new(),
-                reason: format!("no caption has its screen in {}: {report}", folder.display()),
-            });
+            let reason = format!("no caption has its screen in {}: {report}", folder.display());
+            return Err(DataError::in_entry(&file, "", reason));
         }
         Ok(WidgetCaptions { widgets, report })
     }
@@ -241,11 +235,7 @@ fn read_splits(folder: &Path) -> Result<Splits, DataError> {
         let path = split_file(folder, split);
         let bytes = read_whole(&path, "the split", MAX_TEXT_BYTES)?;
         for (i, line) in as_text(&path, &bytes)?.lines().enumerate() {
-            let wrong = |reason: String| DataError::DamagedText {
-                path: path.clone(),
-                line: Some(i + 1),
-                reason,
-            };
+            let wrong = |reason: String| DataError::at_line(&path, i + 1, reason);
             let screen = line.trim();
             if screen.is_empty() {
                 continue;
@@ -285,11 +275,7 @@ fn read_rows(
     rows: &mut BTreeMap<String, Vec<Row>>,
 ) -> Result<(), DataError> {
     let bytes = read_whole(path, "the file of captions", MAX_TEXT_BYTES)?;
-    let wrong = |(line, reason): (usize, String)| DataError::DamagedText {
-        path: path.to_owned(),
-        line: Some(line),
-        reason,
-    };
+    let wrong = |(line, reason): (usize, String)| DataError::at_line(path, line, reason);
     let mut records = Records::new(as_text(path, &bytes)?);
     let header = records.next_record().map_err(wrong)?;
     let header =

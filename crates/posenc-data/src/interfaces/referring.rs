@@ -157,15 +157,12 @@ impl ReferringScreens {
             let entry = format!("line {}: ", i + 1);
             let wire: WireScreen = from_json(path, &entry, line.as_bytes())?;
             let screen = ReferringScreen::new(wire).map_err(|(place, reason)| {
-                let entry = format!("{entry}{place}: ");
-                DataError::WrongEntry { path: path.to_owned(), entry, reason }
+                DataError::in_entry(path, &format!("{entry}{place}: "), reason)
             })?;
             screens.push(screen);
         }
         if screens.is_empty() {
-            let (path, entry) = (path.to_owned(), String::new());
-            let reason = "there are no screens".to_owned();
-            return Err(DataError::WrongEntry { path, entry, reason });
+            return Err(DataError::in_entry(path, "", "there are no screens"));
         }
         Ok(ReferringScreens { file: path.to_owned(), screens })
     }

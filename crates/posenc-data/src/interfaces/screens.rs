@@ -106,14 +106,11 @@ impl WidgetScreens {
         missing.truncate(LISTED);
         let names = missing.join(", ");
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Err(DataError::MissingFile {
-            folder: self.folder.clone(),
-            wanted: format!("{names}{rest}"),
-            hint: format!(
-                "{count} of {all} screens with captions have no screenshot; RICO's are JPEG files beside the trees: unpack \
-                 them there, or take the screens out of split/*.txt"
-            ),
-        })
+        let hint = format!(
+            "{count} of {all} screens with captions have no screenshot; RICO's are JPEG files beside the trees: unpack \
+             them there, or take the screens out of split/*.txt"
+        );
+        Err(DataError::missing(&self.folder, format!("{names}{rest}"), hint))
     }
 
     fn screenshot(&self, screen: &str) -> Option<PathBuf> {

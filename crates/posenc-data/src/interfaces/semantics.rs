@@ -66,10 +66,8 @@ impl LabelledScreens {
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;
         let wire: Vec<WireScreen> = from_json(path, "", &bytes)?;
-        let wrong = |entry: String, reason: String| DataError::WrongEntry {
-            path: path.to_owned(),
-            entry: format!("{entry}: "),
-            reason,
+        let wrong = |entry: String, reason: String| {
+            DataError::in_entry(path, &format!("{entry}: "), reason)
         };
         if wire.is_empty() {
             return Err(wrong("the list".to_owned(), "there are no screens".to_owned()));

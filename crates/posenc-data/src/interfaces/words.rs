@@ -243,11 +243,11 @@ impl WordVectors {
         }
         match &files[..] {
             [file] => Self::read(file, vocabulary, dimension),
-            _ => Err(DataError::MissingFile {
-                folder: folder.to_owned(),
-                wanted: format!("single file of word vectors ({} fit)", files.len()),
-                hint: format!("a file such as glove.6B{ending} is expected"),
-            }),
+            _ => Err(DataError::missing(
+                folder,
+                format!("single file of word vectors ({} fit)", files.len()),
+                format!("a file such as glove.6B{ending} is expected"),
+            )),
         }
     }
 
@@ -271,19 +271,14 @@ impl WordVectors {
         let (mut line, mut at, mut total) = (Vec::new(), 0, 0);
         while vectors.len() < numbers.len() {
             at += 1;
-            let damaged = |reason: String| DataError::DamagedText {
-                path: path.to_owned(),
-                line: Some(at),
-                reason,
-            };
+            let damaged = |reason: String| DataError::at_line(path, at, reason);
             line.clear();
             let longest = MAX_LINE_BYTES as u64 + 1;
             let read = (&mut reader).take(longest).read_until(b'\n', &mut line);
             total += read.map_err(|e| DataError::io(path, "file", e))? as u64;
             if total > MAX_VECTOR_BYTES {
-                let (bytes, limit) = (u128::from(total), MAX_VECTOR_BYTES);
-                let what = "the file of vectors".to_owned();
-                return Err(DataError::TooLarge { path: path.to_owned(), what, bytes, limit });
+                let what = "the file of vectors";
+                return Err(DataError::too_large(path, what, total, MAX_VECTOR_BYTES));
             }
             if line.is_empty() {
                 break;
@@ -318,7 +313,7 @@ impl WordVectors {
                 "none of the {} words of the vocabulary is there; is it the file of vectors for English words?",
                 numbers.len()
             );
-            return Err(DataError::DamagedText { path: path.to_owned(), line: None, reason });
+            return Err(DataError::at(path, reason));
         }
         Ok(WordVectors { dimension, size: vocabulary.size(), vectors })
     }

@@ -47,7 +47,7 @@ struct Placed<'a> {
 /// # Errors
 /// When a file cannot be written.
 pub fn write_widget_screens(folder: &Path, splits: [&[Screen]; 3]) -> Result<(), DataError> {
-    let unwritable = |path: &Path, source| DataError::Unwritable { path: path.to_owned(), source };
+    let unwritable = DataError::unwritable;
     let combined = folder.join("combined");
     for folder in [&combined, &folder.join("split")] {
         posenc_files::make_folder(folder).map_err(|e| unwritable(folder, e))?;

@@ -387,7 +387,7 @@ impl Experiment {
             }
         }
         for (i, id) in wire.errata.iter().enumerate() {
-            let is_own = |e: &&posenc_math::errata::Erratum| e.paper == wire.paper && e.id == id;
+            let is_own = |e: &&posenc_math::errata::Erratum| e.paper() == wire.paper && e.id == id;
             if !posenc_math::errata::all().iter().any(is_own) {
                 let message = format!(
                     "no erratum `{id}` of `{}`; report/errata.md has their names",

@@ -2,9 +2,8 @@
 
 use super::BlendingError;
 use crate::distance::ANCHOR;
-use crate::embedder::{Embedder, EmbedderSpec, ParameterValue};
+use crate::embedder::{CodeDistance, Embedder, EmbedderSpec, find};
 use crate::spectrum::dot;
-use crate::theory;
 
 /// D(Δ), up to a factor, for Δ in units of x.
 pub type DistanceFunction<'a> = Box<dyn Fn(f64) -> f64 + Send + Sync + 'a>;
@@ -12,9 +11,9 @@ pub type DistanceFunction<'a> = Box<dyn Fn(f64) -> f64 + Send + Sync + 'a>;
 /// Where D comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DistanceSource {
-    /// As in the authors' code: `exp(-Δ²/(4σ²))` for the Gaussian, `exp(-2π²σ²Δ²)` for random Fourier
-    /// features, the square `¼ max(2h − |Δ|, 0)²` of Prop. 5 for the triangle of half width h, and
-    /// [`Sampled`](Self::Sampled) for every other kind.
+    /// As in the authors' code, the [`CodeDistance`] of the kind: `exp(-Δ²/(4σ²))` for the Gaussian,
+    /// `exp(-2π²σ²Δ²)` for random Fourier features, the square `¼ max(2h − |Δ|, 0)²` of Prop. 5 for the
+    /// triangle of half width h, and [`Sampled`](Self::Sampled) for every other kind.
     #[default]
     Code,
     /// The law for infinitely many features; for the triangle the cubic B-spline, which is its true
@@ -35,28 +34,22 @@ pub fn distance_function<'a>(
     spec: &EmbedderSpec,
     embedder: &'a dyn Embedder,
 ) -> Result<DistanceFunction<'a>, BlendingError> {
-    match (source, spec.kind.as_str()) {
-        (DistanceSource::Code, "triangle") => match full_width(spec) {
-            Some(width) => Ok(Box::new(move |delta| theory::printed_triangle_law(width, delta))),
+    let by_code = match source {
+        DistanceSource::Sampled => return Ok(sampled(embedder)),
+        DistanceSource::Law => CodeDistance::Law,
+        DistanceSource::Code => find(&spec.kind).map_or(CodeDistance::Sampled, |k| k.code_distance),
+    };
+    match by_code {
+        CodeDistance::Sampled => Ok(sampled(embedder)),
+        CodeDistance::Law if embedder.distance_law(0.0).is_none() => {
+            Err(BlendingError::NoLaw(spec.kind.clone()))
+        }
+        CodeDistance::Law => Ok(Box::new(|delta| embedder.distance_law(delta).unwrap_or(f64::NAN))),
+        CodeDistance::Other(law) => match law(&|name| spec.number_of(name)) {
+            Some(law) => Ok(law),
             None => Ok(sampled(embedder)),
         },
-        // The code's Gaussian and RFF are the laws.
-        (DistanceSource::Code, "gaussian" | "rff") | (DistanceSource::Law, _) => {
-            if embedder.distance_law(0.0).is_none() {
-                return Err(BlendingError::NoLaw(spec.kind.clone()));
-            }
-            Ok(Box::new(|delta| embedder.distance_law(delta).unwrap_or(f64::NAN)))
-        }
-        (DistanceSource::Code | DistanceSource::Sampled, _) => Ok(sampled(embedder)),
     }
-}
-
-fn full_width(spec: &EmbedderSpec) -> Option<f64> {
-    let number = |name: &str| match spec.parameters.get(name) {
-        Some(ParameterValue::Number(value)) => Some(*value),
-        _ => None,
-    };
-    number("width").or_else(|| number("half_width").map(|half| 2.0 * half))
 }
 
 fn sampled(embedder: &dyn Embedder) -> DistanceFunction<'_> {

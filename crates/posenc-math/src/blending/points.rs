@@ -8,7 +8,8 @@ use crate::closed_form::Real;
 /// Blending weights of P points in D dimensions (1 to 3), each from the 2^D corners of its cell.
 ///
 /// `B` (P × number of nodes) is never formed unless [`matrix`](Self::matrix) is asked for: a point is
-/// D indices into the tables of its axes.
+/// D indices into the tables of its axes. The product of nalgebra-sparse takes 2.0 (a quarter of 512² pixels) to
+/// 4.0 (an eighth of 128³ voxels) times as long as [`gather`](Self::gather).
 #[derive(Clone, Debug)]
 pub struct Blending<T, const D: usize> {
     axes: [Axis<T>; D],

@@ -4,7 +4,8 @@
 
 use super::{
     fourier::{Fourier, Law},
-    registry::{DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
+    kind::{Family, Kind},
+    registry::{DefaultValue, Parameter, Rule, SCALING},
 };
 
 pub(super) const KIND: Kind = Kind {
@@ -15,7 +16,6 @@ pub(super) const KIND: Kind = Kind {
     latex: r"\psi(x) = (\sin 2\pi x, \cos 2\pi x)",
     distance: r"\cos 2\pi\Delta",
     stable_rank: "2",
-    example: &[],
     parameters: &[
         Parameter::with_default(
             "dimension",
@@ -25,7 +25,8 @@ pub(super) const KIND: Kind = Kind {
         ),
         SCALING,
     ],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |_, _| Ok(Box::new(Fourier::new(vec![1.0], Law::OwnFrequencies, Some(2.0)))),
+    family: Family::Fourier,
+    color: Some([0.66, 0.13, 285.0]),
+    method_names: &["basic"],
+    ..Kind::built_by(|_, _| Ok(Box::new(Fourier::new(vec![1.0], Law::OwnFrequencies, Some(2.0)))))
 };

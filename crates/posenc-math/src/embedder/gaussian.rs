@@ -3,7 +3,8 @@
 //! `ψ(u) = exp(-u²/(2σ²))`. `D(Δ) = exp(-Δ²/(4σ²))`, stable rank `min(N, 1/(2√π σ))`.
 
 use super::{
-    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
+    kind::{CodeDistance, Family, FitDefaults, FitParameter, FitUnit, Kind},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Parameter, Rule, SCALING},
     shifted::{Profile, Shifted},
 };
 use crate::theory;
@@ -27,9 +28,23 @@ pub(super) const KIND: Kind = Kind {
         BOUNDARY,
         SCALING,
     ],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, _| Shifted::build(Gaussian { sigma: values.number("sigma")? }, values),
+    family: Family::Shifted,
+    color: Some([0.53, 0.155, 255.0]),
+    method_names: &["gau"],
+    nonzero: Some(|number| 16.0 * number("sigma").unwrap_or(1.0)),
+    code_distance: CodeDistance::Law,
+    fit: FitDefaults {
+        features: 128,
+        parameter: Some(FitParameter {
+            name: "sigma",
+            unit: FitUnit::Steps,
+            values: [0.64, 1.02, 1.54],
+        }),
+        diagonals: true,
+    },
+    ..Kind::built_by(|values, _| {
+        Shifted::build(Gaussian { sigma: values.number("sigma")? }, values)
+    })
 };
 
 struct Gaussian {

@@ -4,7 +4,8 @@
 
 use super::{
     Embedder,
-    registry::{DefaultValue, Kind, Parameter, Rule, unchecked},
+    kind::Kind,
+    registry::{DefaultValue, Parameter, Rule},
 };
 
 pub(super) const KIND: Kind = Kind {
@@ -13,18 +14,16 @@ pub(super) const KIND: Kind = Kind {
     symbol: "None",
     source: "rethinking Fig. 8",
     latex: r"\psi(x) = x",
-    distance: "",
     stable_rank: "1",
-    example: &[],
     parameters: &[Parameter::with_default(
         "dimension",
         DefaultValue::Number(1.0),
         Rule::Multiple { step: 1, most: 1 },
         "number of features, 1",
     )],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |_, _| Ok(Box::new(Identity)),
+    color: Some([0.54, 0.055, 235.0]),
+    method_names: &["identity", "none", "raw"],
+    ..Kind::built_by(|_, _| Ok(Box::new(Identity)))
 };
 
 struct Identity;

@@ -5,7 +5,8 @@
 
 use super::{
     Embedder,
-    registry::{DIMENSION, Kind, SCALING, unchecked},
+    kind::Kind,
+    registry::{DIMENSION, SCALING},
 };
 
 pub(super) const KIND: Kind = Kind {
@@ -16,11 +17,11 @@ pub(super) const KIND: Kind = Kind {
     latex: r"\psi_j(x) = [\,j = \lfloor x d \rfloor\,]",
     distance: r"[\,\lfloor x d \rfloor = \lfloor (x + \Delta) d \rfloor\,]",
     stable_rank: r"\min(N, d)",
-    example: &[],
     parameters: &[DIMENSION, SCALING],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, _| Ok(Box::new(Impulse { dimension: values.dimension()? })),
+    color: Some([0.43, 0.075, 55.0]),
+    method_names: &["imp"],
+    nonzero: Some(|number| 1.0 / number("dimension").unwrap_or(1.0)),
+    ..Kind::built_by(|values, _| Ok(Box::new(Impulse { dimension: values.dimension()? })))
 };
 
 struct Impulse {

@@ -4,8 +4,9 @@
 
 use super::{
     fourier::{Fourier, Law, equally_spaced},
-    linf::MAX_EXPONENT,
-    registry::{DefaultValue, EVEN_DIMENSION, Kind, SCALING, unchecked},
+    kind::{Family, Kind},
+    linf::{MAX_EXPONENT, octaves},
+    registry::{DefaultValue, EVEN_DIMENSION, SCALING},
 };
 
 pub(super) const KIND: Kind = Kind {
@@ -15,16 +16,17 @@ pub(super) const KIND: Kind = Kind {
     source: "trading Eq. 51",
     latex: r"\psi(x) = (\sin 2\pi b_j x, \cos 2\pi b_j x),\ b_j = 2^{\sigma j / (d/2 - 1)}",
     distance: r"\frac{2}{d} \sum_j \cos 2\pi b_j \Delta",
-    stable_rank: "",
     example: &[("sigma", DefaultValue::Number(4.0))],
     parameters: &[EVEN_DIMENSION, MAX_EXPONENT, SCALING],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, _| {
+    family: Family::Fourier,
+    color: Some([0.76, 0.15, 85.0]),
+    method_names: &["logf"],
+    fit: octaves([6.5, 6.5, 5.5]),
+    ..Kind::built_by(|values, _| {
         let mut frequencies = equally_spaced(values.dimension()? / 2, values.number("sigma")?);
         for frequency in &mut frequencies {
             *frequency = frequency.exp2();
         }
         Ok(Box::new(Fourier::new(frequencies, Law::OwnFrequencies, None)))
-    },
+    })
 };

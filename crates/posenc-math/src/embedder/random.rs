@@ -7,7 +7,8 @@
 use super::{
     Embedder,
     impulse::cell,
-    registry::{DIMENSION, Kind, SCALING, unchecked},
+    kind::Kind,
+    registry::{DIMENSION, SCALING},
 };
 use crate::random::gaussian_vector;
 
@@ -18,15 +19,13 @@ pub(super) const KIND: Kind = Kind {
     source: "rethinking Sec. 4.2, Fig. 6",
     latex: r"\psi_j(x) = c_{(\lfloor x d \rfloor - j) \bmod d},\ c_i \sim \mathcal{N}(0, 1)",
     distance: r"[\,\Delta = 0\,]",
-    stable_rank: "",
-    example: &[],
     parameters: &[DIMENSION, SCALING],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, rng| {
+    color: Some([0.6, 0.125, 112.0]),
+    method_names: &["rand"],
+    ..Kind::built_by(|values, rng| {
         let first_column = gaussian_vector(rng, values.dimension()?);
         Ok(Box::new(RandomCirculant { first_column }))
-    },
+    })
 };
 
 struct RandomCirculant {

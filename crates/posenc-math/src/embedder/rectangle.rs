@@ -4,7 +4,8 @@
 //! rank `min(N, 1/w)`. The interval is half-open so that `w·d` consecutive centers lie in it.
 
 use super::{
-    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
+    kind::{Family, Kind},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Parameter, Rule, SCALING},
     shifted::{Profile, Shifted},
 };
 use crate::theory;
@@ -24,9 +25,13 @@ pub(super) const KIND: Kind = Kind {
         BOUNDARY,
         SCALING,
     ],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, _| Shifted::build(Rectangle { width: values.number("width")? }, values),
+    family: Family::Shifted,
+    color: Some([0.68, 0.115, 200.0]),
+    method_names: &["rect"],
+    nonzero: Some(|number| number("width").unwrap_or(1.0)),
+    ..Kind::built_by(|values, _| {
+        Shifted::build(Rectangle { width: values.number("width")? }, values)
+    })
 };
 
 /// Decides ties at the ends of the interval in the same direction, whatever the rounding of u.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Embedder, EmbedderError, EmbedderSpec, ParameterValue, unit_row::UnitRow};
+use super::{Embedder, EmbedderError, EmbedderSpec, Kind, ParameterValue, unit_row::UnitRow};
 
 /// The values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -248,84 +248,6 @@ impl<'a> Values<'a> {
 /// Result of a constructor.
 pub(super) type Built = Result<Box<dyn Embedder>, EmbedderError>;
 
-/// One kind of embedder.
-pub struct Kind {
-    /// The name in a specification.
-    pub name: &'static str,
-    /// The name in prose.
-    pub label: &'static str,
-    /// The name in tables and legends, as the papers abbreviate it.
-    pub symbol: &'static str,
-    /// Where it is defined: paper and equation or figure.
-    pub source: &'static str,
-    /// The formula of a feature, in LaTeX without delimiters.
-    pub latex: &'static str,
-    /// The law D(Δ) in the limit d → ∞, in LaTeX without delimiters; empty where none is known.
-    pub distance: &'static str,
-    /// The stable rank of N samples in the same limit, likewise.
-    pub stable_rank: &'static str,
-    /// Values of the parameters that have no default, but for `dimension`, with which the kind can be shown.
-    pub example: &'static [(&'static str, DefaultValue)],
-    /// Its parameters.
-    pub parameters: &'static [Parameter],
-    /// Whether further numeric parameters may be written, under names of the writer's choice.
-    pub takes_extra_numbers: bool,
-    /// Checks that involve more than one parameter.
-    pub(super) check: fn(&Values) -> Result<(), EmbedderError>,
-    /// Builds from checked values.
-    pub(super) build: fn(&Values, &mut ChaCha8Rng) -> Built,
-}
-
-impl Kind {
-    /// The parameter of that name.
-    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
-        self.parameters.iter().find(|parameter| parameter.name == name)
-    }
-
-    /// A specification that shows what the kind does: its example, with `dimension` features where that can be chosen.
-    pub fn example(&self, dimension: usize) -> EmbedderSpec {
-        let mut spec = EmbedderSpec::new(self.name);
-        for (name, value) in self.example {
-            spec = spec.with(*name, value.to_value());
-        }
-        let is_free = |parameter: &Parameter| parameter.presence == Presence::Required;
-        if self.parameter("dimension").is_some_and(is_free) {
-            spec = spec.number("dimension", dimension as f64);
-        }
-        spec
-    }
-
-    /// The formula in Markdown, followed by the values the specification gives.
-    ///
-    /// A specification that does not pass [`validate`] gives whatever can be printed of it.
-    pub fn formula(&self, spec: &EmbedderSpec) -> String {
-        let text = |name: &str| match spec.parameters.get(name) {
-            Some(ParameterValue::Text(text)) => Some(text.as_str()),
-            _ => None,
-        };
-        let latex = match (text("latex"), text("psi")) {
-            (Some(latex), _) => format!("${latex}$"),
-            (None, Some(psi)) => format!("$\\psi_j(x) =$ `{psi}`, $u = t_j - x$"),
-            (None, None) => format!("${}$", self.latex),
-        };
-        let values: Vec<String> = spec
-            .parameters
-            .iter()
-            .filter(|(name, _)| !["label", "latex", "psi"].contains(&name.as_str()))
-            .map(|(name, value)| match value {
-                ParameterValue::Number(number) => format!("{name} = {number}"),
-                ParameterValue::Text(text) => format!("{name} = {text}"),
-            })
-            .collect();
-        if values.is_empty() { latex } else { format!("{latex}; {}", values.join(", ")) }
-    }
-}
-
-/// No check beyond those of the single parameters.
-pub(super) fn unchecked(_: &Values) -> Result<(), EmbedderError> {
-    Ok(())
-}
-
 /// All kinds, in the order in which reports list them.
 ///
 /// ```
@@ -333,22 +255,7 @@ pub(super) fn unchecked(_: &Values) -> Result<(), EmbedderError> {
 /// assert!(names.contains(&"rff") && names.contains(&"formula"));
 /// ```
 pub fn registry() -> &'static [Kind] {
-    &[
-        super::impulse::KIND,
-        super::rectangle::KIND,
-        super::triangle::KIND,
-        super::sine::KIND,
-        super::square::KIND,
-        super::gaussian::KIND,
-        super::random::KIND,
-        super::linf::KIND,
-        super::logf::KIND,
-        super::rff::KIND,
-        super::basic::KIND,
-        super::identity::KIND,
-        // new kinds: above this line
-        super::formula::KIND,
-    ]
+    super::KINDS
 }
 
 /// The kind of that name.

@@ -6,7 +6,8 @@
 
 use super::{
     fourier::{Fourier, Law},
-    registry::{DefaultValue, EVEN_DIMENSION, Kind, Parameter, Rule, SCALING, unchecked},
+    kind::{CodeDistance, Family, FitDefaults, FitParameter, FitUnit, Kind},
+    registry::{DefaultValue, EVEN_DIMENSION, Parameter, Rule, SCALING},
 };
 use crate::{random::gaussian_vector, theory};
 
@@ -28,9 +29,21 @@ pub(super) const KIND: Kind = Kind {
         ),
         SCALING,
     ],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, rng| {
+    family: Family::Fourier,
+    color: Some([0.66, 0.175, 50.0]),
+    method_names: &["rff", "learnable-fourier", "fourier", "random fourier"],
+    is_joint: true,
+    code_distance: CodeDistance::Law,
+    fit: FitDefaults {
+        features: 512,
+        parameter: Some(FitParameter {
+            name: "sigma",
+            unit: FitUnit::PeriodsPerStep,
+            values: [42.0 / 256.0, 42.0 / 256.0, 14.0 / 256.0],
+        }),
+        diagonals: false,
+    },
+    ..Kind::built_by(|values, rng| {
         let sigma = values.number("sigma")?;
         let mut frequencies = gaussian_vector(rng, values.dimension()? / 2);
         for frequency in &mut frequencies {
@@ -38,5 +51,5 @@ pub(super) const KIND: Kind = Kind {
         }
         let bound = theory::rff_stable_rank(sigma).max(1.0);
         Ok(Box::new(Fourier::new(frequencies, Law::GaussianFrequencies { sigma }, Some(bound))))
-    },
+    })
 };

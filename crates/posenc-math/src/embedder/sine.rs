@@ -4,7 +4,8 @@
 //! rank `(a² + ½)/max(a², ¼)`: 2 for the pure sine, 2.0204 with the 0.7 that the code of Fig. 3 adds.
 
 use super::{
-    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
+    kind::{Family, Kind},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Parameter, Rule, SCALING},
     shifted::{Profile, Shifted},
 };
 use crate::trigonometry::{cos_turns, sin_turns};
@@ -25,7 +26,6 @@ pub(super) const KIND: Kind = Kind {
     latex: r"\psi_j(x) = \sin(2\pi f (t_j - x)) + a",
     distance: r"\frac{a^2 + \frac{1}{2} \cos 2\pi f \Delta}{a^2 + \frac{1}{2}}",
     stable_rank: r"\frac{a^2 + 1/2}{\max(a^2, 1/4)}",
-    example: &[],
     parameters: &[
         DIMENSION,
         FREQUENCY,
@@ -38,12 +38,13 @@ pub(super) const KIND: Kind = Kind {
         BOUNDARY,
         SCALING,
     ],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, _| {
+    family: Family::Shifted,
+    color: Some([0.47, 0.18, 300.0]),
+    method_names: &["sin"],
+    ..Kind::built_by(|values, _| {
         let (frequency, offset) = (values.number("frequency")?, values.number("offset")?);
         Shifted::build(Sine { frequency, offset }, values)
-    },
+    })
 };
 
 struct Sine {

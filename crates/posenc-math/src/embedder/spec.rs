@@ -85,6 +85,14 @@ impl EmbedderSpec {
         self
     }
 
+    /// A numeric parameter, if it is given.
+    pub fn number_of(&self, name: &str) -> Option<f64> {
+        match self.parameters.get(name)? {
+            ParameterValue::Number(number) => Some(*number),
+            ParameterValue::Text(_) => None,
+        }
+    }
+
     /// One line of text that is equal for specifications that compute the same thing.
     ///
     /// Parameters stand in alphabetical order, defaults of a registered kind are filled in, and

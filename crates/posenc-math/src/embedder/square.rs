@@ -8,8 +8,9 @@
 use std::f64::consts::PI;
 
 use super::{
+    kind::{Family, Kind},
     rectangle::TIE,
-    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, unchecked},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Parameter, Rule, SCALING},
     shifted::{Profile, Shifted},
     sine::FREQUENCY,
 };
@@ -22,7 +23,6 @@ pub(super) const KIND: Kind = Kind {
     latex: r"\psi_j(x) = \mathrm{sgn} \sin(2\pi f (t_j - x))",
     distance: r"1 - 4 p,\ p = \min_n |f \Delta - n|",
     stable_rank: r"\pi^2 / 4",
-    example: &[],
     parameters: &[
         DIMENSION,
         FREQUENCY,
@@ -35,13 +35,14 @@ pub(super) const KIND: Kind = Kind {
         BOUNDARY,
         SCALING,
     ],
-    takes_extra_numbers: false,
-    check: unchecked,
-    build: |values, _| {
+    family: Family::Shifted,
+    color: Some([0.66, 0.195, 350.0]),
+    method_names: &["square"],
+    ..Kind::built_by(|values, _| {
         let frequency = values.number("frequency")?;
         let low = if values.text("levels")? == "zero-one" { 0.0 } else { -1.0 };
         Shifted::build(Square { frequency, low }, values)
-    },
+    })
 };
 
 struct Square {

@@ -7,7 +7,8 @@
 
 use super::{
     EmbedderError,
-    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, Values},
+    kind::{CodeDistance, Family, FitDefaults, FitParameter, FitUnit, Kind, Numbers},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Parameter, Rule, SCALING, Values},
     shifted::{Profile, Shifted},
 };
 use crate::theory;
@@ -36,10 +37,39 @@ pub(super) const KIND: Kind = Kind {
         BOUNDARY,
         SCALING,
     ],
-    takes_extra_numbers: false,
     check: |values| half_width(values).map(|_| ()),
-    build: |values, _| Shifted::build(Triangle { half_width: half_width(values)? }, values),
+    family: Family::Shifted,
+    color: Some([0.58, 0.155, 146.0]),
+    method_names: &["tri"],
+    nonzero: Some(|number| full_width(number).unwrap_or(1.0)),
+    // `trading` Prop. 5.
+    code_distance: CodeDistance::Other(|number| {
+        let width = full_width(number)?;
+        Some(Box::new(move |delta| theory::printed_triangle_law(width, delta)))
+    }),
+    // `trading` Eq. 39.
+    printed_law: Some(|number| {
+        let width = full_width(number)?;
+        Some(Box::new(move |delta| (1.0 - delta.abs() / width).max(0.0).powi(2)))
+    }),
+    fit: FitDefaults {
+        features: 128,
+        parameter: Some(FitParameter {
+            name: "half_width",
+            unit: FitUnit::Steps,
+            values: [1.0, 2.0, 5.0],
+        }),
+        diagonals: true,
+    },
+    ..Kind::built_by(|values, _| {
+        Shifted::build(Triangle { half_width: half_width(values)? }, values)
+    })
 };
+
+/// The full width, whichever of the two parameters is given.
+fn full_width(number: Numbers) -> Option<f64> {
+    number("width").or_else(|| number("half_width").map(|half| 2.0 * half))
+}
 
 fn half_width(values: &Values) -> Result<f64, EmbedderError> {
     let reason = match (values.optional_number("half_width"), values.optional_number("width")) {

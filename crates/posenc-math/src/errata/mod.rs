@@ -122,8 +122,6 @@ pub struct Finding {
 pub struct Erratum {
     /// Identifier, unique across all papers; it begins with the paper's key.
     pub id: &'static str,
-    /// `rethinking`, `trading` or `lff`.
-    pub paper: &'static str,
     /// Its location in the paper.
     pub place: &'static str,
     /// Kind of error.
@@ -138,6 +136,13 @@ pub struct Erratum {
     pub check: fn(&Inputs<'_>) -> Result<Finding, String>,
 }
 
+impl Erratum {
+    /// `rethinking`, `trading` or `lff`.
+    pub fn paper(&self) -> &'static str {
+        self.id.split('-').next().unwrap_or(self.id)
+    }
+}
+
 /// Looks up a published value by paper, item, group, method, metric and abscissa.
 pub type Published<'a> = dyn Fn(&str, &str, &str, &str, &str, Option<f64>) -> Option<f64> + 'a;
 
@@ -150,38 +155,22 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// The published value without abscissa.
+    /// The published value without abscissa: paper, item, group, method, metric.
     fn value(
         &self,
-        paper: &str,
+        p: &str,
         item: &str,
         group: &str,
-        method: &str,
+        m: &str,
         metric: &str,
     ) -> Result<f64, String> {
-        self.find(paper, item, group, method, metric, None)
+        self.find([p, item, group, m, metric], None)
     }
 
     /// The published value at abscissa `x`.
-    fn value_at(
-        &self,
-        paper: &str,
-        item: &str,
-        group: &str,
-        method: &str,
-        metric: &str,
-        x: f64,
-    ) -> Result<f64, String> {
-        self.find(paper, item, group, method, metric, Some(x))
-    }
-
     fn find(
         &self,
-        paper: &str,
-        item: &str,
-        group: &str,
-        method: &str,
-        metric: &str,
+        [paper, item, group, method, metric]: [&str; 5],
         x: Option<f64>,
     ) -> Result<f64, String> {
         (self.published)(paper, item, group, method, metric, x).ok_or_else(|| {

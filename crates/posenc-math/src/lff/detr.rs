@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Fault, check_ranges, check_shares};
+
 /// Channels of a pixel.
 pub const COLORS: usize = 3;
 
@@ -68,7 +70,7 @@ impl Sizes {
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check(&self) -> Result<(), Fault> {
         let blocks = self.blocks.iter();
         let blocks = blocks.map(|&count| ("blocks", count, 1, 64));
         let others = [
@@ -82,24 +84,12 @@ impl Sizes {
             ("classes", self.classes, 1, 1000),
             ("cells", self.cells, 1, 1000),
         ];
-        for (key, value, least, most) in blocks.chain(others) {
-            if !(least..=most).contains(&value) {
-                return Err((key, format!("{value} is not allowed; allowed: {least} to {most}")));
-            }
-        }
+        check_ranges(blocks.chain(others))?;
         if !self.width.is_multiple_of(self.heads) {
-            return Err((
-                "heads",
-                format!("{} do not divide a width of {}", self.heads, self.width),
-            ));
+            let message = format!("{} do not divide a width of {}", self.heads, self.width);
+            return Err(("heads", message));
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err((
-                "dropout",
-                format!("{} is not allowed; allowed: 0 to below 1", self.dropout),
-            ));
-        }
-        Ok(())
+        check_shares(&[("dropout", self.dropout)])
     }
 
     /// Multiplications and additions of a step of training on images of `[rows, columns]` pixels each: three times those of
@@ -177,7 +167,7 @@ impl Resizing {
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check(&self) -> Result<(), Fault> {
         let [least, most] = self.window;
         for (key, sides) in [
             ("short_sides", &self.short_sides[..]),

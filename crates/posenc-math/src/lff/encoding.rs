@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Fault, check_ranges, check_shares};
+
 /// The kind of features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -109,7 +111,7 @@ impl Encoding {
     /// # Errors
     ///
     /// The key that is wrong, and what is allowed.
-    pub fn check(&self, axes: usize, width: usize) -> Result<(), (&'static str, String)> {
+    pub fn check(&self, axes: usize, width: usize) -> Result<(), Fault> {
         let wrong = |key, message: String| Err((key, message));
         let axes = if self.flat { 1 } else { axes };
         let belongs = |key, given: bool, of: &[Features], to: &str| {
@@ -144,9 +146,7 @@ impl Encoding {
             );
         }
         let f = self.feature_width(width);
-        if !(1..=65_536).contains(&f) {
-            return wrong("width", format!("{f} is not allowed; allowed: 1 to 65536"));
-        }
+        check_ranges([("width", f, 1, 65_536)])?;
         if self.modulator.is_none() && f * groups != width {
             return wrong(
                 "width",
@@ -193,24 +193,12 @@ impl Encoding {
             (Features::Network, None) => {
                 return wrong("hidden", "missing; `network` needs a width".into());
             }
-            (_, Some(h)) if !(1..=65_536).contains(&h) => {
-                return wrong("hidden", format!("{h} is not allowed; allowed: 1 to 65536"));
-            }
-            _ => {}
+            (_, hidden) => check_ranges(hidden.map(|h| ("hidden", h, 1, 65_536)))?,
         }
         if let Some(modulator) = &self.modulator {
-            if !(1..=65_536).contains(&modulator.hidden) {
-                let message =
-                    format!("hidden: {} is not allowed; allowed: 1 to 65536", modulator.hidden);
-                return wrong("modulator", message);
-            }
-            if !(0.0..1.0).contains(&modulator.dropout) {
-                let message = format!(
-                    "dropout: {} is not allowed; allowed: 0 up to below 1",
-                    modulator.dropout
-                );
-                return wrong("modulator", message);
-            }
+            let inside = |(key, message): Fault| ("modulator", format!("{key}: {message}"));
+            check_ranges([("hidden", modulator.hidden, 1, 65_536)]).map_err(inside)?;
+            check_shares(&[("dropout", modulator.dropout)]).map_err(inside)?;
         }
         Ok(())
     }

@@ -14,3 +14,26 @@ pub mod schedule;
 pub mod similarity;
 pub mod table;
 pub mod widget;
+
+/// A key of settings that is wrong, and what is allowed.
+pub type Fault = (&'static str, String);
+
+/// Refuses the first number outside of its range, both ends included.
+fn check_ranges(
+    values: impl IntoIterator<Item = (&'static str, usize, usize, usize)>,
+) -> Result<(), Fault> {
+    match values.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+        Some((key, value, least, most)) => {
+            Err((key, format!("{value} is not allowed; allowed: {least} to {most}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses the first share that is not from 0 to below 1.
+fn check_shares(shares: &[(&'static str, f64)]) -> Result<(), Fault> {
+    match shares.iter().find(|(_, share)| !(0.0..1.0).contains(share)) {
+        Some((key, share)) => Err((key, format!("{share} is not allowed; allowed: 0 to below 1"))),
+        None => Ok(()),
+    }
+}

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Fault, check_ranges, check_shares};
+
 /// Channels of a pixel.
 pub const COLORS: usize = 3;
 
@@ -87,9 +89,9 @@ impl Sizes {
     /// # Errors
     ///
     /// The key that is wrong, and what is allowed.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check(&self) -> Result<(), Fault> {
         let h = &self.hashing;
-        for (key, value, least, most) in [
+        check_ranges([
             ("side", self.side, 2, 256),
             ("levels", self.levels, 2, 256),
             ("layers", self.layers, 1, 48),
@@ -100,11 +102,7 @@ impl Sizes {
             ("hashing.head_width", h.head_width, 1, 1024),
             ("hashing.rounds", h.rounds, 1, 16),
             ("hashing.buckets", h.buckets, 2, 65_536),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err((key, format!("{value} is not allowed; allowed: {least} to {most}")));
-            }
-        }
+        ])?;
         if !h.buckets.is_multiple_of(2) {
             let message = format!("{} is not allowed; allowed: even numbers", h.buckets);
             return Err(("hashing.buckets", message));
@@ -114,11 +112,7 @@ impl Sizes {
             let message = format!("{} does not divide the {slots} slots of all rounds", h.chunk);
             return Err(("hashing.chunk", message));
         }
-        if !(0.0..1.0).contains(&h.dropout) {
-            let message = format!("{} is not allowed; allowed: 0 up to below 1", h.dropout);
-            return Err(("hashing.dropout", message));
-        }
-        Ok(())
+        check_shares(&[("hashing.dropout", h.dropout)])
     }
 }
 

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Fault, check_ranges, check_shares};
+
 /// Coordinates of a box: left, top, right, bottom.
 pub const COORDINATES: usize = 4;
 
@@ -101,7 +103,7 @@ impl Sizes {
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check(&self) -> Result<(), Fault> {
         let channels = self.channels.iter();
         let channels = channels.map(|&count| ("channels", count, 1, 4096));
         let others = [
@@ -119,22 +121,12 @@ impl Sizes {
             // Captions of ten words are trained on.
             ("longest", self.longest, 10, 100),
         ];
-        for (key, value, least, most) in others.into_iter().chain(channels) {
-            if !(least..=most).contains(&value) {
-                return Err((key, format!("{value} is not allowed; allowed: {least} to {most}")));
-            }
-        }
+        check_ranges(others.into_iter().chain(channels))?;
         if !self.width.is_multiple_of(self.heads) || !self.width.is_multiple_of(2) {
             let message = format!("{} do not divide an even width of {}", self.heads, self.width);
             return Err(("heads", message));
         }
-        for (key, share) in [("dropout", self.dropout), ("residual_dropout", self.residual_dropout)]
-        {
-            if !(0.0..1.0).contains(&share) {
-                return Err((key, format!("{share} is not allowed; allowed: 0 to below 1")));
-            }
-        }
-        Ok(())
+        check_shares(&[("dropout", self.dropout), ("residual_dropout", self.residual_dropout)])
     }
 
     /// Multiplications and additions of a step of training: three times those of a pass forward, without the code of

@@ -1,4 +1,5 @@
-//! Captions and detections against published scorers.
+//! Captions and detections against published scorers; who knows the kinds of embedders.
 
 mod captions;
 mod detection;
+mod kind_names;

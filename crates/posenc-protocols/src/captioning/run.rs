@@ -32,9 +32,10 @@ use crate::attention;
 use crate::attention::train_state;
 use crate::boxes::BoxScale;
 use crate::memory::Transformer;
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Most words of a generated caption.
 const LONGEST: usize = MOST_CAPTION_TOKENS;
@@ -244,7 +245,7 @@ impl Protocol for Captioning {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let sizes = sizes(self);
         // Screens have 17 nodes and 3.5 widgets in the mean, captions 4 words and an end.
         let of = |screens: usize| sizes.operations(&vec![17; screens], &vec![5; screens * 7 / 2]);
@@ -252,7 +253,7 @@ impl Protocol for Captioning {
         Estimate::training(step * self.steps as f64 + said, RATE)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         // Nodes of a screen and words of its captions.
         let length = 17 + 20;
         Transformer {

@@ -9,13 +9,12 @@ use posenc_math::closed_form::{LeastSquaresOptions, Real};
 use posenc_math::embedder::Embedder;
 
 use super::{ClosedForm, Precision};
-use crate::memory::{dimension, signal};
+use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
 use crate::network_nd::reconstruction::{self, Rule, Scattered, Signal, pictures, split};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
 use posenc_harness::unit::Unit;
 
 /// `closed-form`: one factorization of Ψ serves all signals and channels of the job.
@@ -142,7 +141,7 @@ fn scattered<T: Real>(
 }
 
 impl Protocol for ClosedForm {
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         // At random positions it is solved iteratively.
         let each = match self.fraction {
             Some(_) => self.iterations.unwrap_or(100) as f64 * 0.04,
@@ -151,9 +150,9 @@ impl Protocol for ClosedForm {
         Estimate::of(each)
     }
 
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
-        let d = dimension(job, None);
-        let (side, axes) = signal(job, self.side);
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let d = dimension(work.job, None);
+        let (side, axes) = reduced(work.shape, self.side);
         let (points, weights) = (side.powi(axes), d.powi(axes));
         let corners = f64::from(1 << axes);
         let solver = match self.fraction {

@@ -13,8 +13,7 @@ use posenc_math::random::gaussian_vector;
 use posenc_math::statistics::power_law_fit;
 
 use super::{Complexity, Scheme};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
 /// No size may ask for more than this.
 const LARGEST_BYTES: u128 = 2 << 30;
@@ -142,12 +141,12 @@ fn median(seconds: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Protocol for Complexity {
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let seconds = self.repeats as f64 * self.sizes.0.len() as f64 * 0.005;
         Estimate::of(seconds)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         bytes(self)
     }
 

@@ -24,9 +24,10 @@ use super::{CodePlace, Detection, PatchCoordinates};
 use crate::attention;
 use crate::attention::train_state;
 use crate::memory::{Transformer, square};
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Detections of an image that count, per class.
 const LIMIT: usize = 100;
@@ -240,14 +241,14 @@ impl Protocol for Detection {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let sizes = sizes(self);
         let measurements = (self.steps / self.measure_every + 1 + self.test_sides.len()) as f64;
         let measured = sizes.operations(self.held_out) / 3.0 * measurements;
         Estimate::training(sizes.operations(self.batch) * self.steps as f64 + measured, RATE)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         let side = self.sides.iter().chain(&self.test_sides).copied().max().unwrap_or(1);
         let model = Transformer {
             layers: self.encoder_layers + self.decoder_layers,

@@ -25,9 +25,10 @@ use crate::attention::train_state;
 use crate::detection;
 use crate::memory::{Transformer, WEIGHT};
 use posenc_data::Format;
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Detections of an image that count, per class.
 const LIMIT: usize = 100;
@@ -330,7 +331,7 @@ impl Protocol for Detr {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let weights = 1.0 + (self.model.outputs() * self.model.outputs()) as f64 * 2e-7;
         // A photograph is about a third longer than it is wide.
         let side = self.resizing.measured.min(self.resizing.longest);
@@ -339,7 +340,7 @@ impl Protocol for Detr {
         Estimate::training(operations, RATE).and(weights)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         let widths = self.model.channels as f64 / 64.0;
         let short = self
             .resizing

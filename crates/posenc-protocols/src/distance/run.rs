@@ -3,11 +3,11 @@
 use anyhow::Result;
 use posenc_experiments::record::Value;
 use posenc_math::distance::{measured_distance, preserved_length};
+use posenc_math::embedder::find;
 
 use super::Distance;
 use crate::memory::feature_count;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
 /// `distance`: D(Δ)/D(0) around the center, its law, and the length over which it is preserved.
 fn run(context: &Context<'_>, settings: &Distance) -> Result<Vec<Value>> {
@@ -21,7 +21,10 @@ fn run(context: &Context<'_>, settings: &Distance) -> Result<Vec<Value>> {
             values.push(Value::new("distance_law", law).at(delta));
         }
     }
-    if let Some(printed) = printed_law(context) {
+    let spec = context.job.variant.embedder.as_ref();
+    let printed =
+        spec.and_then(|spec| find(&spec.kind)?.printed_law?(&|name| spec.number_of(name)));
+    if let Some(printed) = printed {
         for &delta in displacements {
             values.push(Value::new("distance_printed", printed(delta)).at(delta));
         }
@@ -34,24 +37,9 @@ fn run(context: &Context<'_>, settings: &Distance) -> Result<Vec<Value>> {
     Ok(values)
 }
 
-/// The law as a paper prints it, where that is another than ours: the triangle (`trading` Eq. 39),
-/// normalized to one at zero.
-fn printed_law(context: &Context<'_>) -> Option<impl Fn(f64) -> f64 + use<>> {
-    let spec = context.job.variant.embedder.as_ref()?;
-    if spec.kind != "triangle" {
-        return None;
-    }
-    let number = |name: &str| match spec.parameters.get(name) {
-        Some(posenc_math::embedder::ParameterValue::Number(v)) => Some(*v),
-        _ => None,
-    };
-    let width = number("width").or_else(|| number("half_width").map(|h| 2.0 * h))?;
-    Some(move |delta: f64| (1.0 - delta.abs() / width).max(0.0).powi(2))
-}
-
 impl Protocol for Distance {
-    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
-        let seconds = self.displacements.0.len() as f64 * feature_count(job) * 4e-9;
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let seconds = self.displacements.0.len() as f64 * feature_count(work.job) * 4e-9;
         Estimate::of(seconds)
     }
 

@@ -8,8 +8,7 @@ use posenc_math::spectrum::dot;
 use super::DistanceMap;
 use crate::memory::{RECORDED, square};
 use crate::network_nd::Directions;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 /// `distance-map`: D(Δ) = ψ(c)·ψ(c + Δ)/‖ψ(c)‖² around the center c of the unit square.
 fn run(context: &Context<'_>, settings: &DistanceMap) -> Result<Vec<Value>> {
@@ -71,7 +70,7 @@ fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
 }
 
 impl Protocol for DistanceMap {
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         RECORDED * square(self.points as f64)
     }
 

@@ -7,8 +7,7 @@ use posenc_math::spectrum::{numerical_rank, singular_values};
 use super::Embedding;
 use crate::memory::embedding_matrix;
 use crate::memory::{RECORDED, dimension};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 /// Singular values below this share of the largest are rounding.
 const RANK_TOLERANCE: f64 = 1e-9;
@@ -61,8 +60,8 @@ fn run(context: &Context<'_>, settings: &Embedding) -> Result<Vec<Value>> {
 }
 
 impl Protocol for Embedding {
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
-        RECORDED * self.positions.0.len() as f64 * dimension(job, None)
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        RECORDED * self.positions.0.len() as f64 * dimension(work.job, None)
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -3,9 +3,8 @@
 use super::Errata;
 use anyhow::{Context as _, Result};
 use posenc_experiments::Published;
-use posenc_experiments::plan::Job;
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 use posenc_math::errata::{self, Inputs};
 
 /// `errata`: every check of the experiment's paper, one method per erratum.
@@ -26,7 +25,7 @@ fn run(context: &Context<'_>) -> Result<Vec<Value>> {
     };
     let inputs = Inputs { published: &lookup, seed: context.seed };
     let mut values = Vec::new();
-    for erratum in errata::all().iter().filter(|e| e.paper == paper) {
+    for erratum in errata::all().iter().filter(|e| e.paper() == paper) {
         let finding = (erratum.check)(&inputs)
             .map_err(|message| anyhow::anyhow!("erratum {}: {message}", erratum.id))?;
         let holds = f64::from(u8::from(finding.holds));
@@ -51,7 +50,7 @@ fn run(context: &Context<'_>) -> Result<Vec<Value>> {
 }
 
 impl Protocol for Errata {
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::of(0.3)
     }
 

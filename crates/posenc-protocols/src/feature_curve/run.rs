@@ -3,15 +3,14 @@
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
 use posenc_math::distance::{cyclic_distance, sampled_preserved_length};
-use posenc_math::embedder::{EmbedderSpec, build};
+use posenc_math::embedder::{EmbedderSpec, build, names};
 use posenc_math::random::{stream, uniform_vector};
 use posenc_math::spectrum::{circulant_stable_rank, toeplitz_stable_rank};
 use posenc_math::theory::stable_rank_for_interval;
 
 use super::{CurveEmbedder, FeatureCurve};
 use crate::memory::{largest, square};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
 /// `feature-curve`.
 fn run(context: &Context<'_>, settings: &FeatureCurve) -> Result<Vec<Value>> {
@@ -24,10 +23,10 @@ fn run(context: &Context<'_>, settings: &FeatureCurve) -> Result<Vec<Value>> {
     for &d in &settings.dimensions.0 {
         for &u in &uniform {
             let spec = match settings.embedder {
-                CurveEmbedder::Gaussian => EmbedderSpec::new("gaussian")
+                CurveEmbedder::Gaussian => EmbedderSpec::new(names::GAUSSIAN)
                     .number("sigma", 10f64.powf(-3.0 + 2.0 * u))
                     .text("boundary", "periodic"),
-                CurveEmbedder::Rff => EmbedderSpec::new("rff").number("sigma", 100f64.powf(u)),
+                CurveEmbedder::Rff => EmbedderSpec::new(names::RFF).number("sigma", 100f64.powf(u)),
             };
             let embedder = build(&spec.number("dimension", d), &mut frequencies)?;
             let n = d as usize;
@@ -63,12 +62,12 @@ fn run(context: &Context<'_>, settings: &FeatureCurve) -> Result<Vec<Value>> {
 }
 
 impl Protocol for FeatureCurve {
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let each = self.dimensions.0.iter().map(|d| d * d * 6e-10 + 0.003).sum::<f64>();
         Estimate::of(self.draws as f64 * each)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         32.0 * square(largest(&self.dimensions))
     }
 

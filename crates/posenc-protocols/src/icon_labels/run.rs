@@ -22,8 +22,9 @@ use crate::attention::real_boxes::{adam, batch, bounds, record_cost, record_loss
 use crate::attention::train_state;
 use crate::memory::Transformer;
 use posenc_data::Format;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// What a checkpoint keeps beside the model.
 #[derive(Serialize, Deserialize)]
@@ -223,14 +224,14 @@ impl Protocol for IconLabels {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::training(
             sizes(self).operations(self.batch, self.most_boxes) * self.steps as f64,
             RATE,
         )
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         Transformer {
             layers: self.layers,
             width: self.width,

@@ -24,9 +24,10 @@ use super::ImageModel;
 use crate::attention;
 use crate::attention::train_state;
 use crate::memory::Transformer;
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Adam's ε, as in the library that the paper used.
 const EPSILON: f64 = 1e-9;
@@ -246,14 +247,14 @@ impl Protocol for ImageModel {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let sizes = sizes(self);
         let measurements = (self.steps / self.measure_every + 1) as f64;
         let measured = sizes.operations(self.held_out) / 3.0 * measurements;
         Estimate::training(sizes.operations(self.batch) * self.steps as f64 + measured, RATE)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         Transformer {
             layers: self.layers,
             width: self.width,

@@ -10,8 +10,7 @@ use posenc_math::spectrum::{numerical_rank, singular_values, stable_rank_of};
 use super::KroneckerRank;
 use crate::memory::{check_memory, embedding_matrix};
 use crate::memory::{dimension, square};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 const RANK_TOLERANCE: f64 = 1e-9;
 
@@ -78,8 +77,8 @@ fn run(context: &Context<'_>, settings: &KroneckerRank) -> Result<Vec<Value>> {
 }
 
 impl Protocol for KroneckerRank {
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
-        24.0 * square(self.points as f64 * dimension(job, None)).max(1.0)
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        24.0 * square(self.points as f64 * dimension(work.job, None)).max(1.0)
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -9,8 +9,7 @@ use posenc_math::theory::memorization_residual;
 
 use super::Memorization;
 use crate::memory::square;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 const RANK_TOLERANCE: f64 = 1e-10;
 
@@ -56,7 +55,7 @@ fn run(context: &Context<'_>, s: &Memorization) -> Result<Vec<Value>> {
 }
 
 impl Protocol for Memorization {
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         32.0 * square((self.samples as f64).max(self.dimension as f64))
     }
 

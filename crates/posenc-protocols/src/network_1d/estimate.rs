@@ -1,14 +1,10 @@
 //! How long a job takes, roughly.
 
-use posenc_math::embedder::ParameterValue;
+use posenc_math::embedder::find;
 
 use super::run::COLUMNS;
 use super::{Network1d, STEP};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::Estimate;
-
-/// Length of the papers' lines; a person's images are brought to the same size.
-const LINE: f64 = 512.0;
+use posenc_harness::protocol::{Estimate, Workload};
 
 /// Operations per second of the engine on one core: hidden layers, and the few columns of affine
 /// models.
@@ -22,8 +18,9 @@ const BANDWIDTH: f64 = 10e9;
 const ADAM: f64 = 1e-9;
 const WIDE_ADAM: f64 = 2e-9;
 
-/// What it takes: `images` units of the job.
-pub fn estimate(job: &Job<'_>, images: usize, s: &Network1d) -> Estimate {
+/// Estimated time; a unit is one image.
+pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
+    let Workload { job, shape, units: images } = *workload;
     let values: Vec<Option<f64>> = match &s.sweep {
         Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
         None => vec![None],
@@ -31,31 +28,20 @@ pub fn estimate(job: &Job<'_>, images: usize, s: &Network1d) -> Estimate {
     let runs = (images * s.lines.count() * s.repeats) as f64;
     let parameter = |name: &str, value: Option<f64>| match (&s.sweep, value) {
         (Some(sweep), Some(value)) if sweep.parameter == name => Some(value),
-        _ => match job.variant.embedder.as_ref()?.parameters.get(name)? {
-            ParameterValue::Number(number) => Some(*number),
-            ParameterValue::Text(_) => None,
-        },
+        _ => job.variant.embedder.as_ref()?.number_of(name),
     };
-    let kind = job.variant.embedder.as_ref().map_or("", |e| e.kind.as_str());
+    let kind = job.variant.embedder.as_ref().and_then(|e| find(&e.kind));
     let one = |value: Option<f64>| {
         let d = parameter("dimension", value).unwrap_or(2.0);
         // Share of the features that do not vanish at a position.
-        let share = match kind {
-            "gaussian" => 16.0 * parameter("sigma", value).unwrap_or(1.0),
-            "triangle" => {
-                let half = parameter("half_width", value).map(|h| 2.0 * h);
-                half.or_else(|| parameter("width", value)).unwrap_or(1.0)
-            }
-            "rectangle" => parameter("width", value).unwrap_or(1.0),
-            "impulse" => 1.0 / d,
-            _ => 1.0,
-        };
+        let nonzero = kind.and_then(|kind| kind.nonzero);
+        let share = nonzero.map_or(1.0, |share| share(&|name| parameter(name, value)));
         let features = (d * share.min(1.0)).max(1.0);
         let step = match (&s.sweep, value) {
             (Some(sweep), Some(value)) if sweep.parameter == STEP => value,
             _ => s.step as f64,
         };
-        let points = (LINE / (2.0 * step)).ceil();
+        let points = (shape.side / (2.0 * step)).ceil();
         let (depth, width) = (s.depth as f64, if s.depth == 0 { 1.0 } else { s.width as f64 });
         let hidden = if s.depth == 0 { 0.0 } else { (depth - 1.0) * width * width + width };
         // Two operations for each weight and point, forward; as many for the gradient of the

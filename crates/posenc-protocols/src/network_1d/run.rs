@@ -22,8 +22,9 @@ use super::{Abscissa, Network1d, STEP};
 use crate::fit_state::{Done, Resumption};
 use crate::memory::check_memory;
 use crate::memory::{RECORDED, WEIGHT, dimension};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// The engine multiplies so many columns of affine models at a time. A task is filled up to a
 /// multiple: what is rounded how must not depend on how many runs are beside a run.
@@ -473,12 +474,12 @@ impl Protocol for Network1d {
         Placement::Device
     }
 
-    fn estimate(&self, job: &Job<'_>, units: usize) -> Estimate {
-        super::estimate::estimate(job, units, self)
+    fn estimate(&self, work: &Workload<'_>) -> Estimate {
+        super::estimate::estimate(work, self)
     }
 
-    fn memory(&self, job: &Job<'_>, units: usize) -> f64 {
-        let d = dimension(job, self.sweep.as_ref());
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let d = dimension(work.job, self.sweep.as_ref());
         // Shorter steps give more points.
         let step = match &self.sweep {
             Some(sweep) if sweep.parameter == STEP => {
@@ -491,7 +492,7 @@ impl Protocol for Network1d {
             (self.depth as f64, if self.depth == 0 { 1.0 } else { self.width as f64 });
         let weights = (d + 1.0) * width + (depth - 1.0).max(0.0) * width * (width + 1.0) + width;
         let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
-        let runs = (units * self.lines.count() * self.repeats) as f64;
+        let runs = (work.units * self.lines.count() * self.repeats) as f64;
         // A task takes as many runs as fit into its limit, one at least.
         let task = run.max((runs * run).min(LARGEST_TASK as f64));
         let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len()) as f64;

@@ -1,15 +1,12 @@
 //! How long a unit takes, roughly.
 
-use posenc_math::embedder::ParameterValue;
+use posenc_math::embedder::find;
 
 use super::{Directions, Encoding, NetworkNd, Products};
-use crate::memory::{WEIGHT, is_of_clips, signal};
+use crate::memory::{WEIGHT, reduced};
 use posenc_experiments::plan::Job;
 use posenc_harness::protocol::Estimate;
-
-/// Length of the papers' images and of its clips; a person's are brought to the same size.
-const SIDE: f64 = 512.0;
-const CLIP_SIDE: f64 = 128.0;
+use posenc_harness::shape::SignalShape;
 
 /// Operations per second of the engine on one core while a neighbor has the other.
 const RATE: f64 = 45e9;
@@ -21,21 +18,16 @@ const ADAM: f64 = 1e-9;
 const BLENDED: f64 = 3e-8;
 
 /// What it takes: one unit of the job.
-pub fn estimate(job: &Job<'_>, s: &NetworkNd) -> Estimate {
-    let is_clips = is_of_clips(job);
-    let (axes, channels) = (if is_clips { 3.0 } else { 2.0 }, 3.0);
+pub fn estimate(job: &Job<'_>, shape: SignalShape, s: &NetworkNd) -> Estimate {
+    let (axes, channels) = (f64::from(shape.axes), 3.0);
     let embedder = job.variant.embedder.as_ref();
     let parameter = |name: &str, index: usize| {
         let swept = s.sweep.as_ref().and_then(|sweep| {
             sweep.at(index).into_iter().find(|(n, _)| *n == name).map(|(_, value)| value)
         });
-        swept.or_else(|| match embedder?.parameters.get(name)? {
-            ParameterValue::Number(number) => Some(*number),
-            ParameterValue::Text(_) => None,
-        })
+        swept.or_else(|| embedder?.number_of(name))
     };
-    let own = if is_clips { CLIP_SIDE } else { SIDE };
-    let side = s.side.map_or(own, |side| side as f64);
+    let side = s.side.map_or(shape.side, |side| side as f64);
     let share = match (s.fraction, s.grid_step()) {
         (Some(fraction), _) => fraction,
         (None, step) => (step.unwrap_or(2) as f64).powf(-axes),
@@ -54,8 +46,8 @@ pub fn estimate(job: &Job<'_>, s: &NetworkNd) -> Estimate {
             let passes = if gram { 1.0 } else { 2.0 };
             let product = 2.0 * outputs * axes * d.powf(axes) * if gram { d } else { n };
             // Narrow embedders are multiplied as bands.
-            let kind = embedder.map_or("", |e| e.kind.as_str());
-            let banded = if matches!(kind, "triangle" | "gaussian") { 0.3 } else { 1.0 };
+            let kind = embedder.and_then(|e| find(&e.kind));
+            let banded = if kind.is_some_and(|kind| kind.nonzero.is_some()) { 0.3 } else { 1.0 };
             let blended = if s.fraction.is_some() { BLENDED * points } else { 0.0 };
             let operations = passes * product * banded;
             let others = blended + ADAM * outputs * d.powf(axes);
@@ -79,8 +71,8 @@ pub fn estimate(job: &Job<'_>, s: &NetworkNd) -> Estimate {
 }
 
 /// Bytes that training takes at one value of the sweep, with embeddings of dimension `d`.
-pub fn memory(job: &Job<'_>, s: &NetworkNd, d: f64) -> f64 {
-    let (side, axes) = signal(job, s.side);
+pub fn memory(shape: SignalShape, s: &NetworkNd, d: f64) -> f64 {
+    let (side, axes) = reduced(shape, s.side);
     let points = side.powi(axes);
     let (depth, width) = (s.depth as f64, s.width as f64);
     let outputs = if s.depth == 0 { 3.0 } else { width };

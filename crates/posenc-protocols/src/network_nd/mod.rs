@@ -304,14 +304,17 @@ impl Settings for NetworkNd {
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
-        if self.directions == Directions::Joint && spec.kind != "rff" {
-            return Err((
-                "directions",
-                format!(
-                    "`joint` draws frequencies, which `{}` does not have; allowed: rff",
-                    spec.kind
-                ),
-            ));
+        if self.directions == Directions::Joint
+            && !embedder::find(&spec.kind).is_some_and(|kind| kind.is_joint)
+        {
+            let joint = embedder::registry().iter().filter(|kind| kind.is_joint);
+            let allowed: Vec<&str> = joint.map(|kind| kind.name).collect();
+            let message = format!(
+                "`joint` samples frequencies, which `{}` does not have; allowed: {}",
+                spec.kind,
+                allowed.join(", ")
+            );
+            return Err(("directions", message));
         }
         if self.directions == Directions::Joint && spec.parameters.contains_key("scaling") {
             let message =

@@ -16,9 +16,10 @@ use super::NetworkNd;
 use super::reconstruction::{self, Problem, Rule, Signal, Split, pictures, split};
 use crate::fit_state::{Done, Resumption};
 use crate::memory::dimension;
-use posenc_experiments::plan::Job;
 use posenc_harness::checkpoint::Checkpoint;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 use posenc_harness::unit::Unit;
 
 /// `network-nd`.
@@ -231,16 +232,20 @@ impl Protocol for NetworkNd {
         }
     }
 
-    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
-        super::estimate::estimate(job, self)
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        super::estimate::estimate(work.job, work.shape, self)
     }
 
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, work: &Workload<'_>) -> f64 {
         let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
         let at = |index| {
             let (settings, changes) = self.at(index);
             let swept = changes.iter().find(|(name, _)| *name == "dimension");
-            super::estimate::memory(job, &settings, swept.map_or(dimension(job, None), |(_, d)| *d))
+            super::estimate::memory(
+                work.shape,
+                &settings,
+                swept.map_or(dimension(work.job, None), |(_, d)| *d),
+            )
         };
         (0..values).map(at).fold(0.0, f64::max)
     }

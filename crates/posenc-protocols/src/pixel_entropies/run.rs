@@ -6,8 +6,7 @@ use posenc_math::lff::information::pixel_entropies;
 
 use super::PixelEntropies;
 use crate::image_model::run::Images;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
 
 /// `pixel-entropies`.
 fn run(context: &Context<'_>, s: &PixelEntropies) -> Result<UnitResult> {
@@ -26,11 +25,11 @@ fn run(context: &Context<'_>, s: &PixelEntropies) -> Result<UnitResult> {
 }
 
 impl Protocol for PixelEntropies {
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::of(self.images as f64 * 2e-4)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         2.0 * (self.images * self.side * self.side) as f64
     }
 

@@ -29,8 +29,9 @@ use crate::attention::real_boxes::{RATE, adam, batch, bounds, folds, record_cost
 use crate::attention::train_state;
 use crate::memory::Transformer;
 use posenc_data::Format;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Words that occur once in the expressions of training are taken for unknown, so that this word is learned, too.
 const LEAST_WORDS: usize = 2;
@@ -319,12 +320,12 @@ impl Protocol for ReferredBox {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let step = sizes(self).operations(self.batch, self.longest + self.most_boxes);
         Estimate::training((self.folds * self.steps) as f64 * step, RATE)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         Transformer {
             layers: self.layers,
             width: self.width,

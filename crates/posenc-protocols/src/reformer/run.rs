@@ -20,9 +20,10 @@ use crate::attention;
 use crate::attention::train_state;
 use crate::memory::WEIGHT;
 use posenc_data::Format;
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Images that are generated where there are none.
 const GENERATED: usize = 16;
@@ -211,14 +212,14 @@ impl Protocol for Reformer {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         let weights =
             1e-8 * 12.0 * (self.model.width * self.model.width * self.model.layers) as f64;
         let operations = 4.0 / 3.0 * self.model.operations(self.batch) * self.steps as f64;
         Estimate::training(operations, RATE).and(weights)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         let (model, hashing) = (&self.model, &self.model.hashing);
         let [width, feed_forward, layers] =
             [model.width, model.feed_forward, model.layers].map(|n| n as f64);

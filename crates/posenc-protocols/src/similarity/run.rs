@@ -10,8 +10,7 @@ use posenc_math::lff::similarity::{
 
 use super::{PositionCode as Code, Similarity};
 use crate::memory::square;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 /// Temperature of the sine codes (`lff` Eq. 1).
 const TEMPERATURE: f64 = 10_000.0;
@@ -52,7 +51,7 @@ fn run(context: &Context<'_>, settings: &Similarity) -> Result<Vec<Value>> {
 }
 
 impl Protocol for Similarity {
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         8.0 * square(self.grid as f64) * self.dimension as f64
     }
 

@@ -9,8 +9,7 @@ use posenc_math::spectrum::{
 
 use super::{Sampling, SingularValues};
 use crate::memory::{dimension, embedding_matrix, square};
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Protocol};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 /// `singular-values`: normalized to the largest, with the ranks they give.
 fn run(context: &Context<'_>, settings: &SingularValues) -> Result<Vec<Value>> {
@@ -40,9 +39,9 @@ fn run(context: &Context<'_>, settings: &SingularValues) -> Result<Vec<Value>> {
 }
 
 impl Protocol for SingularValues {
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, work: &Workload<'_>) -> f64 {
         let n = self.points as f64;
-        8.0 * (3.0 * n * dimension(job, None) + 2.0 * square(n))
+        8.0 * (3.0 * n * dimension(work.job, None) + 2.0 * square(n))
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -2,15 +2,14 @@
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
-use posenc_math::embedder::Embedder;
+use posenc_math::embedder::{Embedder, Family, find};
 use posenc_math::spectrum::{line_stable_rank, toeplitz_stable_rank};
 use posenc_math::theory::{exact_stable_rank, periodized};
 
 use super::StableRank;
 use crate::memory::{dimension, feature_count, largest, square};
 use crate::sweep::Sweep;
-use posenc_experiments::plan::Job;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol};
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
 /// `stable-rank`: measured, with the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic
 /// kernel, and for kinds with random frequencies the limit d → ∞ on the open interval.
@@ -69,12 +68,10 @@ fn measure(
 }
 
 impl Protocol for StableRank {
-    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
-        let d = feature_count(job);
-        let fourier = matches!(
-            job.variant.embedder.as_ref().map(|e| e.kind.as_str()),
-            Some("rff" | "linf" | "logf")
-        );
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let d = feature_count(work.job);
+        let kind = work.job.variant.embedder.as_ref().and_then(|e| find(&e.kind));
+        let fourier = kind.is_some_and(|kind| kind.family == Family::Fourier);
         let per_n = |n: &f64| {
             let gram = if fourier { 0.0 } else { n * n * d / 20e9 };
             gram + n * d * 4e-9
@@ -83,9 +80,9 @@ impl Protocol for StableRank {
         Estimate::of(0.02 + values * self.samples.0.iter().map(per_n).sum::<f64>())
     }
 
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, work: &Workload<'_>) -> f64 {
         let n = largest(&self.samples);
-        8.0 * (2.0 * n * dimension(job, self.sweep.as_ref()) + 2.0 * square(n))
+        8.0 * (2.0 * n * dimension(work.job, self.sweep.as_ref()) + 2.0 * square(n))
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -17,9 +17,10 @@ use crate::attention;
 use crate::attention::train_state;
 use crate::memory::Transformer;
 use posenc_data::Format;
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Source and target of parallel text.
 const LANGUAGES: [&str; 2] = ["en", "de"];
@@ -250,11 +251,11 @@ impl Protocol for Translation {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, _: &Job<'_>) -> Estimate {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::training(operations(self, self.longest) * self.steps as f64, RATE)
     }
 
-    fn memory(&self, _: &Job<'_>, _: usize) -> f64 {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
         Transformer {
             layers: 2 * self.layers,
             width: self.width,

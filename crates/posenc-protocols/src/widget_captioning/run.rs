@@ -24,9 +24,10 @@ use crate::attention;
 use crate::attention::train_state;
 use crate::memory::Transformer;
 use posenc_data::Format;
-use posenc_experiments::plan::Job;
 use posenc_harness::machine;
-use posenc_harness::protocol::{Context, Emit, Estimate, Placement, Protocol, UnitResult};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
 
 /// Screens that are generated to choose by, and to measure on.
 const GENERATED: [usize; 2] = [2, 8];
@@ -253,8 +254,8 @@ impl Protocol for WidgetCaptioning {
         attention::PLACEMENT
     }
 
-    fn estimate_unit(&self, job: &Job<'_>) -> Estimate {
-        let has_data = job.group.data.is_some();
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let has_data = work.job.group.data.is_some();
         let build = self.model.vocabulary as f64 * self.model.width as f64 * 1e-7;
         // Screens of RICO have about 60 nodes and 2.8 widgets, batches are filled up to more; generated ones 17 and 3.5.
         let nodes = if has_data { 90 } else { 24 };
@@ -269,8 +270,8 @@ impl Protocol for WidgetCaptioning {
         Estimate::training(of(self.batch) * self.steps as f64 + said, RATE).and(build + reading)
     }
 
-    fn memory(&self, job: &Job<'_>, _: usize) -> f64 {
-        let has_data = job.group.data.is_some();
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let has_data = work.job.group.data.is_some();
         let model = &self.model;
         // As in the estimate of its seconds; generated screens are smaller.
         let nodes = if has_data { 90 } else { 24 };

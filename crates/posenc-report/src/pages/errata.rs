@@ -44,7 +44,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let all = errata::all();
     text.push_str(&overview(inputs, views, &all));
     for paper in &inputs.catalog.papers {
-        let own: Vec<_> = all.iter().filter(|e| e.paper == paper.key).collect();
+        let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
         if own.is_empty() {
             continue;
         }
@@ -74,7 +74,7 @@ fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String 
     }
     grid.column("confirmed", Align::Right);
     for paper in &inputs.catalog.papers {
-        let own: Vec<_> = all.iter().filter(|e| e.paper == paper.key).collect();
+        let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
         if own.is_empty() {
             continue;
         }

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::schema::Experiment;
+use posenc_math::embedder::names::FORMULA;
 use posenc_math::embedder::{EmbedderSpec, Kind, ParameterValue, Presence, registry};
 
 use super::MARKER;
@@ -19,9 +20,6 @@ use super::item::Files;
 use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, bare, cell, code, inline, label, plain, slug};
 use crate::numbers::significant;
-
-/// The kind whose profiles are defined in the experiments.
-const FORMULA: &str = "formula";
 
 /// An embedder to plot.
 struct Entry<'a> {

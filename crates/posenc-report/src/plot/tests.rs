@@ -6,6 +6,8 @@ use super::canvas::{Marker, text_width, wrapped};
 use super::*;
 use crate::colors::{Family, shade};
 
+const GAUSSIAN: Family = Family::Embedder("gaussian");
+
 /// Numbers as they come, and as they come wrong.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
@@ -39,7 +41,7 @@ fn series() -> impl Strategy<Value = Series> {
     (points, pairs(), pairs(), marks, any::<bool>(), 0..9usize, "\\PC{0,60}").prop_map(
         |(points, dashed, published, marks, scattered, marker, name)| Series {
             name,
-            color: shade(Family::Gaussian, marker, 9),
+            color: shade(GAUSSIAN, marker, 9),
             marker: *Marker::TURN.get(marker).unwrap_or(&Marker::None),
             scattered,
             points: points
@@ -112,7 +114,7 @@ fn plain(points: &[(f64, f64)]) -> Figure {
     let axis = |label: &str| AxisSpec { label: label.into(), ..AxisSpec::default() };
     let series = Series {
         name: "Gau".into(),
-        color: shade(Family::Gaussian, 0, 1),
+        color: shade(GAUSSIAN, 0, 1),
         marker: Marker::None,
         scattered: false,
         points: points.iter().map(|(x, y)| Sample { x: *x, y: *y, half_width: None }).collect(),

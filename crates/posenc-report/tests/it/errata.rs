@@ -50,7 +50,7 @@ fn row(method: &str, signal: &str, metric: &str, value: f64) -> Row {
 #[test]
 fn an_item_shows_the_errata_that_it_names() {
     let own: Vec<_> =
-        posenc_math::errata::all().into_iter().filter(|e| e.paper == "trading").collect();
+        posenc_math::errata::all().into_iter().filter(|e| e.paper() == "trading").collect();
     let (first, second) = (own[0].id, own[1].id);
     let rows = vec![
         row(first, "$D(0)$", "printed", 0.25),
@@ -102,7 +102,7 @@ fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
 #[test]
 fn numbers_join_their_texts() {
     let all = posenc_math::errata::all();
-    let own: Vec<_> = all.iter().filter(|e| e.paper == "trading").collect();
+    let own: Vec<_> = all.iter().filter(|e| e.paper() == "trading").collect();
     let (first, second, third) = (own[0].id, own[1].id, own[2].id);
     let rows = vec![
         row(first, "$D(0)$", "printed", 0.25),

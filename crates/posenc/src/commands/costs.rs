@@ -15,9 +15,9 @@ use posenc_report::{Record, Records};
 
 use crate::arguments::CostOptions;
 use posenc_harness::options::{parse_profile, parse_selectors};
-use posenc_harness::protocol;
-use posenc_harness::protocol::Placement;
+use posenc_harness::protocol::{self, Estimate, Placement, Workload};
 use posenc_harness::repository::Repository;
+use posenc_harness::shape::SignalShape;
 use posenc_harness::span::duration;
 use posenc_protocols::KINDS;
 
@@ -160,7 +160,7 @@ fn of_item(
     }
     for job in jobs(std::iter::once(experiment), selectors, profile) {
         let units = units(&job, manifest)?;
-        let estimate = protocol::estimate(&job, units);
+        let estimate = estimate(&job, manifest, units);
         costs.units += units;
         costs.seconds += estimate.seconds;
         costs.operations += estimate.operations;
@@ -221,8 +221,13 @@ fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Resul
                 None => units(&job, manifest)?,
             };
             check.units += units;
-            check.estimated += protocol::estimate(&job, units).seconds;
+            check.estimated += estimate(&job, manifest, units).seconds;
         }
     }
     Ok((check.units == record.provenance.units && check.units > 0).then_some(check))
+}
+
+/// Estimated time of units of a job.
+fn estimate(job: &Job<'_>, manifest: &Manifest, units: usize) -> Estimate {
+    Workload { job, shape: SignalShape::of(job, manifest), units }.estimate()
 }

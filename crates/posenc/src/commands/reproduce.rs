@@ -19,6 +19,7 @@ use posenc_harness::data::{self, DataSets};
 use posenc_harness::events::{Event, Events, millis};
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::Lock;
+use posenc_harness::machine;
 use posenc_harness::options::Executor;
 use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
 use posenc_harness::orphans;
@@ -31,7 +32,6 @@ use posenc_harness::slurm;
 use posenc_harness::span::duration;
 use posenc_harness::store::Store;
 use posenc_harness::supervisor;
-use posenc_harness::{machine, protocol};
 use posenc_protocols::KINDS;
 
 /// Runs the verb.
@@ -172,10 +172,10 @@ fn to_run(
             let units = cached.seconds.len();
             let seconds = cached.seconds.iter().sum();
             if units > 0 {
-                cost_model.add(kind, protocol::cost(&p.job, units), seconds);
+                cost_model.add(kind, p.seconds(units), seconds);
             }
         } else {
-            let cost = protocol::cost(&p.job, 1);
+            let cost = p.seconds(1);
             cached.seconds.iter().for_each(|seconds| cost_model.add(kind, cost, *seconds));
         }
         let mut units = Vec::new();
@@ -239,12 +239,12 @@ fn dry_run(
             cached.pending.retain(|(unit, _)| failed.contains(&unit.parts.key()));
         }
         let kind = p.job.protocol().name();
-        let cost = protocol::cost(&p.job, 1);
+        let cost = p.seconds(1);
         if !p.job.protocol().kind().emits_as_batch {
             cached.seconds.iter().for_each(|seconds| cost_model.add(kind, cost, *seconds));
         }
         units += cached.pending.len();
-        let cost = protocol::cost(&p.job, cached.pending.len());
+        let cost = p.seconds(cached.pending.len());
         for (unit, reason) in &cached.pending {
             let signal = if unit.signal == NO_SIGNAL { "" } else { &unit.signal };
             let name = format!(

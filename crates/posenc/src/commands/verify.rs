@@ -17,15 +17,17 @@ use posenc_math::random::{stream, uniform_vector};
 use crate::arguments::Verify;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices};
+use posenc_harness::machine;
 use posenc_harness::options::{parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, expand, leave_out_absent_picks};
+use posenc_harness::protocol::Workload;
 use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
+use posenc_harness::shape::SignalShape;
 use posenc_harness::store::{Found, Store};
 use posenc_harness::supervisor;
 use posenc_harness::unit::Unit;
-use posenc_harness::{machine, protocol};
 use posenc_protocols::KINDS;
 
 /// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
@@ -37,6 +39,7 @@ const CHEAP: f64 = 5.0;
 struct Drawn<'a> {
     job: Job<'a>,
     unit: Unit,
+    shape: SignalShape,
     cost: f64,
 }
 
@@ -146,9 +149,9 @@ fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
 /// A sample of units: cheap ones in a random order, protocols in turn, so that a small sample meets many of them.
 fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>> {
     let mut all: Vec<Drawn<'_>> = Vec::new();
-    for PlannedJob { job, units, .. } in planned {
-        let cost = protocol::cost(&job, 1);
-        let drawn = |unit| Drawn { job: job.clone(), unit, cost };
+    for PlannedJob { job, units, shape, .. } in planned {
+        let cost = Workload { job: &job, shape, units: 1 }.seconds();
+        let drawn = |unit| Drawn { job: job.clone(), unit, shape, cost };
         all.extend(units.iter().cloned().map(drawn));
     }
     let order = uniform_vector(&mut stream(seed, "verify: choice of units"), all.len(), 0.0, 1.0);
@@ -175,8 +178,8 @@ fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>>
 fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
     let work: Vec<Work<'static>> = drawn
         .into_iter()
-        .filter_map(|Drawn { job, unit, .. }| {
-            let planned = PlannedJob { job, units: [unit.clone()].into(), share: None };
+        .filter_map(|Drawn { job, unit, shape, .. }| {
+            let planned = PlannedJob { job, units: [unit.clone()].into(), shape, share: None };
             Work::of(&planned, vec![unit])
         })
         .collect();

@@ -80,7 +80,9 @@ fn uses(name: &str) -> BTreeMap<String, BTreeSet<String>> {
             [] => continue,
         };
         let mut used = names(&text, "crate::");
-        used.extend(names(&text, "crate::commands::").into_iter().map(|n| format!("commands::{n}")));
+        used.extend(
+            names(&text, "crate::commands::").into_iter().map(|n| format!("commands::{n}")),
+        );
         // One `super` leaves the module only from its own file.
         let is_top = own == usize::from(module.contains("::")) || parts.last() == Some(&"mod");
         if is_top && module.contains("::") {

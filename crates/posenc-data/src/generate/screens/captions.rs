@@ -30,56 +30,16 @@ const COLUMNS: [&str; 5] = ["leftmost", "left", "middle", "right", "rightmost"];
 const KEYS: [&str; 12] = [
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "star", "zero", "hash",
 ];
-const NOUNS: [&str; 37] = [
-    "app",
-    "arrow",
-    "back",
-    "backward",
-    "bar",
-    "choice",
-    "content",
-    "dialog",
-    "entry",
-    "field",
-    "form",
-    "forward",
-    "friends",
-    "image",
-    "input",
-    "item",
-    "key",
-    "list",
-    "loop",
-    "menu",
-    "option",
-    "options",
-    "order",
-    "page",
-    "picture",
-    "playback",
-    "request",
-    "row",
-    "screen",
-    "setting",
-    "someone",
-    "something",
-    "song",
-    "songs",
-    "tab",
-    "track",
-    "window",
-];
-const VERBS: [&str; 45] = [
-    "accept", "agree", "allow", "cancel", "choose", "close", "confirm", "continue", "decide",
-    "delete", "dial", "disable", "dismiss", "enable", "enter", "erase", "fill", "find", "finish",
-    "go", "open", "pause", "pick", "play", "postpone", "press", "reject", "remind", "remove",
-    "repeat", "return", "search", "select", "send", "share", "show", "shuffle", "skip", "start",
-    "submit", "switch", "toggle", "turn", "type", "view",
-];
-const ATTRIBUTES: [&str; 8] =
-    ["earlier", "here", "later", "more", "next", "previous", "random", "up"];
-const RELATIONS: [&str; 6] = ["about", "from", "in", "of", "to", "with"];
-const FILLERS: [&str; 9] = ["a", "and", "me", "off", "on", "or", "the", "this", "your"];
+const NOUNS: &str = "app arrow back backward bar choice content dialog entry field form forward friends image \
+    input item key list loop menu option options order page picture playback request row \
+    screen setting someone something song songs tab track window";
+const VERBS: &str = "accept agree allow cancel choose close confirm continue decide delete dial disable \
+    dismiss enable enter erase fill find finish go open pause pick play postpone press \
+    reject remind remove repeat return search select send share show shuffle skip start \
+    submit switch toggle turn type view";
+const ATTRIBUTES: &str = "earlier here later more next previous random up";
+const RELATIONS: &str = "about from in of to with";
+const FILLERS: &str = "a and me off on or the this your";
 
 /// What a word adds to the tuples of a caption.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,23 +59,24 @@ struct Vocabulary {
 
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     // Context words come first, then the other slot words.
-    let parts: [(&[&'static str], Class); 11] = [
-        (&SPECIAL, Class::Nothing),
-        (&CONTEXT, Class::Object),
-        (&ORDINALS, Class::Attribute),
-        (&LAST, Class::Attribute),
-        (&COLUMNS, Class::Attribute),
-        (&KEYS, Class::Object),
-        (&NOUNS, Class::Object),
-        (&VERBS, Class::Attribute),
-        (&ATTRIBUTES, Class::Attribute),
-        (&RELATIONS, Class::Relation),
-        (&FILLERS, Class::Nothing),
+    let listed = |words: &'static str| words.split(' ').collect();
+    let parts: [(Vec<&'static str>, Class); 11] = [
+        (SPECIAL.to_vec(), Class::Nothing),
+        (CONTEXT.to_vec(), Class::Object),
+        (ORDINALS.to_vec(), Class::Attribute),
+        (LAST.to_vec(), Class::Attribute),
+        (COLUMNS.to_vec(), Class::Attribute),
+        (KEYS.to_vec(), Class::Object),
+        (listed(NOUNS), Class::Object),
+        (listed(VERBS), Class::Attribute),
+        (listed(ATTRIBUTES), Class::Attribute),
+        (listed(RELATIONS), Class::Relation),
+        (listed(FILLERS), Class::Nothing),
     ];
     let mut vocabulary = Vocabulary { words: Vec::new(), classes: Vec::new() };
     for (words, class) in parts {
-        vocabulary.words.extend(words);
         vocabulary.classes.extend(words.iter().map(|_| class));
+        vocabulary.words.extend(words);
     }
     vocabulary
 });

@@ -11,7 +11,8 @@ use exmex::{Express, FlatEx};
 
 use super::{
     EmbedderError,
-    registry::{BOUNDARY, DIMENSION, DefaultValue, Kind, Parameter, Rule, SCALING, Values},
+    kind::{Family, Kind},
+    registry::{BOUNDARY, DIMENSION, DefaultValue, Parameter, Rule, SCALING, Values},
     shifted::{Boundary, Profile, Shifted},
 };
 
@@ -19,10 +20,7 @@ pub(super) const KIND: Kind = Kind {
     name: "formula",
     label: "Formula",
     symbol: "Formula",
-    source: "",
     latex: r"\psi_j(x) = \psi(t_j - x)",
-    distance: "",
-    stable_rank: "",
     example: &[("psi", DefaultValue::Text("1 / (1 + (u/0.03)^2)"))],
     parameters: &[
         DIMENSION,
@@ -38,7 +36,10 @@ pub(super) const KIND: Kind = Kind {
     ],
     takes_extra_numbers: true,
     check: |values| compile(values).map(|_| ()),
-    build: |values, _| Shifted::build(compile(values)?, values),
+    family: Family::Shifted,
+    color: Some([0.44, 0.09, 172.0]),
+    method_names: &["formula"],
+    ..Kind::built_by(|values, _| Shifted::build(compile(values)?, values))
 };
 
 /// Longest formula; the parser nests as deep as its parentheses.

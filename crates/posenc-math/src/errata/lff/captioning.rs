@@ -6,7 +6,6 @@ use crate::lff::parameters::{hidden_width_search, table5_public_code};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-table2-average",
-        paper: "lff",
         place: "Table 2 vs. Table 1",
         severity: Severity::Contradicted,
         printed: "Table 2 lists the CIDEr of models of Table 1 for the 1,867 widgets with seen and the 2,692 widgets \
@@ -20,7 +19,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-claim-groupings",
-        paper: "lff",
         place: "Sec. 4.3",
         severity: Severity::Contradicted,
         printed: "According to Section 4.3, \"both Learnable-Fourier+MLP-2/2 and Learnable-Fourier+MLP-4/1 \
@@ -31,7 +29,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-claim-consistent",
-        paper: "lff",
         place: "Secs. 1 and 4.3",
         severity: Severity::Contradicted,
         printed: "The method \"consistently outperforms existing methods\" (Section 1). Learnable-Fourier+MLP \
@@ -45,7 +42,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-claim-fewer-parameters",
-        paper: "lff",
         place: "Sec. 4.3 vs. Table 5",
         severity: Severity::Contradicted,
         printed: "The method outperforms Embed-4D (5.11 M parameters) with a large margin \"even though our method \
@@ -57,7 +53,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-table5-order",
-        paper: "lff",
         place: "Table 5",
         severity: Severity::Contradicted,
         printed: "Fixed-Fourier+MLP-2/2 has 5.08 M parameters, and Learnable-Fourier+MLP-2/2 has 5.07 M.",
@@ -68,7 +63,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-table5-hidden-width",
-        paper: "lff",
         place: "App. B, Table 5",
         severity: Severity::Ambiguous,
         printed: "The three groupings have $|F| = 128, 64, 32$. The hidden width $|H|$ is not given.",
@@ -79,7 +73,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-table5-public-code",
-        paper: "lff",
         place: "Table 5 vs. the public captioner",
         severity: Severity::CodeDiffers,
         printed: "The original model has 5.11 M parameters.",
@@ -90,7 +83,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-coordinate-order",
-        paper: "lff",
         place: "Secs. 2.2 and 4.3 vs. the public captioner",
         severity: Severity::CodeDiffers,
         printed: "Boxes are given as (left, top, right, bottom), as [top, left, bottom, right], and in groups as \

@@ -7,7 +7,6 @@ use crate::lff::similarity::FourierFeatures;
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-divergence-blind",
-        paper: "lff",
         place: "Eq. 9, App. C.2",
         severity: Severity::Mathematical,
         printed: "The KL loss, with the mean $\\mu$ and variance $\\sigma^2$ of $W_r$ and a learned target variance \
@@ -22,7 +21,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-divergence-symmetry",
-        paper: "lff",
         place: "App. C.2",
         severity: Severity::Mathematical,
         printed: "Without the KL loss, training makes the positional relation more skewed. With the KL loss, its \

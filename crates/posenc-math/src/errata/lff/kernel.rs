@@ -9,7 +9,6 @@ use rand_distr::{Distribution, StandardNormal};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-kernel-exponent",
-        paper: "lff",
         place: "Eq. 4 and Sec. 2.3",
         severity: Severity::Mathematical,
         printed: "For $W_r \\sim N(0, \\gamma^{-2})$, $r_x\\cdot r_y \\approx \\exp(-\\|x-y\\|^2/\\gamma^2)$.",
@@ -22,7 +21,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-kernel-half",
-        paper: "lff",
         place: "Eqs. 2 and 4",
         severity: Severity::Mathematical,
         printed: "With the prefactor $D^{-1/2}$ of Eq. 2, Eq. 4 implies $r_x\\cdot r_x \\approx 1$.",
@@ -33,7 +31,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-width-symbol",
-        paper: "lff",
         place: "Eq. 2 vs. Algorithm 1",
         severity: Severity::Ambiguous,
         printed: "$D$ is the number of features in Eq. 2 but the width of the encoding in Eq. 1 and Algorithm 1. \
@@ -45,7 +42,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-variance",
-        paper: "lff",
         place: "Eq. 3",
         severity: Severity::Ambiguous,
         printed: "$W_r \\sim N(0, \\gamma^{-2})$",
@@ -56,7 +52,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-gamma-scale",
-        paper: "lff",
         place: "Sec. 4, App. B: values of $\\gamma$",
         severity: Severity::Ambiguous,
         printed: "The paper uses $\\gamma = 1$ for images and $\\gamma = 100$ for screens, without the unit of the \
@@ -71,7 +66,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-prefactor-layer-norm",
-        paper: "lff",
         place: "Algorithm 1, line 1, with App. B",
         severity: Severity::Ambiguous,
         printed: "The features have a prefactor, and LayerNorm follows them if there is an MLP modulator.",
@@ -82,7 +76,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-bare-norm",
-        paper: "lff",
         place: "Fig. 3(d), Fig. 7: variants without MLP modulator",
         severity: Severity::Ambiguous,
         printed: "Fourier features perform worse without the MLP modulator than with it.",
@@ -93,7 +86,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-shift-invariance",
-        paper: "lff",
         place: "Secs. 1 and 3: inner products of the encodings",
         severity: Severity::Mathematical,
         printed: "The encoding function \"is initialized in such a way that the inner products of our positional \
@@ -105,7 +97,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-squared-distance",
-        paper: "lff",
         place: "Sec. 3, MLP layer",
         severity: Severity::Typographic,
         printed: "\"The $L_2$ distance between the two positions $\\sum_{i=1}^4 (x_i - y_i)^2$\"",
@@ -115,7 +106,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-md-sine",
-        paper: "lff",
         place: "Sec. 4.1: Transformer MD-Sine",
         severity: Severity::Ambiguous,
         printed: "Transformer MD-Sine works \"by combining the constant frequencies of two positional dimensions \

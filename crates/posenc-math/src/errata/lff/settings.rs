@@ -9,7 +9,6 @@ use crate::lff::parameters::{
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-feature-width",
-        paper: "lff",
         place: "Sec. 4.1 vs. App. B",
         severity: Severity::Ambiguous,
         printed: "The same model has $|F| = 384$ in Section 4.1 and $|F| = 768$ in Appendix B.",
@@ -20,7 +19,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-embed-1d",
-        paper: "lff",
         place: "App. B, Table 3",
         severity: Severity::Ambiguous,
         printed: "Embed-1D \"needs to assign an embedding vector for each position in a flattened image\".",
@@ -31,7 +29,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-reformer-throughput",
-        paper: "lff",
         place: "Sec. 4.1, App. B",
         severity: Severity::Contradicted,
         printed: "Training uses 8 images on each of 32 TPU v2 cores and takes about 24 hours for 100k steps.",
@@ -42,7 +39,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-detr-steps",
-        paper: "lff",
         place: "Fig. 4, caption, vs. App. B",
         severity: Severity::Contradicted,
         printed: "The curves show \"the initial 100k steps\" (Figure 4), but training took 90k steps (Appendix B).",
@@ -52,7 +48,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-detr-counting",
-        paper: "lff",
         place: "Table 4",
         severity: Severity::Ambiguous,
         printed: "Every detector has 41.6 M parameters.",
@@ -63,7 +58,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-detr-modulator",
-        paper: "lff",
         place: "App. B, detector",
         severity: Severity::Ambiguous,
         printed: "\"The MLP uses a dense layer $2\\times256$ with ReLu as activation, which is then followed by \
@@ -77,7 +71,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "lff-gamma-captions",
-        paper: "lff",
         place: "App. B and C.2, captions of Figs. 8 and 9",
         severity: Severity::Contradicted,
         printed: "For the same captioner, $\\gamma = 100$ in the text, 64.0 in the caption of Figure 8, and 1.0 in \

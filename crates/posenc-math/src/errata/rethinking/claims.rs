@@ -7,7 +7,6 @@ use std::f64::consts::LN_10;
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-sigma-roles",
-        paper: "rethinking",
         place: "Sec. 5.2, Gaussian embedder",
         severity: Severity::Contradicted,
         printed: "Test PSNR decreases for very small $\\sigma$ because the output is overly smoothed. It drops \
@@ -20,7 +19,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-interval",
-        paper: "rethinking",
         place: "Sec. 5.2: $l \\approx 1/2N$, $k = 1.6$",
         severity: Severity::Ambiguous,
         printed: "The distance must be preserved at least between the two nearest sampled points. For $N$ equally \
@@ -33,7 +31,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-fig8-order",
-        paper: "rethinking",
         place: "Sec. 5.3, Fig. 8",
         severity: Severity::Contradicted,
         printed: "Memorization of the training data improves as the stable rank of the embedding scheme increases.",
@@ -44,7 +41,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-fig10-best",
-        paper: "rethinking",
         place: "Sec. 5.5, Fig. 10, caption",
         severity: Severity::Contradicted,
         printed: "According to the caption, \"a mid-range $\\sigma$ produces better results\" than a too small or a \
@@ -56,7 +52,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-fig11-k",
-        paper: "rethinking",
         place: "Sec. 5.5 vs. Sec. 5.2",
         severity: Severity::Ambiguous,
         printed: "In Section 5.5, $\\sigma = k/(4d\\sqrt{\\ln 10})$ with $k = 3.5$. In Section 5.2, $\\sigma = \
@@ -71,7 +66,7 @@ pub(super) static ERRATA: &[Erratum] = &[
 
 fn sigma_roles(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let psnr = |metric: &str, sigma: f64| {
-        inputs.value_at("rethinking", "fig7", "n=256", "Gaussian", metric, sigma)
+        inputs.find(["rethinking", "fig7", "n=256", "Gaussian", metric], Some(sigma))
     };
     let row = |name: &str, value: f64| Quantity::new(name).measured(value).unit("dB");
     let (train_small, test_small) = (psnr("train_psnr", 1e-4)?, psnr("test_psnr", 1e-4)?);
@@ -142,7 +137,7 @@ fn fig10_best(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let mut values = Vec::new();
     for sigma in [0.001, 0.003, 0.07] {
         let psnr =
-            inputs.value_at("rethinking", "fig10", "house", "Gaussian", "test_psnr", sigma)?;
+            inputs.find(["rethinking", "fig10", "house", "Gaussian", "test_psnr"], Some(sigma))?;
         quantities.push(
             Quantity::new(format!("test PSNR, $\\sigma = {sigma}$")).measured(psnr).unit("dB"),
         );

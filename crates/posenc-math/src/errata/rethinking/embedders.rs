@@ -8,7 +8,6 @@ use std::f64::consts::{PI, TAU};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-fig1-two-values",
-        paper: "rethinking",
         place: "Fig. 1, caption (T: Fig. 1)",
         severity: Severity::Contradicted,
         printed: "Although the shifted sinusoids are sampled at different rates, \"the same two values are repeated \
@@ -20,7 +19,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq5-similarity",
-        paper: "rethinking",
         place: "Eq. 5 (T: Eq. 5)",
         severity: Severity::Mathematical,
         printed: "For ideal distance preservation, $\\|x_1 - x_2\\| \\propto D(x_1, x_2)$.",
@@ -31,7 +29,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq6-step",
-        paper: "rethinking",
         place: "Eq. 6 (T: Eq. 6)",
         severity: Severity::Typographic,
         printed: "$\\int_0^C\\psi\\psi\\,dt \\approx \\sum_{d=0}^{d-1}\\psi(sd, x_1)\\psi(sd, x_2)$",
@@ -42,7 +39,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq6-bandlimited",
-        paper: "rethinking",
         place: "Sec. 3.3, after Eq. 6 (T: also Sec. 3.3)",
         severity: Severity::Mathematical,
         printed: "The inner product of the sampled embedders can approximate $D$ \"if, and only if, $\\psi$ is \
@@ -55,7 +51,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq6-nyquist",
-        paper: "rethinking",
         place: "Sec. 3.3, after Eq. 6, with Eq. 4 (T: also Sec. 3.3)",
         severity: Severity::Mathematical,
         printed: "For an embedder of bandwidth $B$, which has $B+1$ basis functions in Eq. 4, $d = B$ samples are \
@@ -68,7 +63,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-stable-rank",
-        paper: "rethinking",
         place: "Sec. 4, stable rank, and Sec. 5.2 (T: Sec. 4)",
         severity: Severity::Mathematical,
         printed: "\"From here onwards, we will use the terms rank, approximate rank, and stable rank \
@@ -81,7 +75,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-sine-rank",
-        paper: "rethinking",
         place: "Sec. 4 and Fig. 3 (T: Fig. 3)",
         severity: Severity::CodeDiffers,
         printed: "\"The stable rank of the sine embedder is upper-bounded at 2.\"",
@@ -92,7 +85,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-square-rank",
-        paper: "rethinking",
         place: "Sec. 4, Fig. 3, caption (T: Fig. 3)",
         severity: Severity::Contradicted,
         printed: "The stable ranks of the square and sine embedders almost overlap, but they begin to deviate if the \
@@ -104,7 +96,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-square-distance",
-        paper: "rethinking",
         place: "Sec. 4, square embedder (T: also Sec. 4)",
         severity: Severity::Mathematical,
         printed: "The square wave $\\operatorname{sgn}(\\sin(t-x))$ has $D = 1-2\\|x_1-x_2\\|$ for all $|x| \\le 1$.",
@@ -116,7 +107,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-square-bandlimited",
-        paper: "rethinking",
         place: "Sec. 4, Gaussian embedder (T: also Sec. 4)",
         severity: Severity::Contradicted,
         printed: "\"The Gaussian embedder is also approximately bandlimited like the square embedder.\" One \

@@ -18,7 +18,6 @@ fn fourier_bound(sigma: f64) -> f64 {
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-prop1-rank",
-        paper: "rethinking",
         place: "Prop. 1, App. A (T: Prop. 1)",
         severity: Severity::Mathematical,
         printed: "Assuming perfect convergence, a linear model perfectly memorizes the mapping from $x$ to $y$ if \
@@ -34,7 +33,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-prop2-factor",
-        paper: "rethinking",
         place: "Prop. 2 vs. Eq. 14 (T: Eq. 24)",
         severity: Severity::Mathematical,
         printed: "With a sufficient embedding dimension, $D(x_1, x_2) = \\exp(-\\Delta^2/4\\sigma^2)$, where \
@@ -47,7 +45,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-min-envelope",
-        paper: "rethinking",
         place: "Props. 2 and 3: $\\min(N, \\cdot)$ (T: also Props. 4 and 5)",
         severity: Severity::Ambiguous,
         printed: "With a sufficient embedding dimension, the stable rank is $\\min(N, 1/(2\\sqrt\\pi\\sigma))$: it \
@@ -62,7 +59,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-sufficient-dimension",
-        paper: "rethinking",
         place: "Prop. 2: \"sufficient embedding dimension\"",
         severity: Severity::Ambiguous,
         printed: "With a sufficient embedding dimension, the stable rank is $\\min(N, 1/(2\\sqrt\\pi\\sigma))$.",
@@ -73,7 +69,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq11-scale",
-        paper: "rethinking",
         place: "Eq. 11 (T: Eqs. 21, 31, 36)",
         severity: Severity::Mathematical,
         printed: "$C = \\frac1n F_n^{-1}\\operatorname{diag}(F_n c)F_n$",
@@ -86,7 +81,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-prop3-spectrum",
-        paper: "rethinking",
         place: "Eqs. 15–16 (T: Eqs. 25–26)",
         severity: Severity::Mathematical,
         printed: "The Gaussian density of the frequencies is called the singular value distribution $s(\\xi)$, and \
@@ -99,7 +93,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-prop3-finite-dimension",
-        paper: "rethinking",
         place: "Prop. 3, Sec. 5.1, Fig. 5",
         severity: Severity::Ambiguous,
         printed: "When the embedding dimension is large enough, the stable rank of random Fourier features (RFF) is \
@@ -113,7 +106,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-prop3-two-pi",
-        paper: "rethinking",
         place: "Prop. 3 as restated in App. A",
         severity: Severity::Typographic,
         printed: "$\\gamma(x) = [\\cos bx, \\sin bx]$",
@@ -124,7 +116,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq17-density",
-        paper: "rethinking",
         place: "Prop. 3, Eqs. 17 and 19 (T: Eqs. 27 and 29)",
         severity: Severity::Mathematical,
         printed: "When $d$ is extremely large, $\\sum_j\\cos 2\\pi b_j\\Delta$ becomes $\\sqrt{2\\pi}\\,\\sigma \
@@ -136,7 +127,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-eq18-sign",
-        paper: "rethinking",
         place: "Eq. 18 (T: Eq. 28)",
         severity: Severity::Mathematical,
         printed: "$\\int_0^\\infty e^{-ax^2+bx}dx = \\frac12(1+\\operatorname{erfi}\\frac{b}{2\\sqrt a})\
@@ -150,7 +140,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-sigma-product",
-        paper: "rethinking",
         place: "Sec. 4.1 vs. Sec. 5.1 (T: Sec. 4.1)",
         severity: Severity::Mathematical,
         printed: "The Gaussian embedder and RFF are equivalent in stable rank and distance preservation when \
@@ -332,9 +321,9 @@ fn prop3_finite_dimension(inputs: &Inputs<'_>) -> Result<Finding, String> {
         quantities.push(Quantity::new(name).printed(bound).measured(mean));
     }
     let published =
-        inputs.value_at("rethinking", "fig5", "one-layer", "RFF", "stable_rank", 1000.0)?;
-    let gaussian =
-        inputs.value_at("rethinking", "fig5", "one-layer", "Gaussian", "stable_rank", 1000.0)?;
+        inputs.find(["rethinking", "fig5", "one-layer", "RFF", "stable_rank"], Some(1000.0))?;
+    let gaussian = inputs
+        .find(["rethinking", "fig5", "one-layer", "Gaussian", "stable_rank"], Some(1000.0))?;
     quantities.push(
         Quantity::new("Fig. 5 at $d = 1000$, random Fourier features (Gaussian as printed)")
             .printed(gaussian)

@@ -5,7 +5,6 @@ use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "rethinking-learning-rates",
-        paper: "rethinking",
         place: "Secs. 5.2 and 5.3 vs. the notebooks",
         severity: Severity::CodeDiffers,
         printed: "The learning rate is $10^{-4}$ for every embedder of Section 5.2 and for every encoding of Section \
@@ -18,7 +17,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-ten-rows",
-        paper: "rethinking",
         place: "Secs. 5.2 and 5.3: ten random rows",
         severity: Severity::CodeDiffers,
         printed: "The results are averages over ten random rows of the image.",
@@ -29,7 +27,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-fig8-average",
-        paper: "rethinking",
         place: "Fig. 8, PSNR printed in the notebook",
         severity: Severity::CodeDiffers,
         printed: "The printed PSNR measures the performance of a trained network.",
@@ -40,7 +37,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-fig9-test",
-        paper: "rethinking",
         place: "Fig. 9, test PSNR in the notebook",
         severity: Severity::CodeDiffers,
         printed: "The notebook prints a test PSNR.",
@@ -51,7 +47,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "rethinking-divisor-256",
-        paper: "rethinking",
         place: "Figs. 9 and 10, notebooks",
         severity: Severity::CodeDiffers,
         printed: "The signals are in $[0, 1]$ with a peak of 1.",
@@ -113,8 +108,9 @@ fn fig8_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
 fn fig9_test(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let mut quantities = Vec::new();
     for signal in ["signal-1", "signal-2", "signal-3"] {
-        let get =
-            |metric: &str| inputs.value_at("rethinking", "fig9", signal, "Gaussian", metric, 0.002);
+        let get = |metric: &str| {
+            inputs.find(["rethinking", "fig9", signal, "Gaussian", metric], Some(0.002))
+        };
         let all = get("test_psnr_all_samples")?;
         let error = |psnr: f64| 10f64.powf(-psnr / 10.0);
         // The mean over all samples is the mean of the two halves.

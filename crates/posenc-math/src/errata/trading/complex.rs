@@ -9,7 +9,6 @@ use std::f64::consts::PI;
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-signal-order",
-        paper: "trading",
         place: "Eq. 10 and App. B.1",
         severity: Severity::Mathematical,
         printed: "Eq. 10 uses $S_{ij} = I(x_i, y_j)$. Appendix B.1 uses $S \\in \\mathbb R^{M\\times N}$, where $x$ \
@@ -21,7 +20,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-eq42-transpose",
-        paper: "trading",
         place: "Eqs. 41–42",
         severity: Severity::Mathematical,
         printed: "$W^* = (\\Psi_x^T\\Psi_x)^{-1}\\Psi_x S\\Psi_y^T(\\Psi_y^T\\Psi_y)^{-1}$ with \
@@ -33,7 +31,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-eq49-index",
-        paper: "trading",
         place: "Eq. 49 and the index list after it",
         severity: Severity::Mathematical,
         printed: "The last corner is $\\Psi(x_{i+1}, y_{i+1})$. The row of $B$ has $\\alpha_0\\beta_0$ at $jN+i$, \
@@ -46,7 +43,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-eq15-normalization",
-        paper: "trading",
         place: "Eqs. 15 and 46 vs. the code",
         severity: Severity::CodeDiffers,
         printed: "The weights of Eq. 15 are used without normalization.",
@@ -57,7 +53,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-blending-spacing",
-        paper: "trading",
         place: "Sec. 5.2 and App. B.2 vs. the code",
         severity: Severity::CodeDiffers,
         printed: "The virtual points are sampled on a regular grid.",
@@ -69,7 +64,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-simple-directions",
-        paper: "trading",
         place: "Sec. 5.1, Eqs. 7–8, vs. the code of Tables 1 and 2",
         severity: Severity::CodeDiffers,
         printed: "A simple encoding concatenates the encodings of the axes. Therefore \"a linear network can only \
@@ -81,7 +75,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-appendix-c-memory",
-        paper: "trading",
         place: "App. C, special case $N = K$",
         severity: Severity::Mathematical,
         printed: "For $N = K$, separable complex encoding has a memory complexity of $O(N^D + 2N)$.",
@@ -93,7 +86,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-appendix-c-rank",
-        paper: "trading",
         place: "App. C, last sentence",
         severity: Severity::Mathematical,
         printed: "For $N = K$, the rank of the complex encoding is the $D$-th power of the rank of the simple \

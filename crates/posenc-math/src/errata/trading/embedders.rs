@@ -6,7 +6,6 @@ use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-prop1-wording",
-        paper: "trading",
         place: "Prop. 1, main text vs. App. A",
         severity: Severity::Ambiguous,
         printed: "Under perfect convergence, full rank of $X$ is \"the sufficient condition\" for memorizing the mapping \
@@ -18,7 +17,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-rect-distance",
-        paper: "trading",
         place: "Sec. 4, rectangle embedder, vs. Prop. 4",
         severity: Severity::Mathematical,
         printed: "A rectangle of width $d$ has $D(x_1, x_2) = \\operatorname{tri}(x_1 - x_2)$.",
@@ -29,7 +27,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-prop5-distance",
-        paper: "trading",
         place: "Prop. 5, Eq. 39, and Sec. 4, triangle embedder",
         severity: Severity::Mathematical,
         printed: "With a sufficient embedding dimension, $D = \\frac14\\sigma^2\\max(1-|\\Delta|/\\sigma, 0)^2$.",
@@ -43,7 +40,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-prop5-bound",
-        paper: "trading",
         place: "Prop. 5, last line of the stable-rank proof",
         severity: Severity::Typographic,
         printed: "The stable rank is $\\min(N, 1/\\sigma)$.",
@@ -54,7 +50,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-eq37-width",
-        paper: "trading",
         place: "Eq. 37 and the line above it",
         severity: Severity::Typographic,
         printed: "$\\psi(x; t=0) = \\operatorname{tri}(x/\\sigma)$ with transform \
@@ -66,7 +61,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-triangle-width",
-        paper: "trading",
         place: "Prop. 5 vs. Eq. 53",
         severity: Severity::Ambiguous,
         printed: "The width of the triangle is $\\sigma$ in Proposition 5 and $d$ in Eq. 53.",
@@ -77,7 +71,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-eq54-square",
-        paper: "trading",
         place: "Eq. 54",
         severity: Severity::Mathematical,
         printed: "$\\exp(-\\frac{x-i/K}{2d^2})$",
@@ -88,7 +81,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-feature-count",
-        paper: "trading",
         place: "Eqs. 50–52",
         severity: Severity::CodeDiffers,
         printed: "An encoder maps to $K$ numbers, and $i = 0, \\dots, K-1$ runs over frequencies with one sine and \

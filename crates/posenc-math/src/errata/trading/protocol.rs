@@ -6,7 +6,6 @@ use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-input-width",
-        paper: "trading",
         place: "Tables 3 and 4, simple encodings, vs. the scripts",
         severity: Severity::CodeDiffers,
         printed: "The networks have 1,445,891 parameters.",
@@ -18,7 +17,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-video-depth",
-        paper: "trading",
         place: "App. D.2 vs. Sec. 6.3 and Table 4",
         severity: Severity::Contradicted,
         printed: "The simple encodings are combined with \"deep (4 layer MLPs) networks\".",
@@ -29,7 +27,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-video-points",
-        paper: "trading",
         place: "App. D.2",
         severity: Severity::Typographic,
         printed: "The training points are a random sample of 12.5 % of a $64\\times64\\times64$ grid.",
@@ -40,7 +37,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-closed-form-parameters",
-        paper: "trading",
         place: "Table 3, closed form, vs. the script",
         severity: Severity::CodeDiffers,
         printed: "The closed-form rows have their own encoder parameters.",
@@ -51,7 +47,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-batch-scale",
-        paper: "trading",
         place: "Table 1, simple Tri and Gau, vs. the script",
         severity: Severity::CodeDiffers,
         printed: "Train and test points share one encoding.",

@@ -7,7 +7,6 @@ const METHODS: [&str; 5] = ["LinF", "LogF", "RFF", "Tri", "Gau"];
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-speedup-images",
-        paper: "trading",
         place: "Sec. 6.2",
         severity: Severity::Contradicted,
         printed: "\"As shown in Table 1, complex encoding is around 20 times faster compared to simple encoding.\"",
@@ -18,7 +17,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-speedup-video",
-        paper: "trading",
         place: "App. D.2 and the caption of Table 4",
         severity: Severity::Contradicted,
         printed: "\"Complex encodings with a single linear network are 10x faster than simple encodings with deep \
@@ -29,7 +27,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-rank-order",
-        paper: "trading",
         place: "Sec. 6.2",
         severity: Severity::Ambiguous,
         printed: "\"Frequency encodings (LinF, LogF, RFF) did not perform well with complex encoding since they were \
@@ -43,7 +40,6 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
     Erratum {
         id: "trading-extra-layer",
-        paper: "trading",
         place: "App. D.3",
         severity: Severity::Contradicted,
         printed: "Adding an extra non-linear layer (depth 1) adds more details for the frequency-based complex \
@@ -121,7 +117,7 @@ fn extra_layer(inputs: &Inputs<'_>) -> Result<Finding, String> {
     for figure in ["fig10", "fig11", "fig12"] {
         for method in ["LinF", "LogF", "RFF"] {
             let at = |depth: f64| {
-                inputs.value_at("trading", figure, "complex-gd", method, "test_psnr", depth)
+                inputs.find(["trading", figure, "complex-gd", method, "test_psnr"], Some(depth))
             };
             let gain = at(1.0)? - at(0.0)?;
             let name = format!("gain by one hidden layer, {method}, Fig. {}", &figure[3..]);

@@ -78,7 +78,8 @@ impl Signal {
         self
     }
 
-    /// Means over boxes of equal sides, so that every axis has `side` positions.
+    /// Means over boxes of equal sides, so that every axis has `side` positions. The sum over a whole box is divided once, which
+    /// rounds differently from `Image::reduced` and `Clip::reduced`: records were made with it.
     pub fn reduced(self, side: usize) -> Result<Self> {
         if self.sides.iter().all(|&n| n == side) {
             return Ok(self);

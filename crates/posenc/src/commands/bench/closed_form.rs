@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::Result;
 use faer::{Mat, MatRef};
 use posenc_math::closed_form::{Factorization, Separable2d};
-use posenc_math::embedder::{Embedder, EmbedderSpec, build, matrix};
+use posenc_math::embedder::{Embedder, EmbedderSpec, build, matrix, names};
 use posenc_math::random::stream;
 
 use super::measure::{matrix_product_rate, median, timed};
@@ -52,8 +52,8 @@ pub fn measure(
     torch: Option<&Peer>,
 ) -> Result<Vec<Measured>> {
     let spec = match workload.encoder {
-        "gau" => EmbedderSpec::new("gaussian").number("sigma", 0.0025),
-        _ => EmbedderSpec::new("triangle").number("half_width", 1.0 / SIDE as f64),
+        "gau" => EmbedderSpec::new(names::GAUSSIAN).number("sigma", 0.0025),
+        _ => EmbedderSpec::new(names::TRIANGLE).number("half_width", 1.0 / SIDE as f64),
     };
     let spec = spec.number("dimension", SIDE as f64);
     let embedder = build(&spec, &mut stream(0, "bench"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue};
 use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Directions, Encoding, NetworkNd, Output, TestPositions};
 
@@ -17,60 +17,27 @@ pub fn embedder(options: &Fit, signal: &Signal, split: &Split) -> Result<Embedde
     // Training positions along an axis.
     let n = (split.train.len() as f64).powf(1.0 / axes).round().max(2.0);
     let complex = options.encoding == FitEncoding::Complex;
-    let exact = options.solver == FitSolver::ClosedForm;
-    let kind = options.embedder.as_str();
-    let fourier = matches!(kind, "rff" | "linf" | "logf");
-    let dimension = match (complex, kind) {
-        (true, _) if fourier => 2.0 * (n / 2.0).floor().max(1.0),
-        (true, _) => n,
-        (false, "rff") => 512.0,
-        (false, _) if fourier => 256.0,
-        (false, _) => 128.0,
-    };
-    let width = |in_steps: f64| in_steps / n;
-    let octaves = |at_256: f64| (at_256 + (n / 256.0).log2()).max(0.5);
-    let defaults: Vec<(&str, f64)> = match kind {
-        "gaussian" => vec![(
-            "sigma",
-            width(if exact {
-                0.64
-            } else if complex {
-                1.02
-            } else {
-                1.54
-            }),
-        )],
-        "triangle" => vec![(
-            "half_width",
-            width(if exact {
-                1.0
-            } else if complex {
-                2.0
-            } else {
-                5.0
-            }),
-        )],
-        "rff" => vec![("sigma", n * if complex { 42.0 / 256.0 } else { 14.0 / 256.0 })],
-        "linf" => vec![(
-            "sigma",
-            octaves(if exact {
-                6.0
-            } else if complex {
-                4.5
-            } else {
-                5.0
-            }),
-        )],
-        "logf" => vec![("sigma", octaves(if complex { 6.5 } else { 5.5 }))],
-        _ => Vec::new(),
-    };
+    let name = options.embedder.as_str();
     let mut parameters: BTreeMap<String, ParameterValue> = BTreeMap::new();
-    let known = |name: &str| embedder::find(kind).is_some_and(|k| k.parameter(name).is_some());
-    if known("dimension") {
-        parameters.insert("dimension".into(), ParameterValue::Number(dimension));
-    }
-    for (name, value) in defaults {
-        parameters.insert(name.to_owned(), ParameterValue::Number(value));
+    // `validate` refuses an unknown kind.
+    if let Some(kind) = embedder::find(name) {
+        if kind.needs_dimension() {
+            let dimension = match (complex, kind.family) {
+                (true, Family::Fourier) => 2.0 * (n / 2.0).floor().max(1.0),
+                (true, _) => n,
+                (false, _) => f64::from(kind.fit.features),
+            };
+            parameters.insert("dimension".into(), ParameterValue::Number(dimension));
+        }
+        if let Some(parameter) = kind.fit.parameter {
+            let model = match (options.solver, complex) {
+                (FitSolver::ClosedForm, _) => FitModel::ClosedForm,
+                (FitSolver::GradientDescent, true) => FitModel::Complex,
+                (FitSolver::GradientDescent, false) => FitModel::Simple,
+            };
+            let value = ParameterValue::Number(parameter.value(model, n));
+            parameters.insert(parameter.name.to_owned(), value);
+        }
     }
     for text in &options.set {
         let (name, value) = text
@@ -82,26 +49,25 @@ pub fn embedder(options: &Fit, signal: &Signal, split: &Split) -> Result<Embedde
         };
         parameters.insert(name.to_owned(), value);
     }
-    let spec = EmbedderSpec { kind: kind.to_owned(), parameters };
+    let spec = EmbedderSpec { kind: name.to_owned(), parameters };
     embedder::validate(&spec)
-        .with_context(|| format!("--embedder {kind} (--set NAME=VALUE sets a parameter)"))?;
+        .with_context(|| format!("--embedder {name} (--set NAME=VALUE sets a parameter)"))?;
     Ok(spec)
 }
 
 /// The network and its training.
 pub fn network(options: &Fit, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
     let complex = options.encoding == FitEncoding::Complex;
-    let shifted = matches!(spec.kind.as_str(), "gaussian" | "triangle");
+    let kind = embedder::find(&spec.kind);
     NetworkNd {
         side: None,
         step: options.mask.is_none().then(|| usize::from(options.step)),
         fraction: options.mask,
         test: TestPositions::Rest,
         encoding: if complex { Encoding::Complex } else { Encoding::Simple },
-        directions: match spec.kind.as_str() {
-            _ if complex => Directions::Axes,
-            "rff" => Directions::Joint,
-            _ if shifted && axes == 2 => Directions::Diagonals,
+        directions: match kind {
+            Some(kind) if kind.is_joint && !complex => Directions::Joint,
+            Some(kind) if kind.fit.diagonals && !complex && axes == 2 => Directions::Diagonals,
             _ => Directions::Axes,
         },
         scale: Scale::Train,

@@ -20,8 +20,6 @@ struct Insertion {
     file: PathBuf,
     anchor: &'static str,
     line: String,
-    /// Whether the line goes to its place in the order of the alphabet among the lines of its kind above the anchor.
-    sorted: bool,
     before: String,
     after: String,
 }
@@ -43,7 +41,6 @@ impl Changes {
         file: &str,
         anchor: &'static str,
         line: String,
-        sorted: bool,
     ) -> Result<()> {
         let by_hand = || format!("add to it by hand: {}", line.trim());
         let path = root.join(file);
@@ -64,16 +61,8 @@ impl Changes {
         }
         let indent: String = lines[place].chars().take_while(|c| *c == ' ').collect();
         let line = format!("{indent}{}\n", line.trim());
-        let mut at = place;
-        if sorted {
-            let word = line.split(' ').next().unwrap_or_default();
-            let is_of_kind = |l: &str| l.split(' ').next() == Some(word);
-            while at > 0 && is_of_kind(lines[at - 1]) && *lines[at - 1] > *line {
-                at -= 1;
-            }
-        }
-        let after = [&lines[..at], &[line.as_str()], &lines[at..]].concat().concat();
-        self.inserted.push(Insertion { file: file.into(), anchor, line, sorted, before, after });
+        let after = [&lines[..place], &[line.as_str()], &lines[place..]].concat().concat();
+        self.inserted.push(Insertion { file: file.into(), anchor, line, before, after });
         Ok(())
     }
 
@@ -136,10 +125,9 @@ impl Changes {
             let _ = writeln!(text, "--- new file: {}\n{content}", file.display());
         }
         for i in &self.inserted {
-            let how = if i.sorted { " (in the order of the alphabet)" } else { "" };
             let _ = writeln!(
                 text,
-                "--- new line in {}, above `{}`{how}\n{}",
+                "--- new line in {}, above `{}`\n{}",
                 i.file.display(),
                 i.anchor,
                 i.line
@@ -190,21 +178,14 @@ mod tests {
         std::fs::read_to_string(root.join("list")).unwrap()
     }
 
-    /// Catches a line that goes elsewhere than above its anchor, or out of order.
+    /// Catches a line that goes elsewhere than above its anchor.
     #[test]
     fn lines_go_above_the_anchor() {
-        for (line, sorted, expected) in [
-            ("mod b;", true, "mod a;\nmod b;\nmod c;\n// end\n"),
-            ("mod b;", false, "mod a;\nmod c;\nmod b;\n// end\n"),
-            ("mod d;", true, "mod a;\nmod c;\nmod d;\n// end\n"),
-            ("mod A;", true, "mod A;\nmod a;\nmod c;\n// end\n"),
-        ] {
-            let folder = folder();
-            let mut changes = Changes::default();
-            changes.insert(folder.path(), "list", "// end", line.into(), sorted).unwrap();
-            changes.write(folder.path(), || Ok(())).unwrap();
-            assert_eq!(list(folder.path()), expected);
-        }
+        let folder = folder();
+        let mut changes = Changes::default();
+        changes.insert(folder.path(), "list", "// end", "mod b;".into()).unwrap();
+        changes.write(folder.path(), || Ok(())).unwrap();
+        assert_eq!(list(folder.path()), "mod a;\nmod c;\nmod b;\n// end\n");
     }
 
     /// Catches files that stay behind when a later one cannot be written, or the result is refused.
@@ -214,7 +195,7 @@ mod tests {
         let root = folder.path();
         let mut changes = Changes::default();
         changes.create(root, "new".into(), "text".into()).unwrap();
-        changes.insert(root, "list", "// end", "mod b;".into(), true).unwrap();
+        changes.insert(root, "list", "// end", "mod b;".into()).unwrap();
         let error = changes.write(root, || bail!("refused")).unwrap_err();
         assert!(format!("{error:#}").contains("nothing was written: refused"), "{error:#}");
         assert!(!root.join("new").exists());
@@ -244,8 +225,7 @@ mod tests {
             ("absent", "// end", "mod b;", &["absent", "by hand"]),
             ("list", "// end", "mod a;", &["has the line `mod a;` already"]),
         ] {
-            let error =
-                changes.insert(folder.path(), file, anchor, line.into(), false).unwrap_err();
+            let error = changes.insert(folder.path(), file, anchor, line.into()).unwrap_err();
             let error = format!("{error:#}");
             assert!(parts.iter().all(|p| error.contains(p)), "{error}");
         }

@@ -71,7 +71,7 @@ fn check_free(name: &Name) -> Result<()> {
 }
 
 fn plan_code(root: &Path, name: &Name, changes: &mut Changes) -> Result<()> {
-    let (kebab, snake) = (name.kebab(), name.snake());
+    let snake = name.snake();
     let module = root.join(FOLDER);
     if !module.join("mod.rs").is_file() {
         bail!(
@@ -84,12 +84,7 @@ fn plan_code(root: &Path, name: &Name, changes: &mut Changes) -> Result<()> {
     }
     let code = fill(CODE, &base(name))?;
     changes.create(root, format!("{FOLDER}/{snake}.rs").into(), code)?;
-    let mut line = |file: &str, line: String, sorted| {
-        changes.insert(root, &format!("{FOLDER}/{file}"), ANCHOR, line, sorted)
-    };
-    line("mod.rs", format!("mod {snake};"), true)?;
-    line("registry.rs", format!("super::{snake}::KIND,"), false)?;
-    line("tests.rs", format!("spec(\"{kebab}\", d).number(\"width\", 0.05),"), false)
+    changes.insert(root, &format!("{FOLDER}/mod.rs"), ANCHOR, snake)
 }
 
 fn plan_experiment(
@@ -151,7 +146,7 @@ fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
 fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result<String> {
     let psi = psi.trim();
     let spec = |dimension: f64, boundary: &str| {
-        let mut spec = EmbedderSpec::new("formula")
+        let mut spec = EmbedderSpec::new(embedder::names::FORMULA)
             .number("dimension", dimension)
             .text("psi", psi)
             .text("boundary", boundary);

@@ -71,7 +71,7 @@ fn register(root: &Path, name: &Name, title: &str, changes: &mut Changes) -> Res
         quoted(&name.prose()),
         quoted(title)
     );
-    changes.insert(root, &format!("{FOLDER}/paper.yaml"), ANCHOR, line, false)
+    changes.insert(root, &format!("{FOLDER}/paper.yaml"), ANCHOR, line)
 }
 
 /// Reads the whole catalog with the new item and plans it at every profile.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use faer::Mat;
-use posenc_math::embedder::{Embedder, EmbedderSpec, build, line};
+use posenc_math::embedder::{Embedder, EmbedderSpec, build, line, names};
 use posenc_math::random::{gaussian_vector, stream, uniform_vector};
 use posenc_nets::Input;
 
@@ -43,8 +43,8 @@ impl Embedding {
 
     /// `dimension` features of each of `points` points, scaled to norms of about 1.
     pub fn input(self, points: usize, dimension: usize) -> Result<Input> {
-        let rff = |dimension, sigma| embedder("rff", dimension, sigma);
-        let gaussian = |dimension, sigma| embedder("gaussian", dimension, sigma);
+        let rff = |dimension, sigma| embedder(names::RFF, dimension, sigma);
+        let gaussian = |dimension, sigma| embedder(names::GAUSSIAN, dimension, sigma);
         let mut columns =
             match self {
                 Embedding::RffLine { sigma } => table(&*rff(dimension, sigma)?, &line(points)),
@@ -80,10 +80,10 @@ impl Embedding {
 impl Axis {
     fn embedder(self, dimension: usize) -> Result<Box<dyn Embedder>> {
         match self {
-            Axis::LinF { sigma } => embedder("linf", dimension, sigma),
-            Axis::Gaussian { sigma } => embedder("gaussian", dimension, sigma),
+            Axis::LinF { sigma } => embedder(names::LINF, dimension, sigma),
+            Axis::Gaussian { sigma } => embedder(names::GAUSSIAN, dimension, sigma),
             Axis::Triangle { half_width } => {
-                let spec = EmbedderSpec::new("triangle").number("dimension", dimension as f64);
+                let spec = EmbedderSpec::new(names::TRIANGLE).number("dimension", dimension as f64);
                 let spec = spec.number("half_width", half_width);
                 Ok(build(&spec, &mut stream(0, "bench"))?)
             }

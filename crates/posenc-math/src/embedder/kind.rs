@@ -1,0 +1,209 @@
+//! What the workspace knows of a kind of embedder: its entry in the registry.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::registry::{Built, DefaultValue, Parameter, Presence, Values};
+use super::{EmbedderError, EmbedderSpec, ParameterValue};
+
+/// Looks up a numeric parameter: of a specification, or of a sweep over it.
+pub type Numbers<'a> = &'a dyn Fn(&str) -> Option<f64>;
+
+/// A function of the displacement Δ.
+pub type Law = Box<dyn Fn(f64) -> f64 + Send + Sync>;
+
+/// How the features are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// One profile at the distances to the centers.
+    Shifted,
+    /// Sines and cosines: the Gram matrix of equally spaced samples is Toeplitz and needs no matrix product.
+    Fourier,
+    /// Anything else.
+    Other,
+}
+
+/// The distance that the authors' code takes blending weights from.
+#[derive(Clone, Copy)]
+pub enum CodeDistance {
+    /// Inner products of the encoding itself.
+    Sampled,
+    /// The kind's law D(Δ).
+    Law,
+    /// Another function, up to a factor; inner products if the parameters do not define it.
+    Other(fn(Numbers) -> Option<Law>),
+}
+
+/// What `fit` trains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FitModel {
+    /// A complex encoding, by the closed form.
+    ClosedForm,
+    /// A complex encoding, by gradient descent.
+    Complex,
+    /// A simple encoding.
+    Simple,
+}
+
+/// How a default of `fit` depends on the number n of training positions per axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FitUnit {
+    /// The value is a width in steps between positions.
+    Steps,
+    /// The value is a frequency in periods per step.
+    PeriodsPerStep,
+    /// The value is the exponent of a frequency 2^σ at n = 256.
+    Octaves,
+}
+
+/// What `fit` uses for a parameter that the user leaves out.
+#[derive(Clone, Copy, Debug)]
+pub struct FitParameter {
+    /// The parameter.
+    pub name: &'static str,
+    /// How the values scale.
+    pub unit: FitUnit,
+    /// Value for each [`FitModel`], in its order.
+    pub values: [f64; 3],
+}
+
+impl FitParameter {
+    /// The value at `n` training positions per axis.
+    pub fn value(&self, model: FitModel, n: f64) -> f64 {
+        let value = self.values[model as usize];
+        match self.unit {
+            FitUnit::Steps => value / n,
+            FitUnit::PeriodsPerStep => n * value,
+            FitUnit::Octaves => (value + (n / 256.0).log2()).max(0.5),
+        }
+    }
+}
+
+/// What `fit` uses where the user leaves something out.
+#[derive(Clone, Copy, Debug)]
+pub struct FitDefaults {
+    /// Features per axis of a simple encoding.
+    pub features: u32,
+    /// A parameter besides the dimension.
+    pub parameter: Option<FitParameter>,
+    /// Whether a simple encoding of two axes uses the diagonals, too.
+    pub diagonals: bool,
+}
+
+/// One kind of embedder. Adding a kind edits no other place than its file and the list of kinds.
+pub struct Kind {
+    /// The name in a specification.
+    pub name: &'static str,
+    /// The name in prose.
+    pub label: &'static str,
+    /// The name in tables and legends, as the papers abbreviate it.
+    pub symbol: &'static str,
+    /// Where it is defined: paper and equation or figure.
+    pub source: &'static str,
+    /// The formula of a feature, in LaTeX without delimiters.
+    pub latex: &'static str,
+    /// The law D(Δ) in the limit d → ∞, in LaTeX without delimiters; empty where none is known.
+    pub distance: &'static str,
+    /// The stable rank of N samples in the same limit, likewise.
+    pub stable_rank: &'static str,
+    /// Values of the parameters that have no default, but for `dimension`, with which the kind can be shown.
+    pub example: &'static [(&'static str, DefaultValue)],
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Whether further numeric parameters may be written, under names of the writer's choice.
+    pub takes_extra_numbers: bool,
+    /// How the features are made.
+    pub family: Family,
+    /// The color of its curves in OKLCH: lightness, chroma, hue in degrees. The report chooses one if there is none.
+    pub color: Option<[f64; 3]>,
+    /// Beginnings of method names, in lower case, that have this kind's color where an experiment names no embedder.
+    pub method_names: &'static [&'static str],
+    /// Share of the features that are not zero at a position, roughly; `None` if all of them are.
+    pub nonzero: Option<fn(Numbers) -> f64>,
+    /// Whether frequencies of all axes can be sampled jointly.
+    pub is_joint: bool,
+    /// The distance that the authors' code takes blending weights from.
+    pub code_distance: CodeDistance,
+    /// D(Δ)/D(0) as a paper prints it, where that is not the law.
+    pub printed_law: Option<fn(Numbers) -> Option<Law>>,
+    /// What `fit` uses where the user leaves something out.
+    pub fit: FitDefaults,
+    /// Checks that involve more than one parameter.
+    pub(super) check: fn(&Values) -> Result<(), EmbedderError>,
+    /// Builds from checked values.
+    pub(super) build: fn(&Values, &mut ChaCha8Rng) -> Built,
+}
+
+impl Kind {
+    /// A kind about which nothing but its constructor is known.
+    pub(super) const fn built_by(build: fn(&Values, &mut ChaCha8Rng) -> Built) -> Self {
+        Kind {
+            name: "",
+            label: "",
+            symbol: "",
+            source: "",
+            latex: "",
+            distance: "",
+            stable_rank: "",
+            example: &[],
+            parameters: &[],
+            takes_extra_numbers: false,
+            family: Family::Other,
+            color: None,
+            method_names: &[],
+            nonzero: None,
+            is_joint: false,
+            code_distance: CodeDistance::Sampled,
+            printed_law: None,
+            fit: FitDefaults { features: 128, parameter: None, diagonals: false },
+            check: |_| Ok(()),
+            build,
+        }
+    }
+
+    /// The parameter of that name.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// Whether a specification must contain `dimension`.
+    pub fn needs_dimension(&self) -> bool {
+        self.parameter("dimension").is_some_and(|p| p.presence == Presence::Required)
+    }
+
+    /// A specification that shows what the kind does: its example, with `dimension` features where that can be chosen.
+    pub fn example(&self, dimension: usize) -> EmbedderSpec {
+        let mut spec = EmbedderSpec::new(self.name);
+        for (name, value) in self.example {
+            spec = spec.with(*name, value.to_value());
+        }
+        if self.needs_dimension() {
+            spec = spec.number("dimension", dimension as f64);
+        }
+        spec
+    }
+
+    /// The formula in Markdown, followed by the values the specification gives.
+    ///
+    /// A specification that does not pass [`validate`] gives whatever can be printed of it.
+    pub fn formula(&self, spec: &EmbedderSpec) -> String {
+        let text = |name: &str| match spec.parameters.get(name) {
+            Some(ParameterValue::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let latex = match (text("latex"), text("psi")) {
+            (Some(latex), _) => format!("${latex}$"),
+            (None, Some(psi)) => format!("$\\psi_j(x) =$ `{psi}`, $u = t_j - x$"),
+            (None, None) => format!("${}$", self.latex),
+        };
+        let values: Vec<String> = spec
+            .parameters
+            .iter()
+            .filter(|(name, _)| !["label", "latex", "psi"].contains(&name.as_str()))
+            .map(|(name, value)| match value {
+                ParameterValue::Number(number) => format!("{name} = {number}"),
+                ParameterValue::Text(text) => format!("{name} = {text}"),
+            })
+            .collect();
+        if values.is_empty() { latex } else { format!("{latex}; {}", values.join(", ")) }
+    }
+}
