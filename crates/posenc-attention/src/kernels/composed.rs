@@ -6,7 +6,7 @@ use burn::backend::{Backend, Scalar, TensorMetadata};
 use burn::tensor::{Shape, TensorData};
 
 use super::AdamStep;
-use crate::layers::NEVER;
+use crate::layers::MASK_BIAS;
 
 fn scalar(value: f64) -> Scalar {
     value.into()
@@ -101,13 +101,13 @@ fn gate<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) {
 }
 
 /// y = x σ(2u), which is x/2 (1 + tanh u).
-pub fn smooth_rectifier<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+pub fn gelu_tanh<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     let (gate, _) = gate::<B>(x.clone());
     B::float_mul(x, gate)
 }
 
 /// ∂x = ∂y (σ + x σ (1 − σ) 2u′).
-pub fn smooth_rectifier_backward<B: Backend>(
+pub fn gelu_tanh_backward<B: Backend>(
     x: FloatTensor<B>,
     gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
@@ -167,20 +167,20 @@ pub fn attend_backward<B: Backend>(
     (join::<B>(dq), join::<B>(dk), join::<B>(dv))
 }
 
-/// Rows of segments in `[B, T, …]`, where T is the longest: for each slot the row that stands there, or the segment's last
+/// Rows of segments in `[B, T, …]`, where T is the max_len: for each slot the row that stands there, or the segment's last
 /// one, and whether it is its own.
 fn slots(lengths: &[usize]) -> (Vec<usize>, Vec<bool>, usize) {
-    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let max_len = lengths.iter().copied().max().unwrap_or(0);
     let last = lengths.iter().sum::<usize>().saturating_sub(1);
     let (mut rows, mut own) = (Vec::new(), Vec::new());
     let mut first = 0;
     for &length in lengths {
         let row = |i: usize| (first + i.min(length.saturating_sub(1))).min(last);
-        rows.extend((0..longest).map(row));
-        own.extend((0..longest).map(|i| i < length));
+        rows.extend((0..max_len).map(row));
+        own.extend((0..max_len).map(|i| i < length));
         first += length;
     }
-    (rows, own, longest)
+    (rows, own, max_len)
 }
 
 fn select<B: Backend>(tensor: FloatTensor<B>, rows: &[usize]) -> FloatTensor<B> {
@@ -192,10 +192,10 @@ fn select<B: Backend>(tensor: FloatTensor<B>, rows: &[usize]) -> FloatTensor<B> 
 }
 
 /// `[N, D]` to `[B, T, D]`.
-fn pad<B: Backend>(tensor: FloatTensor<B>, rows: &[usize], longest: usize) -> FloatTensor<B> {
+fn pad<B: Backend>(tensor: FloatTensor<B>, rows: &[usize], max_len: usize) -> FloatTensor<B> {
     let d = dims::<B>(&tensor)[1];
     let padded = select::<B>(tensor, rows);
-    reshape::<B>(padded, &[rows.len() / longest.max(1), longest, d])
+    reshape::<B>(padded, &[rows.len() / max_len.max(1), max_len, d])
 }
 
 /// And back.
@@ -226,7 +226,7 @@ pub fn attend_segments<B: Backend>(
         j >= lengths[item].max(1) || (causal && j > i)
     };
     let bias = (0..lengths.len() * t * t)
-        .map(|slot| if is_hidden(slot) { f64::from(NEVER) } else { 0.0 })
+        .map(|slot| if is_hidden(slot) { f64::from(MASK_BIAS) } else { 0.0 })
         .collect();
     let bias = like::<B>(bias, &[lengths.len(), 1, t, t], &query);
     let [q, k, v] = [query, key, value].map(|x| pad::<B>(x, &rows, t));

@@ -221,9 +221,9 @@ impl Kernels for Flex {
         (tensor(dx, &shape), tensor(dgain, &[shape[1]]), tensor(column_sums(&g, d), &[shape[1]]))
     }
 
-    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
         if !is_single(&x) {
-            return composed::smooth_rectifier::<Self>(x);
+            return composed::gelu_tanh::<Self>(x);
         }
         let shape = dims(&x);
         let mut y = read(&x).into_owned();
@@ -240,12 +240,9 @@ impl Kernels for Flex {
         tensor(y, &shape)
     }
 
-    fn smooth_rectifier_backward(
-        x: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
+    fn gelu_tanh_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
         if !is_single(&x) {
-            return composed::smooth_rectifier_backward::<Self>(x, gradient);
+            return composed::gelu_tanh_backward::<Self>(x, gradient);
         }
         let shape = dims(&x);
         let mut dx = read(&gradient).into_owned();

@@ -56,16 +56,13 @@ pub trait Kernels: Backend {
     }
 
     /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
-    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        composed::smooth_rectifier::<Self>(x)
+    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::gelu_tanh::<Self>(x)
     }
 
     /// Gradient with respect to x.
-    fn smooth_rectifier_backward(
-        x: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        composed::smooth_rectifier_backward::<Self>(x, gradient)
+    fn gelu_tanh_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::gelu_tanh_backward::<Self>(x, gradient)
     }
 
     /// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads of width d, which lie side by side: Q `[B, T, H d]`, K and
@@ -207,8 +204,8 @@ pub fn layer_norm<const D: usize>(
 }
 
 /// GELU in its tanh form.
-pub fn smooth_rectifier<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    Tensor::from_dispatch(Dispatch::smooth_rectifier(x.into_dispatch()))
+pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::gelu_tanh(x.into_dispatch()))
 }
 
 /// Attention and its weights; see [`Kernels::attend`]. No gradient flows through the weights.

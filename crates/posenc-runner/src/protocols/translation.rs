@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
-use posenc_attention::translator::{Sizes, Trainer, Translator};
+use posenc_attention::layers::TransformerSizes;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::trainer::Trainer;
+use posenc_attention::translator::{Sizes, Translator, evaluate};
 use posenc_data::generate::{Lengths, Pair, Translation};
 use posenc_data::{Corpus, ParallelText, Vocabulary};
 use posenc_experiments::record::Value;
@@ -32,14 +35,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     let mut remarks = Vec::new();
     let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
     let device = context.attention_device();
-    let sizes = Sizes {
-        words: pairs.words(s),
-        positions: s.longest,
-        layers: s.layers,
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-    };
+    let sizes = sizes(s, pairs.words(s));
     let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
     let mut rng = draw("held out");
     let held_out: Vec<_> = (0..s.held_out)
@@ -48,25 +44,23 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
             (pair.source, pair.target)
         })
         .collect();
-    let rate =
+    let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
     // How often each position is trained, over all sentences of the run.
     let mut counts = vec![0usize; s.longest];
     let mut rng = draw("batches");
-    let mut trainer = Trainer::new(model, &rate, every, &held_out, &device);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
+    let mut losses: Vec<(usize, f64)> = Vec::new();
     reached::resume(context, s.steps, &mut remarks, |reached, own| {
-        let (losses, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
-        let fits =
-            before.len() == counts.len() && places.len() == 1 && trainer.resume(reached, losses);
+        let (found, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
+        let fits = before.len() == counts.len() && places.len() == 1 && trainer.restore(reached);
         if fits {
-            counts = before;
+            (losses, counts) = (found, before);
         }
         fits && reached::move_to([&mut rng], &places)
     });
-    // Operations of this run, without what a killed one did.
-    let mut work = 0.0;
-    while trainer.goes_on() {
+    while trainer.is_running() {
         let batch: Vec<_> = (0..s.batch)
             .map(|_| {
                 let pair = pairs.trained(s, &mut rng);
@@ -74,32 +68,31 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
                 (pair.source, pair.target)
             })
             .collect();
-        let longest = batch.iter().map(|p: &(Vec<_>, Vec<_>)| p.0.len().max(p.1.len() + 1)).max();
-        work += operations(s, longest.unwrap_or(0));
-        trainer.step(&batch);
+        trainer.step(|model| model.loss(&batch, &sizes, &device));
+        if trainer.is_measured(every) {
+            losses.push((trainer.steps(), evaluate(&trainer.model, &held_out, &device)));
+        }
         reached::keep(context, || {
-            let (reached, losses) = trainer.reached();
-            (reached, (losses.to_vec(), counts.clone(), reached::places([&rng])))
+            (trainer.state(), (losses.clone(), counts.clone(), reached::places([&rng])))
         });
     }
-    let (losses, model) = trainer.finish();
     let earlier = context.checkpoint.earlier();
     let mut values = Vec::new();
     for (step, loss) in &losses {
         values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
     }
-    let Some(model) = model else {
+    if let Some(diverged) = trainer.diverged() {
         let mut outcome = Outcome { values, remarks, earlier, ..Outcome::default() };
         outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
-        outcome.remarks.push("the loss was no number; a lower learning rate may help".to_owned());
+        outcome.remarks.push(diverged.to_string());
         return Ok(outcome);
-    };
+    }
     values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
     values.push(Value::new("loss_of_guessing", pairs.guessing(s)).unit("nats/token"));
     for (position, &count) in counts.iter().enumerate() {
         values.push(Value::new("count", count as f64).at(position as f64));
     }
-    for (name, table) in ["source", "target"].into_iter().zip(model.positions()) {
+    for (name, table) in ["source", "target"].into_iter().zip(trainer.model.positions()) {
         let table: Vec<f64> = table.into_iter().map(f64::from).collect();
         ensure!(
             table.len() == s.longest * s.width,
@@ -113,7 +106,7 @@ pub fn run(context: &Context<'_>, s: &protocol::Translation) -> Result<Outcome> 
     }
     let seconds = started.elapsed().as_secs_f64() + earlier;
     values.push(Value::new("time", seconds).unit("s"));
-    let rate = work / started.elapsed().as_secs_f64() / 1e9;
+    let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
     values.push(Value::new("rate", rate).unit("GFLOP/s"));
     if let Some(bytes) = machine::peak_memory() {
         values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
@@ -225,16 +218,18 @@ fn record(name: &str, table: &[f64], s: &protocol::Translation, values: &mut Vec
     values.push(Value::new(format!("{name}_decay"), last / first));
 }
 
-/// Operations of a step on sentences that are filled up to `length` words, three times those of a pass forward.
-fn operations(s: &protocol::Translation, length: usize) -> f64 {
-    let [d, f, n] = [s.width, s.feed_forward, length].map(|v| v as f64);
-    let dense = 12.0 * d * d + 4.0 * d * f;
-    let attention = 6.0 * n * d;
-    let token = s.layers as f64 * (dense + attention) + d * s.words as f64;
-    6.0 * s.batch as f64 * n * token
+fn sizes(s: &protocol::Translation, words: usize) -> Sizes {
+    let transformer = TransformerSizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        layers: s.layers,
+    };
+    Sizes { words, positions: s.longest, transformer }
 }
 
 /// What a unit takes.
 pub fn estimate(s: &protocol::Translation) -> Estimate {
-    Estimate::training(operations(s, s.longest) * s.steps as f64, RATE)
+    let step = sizes(s, s.words).operations(s.batch, s.longest);
+    Estimate::training(step * s.steps as f64, RATE)
 }
