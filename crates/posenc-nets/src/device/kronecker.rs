@@ -12,7 +12,7 @@ use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
-use super::program::{Numbers, Operand, Product, Recorder};
+use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use super::session::{Context, Gradient};
 use super::simple::POINTS_PER_SUM;
 use crate::{Kronecker, NetError, OutputActivation, Points};
@@ -26,8 +26,8 @@ pub struct Side {
     /// From nodes to points, where the points are not the nodes.
     sparse: Option<Sparse>,
     /// Output after output, run by run; none for predictions.
-    targets: Option<Numbers>,
-    squares: Option<Numbers>,
+    targets: Option<DeviceBuffer>,
+    squares: Option<DeviceBuffer>,
 }
 
 /// ψ(t_0), ψ(t_1), … one after the other.
@@ -35,7 +35,7 @@ pub struct Side {
 struct Axis {
     features: usize,
     coordinates: usize,
-    values: Numbers,
+    values: DeviceBuffer,
 }
 
 /// B and its transpose.
@@ -49,8 +49,8 @@ struct Sparse {
 #[derive(Debug)]
 struct Csr {
     rows: usize,
-    places: Numbers,
-    weights: Numbers,
+    places: DeviceBuffer,
+    weights: DeviceBuffer,
 }
 
 /// Both sides, and what they share.
@@ -67,13 +67,13 @@ pub struct Scratch {
     /// Runs of a group.
     group: usize,
     /// Between the axes.
-    between: [Numbers; 2],
+    between: [DeviceBuffer; 2],
     /// On the nodes.
-    grid: Numbers,
+    grid: DeviceBuffer,
     /// On the points, where they are not the nodes.
-    points: Option<Numbers>,
+    points: Option<DeviceBuffer>,
     /// Outputs of a network with a hidden layer.
-    outputs: Option<Numbers>,
+    outputs: Option<DeviceBuffer>,
 }
 
 impl Csr {
@@ -83,8 +83,8 @@ impl Csr {
             [narrow(matrix.row_offsets()), narrow(matrix.col_indices())].concat();
         Ok(Csr {
             rows: matrix.nrows(),
-            places: Numbers::of(context.gpu, "the blending matrix", &places)?,
-            weights: Numbers::of(context.gpu, "the blending matrix", matrix.values())?,
+            places: DeviceBuffer::of(context.gpu, "the blending matrix", &places)?,
+            weights: DeviceBuffer::of(context.gpu, "the blending matrix", matrix.values())?,
         })
     }
 
@@ -92,8 +92,8 @@ impl Csr {
     fn times(
         &self,
         list: &mut Recorder<'_>,
-        (from, from_stride): (&Numbers, usize),
-        (to, to_stride): (&Numbers, usize),
+        (from, from_stride): (&DeviceBuffer, usize),
+        (to, to_stride): (&DeviceBuffer, usize),
         channels: usize,
         relu: bool,
     ) {
@@ -121,7 +121,7 @@ impl Side {
             Ok::<_, NetError>(Axis {
                 features: axis.nrows(),
                 coordinates: axis.ncols(),
-                values: Numbers::of(gpu, "the features of an axis", &values)?,
+                values: DeviceBuffer::of(gpu, "the features of an axis", &values)?,
             })
         };
         let matrix = match &input.points {
@@ -147,14 +147,14 @@ impl Side {
             Some(targets) => {
                 let columns: Vec<&[f32]> =
                     (0..targets.ncols()).map(|c| targets.col_as_slice(c)).collect();
-                Some(Numbers::of(gpu, "the targets", &columns.concat())?)
+                Some(DeviceBuffer::of(gpu, "the targets", &columns.concat())?)
             }
         };
         let points = input.points();
         let sums = points.div_ceil(POINTS_PER_SUM) * context.layout.runs;
         let squares = match &targets {
             None => None,
-            Some(_) => Some(Numbers::zeros(gpu, "sums of squares", sums)?),
+            Some(_) => Some(DeviceBuffer::zeros(gpu, "sums of squares", sums)?),
         };
         let axes = input.axes.iter().map(axis).collect::<Result<Vec<_>, NetError>>()?;
         Ok(Side { points, nodes: input.nodes(), axes, sparse, targets, squares })
@@ -197,7 +197,7 @@ pub fn scratch(context: &Context<'_>, sides: &[&Side]) -> Result<Scratch, NetErr
     // The gradient of all runs and their moments are counted elsewhere; a single run is always tried.
     let group = (context.options.chunk_bytes / (4 * per_run as u64)).max(1);
     let group = usize::try_from(group).unwrap_or(usize::MAX).min(context.layout.runs);
-    let zeros = |what, count: usize| Numbers::zeros(context.gpu, what, group * count);
+    let zeros = |what, count: usize| DeviceBuffer::zeros(context.gpu, what, group * count);
     Ok(Scratch {
         group,
         between: [
@@ -236,8 +236,8 @@ impl<'a> Chain<'a> {
         &self,
         list: &mut Recorder<'_>,
         a: usize,
-        (from, from_offset): (&Numbers, usize),
-        (to, to_offset): (&Numbers, usize),
+        (from, from_offset): (&DeviceBuffer, usize),
+        (to, to_offset): (&DeviceBuffer, usize),
         (outer, inner): (usize, usize),
         to_nodes: bool,
         epilogue: Epilogue,
@@ -283,7 +283,13 @@ impl<'a> Chain<'a> {
     }
 
     /// Weights from number `first` on to values on the nodes.
-    fn forward(&self, list: &mut Recorder<'_>, theta: &Numbers, first: usize, epilogue: Epilogue) {
+    fn forward(
+        &self,
+        list: &mut Recorder<'_>,
+        theta: &DeviceBuffer,
+        first: usize,
+        epilogue: Epilogue,
+    ) {
         let axes = &self.side.axes;
         let mut from = (theta, first);
         let mut inner = 1;
@@ -298,7 +304,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Gradients on the nodes to gradients of the weights, from number `first` on.
-    fn backward(&self, list: &mut Recorder<'_>, gradient: &Numbers, first: usize) {
+    fn backward(&self, list: &mut Recorder<'_>, gradient: &DeviceBuffer, first: usize) {
         let axes = &self.side.axes;
         let mut from = &self.scratch.grid;
         let mut outer = self.count;
@@ -314,7 +320,7 @@ impl<'a> Chain<'a> {
 }
 
 /// Where the outputs of a group lie; there, residuals take their place.
-fn out<'a>(side: &Side, scratch: &'a Scratch) -> &'a Numbers {
+fn out<'a>(side: &Side, scratch: &'a Scratch) -> &'a DeviceBuffer {
     match (&scratch.outputs, &scratch.points, &side.sparse) {
         (Some(outputs), ..) => outputs,
         (None, Some(points), Some(_)) => points,
@@ -323,7 +329,7 @@ fn out<'a>(side: &Side, scratch: &'a Scratch) -> &'a Numbers {
 }
 
 /// Where the Kronecker layer's values on the points of a group lie.
-fn values<'a>(side: &Side, scratch: &'a Scratch) -> &'a Numbers {
+fn values<'a>(side: &Side, scratch: &'a Scratch) -> &'a DeviceBuffer {
     match (&scratch.points, &side.sparse) {
         (Some(points), Some(_)) => points,
         _ => &scratch.grid,
@@ -376,7 +382,7 @@ fn forward(
 }
 
 /// Channels × points of every run.
-fn channel_rows(numbers: &Numbers, channels: usize, points: usize) -> Operand<'_> {
+fn channel_rows(numbers: &DeviceBuffer, channels: usize, points: usize) -> Operand<'_> {
     Operand { numbers, offset: 0, strides: (points, 1), batch: channels * points }
 }
 
@@ -489,7 +495,7 @@ fn back_through_hidden(
     scratch: &Scratch,
     (first, runs): (usize, usize),
     slot: &super::layout::Slot,
-    d: &Numbers,
+    d: &DeviceBuffer,
     gradient: &Gradient,
 ) {
     let (points, all) = (side.points, context.layout.runs);

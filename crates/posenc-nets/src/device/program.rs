@@ -95,13 +95,13 @@ fn compile(gpu: &Gpu, name: Name) -> Kernel {
     Kernel { pipeline, layout }
 }
 
-/// Numbers on the device.
+/// DeviceBuffer on the device.
 #[derive(Debug, Clone)]
-pub struct Numbers {
+pub struct DeviceBuffer {
     pub buffer: wgpu::Buffer,
 }
 
-impl Numbers {
+impl DeviceBuffer {
     /// Room for `count` numbers of four bytes, zero.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Numbers {
             mapped_at_creation: false,
         });
         gpu.check()?;
-        Ok(Numbers { buffer })
+        Ok(DeviceBuffer { buffer })
     }
 
     /// The numbers given.
@@ -137,7 +137,7 @@ impl Numbers {
         what: &str,
         numbers: &[T],
     ) -> Result<Self, NetError> {
-        let own = Numbers::zeros(gpu, what, numbers.len())?;
+        let own = DeviceBuffer::zeros(gpu, what, numbers.len())?;
         own.write(gpu, 0, numbers);
         gpu.check()?;
         Ok(own)
@@ -182,7 +182,7 @@ impl Numbers {
 /// A matrix in a buffer, or one per batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand<'a> {
-    pub numbers: &'a Numbers,
+    pub numbers: &'a DeviceBuffer,
     pub offset: usize,
     /// Distance of rows and of columns.
     pub strides: (usize, usize),
@@ -363,7 +363,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         kernel: Pointwise,
         parameters: &[u32],
-        buffers: &[&Numbers],
+        buffers: &[&DeviceBuffer],
         groups: [usize; 3],
         work: f64,
     ) {

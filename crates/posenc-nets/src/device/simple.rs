@@ -13,7 +13,7 @@ use super::input::{
 use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
-use super::program::{Numbers, Operand, Product, Recorder};
+use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use super::session::{Context, Gradient};
 use crate::{Input, NetError, OutputActivation};
 
@@ -26,11 +26,11 @@ pub struct Side {
     pub points: usize,
     pub input: DeviceInput,
     /// Point by point, all runs' outputs beside each other; none for predictions.
-    targets: Option<Numbers>,
+    targets: Option<DeviceBuffer>,
     /// Points that go through the network at a time.
     pub chunk: usize,
     /// Sums of squares, run by run.
-    squares: Option<Numbers>,
+    squares: Option<DeviceBuffer>,
 }
 
 /// Both sides, and what they share.
@@ -45,11 +45,11 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Scratch {
     /// Features that are made for a chunk.
-    pub features: Option<Numbers>,
+    pub features: Option<DeviceBuffer>,
     /// Outputs of every layer.
-    pub activations: Vec<Numbers>,
+    pub activations: Vec<DeviceBuffer>,
     /// Products of the tables with the weights, and sums of gradients over points of one coordinate.
-    pub tables: Option<[Numbers; 2]>,
+    pub tables: Option<[DeviceBuffer; 2]>,
 }
 
 /// Points of a chunk, such that everything it needs keeps within the budget and the adapter's limits.
@@ -95,13 +95,15 @@ impl Side {
                         numbers[i * columns + c] = *target;
                     }
                 }
-                Some(Numbers::of(gpu, "the targets", &numbers)?)
+                Some(DeviceBuffer::of(gpu, "the targets", &numbers)?)
             }
         };
         let sums: usize = chunks(points, chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum();
         let squares = match &targets {
             None => None,
-            Some(_) => Some(Numbers::zeros(gpu, "sums of squares", sums * context.layout.runs)?),
+            Some(_) => {
+                Some(DeviceBuffer::zeros(gpu, "sums of squares", sums * context.layout.runs)?)
+            }
         };
         let input = DeviceInput::new(gpu, input, chunk, is_trained)?;
         Ok(Side { points, input, targets, chunk, squares })
@@ -153,22 +155,25 @@ pub fn scratch(
     let tables = match coordinates * layout.runs * layout.slots[0].fan_out {
         0 => None,
         count => {
-            let zeros = || Numbers::zeros(context.gpu, "products of the tables", count);
+            let zeros = || DeviceBuffer::zeros(context.gpu, "products of the tables", count);
             Some([zeros()?, zeros()?])
         }
     };
     let activations = layout
         .slots
         .iter()
-        .map(|slot| Numbers::zeros(context.gpu, "activations", chunk * layout.runs * slot.fan_out))
+        .map(|slot| {
+            DeviceBuffer::zeros(context.gpu, "activations", chunk * layout.runs * slot.fan_out)
+        })
         .collect::<Result<_, _>>()?;
-    let features =
-        is_made.then(|| Numbers::zeros(context.gpu, "features", chunk * dimension)).transpose()?;
+    let features = is_made
+        .then(|| DeviceBuffer::zeros(context.gpu, "features", chunk * dimension))
+        .transpose()?;
     Ok(Scratch { features, activations, tables })
 }
 
-/// Numbers of all runs in rows.
-pub fn rows(numbers: &Numbers, width: usize) -> Operand<'_> {
+/// DeviceBuffer of all runs in rows.
+pub fn rows(numbers: &DeviceBuffer, width: usize) -> Operand<'_> {
     Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
 }
 
@@ -179,7 +184,7 @@ fn forward<'a>(
     side: &'a Side,
     scratch: &'a Scratch,
     chunk: (usize, usize),
-) -> Option<&'a Numbers> {
+) -> Option<&'a DeviceBuffer> {
     let Layout { slots, runs, .. } = context.layout;
     let dimension = slots[0].fan_in;
     let features = features(list, side, scratch, dimension, chunk);

@@ -6,10 +6,12 @@ use faer::{Mat, MatRef};
 use posenc_math::spectrum;
 
 use super::gradient::{forward, loss, loss_and_gradient, outputs};
-use super::parameters::{same, widened};
+use super::parameters::widened;
 use super::{AdamState, Parameters};
+use crate::error::same;
 use crate::{
-    Adam, Engine, Input, Kronecker, NetError, Network, Samples, Session, Split, State, Task,
+    Adam, Engine, Input, Kronecker, NetError, Network, Progress, Samples, Session, Split, State,
+    Task,
 };
 
 /// Trains in double precision on dense matrices; for tests.
@@ -29,8 +31,7 @@ pub struct ReferenceSession {
     train: Dense,
     test: Option<Dense>,
     runs: Vec<Run>,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
 }
 
 /// Samples in double precision.
@@ -86,8 +87,7 @@ impl ReferenceSession {
             train: Dense::new(&task.train),
             test: task.test.as_ref().map(Dense::new),
             runs: task.initial.iter().map(run).collect(),
-            epoch: 0,
-            diverged: vec![None; task.runs()],
+            progress: Progress::new(task.runs()),
         })
     }
 
@@ -108,19 +108,15 @@ impl Engine for ReferenceEngine {
 }
 
 impl Session for ReferenceSession {
-    fn runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        self.epoch += 1;
+        self.progress.epoch += 1;
         let mut errors = Vec::with_capacity(self.runs.len());
         for (r, run) in self.runs.iter_mut().enumerate() {
-            if self.diverged[r].is_some() {
+            if self.progress.diverged[r].is_some() {
                 errors.push(f64::NAN);
                 continue;
             }
@@ -135,11 +131,10 @@ impl Session for ReferenceSession {
             };
             if error.is_finite() {
                 run.adam.step(&self.optimizer, &mut run.parameters, &gradient);
-            } else {
-                self.diverged[r] = Some(self.epoch);
             }
             errors.push(error);
         }
+        self.progress.record(&errors);
         Ok(errors)
     }
 
@@ -192,10 +187,6 @@ impl Session for ReferenceSession {
         Ok(self.runs.iter().map(ranks).collect())
     }
 
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
-    }
-
     fn parameters(&self) -> Result<Vec<crate::Parameters>, NetError> {
         Ok(self.runs.iter().map(|run| run.parameters.to_single()).collect())
     }
@@ -208,34 +199,27 @@ impl Session for ReferenceSession {
                 numbers.extend(block.numbers().into_iter().flat_map(split));
             }
         }
-        Ok(State { epoch: self.epoch, diverged: self.diverged.clone(), numbers })
+        Ok(self.progress.state(numbers))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let count = self.network.parameter_count();
-        let refuse = |why: String| Err(NetError::State { why });
-        if state.diverged.len() != self.runs.len() {
-            let (found, expected) = (state.diverged.len(), self.runs.len());
-            return refuse(format!("it has {found} runs, the task has {expected}"));
-        }
-        let (found, expected) = (state.numbers.len(), self.runs.len() * 3 * count * PARTS);
-        if found != expected {
-            return refuse(format!("it has {found} numbers, the task needs {expected}"));
-        }
+        self.progress.check(state, self.runs.len() * 3 * count * PARTS)?;
         let Some(numbers) = state.numbers.chunks_exact(PARTS).map(join).collect::<Option<Vec<_>>>()
         else {
-            return refuse(format!("it has a number that is not a whole one below {BASE}"));
+            let why = format!("it has a number that is not a whole one below {BASE}");
+            return Err(NetError::State { why });
         };
         for (r, run) in self.runs.iter_mut().enumerate() {
             let block =
                 |b: usize| Parameters::from_numbers(&self.network, &numbers[(3 * r + b) * count..]);
             run.parameters = block(0);
             // A run stops where it diverges: that step was not taken.
-            let steps = state.diverged[r].map_or(state.epoch, |epoch| epoch.saturating_sub(1));
+            let steps = state.progress.diverged[r]
+                .map_or(state.progress.epoch, |epoch| epoch.saturating_sub(1));
             run.adam = AdamState { first: block(1), second: block(2), steps };
         }
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
+        self.progress.clone_from(&state.progress);
         Ok(())
     }
 }

@@ -127,7 +127,7 @@ pub fn fit(
         Some(bytes) => {
             let (state, measured) = saved::decode(bytes, schedule, session.runs())?;
             session.restore(&state)?;
-            (state.epoch, measured)
+            (state.progress.epoch, measured)
         }
         None if session.epoch() == 0 => (0, Measured::new(session.runs())),
         None => {

@@ -27,7 +27,7 @@ use super::Products;
 use super::parallel::for_each;
 use crate::{
     Adam, Input, Kronecker, Layer, NetError, Network, OutputActivation, Parameters, Points,
-    Session, Split, State, Task, spectral,
+    Progress, Session, Split, State, Task, spectral,
 };
 
 /// GiB that a session may take.
@@ -78,8 +78,7 @@ pub struct KroneckerSession {
     runs: Vec<Run>,
     /// One where the threads share each run, one per thread where there are runs enough.
     groups: Vec<Group>,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
 }
 
 impl KroneckerSession {
@@ -122,7 +121,7 @@ impl KroneckerSession {
             _ => None,
         });
         Ok(KroneckerSession {
-            diverged: vec![None; runs.len()],
+            progress: Progress::new(runs.len()),
             groups: (0..together).map(group).collect(),
             network,
             optimizer,
@@ -130,7 +129,6 @@ impl KroneckerSession {
             test,
             form,
             runs,
-            epoch: 0,
         })
     }
 
@@ -222,18 +220,14 @@ fn unpack(network: &Network, mut theta: &[f32]) -> Parameters {
 }
 
 impl Session for KroneckerSession {
-    fn runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        self.epoch += 1;
+        self.progress.epoch += 1;
         let count = self.train.count() * self.network.output;
-        let constants = self.optimizer.constants(self.epoch);
+        let constants = self.optimizer.constants(self.progress.epoch);
         let scale = (2.0 / count as f64) as f32;
         let (runs, groups, side) = (&mut self.runs, &mut self.groups, &self.train);
         let squares = match &self.form {
@@ -250,7 +244,7 @@ impl Session for KroneckerSession {
             }),
         };
         let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
-        super::note_divergence(&mut self.diverged, &errors, self.epoch);
+        self.progress.record(&errors);
         Ok(errors)
     }
 
@@ -311,10 +305,6 @@ impl Session for KroneckerSession {
         }))
     }
 
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
-    }
-
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         Ok(self.runs.iter().map(|run| unpack(&self.network, &run.theta)).collect())
     }
@@ -322,15 +312,12 @@ impl Session for KroneckerSession {
     fn state(&self) -> Result<State, NetError> {
         let parts =
             self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
-        Ok(super::state_of(parts, self.epoch, &self.diverged))
+        Ok(super::state_of(parts, &self.progress))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let runs = self.runs.iter_mut();
         let parts = runs.map(|r| [&mut *r.theta, &mut r.first_moment, &mut r.second_moment]);
-        super::restore_from(state, self.network.parameter_count(), parts)?;
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
-        Ok(())
+        super::restore_from(state, self.network.parameter_count(), parts, &mut self.progress)
     }
 }

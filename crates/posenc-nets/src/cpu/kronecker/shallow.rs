@@ -60,9 +60,7 @@ pub fn compare(activation: OutputActivation, outputs: &mut [f32], targets: &[f32
 /// y ← σ(z).
 pub fn activate(activation: OutputActivation, outputs: &mut [f32]) {
     if activation == OutputActivation::Sigmoid {
-        for z in outputs {
-            *z = 1.0 / (1.0 + (-*z).exp());
-        }
+        kernels::sigmoid(outputs);
     }
 }
 

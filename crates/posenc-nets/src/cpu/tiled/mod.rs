@@ -15,8 +15,9 @@ use self::layout::Layout;
 use self::pass::{Pass, Scratch, Sums};
 use super::kernels;
 use super::parallel::{for_each, in_chunks};
+use crate::error::same;
 use crate::optimizer::StepConstants;
-use crate::{Input, NetError, Parameters, Session, Split, State, Task, spectral};
+use crate::{Input, NetError, Parameters, Progress, Session, Split, State, Task, spectral};
 
 /// Points per tile: four hidden layers of 256 then take half a MiB.
 const TILE: usize = 128;
@@ -82,8 +83,7 @@ pub struct TiledSession {
     /// the first has, and the workers share its lanes.
     workers: Vec<Worker>,
     whole_runs: bool,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
 }
 
 impl TiledSession {
@@ -116,19 +116,8 @@ impl TiledSession {
                 },
             })
             .collect();
-        let diverged = vec![None; runs.len()];
-        TiledSession {
-            task,
-            threads,
-            layout,
-            train,
-            test,
-            runs,
-            workers,
-            whole_runs,
-            epoch: 0,
-            diverged,
-        }
+        let progress = Progress::new(runs.len());
+        TiledSession { task, threads, layout, train, test, runs, workers, whole_runs, progress }
     }
 
     fn outputs(&self) -> usize {
@@ -247,22 +236,18 @@ impl Epoch<'_> {
 const CHUNK: usize = 8192;
 
 impl Session for TiledSession {
-    fn runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        self.epoch += 1;
+        self.progress.epoch += 1;
         let count = self.task.train.input.points() * self.outputs();
         let epoch = Epoch {
             task: &self.task,
             layout: &self.layout,
             tiles: &self.train,
-            constants: self.task.optimizer.constants(self.epoch),
+            constants: self.task.optimizer.constants(self.progress.epoch),
             scale: (2.0 / count as f64) as f32,
         };
         let prepare = |run: &mut Run| {
@@ -294,7 +279,7 @@ impl Session for TiledSession {
             self.workers[0].lanes = lanes;
         }
         let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
-        super::note_divergence(&mut self.diverged, &errors, self.epoch);
+        self.progress.record(&errors);
         Ok(errors)
     }
 
@@ -310,7 +295,7 @@ impl Session for TiledSession {
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         self.task.network.check_input(input)?;
-        super::same("features", input.dimension(), self.task.network.input)?;
+        same("features", input.dimension(), self.task.network.input)?;
         let tiles = Tiles::new(input, TILE);
         let outputs = self.outputs();
         let mut out = Mat::zeros(input.points(), self.runs.len() * outputs);
@@ -367,10 +352,6 @@ impl Session for TiledSession {
         Ok(all)
     }
 
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
-    }
-
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         Ok(self.runs.iter().map(|run| self.layout.unpack(&run.theta)).collect())
     }
@@ -378,15 +359,12 @@ impl Session for TiledSession {
     fn state(&self) -> Result<State, NetError> {
         let parts =
             self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
-        Ok(super::state_of(parts, self.epoch, &self.diverged))
+        Ok(super::state_of(parts, &self.progress))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let runs = self.runs.iter_mut();
         let parts = runs.map(|r| [&mut *r.theta, &mut r.first_moment, &mut r.second_moment]);
-        super::restore_from(state, self.layout.len(), parts)?;
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
-        Ok(())
+        super::restore_from(state, self.layout.len(), parts, &mut self.progress)
     }
 }

@@ -111,9 +111,7 @@ impl Pass<'_> {
             }
         }
         if self.activation == OutputActivation::Sigmoid {
-            for z in &mut scratch.output[..self.outputs() * n] {
-                *z = 1.0 / (1.0 + (-*z).exp());
-            }
+            kernels::sigmoid(&mut scratch.output[..self.outputs() * n]);
         }
     }
 

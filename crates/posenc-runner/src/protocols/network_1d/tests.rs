@@ -9,7 +9,7 @@ use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile};
-use posenc_nets::{CpuEngine, Input, NetError, Parameters, Split as Part, State};
+use posenc_nets::{CpuEngine, Input, NetError, Parameters, Progress, Split as Part, State};
 
 use super::*;
 use crate::device::{CPU, Devices};
@@ -177,11 +177,8 @@ impl Engine for &'static Mortal {
 }
 
 impl Session for MortalSession<'_> {
-    fn runs(&self) -> usize {
-        self.inner.runs()
-    }
-    fn epoch(&self) -> u64 {
-        self.inner.epoch()
+    fn progress(&self) -> &Progress {
+        self.inner.progress()
     }
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
         if self.engine.steps.fetch_add(1, Ordering::Relaxed) == self.engine.last {
@@ -198,9 +195,6 @@ impl Session for MortalSession<'_> {
     }
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         self.inner.hidden_stable_ranks()
-    }
-    fn diverged(&self) -> &[Option<u64>] {
-        self.inner.diverged()
     }
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         self.inner.parameters()
