@@ -79,7 +79,7 @@ impl Task {
 
 /// Which samples of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Split {
+pub enum SampleSet {
     /// The samples that are fitted.
     Train,
     /// The samples that are only measured.
@@ -194,9 +194,9 @@ pub trait Session {
     /// the epoch starts from are wanted.
     fn advance(&mut self, measured: &[bool]) -> Result<Vec<EpochErrors>, NetError> {
         let one = |measured: &bool| {
-            let test = if *measured { self.errors(Split::Test)? } else { Vec::new() };
+            let test = if *measured { self.errors(SampleSet::Test)? } else { Vec::new() };
             let is_exact = !*measured || self.step_errors_are_exact();
-            let exact = if is_exact { None } else { Some(self.errors(Split::Train)?) };
+            let exact = if is_exact { None } else { Some(self.errors(SampleSet::Train)?) };
             let stepped = self.step()?;
             Ok(EpochErrors { train: exact.unwrap_or(stepped), test })
         };
@@ -213,7 +213,7 @@ pub trait Session {
 
     /// Mean squared error of each run with its present parameters; empty where the task has no
     /// test samples.
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError>;
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError>;
 
     /// Outputs with the present parameters, N × (runs · outputs).
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError>;

@@ -167,8 +167,8 @@ pub fn attend_backward<B: Backend>(
     (join::<B>(dq), join::<B>(dk), join::<B>(dv))
 }
 
-/// Rows of segments in `[B, T, …]`, where T is the max_len: for each slot the row that stands there, or the segment's last
-/// one, and whether it is its own.
+/// Rows of segments in `[B, T, …]`, where T is the length of the longest: the row of each slot, or the last row of the
+/// segment in the padding, and whether the slot is no padding.
 fn slots(lengths: &[usize]) -> (Vec<usize>, Vec<bool>, usize) {
     let max_len = lengths.iter().copied().max().unwrap_or(0);
     let last = lengths.iter().sum::<usize>().saturating_sub(1);

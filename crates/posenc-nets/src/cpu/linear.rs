@@ -16,7 +16,7 @@ use super::kernels;
 use super::parallel::in_chunks;
 use crate::error::same;
 use crate::optimizer::StepConstants;
-use crate::{Input, Layer, NetError, Parameters, Progress, Session, Split, State, Task};
+use crate::{Input, Layer, NetError, Parameters, Progress, SampleSet, Session, State, Task};
 
 /// Features per block: a piece of the embedding of 256 points stays in the second-level cache.
 const BLOCK: usize = 128;
@@ -371,8 +371,8 @@ impl Session for LinearSession {
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        if split == Split::Train {
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        if set == SampleSet::Train {
             return Ok(self.train_errors());
         }
         let Some(test) = &self.task.test else {

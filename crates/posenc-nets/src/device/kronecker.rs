@@ -13,9 +13,8 @@ use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
-use super::session::{Context, Gradient};
-use super::simple::POINTS_PER_SUM;
-use crate::{Kronecker, NetError, OutputActivation, Points};
+use super::session::{Context, Gradient, POINTS_PER_SUM};
+use crate::{Kronecker, NetError, Points};
 
 /// Axes, points and targets.
 #[derive(Debug)]
@@ -51,14 +50,6 @@ struct Csr {
     rows: usize,
     places: DeviceBuffer,
     weights: DeviceBuffer,
-}
-
-/// Both sides, and what they share.
-#[derive(Debug)]
-pub struct Parts {
-    pub train: Side,
-    pub test: Option<Side>,
-    pub scratch: Scratch,
 }
 
 /// Room for the runs that are worked on at a time.
@@ -135,27 +126,22 @@ impl Side {
                 Some(Arc::new(CsrMatrix::from(&choice)))
             }
         };
-        let sparse = match matrix {
-            None => None,
-            Some(matrix) => Some(Sparse {
-                forward: Csr::new(context, &matrix)?,
-                backward: Csr::new(context, &matrix.transpose())?,
-            }),
-        };
-        let targets = match targets {
-            None => None,
-            Some(targets) => {
-                let columns: Vec<&[f32]> =
-                    (0..targets.ncols()).map(|c| targets.col_as_slice(c)).collect();
-                Some(DeviceBuffer::of(gpu, "the targets", &columns.concat())?)
-            }
-        };
+        let sparse = matrix.map(|matrix| {
+            let (forward, backward) = (&*matrix, matrix.transpose());
+            let (forward, backward) = (Csr::new(context, forward)?, Csr::new(context, &backward)?);
+            Ok::<_, NetError>(Sparse { forward, backward })
+        });
+        let sparse = sparse.transpose()?;
+        let targets = targets.map(|targets| {
+            let columns: Vec<&[f32]> =
+                (0..targets.ncols()).map(|c| targets.col_as_slice(c)).collect();
+            DeviceBuffer::of(gpu, "the targets", &columns.concat())
+        });
+        let targets = targets.transpose()?;
         let points = input.points();
         let sums = points.div_ceil(POINTS_PER_SUM) * context.layout.runs;
-        let squares = match &targets {
-            None => None,
-            Some(_) => Some(DeviceBuffer::zeros(gpu, "sums of squares", sums)?),
-        };
+        let squares = targets.as_ref().map(|_| DeviceBuffer::zeros(gpu, "sums of squares", sums));
+        let squares = squares.transpose()?;
         let axes = input.axes.iter().map(axis).collect::<Result<Vec<_>, NetError>>()?;
         Ok(Side { points, nodes: input.nodes(), axes, sparse, targets, squares })
     }
@@ -398,31 +384,11 @@ fn residuals(
         return;
     };
     let (points, outputs) = (side.points, context.network.output);
-    let sigmoid = context.network.output_activation == OutputActivation::Sigmoid;
-    let factor = (2.0 / (points * outputs) as f64) as f32;
     let sums = points.div_ceil(POINTS_PER_SUM);
-    let parameters = [
-        points,
-        outputs,
-        POINTS_PER_SUM,
-        sums,
-        first * sums,
-        usize::from(sigmoid),
-        usize::from(is_kept),
-        factor.to_bits() as usize,
-        0,
-        outputs * points,
-        1,
-        points,
-        first * outputs * points,
-        outputs * points,
-        1,
-        points,
-    ];
-    let parameters = parameters.map(|p| p as u32);
-    let buffers = [targets, out(side, scratch), squares];
-    let work = (8 * points * outputs * runs) as f64;
-    list.pointwise(Pointwise::Residual, &parameters, &buffers, [sums, runs, 1], work);
+    let (run, buffers) = (outputs * points, [targets, out(side, scratch), squares]);
+    let layout = [0, run, 1, points, first * run, run, 1, points];
+    let counts = (points, points, runs);
+    context.residuals(list, buffers, counts, [sums, first * sums], is_kept, layout);
 }
 
 /// Errors of the present parameters.
@@ -548,7 +514,7 @@ pub fn outputs(
     let (points, outputs) = (side.points, context.network.output);
     let mut all = Mat::zeros(points, context.layout.runs * outputs);
     for group in scratch.groups(context.layout.runs) {
-        run_forward(context, side, scratch, group)?;
+        context.run_recorded(|list| forward(context, list, side, scratch, group))?;
         let numbers = out(side, scratch).read(context.gpu, group.1 * outputs * points)?;
         for (c, column) in numbers.chunks_exact(points.max(1)).enumerate() {
             all.col_as_slice_mut(group.0 * outputs + c).copy_from_slice(column);
@@ -569,7 +535,7 @@ pub fn hidden(
     };
     let mut all = Vec::with_capacity(runs);
     for group in scratch.groups(runs) {
-        run_forward(context, side, scratch, group)?;
+        context.run_recorded(|list| forward(context, list, side, scratch, group))?;
         let numbers = values(side, scratch).read(context.gpu, group.1 * width * side.points)?;
         for run in numbers.chunks_exact(width * side.points) {
             let layer = Mat::from_fn(side.points, width, |i, h| run[h * side.points + i]);
@@ -577,16 +543,4 @@ pub fn hidden(
         }
     }
     Ok(all)
-}
-
-fn run_forward(
-    context: &Context<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    group: (usize, usize),
-) -> Result<(), NetError> {
-    let mut list = context.recorder();
-    forward(context, &mut list, side, scratch, group);
-    context.run(&list.finish()?);
-    Ok(())
 }

@@ -13,8 +13,11 @@ use crate::cpu::sigmoid;
 use crate::error::same;
 use crate::{
     Adam, EpochErrors, FirstLayer, Input, NetError, Network, OutputActivation, Parameters,
-    Progress, Session, Split, State, Task, spectral,
+    Progress, SampleSet, Session, State, Task, spectral,
 };
+
+/// Points of a partial sum of squares.
+pub const POINTS_PER_SUM: usize = 1024;
 
 /// Epochs whose constants and errors are on the device at a time.
 const SLOTS: usize = 64;
@@ -54,6 +57,53 @@ impl<'a> Context<'a> {
             let buffers = [squares, self.errors];
             list.pointwise(Pointwise::Squares, &parameters, &buffers, [runs, 1, 1], 0.0);
         }
+    }
+
+    /// Residuals of `outputs` and the partial sums of their squares; where `is_kept`, residuals replace the outputs. `sums` are
+    /// all partial sums of a run and the first of these; `layout` is the offset of the outputs and their strides of runs, points
+    /// and outputs, then the same of the targets.
+    pub fn residuals(
+        &self,
+        list: &mut Recorder<'_>,
+        [targets, outputs, squares]: [&DeviceBuffer; 3],
+        (points, all_points, runs): (usize, usize, usize),
+        sums: [usize; 2],
+        is_kept: bool,
+        layout: [usize; 8],
+    ) {
+        let width = self.network.output;
+        let sigmoid = self.network.output_activation == OutputActivation::Sigmoid;
+        let factor = (2.0 / (all_points * width) as f64) as f32;
+        let [all, first] = sums;
+        let (sigmoid, is_kept) = (usize::from(sigmoid), usize::from(is_kept));
+        let head = [
+            points,
+            width,
+            POINTS_PER_SUM,
+            all,
+            first,
+            sigmoid,
+            is_kept,
+            factor.to_bits() as usize,
+        ];
+        let parameters: Vec<u32> = head.into_iter().chain(layout).map(|p| p as u32).collect();
+        let groups = [points.div_ceil(POINTS_PER_SUM), runs, 1];
+        let work = (8 * points * width * runs) as f64;
+        list.pointwise(
+            Pointwise::Residual,
+            &parameters,
+            &[targets, outputs, squares],
+            groups,
+            work,
+        );
+    }
+
+    /// Records dispatches and runs them once.
+    pub fn run_recorded(&self, record: impl FnOnce(&mut Recorder<'_>)) -> Result<(), NetError> {
+        let mut list = self.recorder();
+        record(&mut list);
+        self.run(&list.finish()?);
+        Ok(())
     }
 
     /// Runs a program once.
@@ -151,11 +201,19 @@ impl Gradient {
     }
 }
 
+/// The training and the test side of a network, and what they share.
+#[derive(Debug)]
+struct Parts<S, T> {
+    train: S,
+    test: Option<S>,
+    scratch: T,
+}
+
 /// How the network goes through its points.
 #[derive(Debug)]
 enum Model {
-    Simple(Box<simple::Parts>),
-    Kronecker(Box<kronecker::Parts>),
+    Simple(Box<Parts<simple::Side, simple::Scratch>>),
+    Kronecker(Box<Parts<kronecker::Side, kronecker::Scratch>>),
 }
 
 /// What is on the device whatever the network.
@@ -261,7 +319,7 @@ impl DeviceSession {
                 if let Some(test) = &test {
                     kronecker::errors(&context, test_list, test, &scratch, 1);
                 }
-                Model::Kronecker(Box::new(kronecker::Parts { train, test, scratch }))
+                Model::Kronecker(Box::new(Parts { train, test, scratch }))
             }
             _ => {
                 let dimension = context.network.input;
@@ -283,7 +341,7 @@ impl DeviceSession {
                 if let Some(test) = &test {
                     simple::errors(&context, test_list, test, &scratch, 1);
                 }
-                Model::Simple(Box::new(simple::Parts { train, test, scratch }))
+                Model::Simple(Box::new(Parts { train, test, scratch }))
             }
         };
         let has_test = match &model {
@@ -387,11 +445,11 @@ impl Session for DeviceSession {
         Ok(epochs)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let program = match (split, &self.test_errors) {
-            (Split::Train, _) => &self.train_errors,
-            (Split::Test, Some(program)) => program,
-            (Split::Test, None) => return Ok(Vec::new()),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let program = match (set, &self.test_errors) {
+            (SampleSet::Train, _) => &self.train_errors,
+            (SampleSet::Test, Some(program)) => program,
+            (SampleSet::Test, None) => return Ok(Vec::new()),
         };
         let mut errors = self.held.gpu.scoped(|| {
             self.write_steps(1);
@@ -400,7 +458,7 @@ impl Session for DeviceSession {
         })?;
         Ok(errors
             .pop()
-            .map(|[train, test]| if split == Split::Train { train } else { test })
+            .map(|[train, test]| if set == SampleSet::Train { train } else { test })
             .unwrap_or_default())
     }
 

@@ -10,15 +10,11 @@ use super::input::{
     DeviceInput, Form, features, multiply_gradients, prepare, sum_gradients, sum_products,
     takes_tables,
 };
-use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
-use super::session::{Context, Gradient};
-use crate::{Input, NetError, OutputActivation};
-
-/// Points of a partial sum of squares.
-pub const POINTS_PER_SUM: usize = 1024;
+use super::session::{Context, Gradient, POINTS_PER_SUM};
+use crate::{Input, NetError};
 
 /// Embedded positions and targets.
 #[derive(Debug)]
@@ -31,14 +27,6 @@ pub struct Side {
     pub chunk: usize,
     /// Sums of squares, run by run.
     squares: Option<DeviceBuffer>,
-}
-
-/// Both sides, and what they share.
-#[derive(Debug)]
-pub struct Parts {
-    pub train: Side,
-    pub test: Option<Side>,
-    pub scratch: Scratch,
 }
 
 /// Room for one chunk.
@@ -85,26 +73,21 @@ impl Side {
     ) -> Result<Self, NetError> {
         let (gpu, points) = (context.gpu, input.points());
         let chunk = chunk(context, input)?;
-        let targets = match targets {
-            None => None,
-            Some(targets) => {
-                let columns = targets.ncols();
-                let mut numbers = vec![0.0; points * columns];
-                for c in 0..columns {
-                    for (i, target) in targets.col_as_slice(c).iter().enumerate() {
-                        numbers[i * columns + c] = *target;
-                    }
+        let targets = targets.map(|targets| {
+            let columns = targets.ncols();
+            let mut numbers = vec![0.0; points * columns];
+            for c in 0..columns {
+                for (i, target) in targets.col_as_slice(c).iter().enumerate() {
+                    numbers[i * columns + c] = *target;
                 }
-                Some(DeviceBuffer::of(gpu, "the targets", &numbers)?)
             }
-        };
+            DeviceBuffer::of(gpu, "the targets", &numbers)
+        });
+        let targets = targets.transpose()?;
         let sums: usize = chunks(points, chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum();
-        let squares = match &targets {
-            None => None,
-            Some(_) => {
-                Some(DeviceBuffer::zeros(gpu, "sums of squares", sums * context.layout.runs)?)
-            }
-        };
+        let sums = sums * context.layout.runs;
+        let squares = targets.as_ref().map(|_| DeviceBuffer::zeros(gpu, "sums of squares", sums));
+        let squares = squares.transpose()?;
         let input = DeviceInput::new(gpu, input, chunk, is_trained)?;
         Ok(Side { points, input, targets, chunk, squares })
     }
@@ -244,33 +227,12 @@ fn residuals(
     };
     let outputs = context.network.output;
     let runs = context.layout.runs;
-    let sigmoid = context.network.output_activation == OutputActivation::Sigmoid;
-    let factor = (2.0 / (side.points * outputs) as f64) as f32;
     // Chunks but the last are of one size.
     let first_sum = first / side.chunk * side.chunk.div_ceil(POINTS_PER_SUM);
     let (wide, out) = (runs * outputs, &scratch.activations[scratch.activations.len() - 1]);
-    let parameters = [
-        n,
-        outputs,
-        POINTS_PER_SUM,
-        side.sums(),
-        first_sum,
-        usize::from(sigmoid),
-        usize::from(is_kept),
-        factor.to_bits() as usize,
-        0,
-        outputs,
-        wide,
-        1,
-        first * wide,
-        outputs,
-        wide,
-        1,
-    ];
-    let groups = [n.div_ceil(POINTS_PER_SUM), runs, 1];
-    let work = (8 * n * wide) as f64;
-    let parameters = parameters.map(|p| p as u32);
-    list.pointwise(Pointwise::Residual, &parameters, &[targets, out, squares], groups, work);
+    let layout = [0, outputs, wide, 1, first * wide, outputs, wide, 1];
+    let (buffers, counts) = ([targets, out, squares], (n, side.points, runs));
+    context.residuals(list, buffers, counts, [side.sums(), first_sum], is_kept, layout);
 }
 
 /// Errors of the present parameters.
@@ -386,7 +348,10 @@ pub fn outputs(
     let layer = context.layout.slots.len() - 1;
     let mut all = Mat::zeros(side.points, columns);
     for chunk in side.chunks() {
-        run_forward(context, side, scratch, chunk)?;
+        context.run_recorded(|list| {
+            prepare(context, list, side, scratch);
+            forward(context, list, side, scratch, chunk);
+        })?;
         let numbers = scratch.activations[layer].read(context.gpu, chunk.1 * columns)?;
         for (i, row) in numbers.chunks_exact(columns).enumerate() {
             for (c, number) in row.iter().enumerate() {
@@ -408,7 +373,10 @@ pub fn hidden(
     let zeros = || widths.iter().map(|width| Mat::zeros(*width, side.points)).collect();
     let mut all: Vec<Vec<Mat<f32>>> = (0..runs).map(|_| zeros()).collect();
     for chunk in side.chunks() {
-        run_forward(context, side, scratch, chunk)?;
+        context.run_recorded(|list| {
+            prepare(context, list, side, scratch);
+            forward(context, list, side, scratch, chunk);
+        })?;
         for (l, &width) in widths.iter().enumerate() {
             let wide = runs * width;
             let numbers = scratch.activations[l].read(context.gpu, chunk.1 * wide)?;
@@ -420,17 +388,4 @@ pub fn hidden(
         }
     }
     Ok(all)
-}
-
-fn run_forward(
-    context: &Context<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    chunk: (usize, usize),
-) -> Result<(), NetError> {
-    let mut list = context.recorder();
-    prepare(context, &mut list, side, scratch);
-    forward(context, &mut list, side, scratch, chunk);
-    context.run(&list.finish()?);
-    Ok(())
 }

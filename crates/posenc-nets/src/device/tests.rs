@@ -11,7 +11,7 @@ use super::DeviceEngine;
 use super::adapter::{Choice, Gpu};
 use super::product::{Epilogue, Tile};
 use super::program::{BLOCK, DeviceBuffer, Kernels, Operand, Product, Recorder, Submission};
-use crate::{Adam, Engine, Input, Network, Samples, Split, Task};
+use crate::{Adam, Engine, Input, Network, SampleSet, Samples, Task};
 
 /// The adapter of the tests; skips the calling test if there is none.
 fn gpu() -> Option<&'static (Gpu, Kernels)> {
@@ -190,7 +190,7 @@ fn a_lost_device_ends_its_session_and_no_other() {
     let error = lost.step().unwrap_err().to_string();
     assert!(error.contains("lost"), "{error}");
     assert!(lost.state().is_err() && lost.parameters().is_err());
-    assert!(lost.errors(Split::Train).is_err());
+    assert!(lost.errors(SampleSet::Train).is_err());
     assert_eq!(engine.start(task).unwrap().step().unwrap(), expected);
 }
 

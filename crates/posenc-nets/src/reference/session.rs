@@ -10,8 +10,8 @@ use super::parameters::widened;
 use super::{AdamState, Parameters};
 use crate::error::same;
 use crate::{
-    Adam, Engine, Input, Kronecker, NetError, Network, Progress, Samples, Session, Split, State,
-    Task,
+    Adam, Engine, Input, Kronecker, NetError, Network, Progress, SampleSet, Samples, Session,
+    State, Task,
 };
 
 /// Trains in double precision on dense matrices; for tests.
@@ -30,7 +30,7 @@ pub struct ReferenceSession {
     axes: Option<Arc<Kronecker>>,
     train: Dense,
     test: Option<Dense>,
-    runs: Vec<Run>,
+    runs: Vec<RunState>,
     progress: Progress,
 }
 
@@ -60,7 +60,7 @@ fn dense(input: &Input) -> Mat<f64> {
 }
 
 #[derive(Debug, Clone)]
-struct Run {
+struct RunState {
     parameters: Parameters,
     adam: AdamState,
 }
@@ -73,7 +73,7 @@ impl ReferenceSession {
     /// A task that does not fit together.
     pub fn new(task: &Task) -> Result<Self, NetError> {
         task.check()?;
-        let run = |initial| Run {
+        let run = |initial| RunState {
             parameters: Parameters::from_single(initial),
             adam: AdamState::new(&task.network),
         };
@@ -138,13 +138,13 @@ impl Session for ReferenceSession {
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let samples = match split {
-            Split::Train => Some(&self.train),
-            Split::Test => self.test.as_ref(),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let samples = match set {
+            SampleSet::Train => Some(&self.train),
+            SampleSet::Test => self.test.as_ref(),
         };
         let Some(samples) = samples else { return Ok(Vec::new()) };
-        let error = |(r, run): (usize, &Run)| {
+        let error = |(r, run): (usize, &RunState)| {
             let targets = samples.targets(r, self.network.output);
             loss(&self.network, &run.parameters, samples.input.as_ref(), targets)
                 .unwrap_or(f64::NAN)
@@ -179,7 +179,7 @@ impl Session for ReferenceSession {
                 .and_then(|values| spectrum::stable_rank_of(&values))
                 .unwrap_or(f64::NAN)
         };
-        let ranks = |run: &Run| {
+        let ranks = |run: &RunState| {
             let pass = forward(&self.network, &run.parameters, self.train.input.as_ref());
             // The first of the activations is the input itself.
             pass.activations.iter().skip(1).map(rank).collect()
@@ -194,7 +194,7 @@ impl Session for ReferenceSession {
     /// θ, m and v run by run; every double as four whole numbers.
     fn state(&self) -> Result<State, NetError> {
         let mut numbers = Vec::new();
-        for Run { parameters, adam } in &self.runs {
+        for RunState { parameters, adam } in &self.runs {
             for block in [parameters, &adam.first, &adam.second] {
                 numbers.extend(block.numbers().into_iter().flat_map(split));
             }

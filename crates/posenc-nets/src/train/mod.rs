@@ -20,7 +20,7 @@ mod tests;
 
 use posenc_math::quality::psnr_of;
 
-use crate::{NetError, Session, Split};
+use crate::{NetError, SampleSet, Session};
 
 /// When to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,9 +172,9 @@ pub fn fit(
             done += 1;
         }
         if done == schedule.epochs {
-            let errors = session.errors(Split::Test)?;
+            let errors = session.errors(SampleSet::Test)?;
             measured.add_test(&psnrs(&errors, session.diverged(), done));
-            let errors = session.errors(Split::Train)?;
+            let errors = session.errors(SampleSet::Train)?;
             measured.train.add(&psnrs(&errors, session.diverged(), done));
         }
         let (session, measured) = (&*session, &measured);
@@ -182,7 +182,7 @@ pub fn fit(
     }
 
     // If all runs diverged before the window, this says whether there are test samples.
-    let has_test = measured.test.is_some() || !session.errors(Split::Test)?.is_empty();
+    let has_test = measured.test.is_some() || !session.errors(SampleSet::Test)?.is_empty();
     Ok(measured.finish(schedule, session.diverged(), has_test))
 }
 

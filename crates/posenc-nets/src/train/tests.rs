@@ -50,12 +50,12 @@ impl Session for Quadratic {
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        self.asked[split as usize] += 1;
-        Ok(match split {
-            Split::Train => self.squares(0.0),
-            Split::Test if self.has_test => self.squares(1.0),
-            Split::Test => Vec::new(),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        self.asked[set as usize] += 1;
+        Ok(match set {
+            SampleSet::Train => self.squares(0.0),
+            SampleSet::Test if self.has_test => self.squares(1.0),
+            SampleSet::Test => Vec::new(),
         })
     }
 

@@ -27,7 +27,7 @@ use super::Products;
 use super::parallel::for_each;
 use crate::{
     Adam, Input, Kronecker, Layer, NetError, Network, OutputActivation, Parameters, Points,
-    Progress, Session, Split, State, Task, spectral,
+    Progress, SampleSet, Session, State, Task, spectral,
 };
 
 /// GiB that a session may take.
@@ -36,7 +36,7 @@ const ALLOWED_GIB: f64 = 4.0;
 /// Parameters and moments of one run. θ: output after output (or hidden channel after hidden channel)
 /// of the Kronecker layer, then the weights (outputs × hidden) and biases of the last layer.
 #[derive(Debug)]
-struct Run {
+struct RunState {
     theta: Vec<f32>,
     /// Where the Gram form writes the new θ.
     next: Vec<f32>,
@@ -75,7 +75,7 @@ pub struct KroneckerSession {
     train: Side,
     test: Option<Side>,
     form: Form,
-    runs: Vec<Run>,
+    runs: Vec<RunState>,
     /// One where the threads share each run, one per thread where there are runs enough.
     groups: Vec<Group>,
     progress: Progress,
@@ -104,7 +104,7 @@ impl KroneckerSession {
             .map(|parameters| {
                 let theta = pack(&parameters);
                 let zeros = || vec![0.0; theta.len()];
-                Run {
+                RunState {
                     next: if has_next { zeros() } else { Vec::new() },
                     first_moment: zeros(),
                     second_moment: zeros(),
@@ -134,9 +134,9 @@ impl KroneckerSession {
 
     /// Works on every run, whole runs at a time where there are enough of them.
     fn each_run<T: Send>(
-        runs: &mut [Run],
+        runs: &mut [RunState],
         groups: &mut [Group],
-        work: impl Fn(usize, &mut Run, &mut Group) -> T + Sync,
+        work: impl Fn(usize, &mut RunState, &mut Group) -> T + Sync,
     ) -> Vec<T> {
         let mut items: Vec<_> =
             runs.iter_mut().enumerate().map(|(index, run)| (index, run, None)).collect();
@@ -252,11 +252,11 @@ impl Session for KroneckerSession {
         !matches!(self.form, Form::Gram(_))
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let side = match (split, &self.test) {
-            (Split::Train, _) => &self.train,
-            (Split::Test, Some(test)) => test,
-            (Split::Test, None) => return Ok(Vec::new()),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let side = match (set, &self.test) {
+            (SampleSet::Train, _) => &self.train,
+            (SampleSet::Test, Some(test)) => test,
+            (SampleSet::Test, None) => return Ok(Vec::new()),
         };
         let (outputs, activation) = (self.network.output, self.network.output_activation);
         let form = &self.form;

@@ -5,7 +5,7 @@
 
 use super::chain::{Chain, at_least};
 use super::sparse::Sparse;
-use super::{Backward, Group, Run, Side, Worker};
+use super::{Backward, Group, RunState, Side, Worker};
 use crate::OutputActivation;
 use crate::cpu::kernels;
 use crate::cpu::parallel::for_each;
@@ -154,7 +154,7 @@ impl Shallow {
         &self,
         side: &Side,
         backward: &Backward,
-        (index, run): (usize, &mut Run),
+        (index, run): (usize, &mut RunState),
         group: &mut Group,
         constants: &StepConstants,
         scale: f32,

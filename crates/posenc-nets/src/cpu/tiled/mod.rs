@@ -17,7 +17,7 @@ use super::kernels;
 use super::parallel::{for_each, in_chunks};
 use crate::error::same;
 use crate::optimizer::StepConstants;
-use crate::{Input, NetError, Parameters, Progress, Session, Split, State, Task, spectral};
+use crate::{Input, NetError, Parameters, Progress, SampleSet, Session, State, Task, spectral};
 
 /// Points per tile: four hidden layers of 256 then take half a MiB.
 const TILE: usize = 128;
@@ -30,7 +30,7 @@ const LANES: usize = 16;
 
 /// θ and the moments of one run.
 #[derive(Debug)]
-struct Run {
+struct RunState {
     theta: Vec<f32>,
     first_moment: Vec<f32>,
     second_moment: Vec<f32>,
@@ -78,7 +78,7 @@ pub struct TiledSession {
     layout: Layout,
     train: Tiles,
     test: Option<Tiles>,
-    runs: Vec<Run>,
+    runs: Vec<RunState>,
     /// One per thread. With few tiles every worker has lanes and takes whole runs; with many only
     /// the first has, and the workers share its lanes.
     workers: Vec<Worker>,
@@ -92,10 +92,10 @@ impl TiledSession {
         let layout = Layout::new(&task.network);
         let train = Tiles::new(&task.train.input, TILE);
         let test = task.test.as_ref().map(|test| Tiles::new(&test.input, TILE));
-        let runs: Vec<Run> = task
+        let runs: Vec<RunState> = task
             .initial
             .iter()
-            .map(|parameters| Run {
+            .map(|parameters| RunState {
                 theta: layout.pack(parameters),
                 first_moment: vec![0.0; layout.len()],
                 second_moment: vec![0.0; layout.len()],
@@ -124,11 +124,11 @@ impl TiledSession {
         self.task.network.output
     }
 
-    /// Sum of squared errors of every run on a split.
-    fn squares(&mut self, split: Split) -> Vec<f64> {
-        let (tiles, samples) = match split {
-            Split::Train => (&self.train, Some(&self.task.train)),
-            Split::Test => match &self.test {
+    /// Sum of squared errors of every run on a set of samples.
+    fn squares(&mut self, set: SampleSet) -> Vec<f64> {
+        let (tiles, samples) = match set {
+            SampleSet::Train => (&self.train, Some(&self.task.train)),
+            SampleSet::Test => match &self.test {
                 Some(test) => (test, self.task.test.as_ref()),
                 None => return Vec::new(),
             },
@@ -140,7 +140,7 @@ impl TiledSession {
         let outputs = self.task.network.output;
         let mut sums = Vec::with_capacity(self.runs.len());
         for (r, run) in self.runs.iter_mut().enumerate() {
-            let products = &mut run.products[split as usize];
+            let products = &mut run.products[set as usize];
             tiles.prepare(layout.first(), &run.theta, products);
             let pass = Pass { layout, activation, tiles, theta: &run.theta, products };
             let mut squares: Vec<(usize, f64)> = (0..tiles.count()).map(|t| (t, 0.0)).collect();
@@ -164,13 +164,13 @@ struct Epoch<'a> {
 }
 
 impl Epoch<'_> {
-    fn pass<'a>(&'a self, run: &'a Run) -> Pass<'a> {
+    fn pass<'a>(&'a self, run: &'a RunState) -> Pass<'a> {
         Pass {
             layout: self.layout,
             activation: self.task.network.output_activation,
             tiles: self.tiles,
             theta: &run.theta,
-            products: &run.products[Split::Train as usize],
+            products: &run.products[SampleSet::Train as usize],
         }
     }
 
@@ -191,7 +191,7 @@ impl Epoch<'_> {
     }
 
     /// Adds the lanes in their order and takes the Adam step; gives the sum of squared errors.
-    fn update(&self, threads: usize, lanes: &mut [Lane], run: &mut Run) -> f64 {
+    fn update(&self, threads: usize, lanes: &mut [Lane], run: &mut RunState) -> f64 {
         let squares = lanes.iter().map(|lane| lane.squares).sum();
         let Some((sum, others)) = lanes.split_first_mut() else {
             return squares;
@@ -250,8 +250,8 @@ impl Session for TiledSession {
             constants: self.task.optimizer.constants(self.progress.epoch),
             scale: (2.0 / count as f64) as f32,
         };
-        let prepare = |run: &mut Run| {
-            let products = &mut run.products[Split::Train as usize];
+        let prepare = |run: &mut RunState| {
+            let products = &mut run.products[SampleSet::Train as usize];
             self.train.prepare(self.layout.first(), &run.theta, products);
         };
         let mut squares = vec![0.0; self.runs.len()];
@@ -283,14 +283,14 @@ impl Session for TiledSession {
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let points = match (split, &self.task.test) {
-            (Split::Train, _) => self.task.train.input.points(),
-            (Split::Test, Some(test)) => test.input.points(),
-            (Split::Test, None) => return Ok(Vec::new()),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let points = match (set, &self.task.test) {
+            (SampleSet::Train, _) => self.task.train.input.points(),
+            (SampleSet::Test, Some(test)) => test.input.points(),
+            (SampleSet::Test, None) => return Ok(Vec::new()),
         };
         let count = (points * self.outputs()) as f64;
-        Ok(self.squares(split).into_iter().map(|sum| sum / count).collect())
+        Ok(self.squares(set).into_iter().map(|sum| sum / count).collect())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
@@ -324,7 +324,7 @@ impl Session for TiledSession {
         let mut layers: Vec<Mat<f32>> = widths.iter().map(|&w| Mat::zeros(w, points)).collect();
         let mut all = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
-            let products = &mut run.products[Split::Train as usize];
+            let products = &mut run.products[SampleSet::Train as usize];
             self.train.prepare(self.layout.first(), &run.theta, products);
             let pass = Pass {
                 layout: &self.layout,

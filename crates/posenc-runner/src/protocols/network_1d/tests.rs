@@ -9,7 +9,7 @@ use posenc_experiments::schema::Protocol;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile};
-use posenc_nets::{CpuEngine, Input, NetError, Parameters, Progress, Split as Part, State};
+use posenc_nets::{CpuEngine, Input, NetError, Parameters, Progress, SampleSet, State};
 
 use super::*;
 use crate::device::{CPU, Devices};
@@ -187,8 +187,8 @@ impl Session for MortalSession<'_> {
         }
         self.inner.step()
     }
-    fn errors(&mut self, split: Part) -> Result<Vec<f64>, NetError> {
-        self.inner.errors(split)
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        self.inner.errors(set)
     }
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         self.inner.predict(input)
