@@ -1,9 +1,9 @@
 //! Small transformers over the boxes of a screen: what each box is ([`Labeller`]), and which of them an expression refers to
 //! ([`Referrer`]).
 //!
-//! A box is a token made of the code of its position, left, top, right, bottom; in a labeller it is nothing else. Norms stand
-//! before attention and dense layers, and a last one after them. Screens of a batch are filled up to the most boxes; what fills up
-//! is never looked at. Codes are computed for boxes alone, and brought to their places afterwards.
+//! The token of a box contains the code of its position (left, top, right, bottom); a labeller reads nothing else. Layer norms come
+//! before attention and feed-forward networks, and one more after the last layer. Screens of a batch are padded to the most boxes;
+//! the attention mask hides the padding. Codes are computed for boxes only and padded afterwards.
 
 mod labels;
 mod referred;
@@ -25,7 +25,7 @@ pub use referred::{Candidate, Referrer, ReferrerSizes, ReferringScreen};
 /// Left, top, right and bottom of a box on the scale of the encoding.
 pub type Bounds = [f64; COORDINATES];
 
-/// Screens that are looked at at once where nothing is learned.
+/// Screens per batch of an evaluation.
 const CHUNK: usize = 64;
 
 /// Layers of both models.

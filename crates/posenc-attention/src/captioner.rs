@@ -1,8 +1,8 @@
 //! A transformer that says what a widget of a screen does (LFF Section 4.3), at a reduced scale: no pixels, one memory slot.
 //!
 //! Every node of a screen is a token: its word, its kind, whether it can be clicked, how deep it lies, and the code of its box.
-//! Norms stand before attention and dense layers. What the encoder says of the widget's node is all that the decoder sees: attention
-//! on one slot is a linear map of it, which is added to every word of the caption.
+//! Layer norms come before attention and feed-forward networks. The decoder sees only the encoder's vector of the widget's node:
+//! attention on one slot is a linear map of it, which is added to every word of the caption.
 
 mod batch;
 mod decode;

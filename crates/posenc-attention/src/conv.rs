@@ -37,7 +37,7 @@ struct Tap {
 #[derive(Debug, Default)]
 pub struct Taps(HashMap<(usize, [usize; 2], usize, usize, Border), Tap>);
 
-/// How many of the zeros around a map stand before it.
+/// How many of the zeros around a map precede it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Border {
     /// Half a side at each border, as in PyTorch's models.

@@ -1,7 +1,7 @@
 //! DETR (Carion et al. 2020) on a residual network, as LFF trains it (Section 4.2, Appendix C).
 //!
 //! The last map of the network, projected, is what a transformer sees; position codes are added to queries and keys of every
-//! attention of the encoder and to the keys of every attention of the decoder on it. Norms stand after what is added.
+//! attention of the encoder and to the keys of every attention of the decoder on it. Layer norms come after each residual connection.
 //! Weights can come from a file: the network's alone, under the names of torchvision, or the whole model's, under
 //! those of DETR's own code. Layer norms have an ε of 10⁻⁶ instead of 10⁻⁵.
 

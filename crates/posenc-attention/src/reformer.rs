@@ -1,7 +1,7 @@
 //! The paper's image model (LFF Section 4.1, Appendix B): a Reformer over red, green and blue of every pixel.
 //!
 //! A sequence holds three levels per pixel, row by row; slot i holds level i − 1 and the code of the place of
-//! level i, which it predicts. A code is that of the pixel beside a learned vector for its color; flat encodings
+//! level i, which it predicts. A code is that of the pixel next to a learned vector of its color; flat encodings
 //! take the place in the sequence and have none. Layers are reversible: of two streams
 //! $y_1 = x_1 + A(x_2)$, $y_2 = x_2 + F(y_1)$, so that inputs follow from outputs and no layer's activations
 //! wait for the pass back. Attention is by [`hashing`].
@@ -23,7 +23,7 @@ use crate::parameters::number;
 use crate::position_encoding::{PositionEncoding, Positions, Prepared};
 use hashing::{Draws, HashedAttention, Orders};
 
-/// What stands before the layers.
+/// The input of the layers.
 #[derive(Module, Debug)]
 struct Input {
     levels: Param<Tensor<2>>,
@@ -70,7 +70,7 @@ impl Layer {
     }
 }
 
-/// What stands behind the layers: one norm over both streams, one dense layer.
+/// The output of the layers: one norm over both streams, one dense layer.
 #[derive(Module, Debug)]
 struct Head {
     norm: LayerNorm,

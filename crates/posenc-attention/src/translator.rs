@@ -1,6 +1,6 @@
 //! An encoder–decoder transformer with learned tables of positions (LFF Figure 1).
 //!
-//! Norms stand before attention and dense layers; positions are added to the words of both languages.
+//! Layer norms come before attention and feed-forward networks; positions are added to the words of both languages.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};

@@ -3,7 +3,7 @@
 //!
 //! Every node of a screen is a token of six parts side by side, each of the model's width: the largest numbers of its text's words and of
 //! its name's, which are frozen vectors and one dense layer; its type, whether it can be clicked and its places in the tree,
-//! rows of tables with a dense layer each; and the code of its box. What an encoder says of the widget's node, beside a vector of its
+//! rows of tables with a dense layer each; and the code of its box. The encoder's vector of the widget's node, next to a vector of its
 //! pixels, is the one slot that a decoder sees. No attention has a bias. The dense layer of a table is applied to the table, not to the rows
 //! that nodes take, which is the same with fewer products.
 //!
@@ -39,7 +39,7 @@ const TABLE_DEVIATION: f64 = 0.1;
 /// Largest wavelength of the sines of a caption's places over 2π.
 const TEMPERATURE: f64 = 10_000.0;
 
-/// Screens that are looked at at once when captions are said.
+/// Screens per batch when captions are generated.
 const CHUNK: usize = 16;
 
 /// A table whose rows go through a dense layer.
@@ -273,8 +273,8 @@ impl WidgetCaptioner {
         (WidgetCaptioner { pixels: self.pixels.moved(&statistics), ..self }, loss)
     }
 
-    /// One step of training: gives the model after it and the loss before it in nats per word. Gradients are shortened as `adam`
-    /// says, all together. A model whose loss is no number stays.
+    /// One training step: returns the model after it and the loss before it in nats per word. Gradients are clipped by their global
+    /// norm. If the loss is NaN, the model stays as it was.
     pub fn step(
         self,
         sizes: &Sizes,

@@ -152,7 +152,7 @@ pub trait Engine: Send + Sync {
     /// The device in words, for the record.
     fn device(&self) -> String;
 
-    /// Takes a task and stands before its first epoch.
+    /// Starts a session of a task, before its first epoch.
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError>;
 }
 
@@ -176,7 +176,7 @@ pub trait Session {
     ///
     /// Gives for each run the training error *before* the step, the one the gradient belongs to.
     /// A run whose error is NaN or infinite has diverged: the epoch is noted, and its parameters
-    /// are no longer looked at.
+    /// no longer matter.
     ///
     /// # Errors
     ///

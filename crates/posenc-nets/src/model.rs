@@ -18,7 +18,7 @@ pub enum FirstLayer {
     Kronecker,
 }
 
-/// What stands after the last affine layer.
+/// The activation after the last affine layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputActivation {
     /// Nothing: y = z.
@@ -43,7 +43,7 @@ pub struct Network {
     pub hidden: Vec<usize>,
     /// Number of outputs.
     pub output: usize,
-    /// What stands after the last layer.
+    /// The activation after the last layer.
     pub output_activation: OutputActivation,
 }
 

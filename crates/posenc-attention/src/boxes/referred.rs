@@ -54,7 +54,7 @@ pub struct ReferrerSizes {
     pub classes: usize,
 }
 
-/// A transformer over the words of an expression and the candidates. A word is told by itself and its place in the expression.
+/// A transformer over the words of an expression and the candidates. The token of a word is the sum of the word and its place in the expression.
 #[derive(Module, Debug)]
 pub struct Referrer {
     words: Param<Tensor<2>>,

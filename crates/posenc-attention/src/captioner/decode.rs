@@ -6,7 +6,7 @@ use super::{Batch, Captioner, ReadWords, ScreenInput, Sizes};
 use crate::caption::{Search, search};
 use crate::loss::integers;
 
-/// Screens that are looked at at once.
+/// Screens per batch.
 const CHUNK: usize = 64;
 
 /// Captions of all widgets, screen by screen; `None` if the screens are no batch.

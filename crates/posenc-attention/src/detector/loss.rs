@@ -46,7 +46,7 @@ fn assign(
             let distance: f64 = place.iter().zip(target.place).map(|(a, b)| (a - b).abs()).sum();
             let overlap = generalized_overlap(corners(place), corners(target.place));
             let cost = -weights.class * p + weights.distance * distance - weights.overlap * overlap;
-            // A model that has lost its numbers is told so by its loss.
+            // If the model has diverged, its loss is NaN, too.
             costs.push(if cost.is_finite() { cost } else { 1e9 });
         }
     }

@@ -247,30 +247,30 @@ pub fn attend_segments_backward<B: Backend>(
     (unpad::<B>(dq, &own), unpad::<B>(dk, &own), unpad::<B>(dv, &own))
 }
 
-/// One where a row's column is said, over the number of rows.
-fn shares<B: Backend>(said: &[usize], scores: &FloatTensor<B>) -> FloatTensor<B> {
+/// One at the target column of a row, over the number of rows.
+fn shares<B: Backend>(targets: &[usize], scores: &FloatTensor<B>) -> FloatTensor<B> {
     let shape = dims::<B>(scores);
     let mut shares = vec![0.0; shape[0] * shape[1]];
-    for (row, &said) in shares.chunks_exact_mut(shape[1].max(1)).zip(said) {
-        row[said] = 1.0 / shape[0] as f64;
+    for (row, &target) in shares.chunks_exact_mut(shape[1].max(1)).zip(targets) {
+        row[target] = 1.0 / shape[0] as f64;
     }
     like::<B>(shares, &shape, scores)
 }
 
 /// −Σ share log p.
-pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, said: &[usize]) -> FloatTensor<B> {
-    let shares = shares::<B>(said, &scores);
+pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, targets: &[usize]) -> FloatTensor<B> {
+    let shares = shares::<B>(targets, &scores);
     B::float_neg(B::float_sum(B::float_mul(B::log_softmax(scores, 1), shares)))
 }
 
 /// (p/N − share) ∂loss.
 pub fn cross_entropy_backward<B: Backend>(
     scores: FloatTensor<B>,
-    said: &[usize],
+    targets: &[usize],
     gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
-    let shares = shares::<B>(said, &scores);
-    let p = B::float_mul_scalar(B::softmax(scores, 1), scalar(1.0 / said.len() as f64));
+    let shares = shares::<B>(targets, &scores);
+    let p = B::float_mul_scalar(B::softmax(scores, 1), scalar(1.0 / targets.len() as f64));
     B::float_mul(B::float_sub(p, shares), reshape::<B>(gradient, &[1, 1]))
 }
 

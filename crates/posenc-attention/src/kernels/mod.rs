@@ -122,18 +122,18 @@ pub trait Kernels: Backend {
         composed::attend_segments_backward::<Self>(of, &lengths)
     }
 
-    /// Mean over rows of −log p of the column that is `said`, p = softmax(scores), in nats: `[N, V]` to `[1]`.
-    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
-        composed::cross_entropy::<Self>(scores, &said)
+    /// Mean over rows of −log p of the target column, p = softmax(scores), in nats: `[N, V]` to `[1]`.
+    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
+        composed::cross_entropy::<Self>(scores, &targets)
     }
 
     /// Gradient with respect to the scores.
     fn cross_entropy_backward(
         scores: FloatTensor<Self>,
-        said: Vec<usize>,
+        targets: Vec<usize>,
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        composed::cross_entropy_backward::<Self>(scores, &said, gradient)
+        composed::cross_entropy_backward::<Self>(scores, &targets, gradient)
     }
 
     /// A step of Adam: θ, m, v and g `[N]` to θ, m and v.
@@ -249,8 +249,8 @@ pub fn attend_segments(
 }
 
 /// Cross-entropy in nats of one column per row; see [`Kernels::cross_entropy`]. There must be a column of that number.
-pub fn cross_entropy(scores: Tensor<2>, said: &[usize]) -> Tensor<1> {
-    Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), said.to_vec()))
+pub fn cross_entropy(scores: Tensor<2>, targets: &[usize]) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), targets.to_vec()))
 }
 
 /// A step of Adam: parameters, their two moments and their gradient to parameters and moments; see [`Kernels::adam`].

@@ -12,7 +12,7 @@ use crate::layers::MASK_BIAS;
 use crate::loss::integers;
 use crate::position_encoding::Positions;
 
-/// Most words of a text that are looked at.
+/// Words of a text that the model reads.
 pub(super) const TEXT_WORDS: usize = 10;
 
 /// Numbers of words below this one are none: filling and ends.
@@ -21,7 +21,7 @@ const FIRST_WORD: usize = 2;
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Words of its text; those after the tenth are not looked at.
+    /// Words of its text; the model reads the first ten.
     pub text: Vec<usize>,
     /// Words of its name in the program, likewise.
     pub resource: Vec<usize>,
@@ -166,7 +166,7 @@ impl Batch {
         for caption in &captions {
             read.push(words.place(START));
             read.extend(caption.iter().map(|&word| words.place(word)));
-            // What stands after the last word is read and not judged.
+            // The padding after the last word is read but has no loss.
             read.extend(vec![words.place(START); t - 1 - caption.len()]);
         }
         let levels = widgets().flat_map(|widget| &widget.pixels);

@@ -156,7 +156,7 @@ struct Group {
     /// Sum of squared residuals per column, on the training points and on the test points.
     squares: Vec<f64>,
     test_squares: Vec<f64>,
-    /// Gradient of the block at hand, [`BLOCK`] × columns.
+    /// Gradient of the current block, [`BLOCK`] × columns.
     gradient: Mat<f32>,
 }
 
@@ -208,7 +208,7 @@ impl Group {
         outputs
     }
 
-    /// Residuals of the outputs at hand.
+    /// Residuals of the current outputs.
     fn compare(&mut self) {
         for (k, square) in self.squares.iter_mut().enumerate() {
             *square = kernels::residual(

@@ -168,7 +168,7 @@ impl DeviceBuffer {
         gpu.check()?;
         let unreadable = |why: String| gpu.error(format!("its results cannot be read: {why}"));
         polled.map_err(|error| unreadable(error.to_string()))?;
-        // Another thread that waits for the device may be the one that is told.
+        // The error may reach another thread that waits for the device.
         match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(unreadable(error.to_string())),
@@ -286,7 +286,7 @@ impl<'a> Recorder<'a> {
         if is_large { large } else { medium }
     }
 
-    /// Adds a product. Neighbors in a row of C should lie beside each other: threads write them together.
+    /// Adds a product. Neighbors in a row of C should be adjacent: threads write them together.
     pub fn product(&mut self, product: Product<'_>) {
         let (rows, columns, _) = product.sizes;
         let tile = self.tile(rows, columns, product.batches * product.slices.0);

@@ -1,6 +1,6 @@
 //! Networks whose first layer is affine: chunks of points through all layers and back.
 //!
-//! Activations lie point by point, all runs of a point beside each other, so that the first layer, whose
+//! Activations lie point by point, all runs of a point side by side, so that the first layer, whose
 //! input the runs share, is one product with all runs as columns; every other layer is one product
 //! per run. On the way back the gradients take the place of the activations.
 
@@ -21,7 +21,7 @@ use crate::{Input, NetError};
 pub struct Side {
     pub points: usize,
     pub input: DeviceInput,
-    /// Point by point, all runs' outputs beside each other; none for predictions.
+    /// Point by point, all runs' outputs side by side; none for predictions.
     targets: Option<DeviceBuffer>,
     /// Points that go through the network at a time.
     pub chunk: usize,

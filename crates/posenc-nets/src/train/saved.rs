@@ -1,7 +1,7 @@
 //! The bytes of an interrupted fit.
 //!
 //! Little-endian: the magic, the version, the schedule, the number of runs, the session's state,
-//! what was measured, and a blake3 checksum over all of it. Lists stand behind their length. A
+//! what was measured, and a blake3 checksum over all of it. Lists follow their length. A
 //! length is held against the bytes that are left before anything is allocated.
 
 use super::{CurvePoint, Measured, Schedule, Window};

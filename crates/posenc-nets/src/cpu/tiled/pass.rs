@@ -15,7 +15,7 @@ pub struct Scratch {
     hidden: Vec<Vec<f32>>,
     /// Outputs; see [`Scratch::output_place`].
     output: Vec<f32>,
-    /// What the first layer had to expand of its input on the tile at hand.
+    /// What the first layer had to expand of its input on the current tile.
     expanded: Vec<f32>,
     /// Gradients with respect to a layer's input and output.
     gradient: [Vec<f32>; 2],
