@@ -1,23 +1,22 @@
 //! Small transformers over the boxes of a screen: what each box is ([`Labeller`]), and which of them an expression refers to
 //! ([`Referrer`]).
 //!
-//! A box is a token made of the code of its position, left, top, right, bottom; in a labeller it is nothing else. Norms stand
-//! before attention and dense layers, and a last one after them. Screens of a batch are filled up to the most boxes; what fills up
-//! is never looked at. Codes are computed for boxes alone, and brought to their places afterwards.
+//! The token of a box contains the code of its position (left, top, right, bottom); a labeller reads nothing else. Layer norms come
+//! before attention and feed-forward networks, and one more after the last layer. Screens of a batch are padded to the most boxes;
+//! the attention mask hides the padding. Codes are computed for boxes only and padded afterwards.
 
 mod labels;
 mod referred;
 
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant};
-use crate::encoder::{Encoder, Positions};
-use crate::layers::{Block, Dropout, LayerNorm, NEVER};
-use crate::optimizer::Adam;
-use crate::progress::Progress;
-use posenc_math::lff::schedule::LearningRate;
+use crate::layers::{Block, LayerDropout, LayerNorm, LayerStyle, MASK_BIAS, TransformerSizes};
+use crate::loss::integers;
+use crate::position_encoding::{PositionEncoding, Positions};
+use crate::trainer::Loss;
 
 pub use crate::captioner::{BINS, COORDINATES};
 pub use labels::{LabelledScreen, Labeller};
@@ -26,31 +25,24 @@ pub use referred::{Candidate, Referrer, ReferrerSizes, ReferringScreen};
 /// Left, top, right and bottom of a box on the scale of the encoding.
 pub type Bounds = [f64; COORDINATES];
 
-/// Screens that are looked at at once where nothing is learned.
+/// Screens per batch of an evaluation.
 const CHUNK: usize = 64;
 
-/// Sizes that both models have.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sizes {
-    /// Numbers per token.
-    pub width: usize,
-    /// Heads of attention, which share the width.
-    pub heads: usize,
-    /// Numbers between the two dense layers of a block.
-    pub feed_forward: usize,
-    /// Layers.
-    pub layers: usize,
-    /// Share of the numbers that are dropped of what attention and dense layers add.
+/// Layers of both models.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layers {
+    /// Their sizes.
+    pub sizes: TransformerSizes,
+    /// Dropout rate of what attention and feed-forward networks add.
     pub dropout: f64,
 }
 
-impl Sizes {
+impl Layers {
     /// Multiplications and additions of a step of training through the layers on `screens` screens of `length` tokens, three times
-    /// those of a pass forward.
+    /// those of a forward pass.
     pub fn operations(&self, screens: usize, length: usize) -> f64 {
-        let [d, f, n] = [self.width, self.feed_forward, length].map(|v| v as f64);
-        let token = 4.0 * d * d + 2.0 * d * f + 2.0 * n * d;
-        6.0 * (screens * length) as f64 * self.layers as f64 * token
+        let token = self.sizes.layers as f64 * self.sizes.layer_operations(length);
+        6.0 * (screens * length) as f64 * token
     }
 }
 
@@ -69,45 +61,13 @@ pub trait ScreenModel: Module {
     /// What it reads.
     type Screen;
 
-    /// The loss on a batch in nats, and the operations of a step on it; `None` if the screens are no batch. With `masks`, numbers
-    /// are dropped: this is training.
+    /// The loss on a batch in nats; `None` if the screens do not fit the model. With `masks`, dropout acts as in training.
     fn loss(
         &self,
         screens: &[&Self::Screen],
         masks: Option<Masks<'_>>,
         device: &Device,
-    ) -> Option<(Tensor<1>, f64)>;
-}
-
-/// A training in flight.
-#[derive(Debug)]
-pub struct Trainer<'a, M> {
-    /// The model, and how far it has come.
-    pub progress: Progress<M>,
-    device: &'a Device,
-    work: f64,
-}
-
-impl<'a, M: ScreenModel> Trainer<'a, M> {
-    /// At the beginning.
-    pub fn new(model: M, adam: Adam, learning_rate: LearningRate, device: &'a Device) -> Self {
-        Trainer { progress: Progress::new(model, adam, learning_rate), device, work: 0.0 }
-    }
-
-    /// Multiplications and additions of the steps of this training, without those before it was resumed.
-    pub fn work(&self) -> f64 {
-        self.work
-    }
-
-    /// One step; gives the loss before it. Screens that are no batch end the training like a loss that is no number.
-    pub fn step(&mut self, screens: &[&M::Screen], masks: Masks<'_>) -> f64 {
-        let Some((loss, work)) = self.progress.model.loss(screens, Some(masks), self.device) else {
-            self.progress.end();
-            return f64::NAN;
-        };
-        self.work += work;
-        self.progress.learn(loss, |_| None)
-    }
+    ) -> Option<Loss>;
 }
 
 /// Blocks and the norm after them.
@@ -120,10 +80,9 @@ struct Stack {
 }
 
 impl Stack {
-    fn new(draw: &mut Draw<'_>, sizes: &Sizes) -> Self {
-        let (d, h, f) = (sizes.width, sizes.heads, sizes.feed_forward);
-        let blocks = (0..sizes.layers).map(|_| Block::new(draw, d, h, f)).collect();
-        Stack { blocks, norm: draw.layer_norm(d), dropout: sizes.dropout }
+    fn new(draw: &mut Draw<'_>, Layers { sizes, dropout }: Layers) -> Self {
+        let blocks = Block::stack(draw, &sizes, sizes.layers, LayerStyle::GELU);
+        Stack { blocks, norm: draw.layer_norm(sizes.width), dropout }
     }
 
     /// Tokens `[B, T, D]` under the bias `[B, 1, 1, T]`.
@@ -133,9 +92,9 @@ impl Stack {
         bias: &Tensor<4>,
         masks: Option<&mut ChaCha8Rng>,
     ) -> Tensor<3> {
-        let mut dropout = Dropout::new(self.dropout, masks);
+        let mut dropout = LayerDropout { rng: masks, inner: 0.0, residual: self.dropout };
         for block in &self.blocks {
-            x = block.forward(x, bias.clone(), &mut dropout);
+            x = block.forward(x, bias, &mut dropout);
         }
         self.norm.forward(x)
     }
@@ -147,7 +106,7 @@ struct Layout {
     /// Boxes of each screen.
     counts: Vec<usize>,
     /// The most of them, N.
-    longest: usize,
+    max_boxes: usize,
     /// Coordinates of all boxes, screen by screen.
     coordinates: Vec<f64>,
 }
@@ -160,14 +119,14 @@ impl Layout {
             counts.push(boxes.len());
             coordinates.extend(boxes.iter().flatten());
         }
-        let longest = counts.iter().copied().max()?;
-        counts.iter().all(|&count| count > 0).then_some(Layout { counts, longest, coordinates })
+        let max_boxes = counts.iter().copied().max()?;
+        counts.iter().all(|&count| count > 0).then_some(Layout { counts, max_boxes, coordinates })
     }
 
     /// Codes of the boxes, `[W, D]`.
     fn codes(
         &self,
-        encoder: &Encoder,
+        encoder: &PositionEncoding,
         masks: Option<&mut ChaCha8Rng>,
         device: &Device,
     ) -> Tensor<2> {
@@ -181,45 +140,30 @@ impl Layout {
         let width = rows.dims()[1];
         let (mut places, mut first) = (Vec::new(), 0);
         for &count in &self.counts {
-            places.extend((0..self.longest).map(|i| (first + i.min(count - 1)) as i64));
+            places.extend((0..self.max_boxes).map(|i| first + i.min(count - 1)));
             first += count;
         }
         let b = self.counts.len();
-        rows.select(0, integers(places, device)).reshape([b, self.longest, width])
+        rows.select(0, integers(places, device)).reshape([b, self.max_boxes, width])
     }
 
     /// Rows of the boxes among `[B N]`.
     fn rows(&self, device: &Device) -> Tensor<1, Int> {
-        let n = self.longest;
+        let n = self.max_boxes;
         let own = self.counts.iter().enumerate();
-        integers(
-            own.flat_map(|(b, &count)| (0..count).map(move |i| (b * n + i) as i64)).collect(),
-            device,
-        )
+        integers(own.flat_map(|(b, &count)| (0..count).map(move |i| b * n + i)).collect(), device)
     }
 
-    /// Zero for boxes, [`NEVER`] for the filling, `[B, N]` row by row.
+    /// Zero for boxes, [`MASK_BIAS`] for the filling, `[B, N]` row by row.
     fn bias(&self) -> Vec<f32> {
-        bias(&self.counts, self.longest)
+        bias(&self.counts, self.max_boxes)
     }
 }
 
-/// Zero for the first ones of each row, as many as `counts` says, [`NEVER`] for the others.
-fn bias(counts: &[usize], longest: usize) -> Vec<f32> {
-    let one = |&count: &usize| (0..longest).map(move |i| if i < count { 0.0 } else { NEVER });
+/// Zero for the first ones of each row, as many as `counts` says, [`MASK_BIAS`] for the others.
+fn bias(counts: &[usize], max_boxes: usize) -> Vec<f32> {
+    let one = |&count: &usize| (0..max_boxes).map(move |i| if i < count { 0.0 } else { MASK_BIAS });
     counts.iter().flat_map(one).collect()
-}
-
-fn integers(numbers: Vec<i64>, device: &Device) -> Tensor<1, Int> {
-    let count = numbers.len();
-    Tensor::from_data(TensorData::new(numbers, [count]), device)
-}
-
-/// −log p of what is true of each row of logarithms `[W, C]`, in the mean.
-fn cross_entropy(logarithms: Tensor<2>, truth: Vec<i64>, device: &Device) -> Tensor<1> {
-    let count = truth.len();
-    let truth: Tensor<2, Int> = Tensor::from_data(TensorData::new(truth, [count, 1]), device);
-    logarithms.gather(1, truth).mean().neg()
 }
 
 /// The place of the largest number, the first of equal ones.

@@ -1,8 +1,9 @@
 //! Captions: as tensors, how likely they are, and the search for the likeliest.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 
 use crate::draw::constant;
+use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
 /// Word that fills up.
@@ -14,46 +15,48 @@ pub const END: usize = 1;
 /// Word that begins one.
 pub const START: usize = 3;
 
-/// Captions of widgets, filled up to the longest.
+/// Sentences that a decoder learns, filled up to the longest.
 #[derive(Debug, Clone)]
-pub struct Captions {
+pub struct Sentences {
     /// What the decoder reads, `[W, T]`: the start and the words.
     pub read: Tensor<2, Int>,
-    /// What it is to say, `[W, T]`: the words and the end.
-    said: Tensor<2, Int>,
-    /// One over the number of words that are to be said, where one is, else zero, `[W, T]`.
-    share: Tensor<2>,
+    /// The words and the end, `[W T]`.
+    targets: Tensor<1, Int>,
+    /// One over the number of words with ends for these, zero for the filling, `[W T, 1]`.
+    weights: Tensor<2>,
 }
 
-impl Captions {
-    /// Of words without start and end; `None` without captions.
-    pub fn new(captions: &[&[usize]], device: &Device) -> Option<Self> {
-        let w = captions.len();
-        let t = captions.iter().map(|caption| caption.len()).max()? + 1;
-        let total: usize = captions.iter().map(|caption| caption.len() + 1).sum();
-        let mut read = vec![FILLING as i64; w * t];
-        let mut said = vec![FILLING as i64; w * t];
-        let mut share = vec![0.0; w * t];
-        for (i, caption) in captions.iter().enumerate() {
-            read[i * t] = START as i64;
-            for (j, &word) in caption.iter().enumerate() {
-                read[i * t + j + 1] = word as i64;
-                said[i * t + j] = word as i64;
-            }
-            said[i * t + caption.len()] = END as i64;
-            share[i * t..][..=caption.len()].fill(1.0 / total as f32);
+impl Sentences {
+    /// Of words without start and end; `None` without sentences. The special words are that of the filling, the end and the start.
+    pub fn new(
+        sentences: &[&[usize]],
+        [filling, end, start]: [usize; 3],
+        device: &Device,
+    ) -> Option<Self> {
+        let w = sentences.len();
+        let t = sentences.iter().map(|words| words.len()).max()? + 1;
+        let total: usize = sentences.iter().map(|words| words.len() + 1).sum();
+        let (mut read, mut targets) = (vec![filling; w * t], vec![filling; w * t]);
+        let mut weights = vec![0.0; w * t];
+        for (i, words) in sentences.iter().enumerate() {
+            read[i * t] = start;
+            read[i * t + 1..][..words.len()].copy_from_slice(words);
+            targets[i * t..][..words.len()].copy_from_slice(words);
+            targets[i * t + words.len()] = end;
+            weights[i * t..][..=words.len()].fill(1.0 / total as f32);
         }
-        let table = |numbers| Tensor::from_data(TensorData::new(numbers, [w, t]), device);
-        let share = constant(share, [w, t], device);
-        Some(Captions { read: table(read), said: table(said), share })
+        Some(Sentences {
+            read: integers(read, device).reshape([w, t]),
+            targets: integers(targets, device),
+            weights: constant(weights, [w * t, 1], device),
+        })
     }
 
-    /// Mean of −log p of the words that are to be said, in nats, for log-probabilities `[W, T, vocabulary]`.
-    pub fn cross_entropy(&self, predictions: Tensor<3>) -> Tensor<1> {
-        let [w, t, words] = predictions.dims();
-        let rows = predictions.reshape([w * t, words]);
-        let said = rows.gather(1, self.said.clone().reshape([w * t, 1])).reshape([w, t]);
-        (said * self.share.clone()).sum().neg()
+    /// Mean of −log p of the words and ends in nats, for log-probabilities `[W, T, vocabulary]`.
+    pub fn cross_entropy(&self, log_probabilities: Tensor<3>) -> Tensor<1> {
+        let [w, t, words] = log_probabilities.dims();
+        let rows = log_probabilities.reshape([w * t, words]);
+        weighted_cross_entropy(rows, self.targets.clone(), self.weights.clone())
     }
 }
 
@@ -65,7 +68,7 @@ pub struct Search {
     /// α of the length penalty.
     pub alpha: f64,
     /// Most words, without the end.
-    pub longest: usize,
+    pub max_len: usize,
 }
 
 /// A caption in the making, and the sum of its log-probabilities.
@@ -120,7 +123,7 @@ pub fn search(
     let beams = how.beams.max(1);
     let start = Beam { words: Vec::new(), score: 0.0, has_ended: false };
     let mut all: Vec<Vec<Beam>> = vec![vec![start]; widgets];
-    for length in 1..=how.longest + 1 {
+    for length in 1..=how.max_len + 1 {
         // Beams that go on, with the widget of each.
         let mut going = Vec::new();
         for (widget, own) in all.iter().enumerate() {
@@ -133,18 +136,17 @@ pub fn search(
         let mut said = Vec::with_capacity(count * length);
         let mut rows = Vec::with_capacity(count);
         for (widget, beam) in &going {
-            said.push(START as i64);
-            said.extend(beam.words.iter().map(|&word| word as i64));
-            rows.push(*widget as i64);
+            said.push(START);
+            said.extend(&beam.words);
+            rows.push(*widget);
         }
-        let said = Tensor::from_data(TensorData::new(said, [count, length]), device);
-        let rows = Tensor::from_data(TensorData::new(rows, [count]), device);
-        let next = next(rows, said);
+        let said = integers(said, device).reshape([count, length]);
+        let next = next(integers(rows, device), said);
         let vocabulary = next.dims()[1].max(1);
         let next = numbers(next);
         let mut grown: Vec<Vec<Beam>> = vec![Vec::new(); widgets];
         for ((widget, beam), scores) in going.iter().zip(next.chunks_exact(vocabulary)) {
-            grown[*widget].extend(beam.continued(scores, beams, length > how.longest));
+            grown[*widget].extend(beam.continued(scores, beams, length > how.max_len));
         }
         for (own, grown) in all.iter_mut().zip(grown) {
             own.retain(|beam| beam.has_ended);

@@ -1,34 +1,34 @@
 //! A transformer that says what a widget of a screen does (LFF Section 4.3), at a reduced scale: no pixels, one memory slot.
 //!
 //! Every node of a screen is a token: its word, its kind, whether it can be clicked, how deep it lies, and the code of its box.
-//! Norms stand before attention and dense layers. What the encoder says of the widget's node is all that the decoder sees: attention
-//! on one slot is a linear map of it, which is added to every word of the caption.
+//! Layer norms come before attention and feed-forward networks. The decoder sees only the encoder's vector of the widget's node:
+//! attention on one slot is a linear map of it, which is added to every word of the caption.
 
 mod batch;
 mod decode;
-mod train;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
-use posenc_math::lff::divergence::Form;
+use posenc_math::lff::divergence::{Divergence, Form};
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
-use crate::divergence::Target;
+use crate::divergence::{TargetVariance, penalty};
 use crate::draw::Draw;
-use crate::encoder::Encoder;
-use crate::layers::{Block, Dense, LayerNorm};
+use crate::kernels;
+use crate::layers::{Block, Dense, LayerNorm, LayerStyle, TransformerSizes};
+use crate::position_encoding::PositionEncoding;
+use crate::trainer::Loss;
 
 pub use batch::{Batch, Node, ReadWords, ScreenInput, WidgetInput};
 pub use decode::captions;
 pub use posenc_math::lff::widget::{BINS, COORDINATES};
-pub use train::{Trainer, Training};
 
 /// Deviation of the words of nodes at the beginning. A node is one of sixteen that attention looks at at first: words
 /// that are no larger than all else are not found for a thousand steps.
 const WORD_DEVIATION: f64 = 3.0;
 
-/// Depths of nodes that are told apart.
+/// Depths of nodes that are distinguished.
 const DEPTHS: usize = 16;
 
 /// Sizes of the model.
@@ -41,15 +41,9 @@ pub struct Sizes {
     /// Words of captions with the special ones: 0 fills up, 1 ends, 3 begins.
     pub vocabulary: usize,
     /// Most words of a caption.
-    pub longest: usize,
-    /// Numbers per token.
-    pub width: usize,
-    /// Heads of attention, which share the width.
-    pub heads: usize,
-    /// Numbers between the two dense layers of a block.
-    pub feed_forward: usize,
-    /// Layers of the encoder.
-    pub encoder_layers: usize,
+    pub max_len: usize,
+    /// Sizes of the layers.
+    pub transformer: TransformerSizes,
     /// Layers of the decoder.
     pub decoder_layers: usize,
 }
@@ -58,19 +52,16 @@ impl Sizes {
     /// Multiplications and additions of a step of training on screens of so many nodes and captions of so many words, their
     /// ends with them: three times those of a pass forward.
     pub fn operations(&self, nodes: &[usize], captions: &[usize]) -> f64 {
-        let [d, f] = [self.width, self.feed_forward].map(|n| n as f64);
-        let block = |length: f64| length * (4.0 * d * d + 2.0 * d * f + 2.0 * length * d);
-        let encoder: f64 = nodes
-            .iter()
-            .map(|&n| 4.0 * d * d * n as f64 + self.encoder_layers as f64 * block(n as f64))
-            .sum();
-        let decoder: f64 = captions
-            .iter()
-            .map(|&t| {
-                let layer = block(t as f64) + d * d;
-                self.decoder_layers as f64 * layer + d * (t * self.vocabulary) as f64
-            })
-            .sum();
+        let d = self.transformer.width as f64;
+        let block = |length: usize| length as f64 * self.transformer.layer_operations(length);
+        let layers = self.transformer.layers as f64;
+        let encoder = |&n: &usize| 4.0 * d * d * n as f64 + layers * block(n);
+        let decoder = |&t: &usize| {
+            let layer = block(t) + d * d;
+            self.decoder_layers as f64 * layer + d * (t * self.vocabulary) as f64
+        };
+        let encoder: f64 = nodes.iter().map(encoder).sum();
+        let decoder: f64 = captions.iter().map(decoder).sum();
         6.0 * (encoder + decoder)
     }
 }
@@ -82,7 +73,7 @@ pub struct Captioner {
     kinds: Param<Tensor<2>>,
     clickable: Param<Tensor<2>>,
     depths: Param<Tensor<2>>,
-    encoder: Encoder,
+    position: PositionEncoding,
     /// Of the parts of a node side by side.
     node: Dense,
     encoder_blocks: Vec<Block>,
@@ -94,7 +85,7 @@ pub struct Captioner {
     output_norm: LayerNorm,
     output: Dense,
     /// Of a penalty on the frequencies of the code.
-    target: Option<Target>,
+    target: Option<TargetVariance>,
 }
 
 impl Captioner {
@@ -112,25 +103,23 @@ impl Captioner {
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
         let sides = [BINS; COORDINATES];
-        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
+        let TransformerSizes { width: d, layers, .. } = sizes.transformer;
+        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
         let mut draw = Draw { rng: content, device };
-        let (d, h, f) = (sizes.width, sizes.heads, sizes.feed_forward);
+        let blocks =
+            |draw: &mut _, count| Block::stack(draw, &sizes.transformer, count, LayerStyle::GELU);
         Ok(Captioner {
             words: draw.normal([sizes.node_words, d], WORD_DEVIATION),
             kinds: draw.normal([sizes.node_kinds, d], 1.0),
             clickable: draw.normal([2, d], 1.0),
             depths: draw.normal([DEPTHS, d], 1.0),
-            encoder,
+            position,
             node: draw.dense(4 * d, d),
-            encoder_blocks: (0..sizes.encoder_layers)
-                .map(|_| Block::new(&mut draw, d, h, f))
-                .collect(),
+            encoder_blocks: blocks(&mut draw, layers),
             memory_norm: draw.layer_norm(d),
             caption_words: draw.normal([sizes.vocabulary, d], 1.0),
-            caption_places: draw.normal([sizes.longest + 1, d], 1.0),
-            decoder_blocks: (0..sizes.decoder_layers)
-                .map(|_| Block::new(&mut draw, d, h, f))
-                .collect(),
+            caption_places: draw.normal([sizes.max_len + 1, d], 1.0),
+            decoder_blocks: blocks(&mut draw, sizes.decoder_layers),
             memory: (0..sizes.decoder_layers).map(|_| draw.dense(d, d)).collect(),
             output_norm: draw.layer_norm(d),
             output: draw.dense(d, sizes.vocabulary),
@@ -141,18 +130,18 @@ impl Captioner {
     /// With a learned variance that a penalty on frequencies compares theirs with; it begins at γ⁻².
     #[must_use]
     pub fn with_target(self, gamma: f64, device: &Device) -> Self {
-        Captioner { target: Some(Target::new(gamma, device)), ..self }
+        Captioner { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
     /// The divergence of the trained frequencies; `None` without them or without a target.
     pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
-        let frequencies = self.encoder.trained_frequencies()?;
+        let frequencies = self.position.trained_frequencies()?;
         Some(self.target.as_ref()?.divergence(frequencies, form))
     }
 
     /// The position code.
-    pub fn encoder(&self) -> &Encoder {
-        &self.encoder
+    pub fn position_encoding(&self) -> &PositionEncoding {
+        &self.position
     }
 
     /// The same model, which no step can be made of: what it computes is not kept.
@@ -161,13 +150,32 @@ impl Captioner {
         self.clone().no_grad()
     }
 
+    /// The loss of a training step on screens, in nats per word; `None` if the screens do not fit the model. `dropout` is the
+    /// stream of masks.
+    pub fn loss(
+        &self,
+        screens: &[ScreenInput],
+        sizes: &Sizes,
+        divergence: Option<Divergence>,
+        dropout: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Option<Loss> {
+        let batch = Batch::new(screens, sizes, device)?;
+        let memory = self.memory(&batch, Some(dropout));
+        Some(Loss {
+            value: kernels::cross_entropy(self.scores(&memory, &batch.read), &batch.targets),
+            penalty: penalty(divergence, |form| self.divergence(form)),
+            operations: sizes.operations(&batch.nodes, &batch.read.lengths),
+        })
+    }
+
     /// What is kept of each widget of a batch, `[W, D]`.
     pub fn memory(&self, batch: &Batch, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
         let rows =
             |table: &Param<Tensor<2>>, at: &Tensor<1, Int>| table.val().select(0, at.clone());
         let flags = rows(&self.clickable, &batch.clickable) + rows(&self.depths, &batch.depths);
         let codes =
-            self.encoder.encode(&self.encoder.prepare(&batch.positions, &batch.device), dropout);
+            self.position.encode(&self.position.prepare(&batch.positions, &batch.device), dropout);
         let words = rows(&self.words, &batch.words) * batch.has_word.clone();
         let kinds = rows(&self.kinds, &batch.kinds);
         let parts = Tensor::cat(vec![words, kinds, flags, codes], 1);

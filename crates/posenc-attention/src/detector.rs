@@ -6,8 +6,8 @@
 //! nothing. Which query is to say which thing is settled by the cheapest assignment.
 
 mod batch;
+mod detections;
 mod loss;
-mod train;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
@@ -15,23 +15,38 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant};
-use crate::encoder::{Encoder, Positions, Prepared};
-use crate::layers::{Attention, Dense, LayerNorm};
+use crate::layers::{
+    Activation, Block, DecoderBlock, Dense, Dropout, FeedForward, LayerNorm, LayerStyle,
+    TransformerSizes,
+};
+use crate::position_encoding::{PositionEncoding, Positions, Prepared};
+use crate::trainer::Loss;
 
-pub use batch::{Batch, ImageInput, Target};
+pub use batch::{Batch, GroundTruth, ImageInput};
+pub use detections::{detections, into_detections};
 pub use loss::{Weights, loss};
-pub use train::{Trainer, Training, detections, of_said};
 
 /// Numbers of a pixel.
 const COLORS: usize = 3;
 
-/// How a patch's place is told.
+/// The coordinates of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coordinates {
     /// Row and column, from 1 (tables: from 0).
     Cells,
     /// The same over the number of rows and columns of the image without filling, times 2π.
     Normalized,
+}
+
+impl Coordinates {
+    /// The coordinate of a cell among `count` cells of an axis.
+    pub(crate) fn of(self, cell: usize, count: usize, is_table: bool) -> f64 {
+        match self {
+            Coordinates::Cells if is_table => cell as f64,
+            Coordinates::Cells => (cell + 1) as f64,
+            Coordinates::Normalized => std::f64::consts::TAU * (cell + 1) as f64 / count as f64,
+        }
+    }
 }
 
 /// Sizes of the model.
@@ -41,21 +56,15 @@ pub struct Sizes {
     pub patch: usize,
     /// Most rows, and columns, of patches that are trained on.
     pub cells: usize,
-    /// Numbers per token.
-    pub width: usize,
-    /// Heads of attention, which share the width.
-    pub heads: usize,
-    /// Numbers between the two dense layers of a block.
-    pub feed_forward: usize,
-    /// Layers of the encoder.
-    pub encoder_layers: usize,
+    /// Sizes of the layers.
+    pub transformer: TransformerSizes,
     /// Layers of the decoder.
     pub decoder_layers: usize,
     /// Things that can be said of an image.
     pub queries: usize,
     /// Classes of things.
     pub classes: usize,
-    /// How a patch's place is told.
+    /// The coordinates of a patch.
     pub coordinates: Coordinates,
     /// Whether the code is added to the tokens as well.
     pub code_at_input: bool,
@@ -70,77 +79,68 @@ impl Sizes {
     /// Multiplications and additions of a step of training on `images` images of full size, three times those of a
     /// pass forward.
     pub fn operations(&self, images: usize) -> f64 {
-        let [d, f, q] = [self.width, self.feed_forward, self.queries].map(|n| n as f64);
-        let n = (self.cells * self.cells) as f64;
+        let TransformerSizes { width, feed_forward, layers, .. } = self.transformer;
+        let [d, f, q] = [width, feed_forward, self.queries].map(|n| n as f64);
+        let cells = self.cells * self.cells;
+        let n = cells as f64;
         let stem = n * (self.patch_numbers() as f64 * d + d * d);
-        let encoder = n * (4.0 * d * d + 2.0 * d * f + 2.0 * n * d);
+        let encoder = n * self.transformer.layer_operations(cells);
         let own = q * (4.0 * d * d + 2.0 * q * d);
         let cross = 2.0 * q * d * d + 2.0 * n * d * d + 2.0 * q * n * d;
         let heads = q * (d * (self.classes + 1) as f64 + 2.0 * d * d + 4.0 * d);
         let decoder = own + cross + q * 2.0 * d * f + heads;
-        let (encoders, decoders) = (self.encoder_layers as f64, self.decoder_layers as f64);
+        let (encoders, decoders) = (layers as f64, self.decoder_layers as f64);
         6.0 * images as f64 * (stem + encoders * encoder + decoders * decoder)
     }
-}
-
-/// Two dense layers with a ReLU between them.
-#[derive(Module, Debug)]
-struct Rectified {
-    up: Dense,
-    down: Dense,
-}
-
-impl Rectified {
-    fn new(draw: &mut Draw<'_>, [inputs, hidden, outputs]: [usize; 3]) -> Self {
-        Rectified { up: draw.dense(inputs, hidden), down: draw.dense(hidden, outputs) }
-    }
-
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(activation::relu(self.up.forward(x)))
-    }
-}
-
-#[derive(Module, Debug)]
-struct EncoderLayer {
-    attention_norm: LayerNorm,
-    attention: Attention,
-    dense_norm: LayerNorm,
-    dense: Rectified,
-}
-
-#[derive(Module, Debug)]
-struct DecoderLayer {
-    own_norm: LayerNorm,
-    own: Attention,
-    image_norm: LayerNorm,
-    image: Attention,
-    dense_norm: LayerNorm,
-    dense: Rectified,
 }
 
 /// The model with its position code.
 #[derive(Module, Debug)]
 pub struct Detector {
-    stem: Rectified,
-    encoder: Encoder,
-    encoder_layers: Vec<EncoderLayer>,
+    stem: FeedForward,
+    position: PositionEncoding,
+    encoder_layers: Vec<Block>,
     memory_norm: LayerNorm,
     /// Codes of the queries `[Q, D]`.
     queries: Param<Tensor<2>>,
-    decoder_layers: Vec<DecoderLayer>,
-    output_norm: LayerNorm,
-    classes: Dense,
-    boxes: Rectified,
-    box_output: Dense,
+    decoder_layers: Vec<DecoderBlock>,
+    head: PredictionHead,
 }
 
-/// What a layer of the decoder says.
+/// The predictions of a decoder layer.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct Predictions {
     /// Scores of the classes and, last, of nothing, `[B, Q, C + 1]`.
     pub classes: Tensor<3>,
     /// Centers, widths and heights as shares of the image, `[B, Q, 4]`.
     pub boxes: Tensor<3>,
+}
+
+/// Tokens of a decoder to predictions: a layer norm, then classes and boxes.
+#[derive(Module, Debug)]
+pub(crate) struct PredictionHead {
+    pub(crate) norm: LayerNorm,
+    pub(crate) classes: Dense,
+    pub(crate) boxes: [Dense; 3],
+}
+
+impl PredictionHead {
+    pub(crate) fn new(draw: &mut Draw<'_>, width: usize, classes: usize) -> Self {
+        PredictionHead {
+            norm: draw.layer_norm(width),
+            classes: draw.dense(width, classes + 1),
+            boxes: [draw.dense(width, width), draw.dense(width, width), draw.dense(width, 4)],
+        }
+    }
+
+    pub(crate) fn forward(&self, x: Tensor<3>) -> Predictions {
+        let y = self.norm.forward(x);
+        let [first, second, last] = &self.boxes;
+        let inner = activation::relu(first.forward(y.clone()));
+        let inner = activation::relu(second.forward(inner));
+        let boxes = activation::sigmoid(last.forward(inner));
+        Predictions { classes: self.classes.forward(y), boxes }
+    }
 }
 
 /// Codes of the patches of images of every size, which are computed once per step.
@@ -181,43 +181,28 @@ impl Detector {
         }
         // Twice the rows that are trained: images of an unseen size need some.
         let sides = [2 * sizes.cells; 2];
-        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
-        let mut draw = Draw { rng: content, device };
-        let (d, f, h) = (sizes.width, sizes.feed_forward, sizes.heads);
-        let stem = Rectified::new(&mut draw, [sizes.patch_numbers(), d, d]);
-        let encoder_layers = (0..sizes.encoder_layers).map(|_| EncoderLayer {
-            attention_norm: draw.layer_norm(d),
-            attention: Attention::new(&mut draw, d, h),
-            dense_norm: draw.layer_norm(d),
-            dense: Rectified::new(&mut draw, [d, f, d]),
-        });
-        let encoder_layers = encoder_layers.collect();
-        let decoder_layers = (0..sizes.decoder_layers).map(|_| DecoderLayer {
-            own_norm: draw.layer_norm(d),
-            own: Attention::new(&mut draw, d, h),
-            image_norm: draw.layer_norm(d),
-            image: Attention::new(&mut draw, d, h),
-            dense_norm: draw.layer_norm(d),
-            dense: Rectified::new(&mut draw, [d, f, d]),
-        });
-        let decoder_layers = decoder_layers.collect();
+        let TransformerSizes { width: d, layers, .. } = sizes.transformer;
+        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
+        let draw = &mut Draw { rng: content, device };
+        let style = LayerStyle::RELU;
+        let stem = FeedForward::new(draw, [sizes.patch_numbers(), d, d], Activation::Relu);
+        let encoder_layers = Block::stack(draw, &sizes.transformer, layers, style);
+        let decoder_layers =
+            DecoderBlock::stack(draw, &sizes.transformer, sizes.decoder_layers, style);
         Ok(Detector {
             stem,
-            encoder,
+            position,
             encoder_layers,
             memory_norm: draw.layer_norm(d),
             queries: draw.normal([sizes.queries, d], 1.0),
             decoder_layers,
-            output_norm: draw.layer_norm(d),
-            classes: draw.dense(d, sizes.classes + 1),
-            boxes: Rectified::new(&mut draw, [d, d, d]),
-            box_output: draw.dense(d, 4),
+            head: PredictionHead::new(draw, d, sizes.classes),
         })
     }
 
     /// The position code.
-    pub fn encoder(&self) -> &Encoder {
-        &self.encoder
+    pub fn position_encoding(&self) -> &PositionEncoding {
+        &self.position
     }
 
     /// Places of the patches of grids of the given rows and columns, in images that are filled up to `cells`.
@@ -229,64 +214,59 @@ impl Detector {
         device: &Device,
     ) -> Grids {
         let mut coordinates = Vec::with_capacity(2 * grids.len() * cells * cells);
-        let is_table = self.encoder.is_table();
+        let is_table = self.position.is_table();
         for grid in grids {
             for place in 0..cells * cells {
                 for (axis, cell) in [place / cells, place % cells].into_iter().enumerate() {
-                    coordinates.push(match sizes.coordinates {
-                        Coordinates::Cells if is_table => cell as f64,
-                        Coordinates::Cells => (cell + 1) as f64,
-                        Coordinates::Normalized => {
-                            std::f64::consts::TAU * (cell + 1) as f64 / grid[axis] as f64
-                        }
-                    });
+                    coordinates.push(sizes.coordinates.of(cell, grid[axis], is_table));
                 }
             }
         }
         let positions = Positions { sides: vec![2 * sizes.cells; 2], coordinates };
-        let prepared = self.encoder.prepare(&positions, device);
+        let prepared = self.position.prepare(&positions, device);
         Grids { prepared, sizes: grids.to_vec(), cells }
     }
 
-    /// What every layer of the decoder says of a batch.
-    pub fn forward(&self, sizes: &Sizes, batch: &Batch, grids: &Grids) -> Vec<Said> {
+    /// The loss of a training step on images; `None` if their grids are not among `grids`.
+    pub fn loss(
+        &self,
+        images: &[ImageInput],
+        sizes: &Sizes,
+        grids: &Grids,
+        device: &Device,
+    ) -> Option<Loss> {
+        let batch = Batch::new(images, sizes, grids, device)?;
+        let predictions = self.forward(sizes, &batch, grids);
+        let value = loss(&predictions, &batch.targets, &Weights::default())?;
+        Some(Loss { value, penalty: None, operations: sizes.operations(images.len()) })
+    }
+
+    /// The predictions of every decoder layer for a batch.
+    pub fn forward(&self, sizes: &Sizes, batch: &Batch, grids: &Grids) -> Vec<Predictions> {
         let [b, n, _] = batch.patches.dims();
-        let d = sizes.width;
+        let d = sizes.transformer.width;
         let device = batch.patches.device();
-        let codes = self.encoder.encode(&grids.prepared, None);
+        let codes = self.position.encode(&grids.prepared, None);
         let codes = codes.select(0, batch.places.clone()).reshape([b, n, d]);
-        let mut x = self.stem.forward(batch.patches.clone());
+        let mut x = self.stem.forward(batch.patches.clone(), &mut Dropout::none());
         if sizes.code_at_input {
             x = x + codes.clone();
         }
         for layer in &self.encoder_layers {
-            let y = layer.attention_norm.forward(x.clone());
-            let at = y.clone() + codes.clone();
-            let bias = batch.bias.clone();
-            x = x + layer.attention.with_codes(at.clone(), at, y, bias, false).0;
-            x = x.clone() + layer.dense.forward(layer.dense_norm.forward(x));
+            x = layer.transform(layer.attend(x, Some(&codes), batch.bias.clone(), false).0);
         }
         let memory = self.memory_norm.forward(x);
-        let keys = memory.clone() + codes;
+        let memory = [memory.clone() + codes, memory];
         let q = sizes.queries;
         let queries = self.queries.val().unsqueeze::<3>().expand([b, q, d]);
         let all = constant(vec![0.0; q], [1, 1, 1, q], &device);
         let mut x = constant(vec![0.0; b * q * d], [b, q, d], &device);
-        let mut said = Vec::new();
+        let mut predictions = Vec::new();
         for layer in &self.decoder_layers {
-            let y = layer.own_norm.forward(x.clone());
-            let at = y.clone() + queries.clone();
-            x = x + layer.own.with_codes(at.clone(), at, y, all.clone(), false).0;
-            let y = layer.image_norm.forward(x.clone());
-            let at = y + queries.clone();
-            let bias = batch.bias.clone();
-            x = x + layer.image.with_codes(at, keys.clone(), memory.clone(), bias, false).0;
-            x = x.clone() + layer.dense.forward(layer.dense_norm.forward(x));
-            let y = self.output_norm.forward(x.clone());
-            let inner = activation::relu(self.boxes.forward(y.clone()));
-            let boxes = activation::sigmoid(self.box_output.forward(inner));
-            said.push(Said { classes: self.classes.forward(y), boxes });
+            let biases = [&all, &batch.bias];
+            x = layer.forward(x, Some(&queries), memory.clone(), biases, false);
+            predictions.push(self.head.forward(x.clone()));
         }
-        said
+        predictions
     }
 }

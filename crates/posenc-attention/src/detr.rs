@@ -1,7 +1,7 @@
 //! DETR (Carion et al. 2020) on a residual network, as LFF trains it (Section 4.2, Appendix C).
 //!
 //! The last map of the network, projected, is what a transformer sees; position codes are added to queries and keys of every
-//! attention of the encoder and to the keys of every attention of the decoder on it. Norms stand after what is added.
+//! attention of the encoder and to the keys of every attention of the decoder on it. Layer norms come after each residual connection.
 //! Weights can come from a file: the network's alone, under the names of torchvision, or the whole model's, under
 //! those of DETR's own code. Layer norms have an ε of 10⁻⁶ instead of 10⁻⁵.
 
@@ -11,17 +11,17 @@ mod transformer;
 mod weights;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
-use crate::detector::{Coordinates, Said, Weights, loss};
+use crate::detector::{Coordinates, PredictionHead, Predictions, Weights, loss};
 use crate::draw::{Draw, constant};
-use crate::encoder::Encoder;
-use crate::layers::{Dense, Dropout, LayerNorm};
+use crate::layers::{Dense, Dropout};
 use crate::optimizer::Adam;
 use crate::parameters::number;
+use crate::position_encoding::PositionEncoding;
 use backbone::Backbone;
 use transformer::{DecoderLayer, EncoderLayer};
 
@@ -39,14 +39,12 @@ pub struct Detr {
 #[derive(Module, Debug)]
 struct Head {
     projection: Dense,
-    encoder: Encoder,
+    position: PositionEncoding,
     encoder_layers: Vec<EncoderLayer>,
     /// Codes of the queries `[Q, D]`.
     queries: Param<Tensor<2>>,
     decoder_layers: Vec<DecoderLayer>,
-    output_norm: LayerNorm,
-    classes: Dense,
-    boxes: [Dense; 3],
+    output: PredictionHead,
 }
 
 /// What a file of weights holds.
@@ -73,7 +71,8 @@ impl Detr {
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
         let sides = [sizes.cells; 2];
-        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
+        let draw = &mut Draw { rng: code, device };
+        let position = PositionEncoding::new(encoding, &sides, sizes.width, draw)?;
         let mut draw = Draw { rng: content, device };
         let backbone = Backbone::new(&mut draw, sizes);
         let (d, f, h) = (sizes.width, sizes.feed_forward, sizes.heads);
@@ -84,13 +83,11 @@ impl Detr {
             (0..sizes.decoder_layers).map(|_| DecoderLayer::new(&mut draw, d, f, h)).collect();
         let head = Head {
             projection,
-            encoder,
+            position,
             encoder_layers,
             queries: draw.normal([sizes.queries, d], 1.0),
             decoder_layers,
-            output_norm: draw.layer_norm(d),
-            classes: draw.dense(d, sizes.classes + 1),
-            boxes: [draw.dense(d, d), draw.dense(d, d), draw.dense(d, 4)],
+            output: PredictionHead::new(&mut draw, d, sizes.classes),
         };
         Ok(Detr { backbone, head })
     }
@@ -116,8 +113,8 @@ impl Detr {
     }
 
     /// The position code.
-    pub fn encoder(&self) -> &Encoder {
-        &self.head.encoder
+    pub fn position_encoding(&self) -> &PositionEncoding {
+        &self.head.position
     }
 
     /// What every layer of the decoder says of a batch; with `dropout`, as in training.
@@ -127,14 +124,15 @@ impl Detr {
         batch: &Batch,
         coordinates: Coordinates,
         dropout: Option<&mut ChaCha8Rng>,
-    ) -> Vec<Said> {
+    ) -> Vec<Predictions> {
         let map = self.backbone.forward(batch.images.clone());
         let [height, width] = map.size;
         let (b, n, d) = (map.images, height * width, sizes.width);
         let head = &self.head;
         let device = map.rows.device();
-        let (positions, bias) = batch.places(map.size, coordinates, head.encoder.is_table(), sizes);
-        let codes = head.encoder.encode(&head.encoder.prepare(&positions, &device), None);
+        let (positions, bias) =
+            batch.places(map.size, coordinates, head.position.is_table(), sizes);
+        let codes = head.position.encode(&head.position.prepare(&positions, &device), None);
         let codes = codes.reshape([b, n, d]);
         let bias = constant(bias, [b, 1, 1, n], &device);
         let mut dropout = Dropout::new(sizes.dropout, dropout);
@@ -147,16 +145,16 @@ impl Detr {
         let queries = head.queries.val().unsqueeze::<3>().expand([b, q, d]);
         let all = constant(vec![0.0; q], [1, 1, 1, q], &device);
         let mut x = constant(vec![0.0; b * q * d], [b, q, d], &device);
-        let mut said = Vec::new();
+        let mut predictions = Vec::new();
         for layer in &head.decoder_layers {
             x = layer.forward(x, &queries, &memory, [&all, &bias], &mut dropout);
-            said.push(head.say(head.output_norm.forward(x.clone())));
+            predictions.push(head.output.forward(x.clone()));
         }
-        said
+        predictions
     }
 
-    /// One step of training: gives the model after it and the loss before it. Gradients are shortened as `adam` says, all
-    /// together; the convolutional network has a rate of its own. A model whose loss is no number stays.
+    /// One training step: returns the model after it and the loss before it. Gradients are clipped by their global norm; the
+    /// convolutional network has a learning rate of its own. If the loss is NaN, the model stays as it was.
     pub fn step(
         self,
         sizes: &Sizes,
@@ -166,15 +164,15 @@ impl Detr {
         rates: Rates,
         dropout: &mut ChaCha8Rng,
     ) -> (Self, f64) {
-        let said = self.forward(sizes, batch, coordinates, Some(dropout));
-        let Some(loss) = loss(&said, &batch.targets, &Weights::default()) else {
+        let predictions = self.forward(sizes, batch, coordinates, Some(dropout));
+        let Some(loss) = loss(&predictions, &batch.targets, &Weights::default()) else {
             return (self, f64::NAN);
         };
         let value = number(loss.clone());
         if !value.is_finite() {
             return (self, value);
         }
-        drop(said);
+        drop(predictions);
         let gradients = loss.backward();
         let factor = adam.begin_with(&self, &gradients);
         let backbone = adam.update(self.backbone, &gradients, rates.backbone, factor);
@@ -193,14 +191,6 @@ pub struct Rates {
 }
 
 impl Head {
-    fn say(&self, y: Tensor<3>) -> Said {
-        let [first, second, last] = &self.boxes;
-        let inner = activation::relu(first.forward(y.clone()));
-        let inner = activation::relu(second.forward(inner));
-        let boxes = activation::sigmoid(last.forward(inner));
-        Said { classes: self.classes.forward(y), boxes }
-    }
-
     fn read<E>(self, read: &mut Read<'_, E>) -> Result<Self, E> {
         let projection = weights::dense(&self.projection, "input_proj", &[1, 1], read)?;
         let mut encoder_layers = Vec::with_capacity(self.encoder_layers.len());
@@ -211,21 +201,21 @@ impl Head {
         for (i, layer) in self.decoder_layers.iter().enumerate() {
             decoder_layers.push(layer.read(&format!("transformer.decoder.layers.{i}"), read)?);
         }
-        let output_norm = weights::norm(&self.output_norm, "transformer.decoder.norm", read)?;
+        let norm = weights::norm(&self.output.norm, "transformer.decoder.norm", read)?;
         let queries = weights::table(&self.queries, "query_embed.weight", read)?;
-        let classes = weights::dense(&self.classes, "class_embed", &[], read)?;
-        let mut own =
-            |i: usize| weights::dense(&self.boxes[i], &format!("bbox_embed.layers.{i}"), &[], read);
+        let classes = weights::dense(&self.output.classes, "class_embed", &[], read)?;
+        let mut own = |i: usize| {
+            let name = format!("bbox_embed.layers.{i}");
+            weights::dense(&self.output.boxes[i], &name, &[], read)
+        };
         let boxes = [own(0)?, own(1)?, own(2)?];
         Ok(Head {
             projection,
-            encoder: self.encoder,
+            position: self.position,
             encoder_layers,
             queries,
             decoder_layers,
-            output_norm,
-            classes,
-            boxes,
+            output: PredictionHead { norm, classes, boxes },
         })
     }
 }

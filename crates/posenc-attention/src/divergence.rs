@@ -4,21 +4,21 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use posenc_math::lff::divergence::Form;
+use posenc_math::lff::divergence::{Divergence, Form};
 
 use crate::draw::parameter;
 
-/// The trained target of the divergence.
+/// The trained variance that frequencies are compared with.
 #[derive(Module, Debug)]
-pub struct Target {
+pub struct TargetVariance {
     /// $\ln\bar\sigma^2$.
     pub log_variance: Param<Tensor<1>>,
 }
 
-impl Target {
+impl TargetVariance {
     /// $\bar\sigma^2 = \gamma^{-2}$.
     pub fn new(gamma: f64, device: &Device) -> Self {
-        Target { log_variance: parameter(vec![(-2.0 * gamma.ln()) as f32], [1], device) }
+        TargetVariance { log_variance: parameter(vec![(-2.0 * gamma.ln()) as f32], [1], device) }
     }
 
     /// The divergence of frequencies `[M, |F|/2]`, in nats.
@@ -58,6 +58,15 @@ impl Target {
             }
         }
     }
+}
+
+/// The penalty of a step: a divergence times its weight.
+pub(crate) fn penalty(
+    divergence: Option<Divergence>,
+    of: impl FnOnce(Form) -> Option<Tensor<1>>,
+) -> Option<Tensor<1>> {
+    let Divergence { form, weight } = divergence?;
+    Some(of(form)?.mul_scalar(weight))
 }
 
 fn square<const D: usize>(x: Tensor<D>) -> Tensor<D> {
@@ -124,7 +133,7 @@ mod tests {
         let transposed: Vec<f32> =
             [0, 1].iter().flat_map(|&axis| rows.iter().map(move |r| r[axis] as f32)).collect();
         let tensor = constant(transposed, [2, rows.len()], &device);
-        let target = Target::new(target.powf(-0.5), &device);
+        let target = TargetVariance::new(target.powf(-0.5), &device);
         f64::from(numbers(target.divergence(tensor, form))[0])
     }
 

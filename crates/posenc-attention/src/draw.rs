@@ -41,9 +41,14 @@ impl Draw<'_> {
     /// A dense layer: weights uniform on ±√(6/(inputs + outputs)) (Glorot), biases normal with standard
     /// deviation 10⁻⁶, as in the library that the paper used.
     pub fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
+        let dense = self.linear(inputs, outputs);
+        Dense { bias: Some(self.normal([outputs], 1e-6)), ..dense }
+    }
+
+    /// The same without a bias.
+    pub fn linear(&mut self, inputs: usize, outputs: usize) -> Dense {
         let limit = (6.0 / (inputs + outputs) as f64).sqrt();
-        let weights = self.uniform([inputs, outputs], -limit, limit);
-        Dense { weights, bias: self.normal([outputs], 1e-6) }
+        Dense { weights: self.uniform([inputs, outputs], -limit, limit), bias: None }
     }
 
     /// A layer norm: gain one, shift zero.

@@ -2,39 +2,35 @@
 //! before it.
 //!
 //! Pixels are gray levels, read row by row. The input is the sequence moved on by one: slot i holds the level of
-//! pixel i − 1 and the code of the place of pixel i, which it predicts. So a pixel's left neighbor is always at hand, and
-//! its upper neighbor is in the slot one row of pixels back, plus one, where only the codes can tell to look.
+//! pixel i − 1 and the position code of pixel i, which it predicts. So a slot always reads its pixel's left neighbor; the upper
+//! neighbor is in the slot one row of pixels back, plus one, which only position codes can find.
 
-mod train;
+mod measure;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
-use posenc_math::lff::divergence::Form;
+use posenc_math::lff::divergence::{Divergence, Form};
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
-use crate::divergence::Target;
+use crate::divergence::{TargetVariance, penalty};
 use crate::draw::Draw;
-use crate::encoder::{Encoder, Positions, Prepared};
-use crate::layers::{Block, Dense, LayerNorm, causal_bias};
+use crate::layers::{Block, Dense, LayerNorm, LayerStyle, TransformerSizes, causal_bias};
+use crate::loss;
+use crate::position_encoding::{PositionEncoding, Positions, Prepared};
+use crate::trainer::Loss;
 
-pub use train::{Evaluation, History, Measured, Measurement, Trainer, Training, train};
+pub use measure::{Evaluation, Measured, Measurement, evaluate};
 
 /// Sizes of the model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizes {
     /// Rows, and columns, of pixels.
     pub side: usize,
     /// Number of gray levels.
     pub levels: usize,
-    /// Layers of attention.
-    pub layers: usize,
-    /// Numbers per slot.
-    pub width: usize,
-    /// Heads of attention, which share the width.
-    pub heads: usize,
-    /// Numbers between the two dense layers of a block.
-    pub feed_forward: usize,
+    /// Sizes of the layers.
+    pub transformer: TransformerSizes,
 }
 
 impl Sizes {
@@ -46,11 +42,10 @@ impl Sizes {
     /// Multiplications and additions of a step of training on `images` images, dense layers and attention,
     /// three times those of a pass forward; what lies above the diagonal counts.
     pub fn operations(&self, images: usize) -> f64 {
-        let [t, d, f] = [self.length(), self.width, self.feed_forward].map(|n| n as f64);
-        let dense = 4.0 * d * d + 2.0 * d * f;
-        let attention = 2.0 * t * d;
-        let token = self.layers as f64 * (dense + attention) + d * self.levels as f64;
-        6.0 * images as f64 * t * token
+        let (length, layers) = (self.length(), &self.transformer);
+        let token = layers.layers as f64 * layers.layer_operations(length)
+            + (layers.width * self.levels) as f64;
+        6.0 * (images * length) as f64 * token
     }
 }
 
@@ -58,12 +53,12 @@ impl Sizes {
 #[derive(Module, Debug)]
 pub struct ImageModel {
     levels: Param<Tensor<2>>,
-    encoder: Encoder,
+    position: PositionEncoding,
     blocks: Vec<Block>,
     output_norm: LayerNorm,
     output: Dense,
     /// Of the divergence of LFF Eq. 9.
-    target: Option<Target>,
+    target: Option<TargetVariance>,
 }
 
 /// What does not change from step to step.
@@ -98,62 +93,80 @@ impl ImageModel {
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
         let sides = [sizes.side; 2];
-        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
+        let TransformerSizes { width, layers, .. } = sizes.transformer;
+        let position =
+            PositionEncoding::new(encoding, &sides, width, &mut Draw { rng: code, device })?;
         let mut draw = Draw { rng: content, device };
         Ok(ImageModel {
-            levels: draw.normal([sizes.levels, sizes.width], 1.0),
-            encoder,
-            blocks: (0..sizes.layers)
-                .map(|_| Block::new(&mut draw, sizes.width, sizes.heads, sizes.feed_forward))
-                .collect(),
-            output_norm: draw.layer_norm(sizes.width),
-            output: draw.dense(sizes.width, sizes.levels),
+            levels: draw.normal([sizes.levels, width], 1.0),
+            position,
+            blocks: Block::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
+            output_norm: draw.layer_norm(width),
+            output: draw.dense(width, sizes.levels),
             target: None,
         })
     }
 
     /// With a trained target for [`Training::divergence`].
     pub fn with_target(mut self, gamma: f64, device: &Device) -> Self {
-        self.target = Some(Target::new(gamma, device));
+        self.target = Some(TargetVariance::new(gamma, device));
         self
     }
 
     /// The divergence of the trained frequencies; `None` without them or without a target.
     pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
-        let frequencies = self.encoder.trained_frequencies()?;
+        let frequencies = self.position.trained_frequencies()?;
         Some(self.target.as_ref()?.divergence(frequencies, form))
+    }
+
+    /// The loss of a step on a batch of images, in nats per level; `dropout` is the stream of masks.
+    pub fn loss(
+        &self,
+        batch: &[Vec<u8>],
+        sizes: &Sizes,
+        fixed: &Fixed,
+        divergence: Option<Divergence>,
+        dropout: &mut ChaCha8Rng,
+    ) -> Loss {
+        let images = tokens(batch, &fixed.bias.device());
+        let pass = self.forward(&images, fixed, Some(dropout));
+        Loss {
+            value: cross_entropy(pass.log_probabilities, &images),
+            penalty: penalty(divergence, |form| self.divergence(form)),
+            operations: sizes.operations(batch.len()),
+        }
     }
 
     /// Positions of all pixels and the mask, on the model's device.
     pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
-        let positions = self.encoder.prepare(&Positions::grid(&[sizes.side; 2]), device);
+        let positions = self.position.prepare(&Positions::grid(&[sizes.side; 2]), device);
         let bias = causal_bias(sizes.length(), device);
         Fixed { positions, bias }
     }
 
     /// The position encoding.
-    pub fn encoder(&self) -> &Encoder {
-        &self.encoder
+    pub fn position_encoding(&self) -> &PositionEncoding {
+        &self.position
     }
 
     /// Codes of all pixels `[T, D]`, without dropout.
     pub fn codes(&self, fixed: &Fixed) -> Tensor<2> {
-        self.encoder.encode(&fixed.positions, None)
+        self.position.encode(&fixed.positions, None)
     }
 
-    /// Reads `images` `[B, T]`; `dropout` as in [`Encoder::encode`].
+    /// Reads `images` `[B, T]`; `dropout` as in [`PositionEncoding::encode`].
     pub fn forward(
         &self,
         images: &Tensor<2, Int>,
         fixed: &Fixed,
         dropout: Option<&mut ChaCha8Rng>,
     ) -> Pass {
-        let codes = self.encoder.encode(&fixed.positions, dropout);
+        let codes = self.position.encode(&fixed.positions, dropout);
         let mut x = embed_moved(&self.levels, images) + codes.unsqueeze::<3>();
         let mut attention = Vec::new();
         for block in &self.blocks {
             let weights;
-            (x, weights) = block.attend(x, fixed.bias.clone(), true);
+            (x, weights) = block.attend(x, None, fixed.bias.clone(), true);
             x = block.transform(x);
             attention.push(weights);
         }
@@ -175,8 +188,7 @@ pub(crate) fn embed_moved(table: &Param<Tensor<2>>, images: &Tensor<2, Int>) -> 
 /// Mean of −log p of the levels that are there, in nats per level, for log-probabilities `[B, T, levels]`.
 pub fn cross_entropy(log_probabilities: Tensor<3>, images: &Tensor<2, Int>) -> Tensor<1> {
     let [b, t, levels] = log_probabilities.dims();
-    let rows = log_probabilities.reshape([b * t, levels]);
-    rows.gather(1, images.clone().reshape([b * t, 1])).mean().neg()
+    loss::cross_entropy(log_probabilities.reshape([b * t, levels]), images.clone().reshape([b * t]))
 }
 
 /// Images `[B, T]` of levels as a tensor.

@@ -10,28 +10,84 @@ use crate::kernels;
 /// Added to variances. Features of size 1/√|F| have a variance of 1/(2|F|), so that a larger ε would act on them.
 const EPSILON: f64 = 1e-6;
 
-/// As good as −∞ before a softmax.
-pub const NEVER: f32 = -1e9;
+/// What an attention mask adds to a score: as good as −∞ before a softmax.
+pub const MASK_BIAS: f32 = -1e9;
 
-/// The bias under which each of `length` slots sees itself and those before it, `[1, 1, T, T]`.
+/// The causal attention mask of `length` slots, `[1, 1, T, T]`.
 pub fn causal_bias(length: usize, device: &Device) -> Tensor<4> {
-    let above = |i: usize| if i % length > i / length { NEVER } else { 0.0 };
+    let above = |i: usize| if i % length > i / length { MASK_BIAS } else { 0.0 };
     constant((0..length * length).map(above).collect(), [1, 1, length, length], device)
 }
 
-/// x W + b.
+/// Sizes that all transformers have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TransformerSizes {
+    /// Numbers per token.
+    pub width: usize,
+    /// Attention heads, which share the width.
+    pub heads: usize,
+    /// Hidden width of the feed-forward networks.
+    pub feed_forward: usize,
+    /// Layers; of models with an encoder and a decoder, layers of the encoder.
+    pub layers: usize,
+}
+
+impl TransformerSizes {
+    /// Multiplications and additions of a forward pass through one layer, per token that attends to `length` tokens.
+    pub fn layer_operations(&self, length: usize) -> f64 {
+        let [d, f, n] = [self.width, self.feed_forward, length].map(|n| n as f64);
+        4.0 * d * d + 2.0 * d * f + 2.0 * n * d
+    }
+}
+
+/// The nonlinearity of a feed-forward network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// GELU in its tanh form.
+    Gelu,
+    /// ReLU.
+    Relu,
+}
+
+/// How the layers of a transformer are built.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerStyle {
+    /// Of the feed-forward networks.
+    pub activation: Activation,
+    /// Whether the projections of attention have biases.
+    pub has_bias: bool,
+}
+
+impl LayerStyle {
+    /// GELU, attention with biases.
+    pub const GELU: LayerStyle = LayerStyle { activation: Activation::Gelu, has_bias: true };
+    /// ReLU, attention with biases.
+    pub const RELU: LayerStyle = LayerStyle { activation: Activation::Relu, has_bias: true };
+}
+
+/// x W + b, or x W.
 #[derive(Module, Debug)]
 pub struct Dense {
     /// `[inputs, outputs]`.
     pub weights: Param<Tensor<2>>,
     /// `[outputs]`.
-    pub bias: Param<Tensor<1>>,
+    pub bias: Option<Param<Tensor<1>>>,
 }
 
 impl Dense {
     /// Over the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        kernels::affine(x, self.weights.val(), self.bias.val())
+        let (weights, outputs) = (self.weights.val(), self.outputs());
+        let bias = match &self.bias {
+            Some(bias) => bias.val(),
+            None => constant(vec![0.0; outputs], [outputs], &x.device()),
+        };
+        kernels::affine(x, weights, bias)
+    }
+
+    /// Numbers per row of the result.
+    pub fn outputs(&self) -> usize {
+        self.weights.dims()[1]
     }
 }
 
@@ -51,32 +107,60 @@ impl LayerNorm {
     }
 }
 
-/// Numbers that are zero by chance in a step of training.
+/// Dropout of a forward pass.
 #[derive(Debug)]
 pub struct Dropout<'a> {
-    share: f64,
+    rate: f64,
     rng: Option<&'a mut ChaCha8Rng>,
 }
 
 impl<'a> Dropout<'a> {
-    /// A share of numbers, drawn from `rng`; none without it.
-    pub fn new(share: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
-        Dropout { share, rng: rng.filter(|_| share > 0.0) }
+    /// Masks come from `rng`; without it nothing is dropped.
+    pub fn new(rate: f64, rng: Option<&'a mut ChaCha8Rng>) -> Self {
+        Dropout { rate, rng: rng.filter(|_| rate > 0.0) }
     }
 
-    /// Drops numbers, and makes the others larger.
+    /// Drops nothing.
+    pub fn none() -> Self {
+        Dropout { rate: 0.0, rng: None }
+    }
+
+    /// Drops numbers and scales the others up.
     pub fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
         let Some(rng) = &mut self.rng else {
             return x;
         };
-        let mask = dropout_mask(rng, self.share, x.dims(), &x.device());
+        let mask = dropout_mask(rng, self.rate, x.dims(), &x.device());
         x * mask
     }
 }
 
+/// Dropout of a layer with two rates; none without a stream.
+#[derive(Debug)]
+pub struct LayerDropout<'a> {
+    /// Stream of masks.
+    pub rng: Option<&'a mut ChaCha8Rng>,
+    /// Rate inside attention and feed-forward networks.
+    pub inner: f64,
+    /// Rate of what these add to the residual stream.
+    pub residual: f64,
+}
+
+impl LayerDropout<'_> {
+    /// Inside attention and feed-forward networks.
+    pub fn inner(&mut self) -> Dropout<'_> {
+        Dropout::new(self.inner, self.rng.as_deref_mut())
+    }
+
+    /// Of what is added to the residual stream.
+    pub fn residual(&mut self) -> Dropout<'_> {
+        Dropout::new(self.residual, self.rng.as_deref_mut())
+    }
+}
+
 /// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads, which lie side by side: Q `[B, T, D]`, K and V `[B, S, D]`, bias `[1 or B, 1, 1 or T,
-/// S]`. Weights are dropped by chance.
-pub fn attend(
+/// S]`. Dropout acts on the attention weights.
+fn attend(
     query: Tensor<3>,
     key: Tensor<3>,
     value: Tensor<3>,
@@ -99,36 +183,28 @@ pub fn attend(
     weights.matmul(value).swap_dims(1, 2).reshape([b, t, width])
 }
 
-/// Attention with several heads and projections of its own.
+/// Multi-head attention with its projections.
 #[derive(Module, Debug)]
 pub struct Attention {
-    query: Dense,
-    key: Dense,
-    value: Dense,
-    output: Dense,
-    heads: usize,
+    pub(crate) query: Dense,
+    pub(crate) key: Dense,
+    pub(crate) value: Dense,
+    pub(crate) output: Dense,
+    pub(crate) heads: usize,
 }
 
 impl Attention {
-    /// `width` numbers in and out, `heads` heads that share them.
-    pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize) -> Self {
-        let mut dense = || draw.dense(width, width);
+    /// `width` numbers in and out, which `heads` heads share.
+    pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize, has_bias: bool) -> Self {
+        let mut dense = || match has_bias {
+            true => draw.dense(width, width),
+            false => draw.linear(width, width),
+        };
         Attention { query: dense(), key: dense(), value: dense(), output: dense(), heads }
     }
 
-    /// Of `[B, T, D]` on `[B, S, D]`, bias `[1 or B, 1, 1 or T, S]`. Also gives the weights `[B, H, T, S]`.
+    /// Queries `[B, T, D]` on keys and values `[B, S, D]`, bias `[1 or B, 1, 1 or T, S]`. Also returns the weights `[B, H, T, S]`.
     pub fn forward(
-        &self,
-        of: Tensor<3>,
-        on: Tensor<3>,
-        bias: Tensor<4>,
-        causal: bool,
-    ) -> (Tensor<3>, Tensor<4>) {
-        self.with_codes(of, on.clone(), on, bias, causal)
-    }
-
-    /// The same with keys made of something else than values, both `[B, S, D]`.
-    pub fn with_codes(
         &self,
         queries: Tensor<3>,
         keys: Tensor<3>,
@@ -142,8 +218,7 @@ impl Attention {
         (self.output.forward(y), weights)
     }
 
-    /// Of segments of such lengths, which lie behind each other in `[N, D]`, each on itself; where `causal`, no row sees a
-    /// later one.
+    /// Each segment of consecutive rows of `[N, D]` on itself; with `causal`, no row sees a later one.
     pub fn of_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
         let [query, key, value] =
             [&self.query, &self.key, &self.value].map(|dense| dense.forward(x.clone()));
@@ -151,7 +226,7 @@ impl Attention {
         self.output.forward(y)
     }
 
-    /// As [`Attention::with_codes`], where weights are dropped by chance.
+    /// As [`Attention::forward`], with dropout of the attention weights.
     pub fn with_dropout(
         &self,
         queries: Tensor<3>,
@@ -165,28 +240,28 @@ impl Attention {
         self.output.forward(attend(query, key, value, bias, self.heads, dropout))
     }
 
-    /// Numbers in and out.
-    pub(crate) fn width(&self) -> usize {
-        self.output.bias.dims()[0]
-    }
-
-    /// Where it is.
-    pub(crate) fn device(&self) -> Device {
-        self.output.bias.device()
-    }
-
-    /// The projection at the end.
-    pub(crate) fn output(&self) -> &Dense {
-        &self.output
-    }
-
-    /// With other projections of the same sizes.
-    pub(crate) fn with(&self, query: Dense, key: Dense, value: Dense, output: Dense) -> Self {
-        Attention { query, key, value, output, heads: self.heads }
+    /// Of `length` tokens on one slot `[B, 1, D]`. The softmax over one number is 1, so that queries and keys have no effect;
+    /// only dropout of the weights distinguishes tokens.
+    fn on_slot(&self, slot: Tensor<3>, length: usize, dropout: &mut Dropout<'_>) -> Tensor<3> {
+        let [b, _, width] = slot.dims();
+        let (heads, device) = (self.heads, slot.device());
+        let weights = constant(vec![1.0; b * heads * length], [b, heads, length, 1], &device);
+        let weights = dropout.apply(weights);
+        let value = self.value.forward(slot).reshape([b, heads, 1, width / heads]);
+        let y = (weights * value).swap_dims(1, 2).reshape([b, length, width]);
+        self.output.forward(y)
     }
 }
 
-/// Attention and two dense layers, each after a layer norm and added to what it read.
+/// With position codes, if there are any.
+fn with_codes(x: Tensor<3>, codes: Option<&Tensor<3>>) -> Tensor<3> {
+    match codes {
+        Some(codes) => x + codes.clone(),
+        None => x,
+    }
+}
+
+/// An encoder layer: attention and a feed-forward network, each after a layer norm and added to what it read.
 #[derive(Module, Debug)]
 pub struct Block {
     attention_norm: LayerNorm,
@@ -196,59 +271,174 @@ pub struct Block {
 }
 
 impl Block {
-    /// `width` numbers per token, `heads` heads that share them, `hidden` numbers between the dense layers.
-    pub fn new(draw: &mut Draw<'_>, width: usize, heads: usize, hidden: usize) -> Self {
+    /// A layer of a transformer of the given sizes.
+    pub fn new(draw: &mut Draw<'_>, sizes: &TransformerSizes, style: LayerStyle) -> Self {
+        let TransformerSizes { width, heads, feed_forward, .. } = *sizes;
         Block {
             attention_norm: draw.layer_norm(width),
-            attention: Attention::new(draw, width, heads),
+            attention: Attention::new(draw, width, heads, style.has_bias),
             dense_norm: draw.layer_norm(width),
-            dense: FeedForward::new(draw, width, hidden),
+            dense: FeedForward::new(draw, [width, feed_forward, width], style.activation),
         }
     }
 
-    /// The first half: attention of tokens `[B, T, D]` on each other. Also gives the weights `[B, H, T, T]`.
-    pub fn attend(&self, x: Tensor<3>, bias: Tensor<4>, causal: bool) -> (Tensor<3>, Tensor<4>) {
+    /// As many layers.
+    pub fn stack(
+        draw: &mut Draw<'_>,
+        sizes: &TransformerSizes,
+        layers: usize,
+        style: LayerStyle,
+    ) -> Vec<Self> {
+        (0..layers).map(|_| Block::new(draw, sizes, style)).collect()
+    }
+
+    /// The first half: attention of tokens `[B, T, D]` on each other, with `codes` on queries and keys. Also returns the
+    /// weights `[B, H, T, T]`.
+    pub fn attend(
+        &self,
+        x: Tensor<3>,
+        codes: Option<&Tensor<3>>,
+        bias: Tensor<4>,
+        causal: bool,
+    ) -> (Tensor<3>, Tensor<4>) {
         let y = self.attention_norm.forward(x.clone());
-        let (y, weights) = self.attention.forward(y.clone(), y, bias, causal);
+        let at = with_codes(y.clone(), codes);
+        let (y, weights) = self.attention.forward(at.clone(), at, y, bias, causal);
         (x + y, weights)
     }
 
-    /// The first half for segments of such lengths, which lie behind each other in `[N, D]`.
+    /// The first half for segments of consecutive rows of `[N, D]`.
     pub fn attend_segments(&self, x: Tensor<2>, lengths: &[usize], causal: bool) -> Tensor<2> {
         let y = self.attention_norm.forward(x.clone());
         x + self.attention.of_segments(y, lengths, causal)
     }
 
-    /// Both halves; of what each adds, numbers are dropped by chance. `bias` is `[B, 1, 1, T]`.
-    pub fn forward(&self, x: Tensor<3>, bias: Tensor<4>, dropout: &mut Dropout<'_>) -> Tensor<3> {
+    /// Both halves with dropout; `bias` is `[B, 1, 1, T]`.
+    pub fn forward(
+        &self,
+        x: Tensor<3>,
+        bias: &Tensor<4>,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<3> {
         let y = self.attention_norm.forward(x.clone());
-        let (y, _) = self.attention.forward(y.clone(), y, bias, false);
-        let x = x + dropout.apply(y);
-        let y = self.dense.forward(self.dense_norm.forward(x.clone()));
-        x + dropout.apply(y)
+        let y = self.attention.with_dropout(
+            y.clone(),
+            y.clone(),
+            y,
+            bias.clone(),
+            &mut dropout.inner(),
+        );
+        let x = x + dropout.residual().apply(y);
+        let y = self.dense.forward(self.dense_norm.forward(x.clone()), &mut dropout.inner());
+        x + dropout.residual().apply(y)
     }
 
-    /// The second half: the dense layers.
+    /// The second half: the feed-forward network.
     pub fn transform<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        x.clone() + self.dense.forward(self.dense_norm.forward(x))
+        x.clone() + self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
     }
 }
 
-/// Two dense layers with a GELU between them.
+/// A decoder layer: attention on itself, attention on a memory, and a feed-forward network, each after a layer norm and added
+/// to what it read.
+#[derive(Module, Debug)]
+pub struct DecoderBlock {
+    own_norm: LayerNorm,
+    own: Attention,
+    memory_norm: LayerNorm,
+    memory: Attention,
+    dense_norm: LayerNorm,
+    dense: FeedForward,
+}
+
+impl DecoderBlock {
+    /// As many layers of a transformer of the given sizes.
+    pub fn stack(
+        draw: &mut Draw<'_>,
+        sizes: &TransformerSizes,
+        layers: usize,
+        style: LayerStyle,
+    ) -> Vec<Self> {
+        let TransformerSizes { width, heads, feed_forward, .. } = *sizes;
+        let layers = (0..layers).map(|_| DecoderBlock {
+            own_norm: draw.layer_norm(width),
+            own: Attention::new(draw, width, heads, style.has_bias),
+            memory_norm: draw.layer_norm(width),
+            memory: Attention::new(draw, width, heads, style.has_bias),
+            dense_norm: draw.layer_norm(width),
+            dense: FeedForward::new(draw, [width, feed_forward, width], style.activation),
+        });
+        layers.collect()
+    }
+
+    /// Of tokens `[B, T, D]` on keys and values of the memory, with `codes` on queries and on the tokens' own keys; each
+    /// attention has its bias, and `causal` applies to the first.
+    pub fn forward(
+        &self,
+        x: Tensor<3>,
+        codes: Option<&Tensor<3>>,
+        [keys, values]: [Tensor<3>; 2],
+        [own_bias, memory_bias]: [&Tensor<4>; 2],
+        causal: bool,
+    ) -> Tensor<3> {
+        let y = self.own_norm.forward(x.clone());
+        let at = with_codes(y.clone(), codes);
+        let x = x + self.own.forward(at.clone(), at, y, own_bias.clone(), causal).0;
+        let at = with_codes(self.memory_norm.forward(x.clone()), codes);
+        let x = x + self.memory.forward(at, keys, values, memory_bias.clone(), false).0;
+        x.clone() + self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
+    }
+
+    /// Of tokens `[B, T, D]` on a memory of one slot `[B, 1, D]`, with dropout.
+    pub fn on_slot(
+        &self,
+        x: Tensor<3>,
+        memory: &Tensor<3>,
+        bias: &Tensor<4>,
+        dropout: &mut LayerDropout<'_>,
+    ) -> Tensor<3> {
+        let y = self.own_norm.forward(x.clone());
+        let y = self.own.with_dropout(y.clone(), y.clone(), y, bias.clone(), &mut dropout.inner());
+        let x = x + dropout.residual().apply(y);
+        let y = self.memory.on_slot(memory.clone(), x.dims()[1], &mut dropout.inner());
+        let x = x + dropout.residual().apply(y);
+        let y = self.dense.forward(self.dense_norm.forward(x.clone()), &mut dropout.inner());
+        x + dropout.residual().apply(y)
+    }
+}
+
+/// Two dense layers with a nonlinearity between them.
 #[derive(Module, Debug)]
 pub struct FeedForward {
-    up: Dense,
-    down: Dense,
+    pub(crate) up: Dense,
+    pub(crate) down: Dense,
+    #[module(skip)]
+    activation: Activation,
 }
 
 impl FeedForward {
-    /// `width` numbers in and out, `hidden` between.
-    pub fn new(draw: &mut Draw<'_>, width: usize, hidden: usize) -> Self {
-        FeedForward { up: draw.dense(width, hidden), down: draw.dense(hidden, width) }
+    /// Of the given widths.
+    pub fn new(
+        draw: &mut Draw<'_>,
+        [inputs, hidden, outputs]: [usize; 3],
+        activation: Activation,
+    ) -> Self {
+        let (up, down) = (draw.dense(inputs, hidden), draw.dense(hidden, outputs));
+        FeedForward { up, down, activation }
     }
 
-    /// Over the last dimension.
-    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        self.down.forward(kernels::smooth_rectifier(self.up.forward(x)))
+    /// With other weights.
+    pub(crate) fn with(&self, up: Dense, down: Dense) -> Self {
+        FeedForward { up, down, activation: self.activation }
+    }
+
+    /// Over the last dimension, with dropout of the hidden numbers.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>, dropout: &mut Dropout<'_>) -> Tensor<D> {
+        let x = self.up.forward(x);
+        let hidden = match self.activation {
+            Activation::Gelu => kernels::gelu(x),
+            Activation::Relu => activation::relu(x),
+        };
+        self.down.forward(dropout.apply(hidden))
     }
 }

@@ -5,34 +5,34 @@
 //! [`kernels`] of ours. Every random number comes from ChaCha8 streams that the caller hands over, and none from
 //! burn. A run is one thread: the same seed gives the same bits.
 //!
-//! - [`encoder`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
+//! - [`position_encoding`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.
 //! - [`divergence`]: the penalty on learned frequencies (LFF Eq. 9, 10).
 //! - [`reformer`]: the paper's own image model, with hashed attention and reversible layers.
-//! - [`detector`]: a set of boxes from an image, in the manner of DETR; [`detr`]: the paper's own, on a residual network.
-//! - [`boxes`]: what boxes of a screen are, and which of them an expression refers to.
-//! - [`captioner`]: what a widget of a screen does, from the boxes of all; [`widget_captioner`]: the public one, with pixels and
-//!   words; [`caption`]: what both say.
+//! - [`detector`]: boxes from an image, in the manner of DETR; [`detr`]: the paper's own model, on a residual network.
+//! - [`boxes`]: labels of the boxes of a screen, and which box an expression refers to.
+//! - [`captioner`]: captions of widgets from the boxes of a screen; [`widget_captioner`]: the public model, with pixels and
+//!   words; [`caption`]: captions as tensors and the search for the likeliest.
 //! - [`translator`]: an encoder–decoder transformer with learned tables of positions.
-//! - [`optimizer`] is Adam; [`progress`] what trainings share; [`reached`] what one can go on from.
+//! - [`layers`]: transformer layers; [`trainer`]: the training loop and its checkpoints; [`optimizer`]: Adam; [`loss`]: cross-entropies.
 
 pub mod boxes;
 pub mod caption;
 pub mod captioner;
+pub mod conv;
 pub mod detector;
 pub mod detr;
 pub mod divergence;
 pub mod draw;
-pub mod encoder;
 pub mod image_model;
 pub mod kernels;
 pub mod layers;
+pub mod loss;
 pub mod optimizer;
 pub mod parameters;
-pub mod progress;
-pub mod reached;
+pub mod position_encoding;
 pub mod reformer;
-pub mod taps;
+pub mod trainer;
 pub mod translator;
 pub mod widget_captioner;
 

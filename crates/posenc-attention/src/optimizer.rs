@@ -17,11 +17,10 @@ pub struct Adam {
     pub beta2: f64,
     /// Added to the root of that mean.
     pub epsilon: f64,
-    /// Share of each parameter that a step of rate 1 takes away, apart from the gradient (AdamW; Loshchilov and
-    /// Hutter 2019).
+    /// Decoupled weight decay (AdamW; Loshchilov and Hutter 2019).
     pub weight_decay: f64,
-    /// Gradients are shortened to this length, all of a step together.
-    pub longest: Option<f64>,
+    /// Gradients are clipped to this global norm.
+    pub max_grad_norm: Option<f64>,
     /// Steps done.
     pub steps: usize,
     /// Per parameter: mean of gradients and of their squares.
@@ -31,8 +30,8 @@ pub struct Adam {
 impl Adam {
     /// At the beginning.
     pub fn new(beta1: f64, beta2: f64, epsilon: f64) -> Self {
-        let (weight_decay, longest) = (0.0, None);
-        Adam { beta1, beta2, epsilon, weight_decay, longest, steps: 0, moments: HashMap::new() }
+        let (weight_decay, max_grad_norm, moments) = (0.0, None, HashMap::new());
+        Adam { beta1, beta2, epsilon, weight_decay, max_grad_norm, steps: 0, moments }
     }
 
     /// One step of rate `rate`. Parameters without a gradient stay.
@@ -46,15 +45,14 @@ impl Adam {
         self.steps += 1;
     }
 
-    /// Begins a step whose parts have rates of their own; gives the factor that shortens its gradients.
+    /// Begins a step whose parts have rates of their own; returns the factor that clips its gradients.
     pub fn begin_with<M: Module>(&mut self, model: &M, gradients: &Gradients) -> f64 {
         self.begin();
-        let shortened = self.longest.map(|longest| {
-            let length = length(model, gradients);
-            // A length that is no number leaves the gradient as it is; the next loss tells.
-            if length > longest { longest / length } else { 1.0 }
-        });
-        shortened.unwrap_or(1.0)
+        self.max_grad_norm.map_or(1.0, |limit| {
+            let norm = norm(model, gradients);
+            // NaN leaves the gradient as it is; the next loss shows it.
+            if norm > limit { limit / norm } else { 1.0 }
+        })
     }
 
     /// The share of a part of the model in the step that was begun, with gradients times `factor`.
@@ -131,8 +129,8 @@ struct Step<'a> {
     factor: f64,
 }
 
-/// Length of all gradients of a model together.
-fn length<M: Module>(model: &M, gradients: &Gradients) -> f64 {
+/// Global norm of the gradients of a model.
+fn norm<M: Module>(model: &M, gradients: &Gradients) -> f64 {
     struct Squares<'a>(&'a Gradients, f64);
     impl burn::module::ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {

@@ -1,7 +1,7 @@
 //! The paper's image model (LFF Section 4.1, Appendix B): a Reformer over red, green and blue of every pixel.
 //!
 //! A sequence holds three levels per pixel, row by row; slot i holds level i − 1 and the code of the place of
-//! level i, which it predicts. A code is that of the pixel beside a learned vector for its color; flat encodings
+//! level i, which it predicts. A code is that of the pixel next to a learned vector of its color; flat encodings
 //! take the place in the sequence and have none. Layers are reversible: of two streams
 //! $y_1 = x_1 + A(x_2)$, $y_2 = x_2 + F(y_1)$, so that inputs follow from outputs and no layer's activations
 //! wait for the pass back. Attention is by [`hashing`].
@@ -10,23 +10,24 @@ pub mod hashing;
 mod step;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Int, Tensor, activation};
 use posenc_math::lff::encoding::Encoding;
 pub use posenc_math::lff::reformer::{COLORS, Hashing, Sizes};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::Draw;
-use crate::encoder::{Encoder, Positions, Prepared};
 use crate::image_model::{cross_entropy, embed_moved};
-use crate::layers::{Dense, FeedForward, LayerNorm};
+use crate::layers::{Activation, Dense, Dropout, FeedForward, LayerNorm};
+use crate::loss::integers;
 use crate::parameters::number;
+use crate::position_encoding::{PositionEncoding, Positions, Prepared};
 use hashing::{Draws, HashedAttention, Orders};
 
-/// What stands before the layers.
+/// The input of the layers.
 #[derive(Module, Debug)]
 struct Input {
     levels: Param<Tensor<2>>,
-    encoder: Encoder,
+    position: PositionEncoding,
     /// `[3, width − pixel_width]`.
     colors: Option<Param<Tensor<2>>>,
 }
@@ -39,7 +40,7 @@ impl Input {
         fixed: &Fixed,
         dropout: Option<&mut ChaCha8Rng>,
     ) -> Tensor<3> {
-        let mut codes = self.encoder.encode(&fixed.positions, dropout);
+        let mut codes = self.position.encode(&fixed.positions, dropout);
         if let Some(colors) = &self.colors {
             let colors = colors.val().select(0, fixed.colors.clone());
             codes = Tensor::cat(vec![codes.select(0, fixed.pixels.clone()), colors], 1);
@@ -65,11 +66,11 @@ impl Layer {
 
     /// F.
     fn transform(&self, x: Tensor<3>) -> Tensor<3> {
-        self.dense.forward(self.dense_norm.forward(x))
+        self.dense.forward(self.dense_norm.forward(x), &mut Dropout::none())
     }
 }
 
-/// What stands behind the layers: one norm over both streams, one dense layer.
+/// The output of the layers: one norm over both streams, one dense layer.
 #[derive(Module, Debug)]
 struct Head {
     norm: LayerNorm,
@@ -120,10 +121,10 @@ impl Reformer {
         sizes.check()?;
         let mut draw = Draw { rng: code, device };
         let (width, side) = (sizes.width, sizes.side);
-        let encoder = if encoding.flat {
-            Encoder::new(encoding, &[side, side, COLORS], width, &mut draw)?
+        let position = if encoding.flat {
+            PositionEncoding::new(encoding, &[side, side, COLORS], width, &mut draw)?
         } else {
-            Encoder::new(encoding, &[side, side], sizes.pixel_width, &mut draw)?
+            PositionEncoding::new(encoding, &[side, side], sizes.pixel_width, &mut draw)?
         };
         let mut draw = Draw { rng: content, device };
         let levels = draw.normal([sizes.levels, width], 1.0);
@@ -131,7 +132,11 @@ impl Reformer {
             attention_norm: draw.layer_norm(width),
             attention: HashedAttention::new(&mut draw, width, &sizes.hashing),
             dense_norm: draw.layer_norm(width),
-            dense: FeedForward::new(&mut draw, width, sizes.feed_forward),
+            dense: FeedForward::new(
+                &mut draw,
+                [width, sizes.feed_forward, width],
+                Activation::Gelu,
+            ),
         });
         let layers = layers.collect();
         let head =
@@ -139,7 +144,7 @@ impl Reformer {
         // Last, so that flat encodings, which have none, share all the rest.
         let colors =
             (!encoding.flat).then(|| draw.normal([COLORS, width - sizes.pixel_width], 1.0));
-        Ok(Reformer { input: Input { levels, encoder, colors }, layers, head })
+        Ok(Reformer { input: Input { levels, position, colors }, layers, head })
     }
 
     /// Places of all slots, on the model's device.
@@ -147,11 +152,9 @@ impl Reformer {
         let side = sizes.side;
         let sides: &[usize] =
             if self.input.colors.is_some() { &[side, side] } else { &[side, side, COLORS] };
-        let positions = self.input.encoder.prepare(&Positions::grid(sides), device);
-        let places = |of: fn(usize) -> usize| {
-            let places: Vec<i64> = (0..sizes.length()).map(|slot| of(slot) as i64).collect();
-            Tensor::from_data(TensorData::new(places, [sizes.length()]), device)
-        };
+        let positions = self.input.position.prepare(&Positions::grid(sides), device);
+        let places =
+            |of: fn(usize) -> usize| integers((0..sizes.length()).map(of).collect(), device);
         let (pixels, colors) = (places(|slot| slot / COLORS), places(|slot| slot % COLORS));
         Fixed { positions, pixels, colors, hashing: sizes.hashing }
     }

@@ -3,7 +3,7 @@
 //!
 //! Every node of a screen is a token of six parts side by side, each of the model's width: the largest numbers of its text's words and of
 //! its name's, which are frozen vectors and one dense layer; its type, whether it can be clicked and its places in the tree,
-//! rows of tables with a dense layer each; and the code of its box. What an encoder says of the widget's node, beside a vector of its
+//! rows of tables with a dense layer each; and the code of its box. The encoder's vector of the widget's node, next to a vector of its
 //! pixels, is the one slot that a decoder sees. No attention has a bias. The dense layer of a table is applied to the table, not to the rows
 //! that nodes take, which is the same with fewer products.
 //!
@@ -12,7 +12,6 @@
 
 mod batch;
 mod pixels;
-mod transformer;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
@@ -22,13 +21,15 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::caption::{START, Search, search};
 use crate::draw::{Draw, constant};
-use crate::encoder::Encoder;
-use crate::layers::{Dense, LayerNorm, causal_bias};
+use crate::layers::{
+    Activation, Block, DecoderBlock, Dense, LayerDropout, LayerNorm, LayerStyle, TransformerSizes,
+    causal_bias,
+};
 use crate::optimizer::Adam;
 use crate::parameters::{count_trained, number};
+use crate::position_encoding::PositionEncoding;
 use batch::TEXT_WORDS;
 use pixels::{PixelEncoder, Statistics};
-use transformer::{DecoderLayer, Dropouts, EncoderLayer};
 
 pub use batch::{Batch, Node, ScreenInput, WidgetInput};
 
@@ -38,7 +39,7 @@ const TABLE_DEVIATION: f64 = 0.1;
 /// Largest wavelength of the sines of a caption's places over 2π.
 const TEMPERATURE: f64 = 10_000.0;
 
-/// Screens that are looked at at once when captions are said.
+/// Screens per batch when captions are generated.
 const CHUNK: usize = 16;
 
 /// A table whose rows go through a dense layer.
@@ -68,15 +69,15 @@ pub struct WidgetCaptioner {
     kinds: Embedded,
     clickable: Embedded,
     tree: [Embedded; TREE_PLACES],
-    position: Encoder,
+    position: PositionEncoding,
     /// Of codes that are no tables.
     position_projection: Option<Dense>,
     node: Dense,
-    encoder_layers: Vec<EncoderLayer>,
+    encoder_layers: Vec<Block>,
     encoder_norm: LayerNorm,
     pixels: PixelEncoder,
     fusion: Dense,
-    decoder_layers: Vec<DecoderLayer>,
+    decoder_layers: Vec<DecoderBlock>,
     decoder_norm: LayerNorm,
     output: Dense,
 }
@@ -102,9 +103,12 @@ impl WidgetCaptioner {
             let message = format!("{} numbers are no table of {shape:?}", words.len());
             return Err(("word_width", message));
         }
-        let (d, h, f) = (sizes.width, sizes.heads, sizes.feed_forward);
+        let (d, layers) = (sizes.width, sizes.encoder_layers);
+        let (heads, feed_forward) = (sizes.heads, sizes.feed_forward);
+        let transformer = TransformerSizes { width: d, heads, feed_forward, layers };
+        let style = LayerStyle { activation: Activation::Relu, has_bias: false };
         let mut draw = Draw { rng: code, device };
-        let position = Encoder::new(encoding, &[BINS; COORDINATES], d, &mut draw)?;
+        let position = PositionEncoding::new(encoding, &[BINS; COORDINATES], d, &mut draw)?;
         let is_projected = !matches!(encoding.features, Features::None | Features::Embed);
         let position_projection = is_projected.then(|| draw.dense(d, d));
         let mut draw = Draw { rng: content, device };
@@ -118,22 +122,18 @@ impl WidgetCaptioner {
             position,
             position_projection,
             node: draw.dense(PARTS * d, d),
-            encoder_layers: (0..sizes.encoder_layers)
-                .map(|_| EncoderLayer::new(draw, d, f, h))
-                .collect(),
+            encoder_layers: Block::stack(draw, &transformer, layers, style),
             encoder_norm: draw.layer_norm(d),
             pixels: PixelEncoder::new(draw, sizes),
             fusion: draw.dense(sizes.pixel_width() + d, d),
-            decoder_layers: (0..sizes.decoder_layers)
-                .map(|_| DecoderLayer::new(draw, d, f, h))
-                .collect(),
+            decoder_layers: DecoderBlock::stack(draw, &transformer, sizes.decoder_layers, style),
             decoder_norm: draw.layer_norm(d),
             output: draw.dense(d, sizes.vocabulary),
         })
     }
 
     /// The position code.
-    pub fn encoder(&self) -> &Encoder {
+    pub fn position_encoding(&self) -> &PositionEncoding {
         &self.position
     }
 
@@ -169,7 +169,7 @@ impl WidgetCaptioner {
         batch: &Batch,
         sizes: &Sizes,
         statistics: Option<&mut Statistics>,
-        dropout: &mut Dropouts<'_>,
+        dropout: &mut LayerDropout<'_>,
     ) -> Tensor<2> {
         let (n, d) = (batch.size(), sizes.width);
         let (b, n) = (n.screens, n.nodes);
@@ -222,7 +222,7 @@ impl WidgetCaptioner {
         vectors: Tensor<2>,
         read: &Tensor<1, Int>,
         t: usize,
-        dropout: &mut Dropouts<'_>,
+        dropout: &mut LayerDropout<'_>,
     ) -> Tensor<3> {
         let [w, d] = memory.dims();
         let device = memory.device();
@@ -230,11 +230,11 @@ impl WidgetCaptioner {
         let vectors = Tensor::cat(vec![vectors, nothing], 0);
         let words = vectors.select(0, read.clone()).reshape([w, t, d]);
         let x = words + constant(places(t, d), [1, t, d], &device);
-        let mut x = dropout.added().apply(x);
+        let mut x = dropout.residual().apply(x);
         let memory = memory.reshape([w, 1, d]);
         let causal = causal_bias(t, &device);
         for layer in &self.decoder_layers {
-            x = layer.forward(x, &memory, &causal, dropout);
+            x = layer.on_slot(x, &memory, &causal, dropout);
         }
         self.decoder_norm.forward(x)
     }
@@ -273,8 +273,8 @@ impl WidgetCaptioner {
         (WidgetCaptioner { pixels: self.pixels.moved(&statistics), ..self }, loss)
     }
 
-    /// One step of training: gives the model after it and the loss before it in nats per word. Gradients are shortened as `adam`
-    /// says, all together. A model whose loss is no number stays.
+    /// One training step: returns the model after it and the loss before it in nats per word. Gradients are clipped by their global
+    /// norm. If the loss is NaN, the model stays as it was.
     pub fn step(
         self,
         sizes: &Sizes,
@@ -325,8 +325,8 @@ impl WidgetCaptioner {
     }
 }
 
-fn dropouts<'a>(sizes: &Sizes, rng: Option<&'a mut ChaCha8Rng>) -> Dropouts<'a> {
-    Dropouts { rng, inner: sizes.dropout, added: sizes.residual_dropout }
+fn dropouts<'a>(sizes: &Sizes, rng: Option<&'a mut ChaCha8Rng>) -> LayerDropout<'a> {
+    LayerDropout { rng, inner: sizes.dropout, residual: sizes.residual_dropout }
 }
 
 /// Sines and cosines of places 0, …, t − 1, side by side, with wavelengths from 2π to 10,000 · 2π.

@@ -2,6 +2,7 @@
 
 use faer::Mat;
 
+use crate::error::same;
 use crate::{Adam, Input, NetError, Network, Parameters};
 
 /// Points with their targets.
@@ -49,15 +50,7 @@ impl Task {
             std::iter::once(("training", &self.train)).chain(self.test.iter().map(|s| ("test", s)))
         {
             let same = |what: &str, found, expected| {
-                if found == expected {
-                    Ok(())
-                } else {
-                    Err(NetError::Shape {
-                        what: format!("{what} of the {name} samples"),
-                        found,
-                        expected,
-                    })
-                }
+                same(&format!("{what} of the {name} samples"), found, expected)
             };
             if samples.input.points() == 0 {
                 return Err(NetError::Zero { what: "the number of points" });
@@ -86,7 +79,7 @@ impl Task {
 
 /// Which samples of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Split {
+pub enum SampleSet {
     /// The samples that are fitted.
     Train,
     /// The samples that are only measured.
@@ -96,12 +89,52 @@ pub enum Split {
 /// Parameters and optimizer state of all runs: enough to go on with the same bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// Epochs done.
-    pub epoch: u64,
-    /// Per run, the epoch at which it diverged.
-    pub diverged: Vec<Option<u64>>,
+    /// Epochs done and runs that diverged.
+    pub progress: Progress,
     /// θ, m and v in the engine's own layout.
     pub numbers: Vec<f32>,
+}
+
+/// The epochs that a session has done, and the runs that diverged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// Epochs done.
+    pub epoch: u64,
+    /// Per run the epoch (from 1) in whose step the error was not finite.
+    pub diverged: Vec<Option<u64>>,
+}
+
+impl Progress {
+    /// Before the first epoch.
+    pub fn new(runs: usize) -> Self {
+        Progress { epoch: 0, diverged: vec![None; runs] }
+    }
+
+    /// Records the runs whose errors in the current epoch are not finite.
+    pub(crate) fn record(&mut self, errors: &[f64]) {
+        for (diverged, error) in self.diverged.iter_mut().zip(errors) {
+            if diverged.is_none() && !error.is_finite() {
+                *diverged = Some(self.epoch);
+            }
+        }
+    }
+
+    /// A state with these numbers.
+    pub(crate) fn state(&self, numbers: Vec<f32>) -> State {
+        State { progress: self.clone(), numbers }
+    }
+
+    /// Refuses a state of another task.
+    pub(crate) fn check(&self, state: &State, numbers: usize) -> Result<(), NetError> {
+        let refuse = |what: &str, found: usize, expected: usize| match found == expected {
+            true => Ok(()),
+            false => Err(NetError::State {
+                why: format!("it has {found} {what}, the task needs {expected}"),
+            }),
+        };
+        refuse("runs", state.progress.diverged.len(), self.diverged.len())?;
+        refuse("numbers", state.numbers.len(), numbers)
+    }
 }
 
 /// Errors of all runs before the step of one epoch.
@@ -119,24 +152,31 @@ pub trait Engine: Send + Sync {
     /// The device in words, for the record.
     fn device(&self) -> String;
 
-    /// Takes a task and stands before its first epoch.
+    /// Starts a session of a task, before its first epoch.
     fn start(&self, task: Task) -> Result<Box<dyn Session>, NetError>;
 }
 
 /// A task in training.
 pub trait Session {
+    /// Epochs done and runs that diverged.
+    fn progress(&self) -> &Progress;
+
     /// Number of runs.
-    fn runs(&self) -> usize;
+    fn runs(&self) -> usize {
+        self.progress().diverged.len()
+    }
 
     /// Epochs done.
-    fn epoch(&self) -> u64;
+    fn epoch(&self) -> u64 {
+        self.progress().epoch
+    }
 
     /// One full-batch epoch of every run: gradient of the mean squared error over all points and
     /// outputs, then one Adam step.
     ///
     /// Gives for each run the training error *before* the step, the one the gradient belongs to.
     /// A run whose error is NaN or infinite has diverged: the epoch is noted, and its parameters
-    /// are no longer looked at.
+    /// no longer matter.
     ///
     /// # Errors
     ///
@@ -154,9 +194,9 @@ pub trait Session {
     /// the epoch starts from are wanted.
     fn advance(&mut self, measured: &[bool]) -> Result<Vec<EpochErrors>, NetError> {
         let one = |measured: &bool| {
-            let test = if *measured { self.errors(Split::Test)? } else { Vec::new() };
+            let test = if *measured { self.errors(SampleSet::Test)? } else { Vec::new() };
             let is_exact = !*measured || self.step_errors_are_exact();
-            let exact = if is_exact { None } else { Some(self.errors(Split::Train)?) };
+            let exact = if is_exact { None } else { Some(self.errors(SampleSet::Train)?) };
             let stepped = self.step()?;
             Ok(EpochErrors { train: exact.unwrap_or(stepped), test })
         };
@@ -173,7 +213,7 @@ pub trait Session {
 
     /// Mean squared error of each run with its present parameters; empty where the task has no
     /// test samples.
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError>;
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError>;
 
     /// Outputs with the present parameters, N × (runs · outputs).
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError>;
@@ -183,7 +223,9 @@ pub trait Session {
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError>;
 
     /// Per run the epoch (from 1) in whose step the error was not finite.
-    fn diverged(&self) -> &[Option<u64>];
+    fn diverged(&self) -> &[Option<u64>] {
+        &self.progress().diverged
+    }
 
     /// Present parameters of each run.
     fn parameters(&self) -> Result<Vec<Parameters>, NetError>;

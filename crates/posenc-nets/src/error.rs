@@ -1,5 +1,14 @@
 //! What can be wrong with a network, an input or a task.
 
+/// Refuses two sizes that differ.
+pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(NetError::Shape { what: what.to_owned(), found, expected })
+    }
+}
+
 /// A task that cannot be trained; the message says what to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetError {

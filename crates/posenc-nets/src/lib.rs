@@ -26,7 +26,7 @@ pub mod spectral;
 pub mod train;
 
 pub use cpu::{CpuEngine, Products};
-pub use engine::{Engine, EpochErrors, Samples, Session, Split, State, Task};
+pub use engine::{Engine, EpochErrors, Progress, SampleSet, Samples, Session, State, Task};
 pub use error::NetError;
 pub use input::{Factored, Input, Kronecker, Points, WaveTable, Waves};
 pub use model::{FirstLayer, Layer, Network, OutputActivation, Parameters};

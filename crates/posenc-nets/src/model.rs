@@ -4,6 +4,7 @@ use faer::Mat;
 use posenc_math::random::uniform_vector;
 use rand_chacha::ChaCha8Rng;
 
+use crate::error::same;
 use crate::{Input, NetError};
 
 /// What the first layer is.
@@ -17,7 +18,7 @@ pub enum FirstLayer {
     Kronecker,
 }
 
-/// What stands after the last affine layer.
+/// The activation after the last affine layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputActivation {
     /// Nothing: y = z.
@@ -42,7 +43,7 @@ pub struct Network {
     pub hidden: Vec<usize>,
     /// Number of outputs.
     pub output: usize,
-    /// What stands after the last layer.
+    /// The activation after the last layer.
     pub output_activation: OutputActivation,
 }
 
@@ -186,33 +187,30 @@ impl Network {
     }
 }
 
-/// One affine layer.
+/// One affine layer, in single precision unless stated otherwise.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
+pub struct Layer<T = f32> {
     /// W, fan out × fan in.
-    pub weights: Mat<f32>,
+    pub weights: Mat<T>,
     /// b, one per output of the layer; empty for a Kronecker layer.
-    pub bias: Vec<f32>,
+    pub bias: Vec<T>,
 }
 
 /// All weights and biases of one run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parameters {
+pub struct Parameters<T = f32> {
     /// From the input to the output.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<Layer<T>>,
 }
 
-impl Parameters {
+impl<T> Parameters<T> {
     /// Whether these are the parameters of such a network.
+    ///
+    /// # Errors
+    ///
+    /// The first size that differs.
     pub fn check(&self, network: &Network) -> Result<(), NetError> {
         let shapes = network.layers();
-        let same = |what: &str, found, expected| {
-            if found == expected {
-                Ok(())
-            } else {
-                Err(NetError::Shape { what: what.to_owned(), found, expected })
-            }
-        };
         same("layers", self.layers.len(), shapes.len())?;
         let shapes = shapes.into_iter().zip(network.biases());
         for (layer, ((fan_in, fan_out), biases)) in self.layers.iter().zip(shapes) {

@@ -6,13 +6,15 @@ use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    BINS, Bounds, CHUNK, COORDINATES, Layout, Masks, ScreenModel, Sizes, Stack, attention_bias,
-    cross_entropy, largest,
+    BINS, Bounds, CHUNK, COORDINATES, Layers, Layout, Masks, ScreenModel, Stack, attention_bias,
+    largest,
 };
 use crate::draw::Draw;
-use crate::encoder::Encoder;
 use crate::layers::Dense;
+use crate::loss::{cross_entropy, integers};
 use crate::parameters::numbers;
+use crate::position_encoding::PositionEncoding;
+use crate::trainer::Loss;
 
 /// A screen with the labels of its boxes.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,12 +28,12 @@ pub struct LabelledScreen {
 /// A transformer that labels all boxes of a screen at once. It sees boxes, and no labels.
 #[derive(Module, Debug)]
 pub struct Labeller {
-    encoder: Encoder,
+    position: PositionEncoding,
     token: Dense,
     stack: Stack,
     output: Dense,
     #[module(skip)]
-    sizes: Sizes,
+    layers: Layers,
 }
 
 impl Labeller {
@@ -41,7 +43,7 @@ impl Labeller {
     ///
     /// The key of the encoding that is wrong, and what is allowed.
     pub fn new(
-        sizes: &Sizes,
+        layers: Layers,
         labels: usize,
         encoding: &Encoding,
         content: &mut ChaCha8Rng,
@@ -49,14 +51,16 @@ impl Labeller {
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
         let sides = [BINS; COORDINATES];
-        let encoder = Encoder::new(encoding, &sides, sizes.width, &mut Draw { rng: code, device })?;
+        let width = layers.sizes.width;
+        let draw = &mut Draw { rng: code, device };
+        let position = PositionEncoding::new(encoding, &sides, width, draw)?;
         let mut draw = Draw { rng: content, device };
         Ok(Labeller {
-            encoder,
-            token: draw.dense(sizes.width, sizes.width),
-            stack: Stack::new(&mut draw, sizes),
-            output: draw.dense(sizes.width, labels),
-            sizes: sizes.clone(),
+            position,
+            token: draw.dense(width, width),
+            stack: Stack::new(&mut draw, layers),
+            output: draw.dense(width, labels),
+            layers,
         })
     }
 
@@ -68,7 +72,7 @@ impl Labeller {
         device: &Device,
     ) -> Tensor<2> {
         let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
-        let tokens = self.token.forward(layout.codes(&self.encoder, of_code, device));
+        let tokens = self.token.forward(layout.codes(&self.position, of_code, device));
         let x = layout.filled(tokens, device);
         let [b, n, d] = x.dims();
         let bias = attention_bias(layout.bias(), b, device);
@@ -85,7 +89,7 @@ impl Labeller {
     /// The likeliest labels of all boxes, screen by screen; `None` if a screen has no boxes.
     pub fn labels(&self, screens: &[&LabelledScreen], device: &Device) -> Option<Vec<usize>> {
         let model = self.clone().no_grad();
-        let labels = self.output.bias.dims()[0];
+        let labels = self.output.outputs();
         let mut all = Vec::new();
         for chunk in screens.chunks(CHUNK) {
             let layout = Layout::new(chunk.iter().map(|screen| &screen.boxes[..]))?;
@@ -105,20 +109,21 @@ impl ScreenModel for Labeller {
         screens: &[&LabelledScreen],
         masks: Option<Masks<'_>>,
         device: &Device,
-    ) -> Option<(Tensor<1>, f64)> {
+    ) -> Option<Loss> {
         let layout = Layout::new(screens.iter().map(|screen| &screen.boxes[..]))?;
-        let labels = self.output.bias.dims()[0];
-        let truth: Vec<i64> =
-            screens.iter().flat_map(|screen| screen.labels.iter().map(|&l| l as i64)).collect();
+        let labels = self.output.outputs();
+        let truth: Vec<usize> =
+            screens.iter().flat_map(|screen| screen.labels.iter().copied()).collect();
         let fits = |screen: &&LabelledScreen| screen.labels.len() == screen.boxes.len();
-        if !screens.iter().all(fits) || truth.iter().any(|&label| label >= labels as i64) {
+        if !screens.iter().all(fits) || truth.iter().any(|&label| label >= labels) {
             return None;
         }
         let boxes = truth.len() as f64;
-        let d = self.sizes.width as f64;
-        let work = self.sizes.operations(screens.len(), layout.longest)
+        let d = self.layers.sizes.width as f64;
+        let operations = self.layers.operations(screens.len(), layout.max_boxes)
             + 6.0 * boxes * d * (d + labels as f64);
-        let logarithms = self.log_probabilities(&layout, masks, device);
-        Some((cross_entropy(logarithms, truth, device), work))
+        let log_probabilities = self.log_probabilities(&layout, masks, device);
+        let value = cross_entropy(log_probabilities, integers(truth, device));
+        Some(Loss { value, penalty: None, operations })
     }
 }

@@ -6,13 +6,15 @@ use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    BINS, Bounds, CHUNK, COORDINATES, Layout, Masks, ScreenModel, Sizes, Stack, attention_bias,
-    bias, cross_entropy, integers, largest,
+    BINS, Bounds, CHUNK, COORDINATES, Layers, Layout, Masks, ScreenModel, Stack, attention_bias,
+    bias, largest,
 };
 use crate::draw::{Draw, constant};
-use crate::encoder::Encoder;
 use crate::layers::Dense;
+use crate::loss::{cross_entropy, integers};
 use crate::parameters::numbers;
+use crate::position_encoding::PositionEncoding;
+use crate::trainer::Loss;
 
 /// Numbers of a candidate that count words of the expression in it.
 pub const COUNTS: usize = 2;
@@ -42,23 +44,23 @@ pub struct ReferringScreen {
 /// Sizes of a [`Referrer`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferrerSizes {
-    /// Sizes of the layers.
-    pub layers: Sizes,
+    /// Layers.
+    pub layers: Layers,
     /// Words of expressions.
     pub vocabulary: usize,
     /// Most words of an expression.
-    pub longest: usize,
+    pub max_len: usize,
     /// Classes of candidates.
     pub classes: usize,
 }
 
-/// A transformer over the words of an expression and the candidates. A word is told by itself and its place in the expression.
+/// A transformer over the words of an expression and the candidates. The token of a word is the sum of the word and its place in the expression.
 #[derive(Module, Debug)]
 pub struct Referrer {
     words: Param<Tensor<2>>,
     places: Param<Tensor<2>>,
     classes: Param<Tensor<2>>,
-    encoder: Encoder,
+    position: PositionEncoding,
     /// Of class, counts and code side by side.
     candidate: Dense,
     stack: Stack,
@@ -73,7 +75,7 @@ struct Batch<'a> {
     layout: Layout,
     /// Words of each expression, and the most of them.
     lengths: Vec<usize>,
-    longest: usize,
+    max_len: usize,
 }
 
 impl Referrer {
@@ -89,17 +91,17 @@ impl Referrer {
         code: &mut ChaCha8Rng,
         device: &Device,
     ) -> Result<Self, (&'static str, String)> {
-        let d = sizes.layers.width;
+        let d = sizes.layers.sizes.width;
         let sides = [BINS; COORDINATES];
-        let encoder = Encoder::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
+        let position = PositionEncoding::new(encoding, &sides, d, &mut Draw { rng: code, device })?;
         let mut draw = Draw { rng: content, device };
         Ok(Referrer {
             words: draw.normal([sizes.vocabulary, d], 1.0),
-            places: draw.normal([sizes.longest, d], 1.0),
+            places: draw.normal([sizes.max_len, d], 1.0),
             classes: draw.normal([sizes.classes, d], 1.0),
-            encoder,
+            position,
             candidate: draw.dense(2 * d + COUNTS, d),
-            stack: Stack::new(&mut draw, &sizes.layers),
+            stack: Stack::new(&mut draw, sizes.layers),
             score: draw.dense(d, 1),
             sizes: sizes.clone(),
         })
@@ -111,7 +113,7 @@ impl Referrer {
         let sizes = &self.sizes;
         for screen in screens {
             let is_wrong = screen.words.is_empty()
-                || screen.words.len() > sizes.longest
+                || screen.words.len() > sizes.max_len
                 || screen.referred >= screen.candidates.len()
                 || screen.words.iter().any(|&word| word >= sizes.vocabulary)
                 || screen.candidates.iter().any(|candidate| candidate.class >= sizes.classes);
@@ -123,8 +125,8 @@ impl Referrer {
             screens.iter().map(|s| s.candidates.iter().map(|c| c.bounds).collect()).collect();
         let layout = Layout::new(bounds.iter().map(Vec::as_slice))?;
         let lengths: Vec<usize> = screens.iter().map(|screen| screen.words.len()).collect();
-        let longest = lengths.iter().copied().max()?;
-        Some(Batch { screens, layout, lengths, longest })
+        let max_len = lengths.iter().copied().max()?;
+        Some(Batch { screens, layout, lengths, max_len })
     }
 
     /// Log-probabilities that each candidate is meant, `[B, N]`.
@@ -135,23 +137,23 @@ impl Referrer {
         device: &Device,
     ) -> Tensor<2> {
         let (of_layers, of_code) = masks.map(|m| (m.layers, m.code)).unzip();
-        let Batch { screens, layout, lengths, longest: t } = batch;
-        let (b, t, n) = (screens.len(), *t, layout.longest);
-        let d = self.sizes.layers.width;
+        let Batch { screens, layout, lengths, max_len: t } = batch;
+        let (b, t, n) = (screens.len(), *t, layout.max_boxes);
+        let d = self.sizes.layers.sizes.width;
         let mut words = vec![0; b * t];
         for (row, screen) in words.chunks_exact_mut(t).zip(*screens) {
-            row.iter_mut().zip(&screen.words).for_each(|(slot, &word)| *slot = word as i64);
+            row.iter_mut().zip(&screen.words).for_each(|(slot, &word)| *slot = word);
         }
         let words = self.words.val().select(0, integers(words, device)).reshape([b, t, d]);
         let words = words + self.places.val().slice([0..t, 0..d]).unsqueeze::<3>();
         let all = || screens.iter().flat_map(|screen| &screen.candidates);
-        let classes = integers(all().map(|candidate| candidate.class as i64).collect(), device);
+        let classes = integers(all().map(|candidate| candidate.class).collect(), device);
         let count = classes.dims()[0];
         let found = all().flat_map(|candidate| candidate.found.map(|v| v as f32)).collect();
         let parts = vec![
             self.classes.val().select(0, classes),
             constant(found, [count, COUNTS], device),
-            layout.codes(&self.encoder, of_code, device),
+            layout.codes(&self.position, of_code, device),
         ];
         let candidates = layout.filled(self.candidate.forward(Tensor::cat(parts, 1)), device);
         let own = layout.bias();
@@ -177,7 +179,7 @@ impl Referrer {
         for chunk in screens.chunks(CHUNK) {
             let batch = model.batch(chunk)?;
             let rows = numbers(model.log_probabilities(&batch, None, device));
-            all.extend(rows.chunks_exact(batch.layout.longest).map(largest));
+            all.extend(rows.chunks_exact(batch.layout.max_boxes).map(largest));
         }
         Some(all)
     }
@@ -192,15 +194,16 @@ impl ScreenModel for Referrer {
         screens: &[&ReferringScreen],
         masks: Option<Masks<'_>>,
         device: &Device,
-    ) -> Option<(Tensor<1>, f64)> {
+    ) -> Option<Loss> {
         let batch = self.batch(screens)?;
-        let truth = screens.iter().map(|screen| screen.referred as i64).collect();
+        let truth = screens.iter().map(|screen| screen.referred).collect();
         let boxes: usize = batch.layout.counts.iter().sum();
-        let d = self.sizes.layers.width as f64;
-        let work =
-            self.sizes.layers.operations(screens.len(), batch.longest + batch.layout.longest)
+        let d = self.sizes.layers.sizes.width as f64;
+        let operations =
+            self.sizes.layers.operations(screens.len(), batch.max_len + batch.layout.max_boxes)
                 + 6.0 * boxes as f64 * d * (2.0 * d + COUNTS as f64 + 1.0);
-        let logarithms = self.log_probabilities(&batch, masks, device);
-        Some((cross_entropy(logarithms, truth, device), work))
+        let log_probabilities = self.log_probabilities(&batch, masks, device);
+        let value = cross_entropy(log_probabilities, integers(truth, device));
+        Some(Loss { value, penalty: None, operations })
     }
 }

@@ -1,11 +1,12 @@
 //! Screens as tensors.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 
 use super::{COORDINATES, DEPTHS, Sizes};
 use crate::caption::{END, START};
 use crate::draw::constant;
-use crate::encoder::Positions;
+use crate::loss::integers;
+use crate::position_encoding::Positions;
 
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ impl ReadWords {
             captions.extend(vec![index; caption.len() + 1]);
             lengths.push(caption.len() + 1);
         }
-        let [words, places, captions] = [words, places, captions].map(|own| numbers(own, device));
+        let [words, places, captions] = [words, places, captions].map(|own| integers(own, device));
         ReadWords { words, places, captions, lengths }
     }
 
@@ -75,17 +76,11 @@ impl ReadWords {
         let rows = 0..w * t;
         ReadWords {
             words: said.reshape([w * t]),
-            places: numbers(rows.clone().map(|row| row % t).collect(), &device),
-            captions: numbers(rows.map(|row| row / t).collect(), &device),
+            places: integers(rows.clone().map(|row| row % t).collect(), &device),
+            captions: integers(rows.map(|row| row / t).collect(), &device),
             lengths: vec![t; w],
         }
     }
-}
-
-fn numbers(numbers: Vec<usize>, device: &Device) -> Tensor<1, Int> {
-    let count = numbers.len();
-    let numbers: Vec<i64> = numbers.into_iter().map(|number| number as i64).collect();
-    Tensor::from_data(TensorData::new(numbers, [count]), device)
 }
 
 /// Screens, their nodes behind each other.
@@ -105,8 +100,8 @@ pub struct Batch {
     pub(super) widgets: Tensor<1, Int>,
     /// What the decoder reads.
     pub(super) read: ReadWords,
-    /// What it is to say after each word that it read: the next one, or the end.
-    pub(super) said: Vec<usize>,
+    /// The word after each word that it read, or the end.
+    pub(super) targets: Vec<usize>,
     pub(super) device: Device,
 }
 
@@ -132,7 +127,7 @@ impl Batch {
             for widget in &screen.widgets {
                 let is_known = widget.caption.iter().all(|&word| word < sizes.vocabulary);
                 if widget.node >= screen.nodes.len()
-                    || widget.caption.len() > sizes.longest
+                    || widget.caption.len() > sizes.max_len
                     || !is_known
                 {
                     return None;
@@ -148,7 +143,7 @@ impl Batch {
         let has_word: Vec<f32> =
             columns[0].iter().map(|&word| if word > 0 { 1.0 } else { 0.0 }).collect();
         let count = has_word.len();
-        let [words, kinds, clickable, depths] = columns.map(|column| numbers(column, device));
+        let [words, kinds, clickable, depths] = columns.map(|column| integers(column, device));
         Some(Batch {
             words,
             kinds,
@@ -157,20 +152,10 @@ impl Batch {
             has_word: constant(has_word, [count, 1], device),
             positions: Positions { sides: vec![super::BINS; COORDINATES], coordinates },
             nodes: screens.iter().map(|screen| screen.nodes.len()).collect(),
-            widgets: numbers(rows, device),
-            said: captions.iter().flat_map(next).collect(),
+            widgets: integers(rows, device),
+            targets: captions.iter().flat_map(next).collect(),
             read: ReadWords::new(captions.into_iter(), device),
             device: device.clone(),
         })
-    }
-
-    /// Nodes of each screen.
-    pub fn nodes(&self) -> &[usize] {
-        &self.nodes
-    }
-
-    /// Words of each caption, with its end.
-    pub fn captions(&self) -> &[usize] {
-        &self.read.lengths
     }
 }

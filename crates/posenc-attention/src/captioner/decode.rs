@@ -1,11 +1,12 @@
 //! What a captioner says: greedy and beam search.
 
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, activation};
 
 use super::{Batch, Captioner, ReadWords, ScreenInput, Sizes};
 use crate::caption::{Search, search};
+use crate::loss::integers;
 
-/// Screens that are looked at at once.
+/// Screens per batch.
 const CHUNK: usize = 64;
 
 /// Captions of all widgets, screen by screen; `None` if the screens are no batch.
@@ -23,8 +24,7 @@ pub fn captions(
         all.extend(search(memory.dims()[0], how, device, &mut |rows, said| {
             let [count, length] = said.dims();
             let memory = memory.clone().select(0, rows);
-            let last: Vec<i64> = (1..=count).map(|beam| (beam * length - 1) as i64).collect();
-            let last = Tensor::<1, Int>::from_data(TensorData::new(last, [count]), device);
+            let last = integers((1..=count).map(|beam| beam * length - 1).collect(), device);
             let scores = model.scores(&memory, &ReadWords::alike(said));
             activation::log_softmax(scores.select(0, last), 1)
         }));

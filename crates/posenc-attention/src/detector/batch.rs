@@ -1,10 +1,11 @@
 //! Images of different sizes as one batch.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 
 use super::{COLORS, Grids, Sizes};
 use crate::draw::constant;
-use crate::layers::NEVER;
+use crate::layers::MASK_BIAS;
+use crate::loss::integers;
 
 /// An image whose sides are multiples of the patch.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,12 +15,12 @@ pub struct ImageInput {
     /// Red, green and blue of every pixel, row by row.
     pub pixels: Vec<f32>,
     /// What is on it.
-    pub targets: Vec<Target>,
+    pub targets: Vec<GroundTruth>,
 }
 
 /// A thing on an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Target {
+pub struct GroundTruth {
     /// Its class.
     pub class: usize,
     /// Center, width and height as shares of the image.
@@ -31,12 +32,12 @@ pub struct Target {
 pub struct Batch {
     /// `[B, N, 3 patch²]`.
     pub(super) patches: Tensor<3>,
-    /// Zero for patches of the image, [`NEVER`] for the filling, `[B, 1, 1, N]`.
+    /// Zero for patches of the image, [`MASK_BIAS`] for the filling, `[B, 1, 1, N]`.
     pub(super) bias: Tensor<4>,
     /// Rows of the codes of [`Grids`], `[B · N]`.
     pub(super) places: Tensor<1, Int>,
     /// What is on each image.
-    pub(super) targets: Vec<Vec<Target>>,
+    pub(super) targets: Vec<Vec<GroundTruth>>,
 }
 
 impl Batch {
@@ -51,12 +52,12 @@ impl Batch {
         let (side, cells) = (sizes.patch, grids.cells);
         let n = cells * cells;
         let mut patches = vec![0.0; images.len() * n * sizes.patch_numbers()];
-        let mut bias = vec![NEVER; images.len() * n];
+        let mut bias = vec![MASK_BIAS; images.len() * n];
         let mut places = Vec::with_capacity(images.len() * n);
         for (i, image) in images.iter().enumerate() {
             let [rows, columns] = image.size.map(|pixels| pixels / side);
             let start = grids.start([rows, columns])?;
-            places.extend((start..start + n).map(|place| place as i64));
+            places.extend(start..start + n);
             let width = image.size[1];
             if image.pixels.len() != COLORS * image.size[0] * width || rows.max(columns) > cells {
                 return None;
@@ -80,7 +81,7 @@ impl Batch {
         Some(Batch {
             patches: constant(patches, [b, n, sizes.patch_numbers()], device),
             bias: constant(bias, [b, 1, 1, n], device),
-            places: Tensor::from_data(TensorData::new(places, [b * n]), device),
+            places: integers(places, device),
             targets: images.iter().map(|image| image.targets.clone()).collect(),
         })
     }

@@ -1,10 +1,11 @@
 //! Which query is to say what, and how far it is from that.
 
-use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn::tensor::{Tensor, activation};
 use posenc_math::detection::boxes::{corners, generalized_overlap};
 
-use super::{Said, Target};
+use super::{GroundTruth, Predictions};
 use crate::draw::constant;
+use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
 /// Weights of the terms; the same in costs and in the loss.
@@ -32,7 +33,7 @@ impl Default for Weights {
 fn assign(
     probabilities: &[f32],
     boxes: &[f32],
-    targets: &[Target],
+    targets: &[GroundTruth],
     classes: usize,
     weights: &Weights,
 ) -> Vec<(usize, usize)> {
@@ -45,7 +46,7 @@ fn assign(
             let distance: f64 = place.iter().zip(target.place).map(|(a, b)| (a - b).abs()).sum();
             let overlap = generalized_overlap(corners(place), corners(target.place));
             let cost = -weights.class * p + weights.distance * distance - weights.overlap * overlap;
-            // A model that has lost its numbers is told so by its loss.
+            // If the model has diverged, its loss is NaN, too.
             costs.push(if cost.is_finite() { cost } else { 1e9 });
         }
     }
@@ -57,21 +58,30 @@ fn assign(
 
 /// Sum of the losses of what all layers say of images with `targets`: class, distance and overlap, the latter two
 /// per thing. Nothing said is no loss.
-pub fn loss(said: &[Said], targets: &[Vec<Target>], weights: &Weights) -> Option<Tensor<1>> {
-    let parts = said.iter().map(|said| of_layer(said, targets, weights));
+pub fn loss(
+    predictions: &[Predictions],
+    targets: &[Vec<GroundTruth>],
+    weights: &Weights,
+) -> Option<Tensor<1>> {
+    let parts = predictions.iter().map(|own| of_layer(own, targets, weights));
     parts.reduce(|sum, part| sum + part)
 }
 
-fn of_layer(said: &Said, targets: &[Vec<Target>], weights: &Weights) -> Tensor<1> {
-    let [b, q, scores] = said.classes.dims();
-    let (classes, device) = (scores - 1, said.classes.device());
-    let logarithms = activation::log_softmax(said.classes.clone().reshape([b * q, scores]), 1);
-    let boxes = said.boxes.clone().reshape([b * q, 4]);
+fn of_layer(
+    predictions: &Predictions,
+    targets: &[Vec<GroundTruth>],
+    weights: &Weights,
+) -> Tensor<1> {
+    let [b, q, scores] = predictions.classes.dims();
+    let (classes, device) = (scores - 1, predictions.classes.device());
+    let logarithms =
+        activation::log_softmax(predictions.classes.clone().reshape([b * q, scores]), 1);
+    let boxes = predictions.boxes.clone().reshape([b * q, 4]);
     let probabilities: Vec<f32> =
         numbers(logarithms.clone().detach()).into_iter().map(f32::exp).collect();
     let places = numbers(boxes.clone().detach());
     // What each query is to say, and the rows that say a thing.
-    let mut wanted = vec![classes as i64; b * q];
+    let mut wanted = vec![classes; b * q];
     let (mut rows, mut things) = (Vec::new(), Vec::new());
     let total: usize = targets.iter().map(Vec::len).sum();
     for (image, targets) in targets.iter().enumerate() {
@@ -80,25 +90,22 @@ fn of_layer(said: &Said, targets: &[Vec<Target>], weights: &Weights) -> Tensor<1
         let assigned = assign(p, &places[4 * own.start..4 * own.end], targets, classes, weights);
         for (thing, query) in assigned {
             let (target, row) = (&targets[thing], own.start + query);
-            wanted[row] = target.class as i64;
-            rows.push(row as i64);
+            wanted[row] = target.class;
+            rows.push(row);
             things.extend(target.place.map(|v| v as f32));
         }
     }
-    let weight =
-        |&class: &i64| if class as usize == classes { weights.nothing as f32 } else { 1.0 };
+    let weight = |&class: &usize| if class == classes { weights.nothing as f32 } else { 1.0 };
     let shares: Vec<f32> = wanted.iter().map(weight).collect();
     let whole: f32 = shares.iter().sum();
     let shares = constant(shares, [b * q, 1], &device);
-    let wanted: Tensor<2, Int> = Tensor::from_data(TensorData::new(wanted, [b * q, 1]), &device);
-    let class = (logarithms.gather(1, wanted) * shares).sum().neg().div_scalar(whole);
-    let class = class.mul_scalar(weights.class);
+    let class = weighted_cross_entropy(logarithms, integers(wanted, &device), shares);
+    let class = class.div_scalar(whole).mul_scalar(weights.class);
     if rows.is_empty() {
         return class;
     }
     let count = rows.len();
-    let rows: Tensor<1, Int> = Tensor::from_data(TensorData::new(rows, [count]), &device);
-    let own = boxes.select(0, rows);
+    let own = boxes.select(0, integers(rows, &device));
     let things = constant(things, [count, 4], &device);
     let distance = (own.clone() - things.clone()).abs().sum().div_scalar(total as f64);
     let overlap = generalized(own, things).neg().add_scalar(1.0).sum().div_scalar(total as f64);
@@ -133,10 +140,10 @@ mod tests {
     use super::*;
     use posenc_math::random::{stream, uniform_vector};
 
-    fn targets(count: usize) -> Vec<Target> {
+    fn targets(count: usize) -> Vec<GroundTruth> {
         let draws = uniform_vector(&mut stream(1, "targets"), 4 * count, 0.2, 0.6);
         let place = |i: usize| [draws[4 * i], draws[4 * i + 1], draws[4 * i + 2], draws[4 * i + 3]];
-        (0..count).map(|i| Target { class: i % 3, place: place(i) }).collect()
+        (0..count).map(|i| GroundTruth { class: i % 3, place: place(i) }).collect()
     }
 
     /// Would catch an assignment that is not the cheapest, and rows that are taken for columns.
@@ -152,7 +159,7 @@ mod tests {
             let targets = targets(things);
             let weights = Weights::default();
             let cost = |assigned: &[usize]| -> f64 {
-                let one = |(target, &query): (&Target, &usize)| {
+                let one = |(target, &query): (&GroundTruth, &usize)| {
                     let place = [0, 1, 2, 3].map(|c| f64::from(boxes[4 * query + c]));
                     let distance: f64 =
                         place.iter().zip(target.place).map(|(a, b)| (a - b).abs()).sum();

@@ -8,9 +8,9 @@ use burn::tensor::{Tensor, activation};
 use posenc_math::lff::detr::{COLORS, EXPANSION, Sizes};
 
 use super::weights::Read;
+use crate::conv::{Border, Map, Taps, taps};
 use crate::draw::{Draw, constant, frozen, normal};
 use crate::kernels;
-use crate::taps::{Border, Map, Taps, taps};
 
 /// Added to the variances of batch norms.
 const EPSILON: f64 = 1e-5;

@@ -3,11 +3,11 @@
 use burn::tensor::Device;
 use posenc_math::lff::detr::{COLORS, Sizes};
 
-use crate::detector::{Coordinates, ImageInput, Target};
+use crate::conv::Map;
+use crate::detector::{Coordinates, GroundTruth, ImageInput};
 use crate::draw::constant;
-use crate::encoder::Positions;
-use crate::layers::NEVER;
-use crate::taps::Map;
+use crate::layers::MASK_BIAS;
+use crate::position_encoding::Positions;
 
 /// Means of red, green and blue over the images that residual networks are trained on.
 const MEANS: [f32; COLORS] = [0.485, 0.456, 0.406];
@@ -20,7 +20,7 @@ const DEVIATIONS: [f32; COLORS] = [0.229, 0.224, 0.225];
 pub struct Batch {
     pub(super) images: Map,
     /// What is on each image.
-    pub(super) targets: Vec<Vec<Target>>,
+    pub(super) targets: Vec<Vec<GroundTruth>>,
     /// Rows and columns of pixels of each.
     sizes: Vec<[usize; 2]>,
 }
@@ -80,17 +80,16 @@ impl Batch {
             for cell in 0..cells[0] * cells[1] {
                 let place = [cell / cells[1], cell % cells[1]];
                 let is_hidden = place[0] >= own[0] || place[1] >= own[1];
-                bias.push(if is_hidden { NEVER } else { 0.0 });
+                bias.push(if is_hidden { MASK_BIAS } else { 0.0 });
                 for axis in [0, 1] {
                     let at = place[axis].min(own[axis] - 1);
-                    all.push(match coordinates {
-                        // The last row serves maps with more cells than the table has rows.
-                        Coordinates::Cells if is_table => at.min(sizes.cells - 1) as f64,
-                        Coordinates::Cells => (at + 1) as f64,
-                        Coordinates::Normalized => {
-                            std::f64::consts::TAU * (at + 1) as f64 / own[axis] as f64
-                        }
-                    });
+                    // The last row of a table serves maps with more cells than it has rows.
+                    let at = if is_table && coordinates == Coordinates::Cells {
+                        at.min(sizes.cells - 1)
+                    } else {
+                        at
+                    };
+                    all.push(coordinates.of(at, own[axis], is_table));
                 }
             }
         }

@@ -1,37 +1,35 @@
 //! Layers of the transformer: norms after what is added, dropout in training.
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 
 use super::weights::{self, Read};
 use crate::draw::Draw;
-use crate::layers::{Attention, Dense, Dropout, LayerNorm};
+use crate::layers::{Activation, Attention, Dropout, FeedForward, LayerNorm};
 
-/// Two dense layers with a ReLU between them, added to what they are given.
+/// A feed-forward network whose result is added to what it read.
 #[derive(Module, Debug)]
-struct Rectified {
-    up: Dense,
-    down: Dense,
+struct Transformed {
+    dense: FeedForward,
     norm: LayerNorm,
 }
 
-impl Rectified {
+impl Transformed {
     fn new(draw: &mut Draw<'_>, width: usize, hidden: usize) -> Self {
-        let (up, down) = (draw.dense(width, hidden), draw.dense(hidden, width));
-        Rectified { up, down, norm: draw.layer_norm(width) }
+        let dense = FeedForward::new(draw, [width, hidden, width], Activation::Relu);
+        Transformed { dense, norm: draw.layer_norm(width) }
     }
 
     fn forward(&self, x: Tensor<3>, dropout: &mut Dropout<'_>) -> Tensor<3> {
-        let inner = dropout.apply(activation::relu(self.up.forward(x.clone())));
-        self.norm.forward(x + dropout.apply(self.down.forward(inner)))
+        let y = self.dense.forward(x.clone(), dropout);
+        self.norm.forward(x + dropout.apply(y))
     }
 
     fn read<E>(&self, name: &str, norm: &str, read: &mut Read<'_, E>) -> Result<Self, E> {
-        Ok(Rectified {
-            up: weights::dense(&self.up, &format!("{name}.linear1"), &[], read)?,
-            down: weights::dense(&self.down, &format!("{name}.linear2"), &[], read)?,
-            norm: weights::norm(&self.norm, &format!("{name}.{norm}"), read)?,
-        })
+        let up = weights::dense(&self.dense.up, &format!("{name}.linear1"), &[], read)?;
+        let down = weights::dense(&self.dense.down, &format!("{name}.linear2"), &[], read)?;
+        let norm = weights::norm(&self.norm, &format!("{name}.{norm}"), read)?;
+        Ok(Transformed { dense: self.dense.with(up, down), norm })
     }
 }
 
@@ -44,7 +42,10 @@ struct Attended {
 
 impl Attended {
     fn new(draw: &mut Draw<'_>, width: usize, heads: usize) -> Self {
-        Attended { attention: Attention::new(draw, width, heads), norm: draw.layer_norm(width) }
+        Attended {
+            attention: Attention::new(draw, width, heads, true),
+            norm: draw.layer_norm(width),
+        }
     }
 
     /// Of x with codes on keys `[B, S, D]` and values.
@@ -71,13 +72,13 @@ impl Attended {
 #[derive(Module, Debug)]
 pub struct EncoderLayer {
     own: Attended,
-    dense: Rectified,
+    dense: Transformed,
 }
 
 impl EncoderLayer {
     pub(super) fn new(draw: &mut Draw<'_>, width: usize, hidden: usize, heads: usize) -> Self {
         let own = Attended::new(draw, width, heads);
-        EncoderLayer { own, dense: Rectified::new(draw, width, hidden) }
+        EncoderLayer { own, dense: Transformed::new(draw, width, hidden) }
     }
 
     /// Of tokens `[B, N, D]` with their codes; `bias` hides the filling.
@@ -105,14 +106,14 @@ impl EncoderLayer {
 pub struct DecoderLayer {
     own: Attended,
     image: Attended,
-    dense: Rectified,
+    dense: Transformed,
 }
 
 impl DecoderLayer {
     pub(super) fn new(draw: &mut Draw<'_>, width: usize, hidden: usize, heads: usize) -> Self {
         let own = Attended::new(draw, width, heads);
         let image = Attended::new(draw, width, heads);
-        DecoderLayer { own, image, dense: Rectified::new(draw, width, hidden) }
+        DecoderLayer { own, image, dense: Transformed::new(draw, width, hidden) }
     }
 
     /// Of queries `[B, Q, D]` with their codes on what the encoder says, as keys and as values.

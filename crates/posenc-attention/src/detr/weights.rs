@@ -21,7 +21,7 @@ fn dense_of(weights: &[f32], bias: Vec<f32>, device: &Device) -> Dense {
     let shape = [weights.len() / outputs.max(1), outputs];
     Dense {
         weights: parameter(transposed(weights, outputs), shape, device),
-        bias: parameter(bias, [outputs], device),
+        bias: Some(parameter(bias, [outputs], device)),
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn dense<E>(
     let shape = [&[outputs, inputs], more].concat();
     let weights = read(&format!("{name}.weight"), &shape)?;
     let bias = read(&format!("{name}.bias"), &[outputs])?;
-    Ok(dense_of(&weights, bias, &own.bias.device()))
+    Ok(dense_of(&weights, bias, &own.weights.device()))
 }
 
 /// A norm of the width of `own`.
@@ -53,17 +53,18 @@ pub(super) fn attention<E>(
     name: &str,
     read: &mut Read<'_, E>,
 ) -> Result<Attention, E> {
-    let (width, device) = (own.width(), own.device());
+    let (width, device) = (own.output.outputs(), own.output.weights.device());
     let weights = read(&format!("{name}.in_proj_weight"), &[3 * width, width])?;
     let bias = read(&format!("{name}.in_proj_bias"), &[3 * width])?;
     let mut parts = weights.chunks_exact(width * width).zip(bias.chunks_exact(width));
     let mut next = || parts.next().map(|(w, b)| dense_of(w, b.to_vec(), &device));
     let (query, key, value) = (next(), next(), next());
-    let output = own.output();
-    let output = dense(output, &format!("{name}.out_proj"), &[], read)?;
+    let output = dense(&own.output, &format!("{name}.out_proj"), &[], read)?;
     // The array has the shape that was asked for.
     Ok(match (query, key, value) {
-        (Some(query), Some(key), Some(value)) => own.with(query, key, value, output),
+        (Some(query), Some(key), Some(value)) => {
+            Attention { query, key, value, output, heads: own.heads }
+        }
         _ => own.clone(),
     })
 }

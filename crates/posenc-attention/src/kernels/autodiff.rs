@@ -51,14 +51,14 @@ impl<B: Kernels> Backward<B, 3> for LayerNorm {
 }
 
 #[derive(Debug)]
-struct SmoothRectifier;
+struct Gelu;
 
-impl<B: Kernels> Backward<B, 1> for SmoothRectifier {
+impl<B: Kernels> Backward<B, 1> for Gelu {
     type State = FloatTensor<B>;
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
-        let dx = B::smooth_rectifier_backward(ops.state, gradient);
+        let dx = B::gelu_tanh_backward(ops.state, gradient);
         register!(grads, ops.parents, [dx]);
     }
 }
@@ -97,13 +97,13 @@ impl<B: Kernels> Backward<B, 3> for AttendSegments {
 struct CrossEntropy;
 
 impl<B: Kernels> Backward<B, 1> for CrossEntropy {
-    /// Scores, and what was said.
+    /// Scores, and the target columns.
     type State = (FloatTensor<B>, Vec<usize>);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let gradient = grads.consume::<B>(&ops.node);
-        let (scores, said) = ops.state;
-        register!(grads, ops.parents, [B::cross_entropy_backward(scores, said, gradient)]);
+        let (scores, targets) = ops.state;
+        register!(grads, ops.parents, [B::cross_entropy_backward(scores, targets, gradient)]);
     }
 }
 
@@ -150,14 +150,14 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         }
     }
 
-    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        match SmoothRectifier.prepare::<C>([x.node()]).compute_bound().stateful() {
+    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        match Gelu.prepare::<C>([x.node()]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 let x = x.into_primitive();
-                let y = B::smooth_rectifier(x.clone());
+                let y = B::gelu_tanh(x.clone());
                 prep.finish(x, y)
             }
-            OpsKind::UnTracked(prep) => prep.finish(B::smooth_rectifier(x.into_primitive())),
+            OpsKind::UnTracked(prep) => prep.finish(B::gelu_tanh(x.into_primitive())),
         }
     }
 
@@ -209,15 +209,15 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         }
     }
 
-    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
+    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
         match CrossEntropy.prepare::<C>([scores.node()]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 let scores = scores.into_primitive();
-                let loss = B::cross_entropy(scores.clone(), said.clone());
-                prep.finish((scores, said), loss)
+                let loss = B::cross_entropy(scores.clone(), targets.clone());
+                prep.finish((scores, targets), loss)
             }
             OpsKind::UnTracked(prep) => {
-                prep.finish(B::cross_entropy(scores.into_primitive(), said))
+                prep.finish(B::cross_entropy(scores.into_primitive(), targets))
             }
         }
     }

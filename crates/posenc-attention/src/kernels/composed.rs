@@ -6,7 +6,7 @@ use burn::backend::{Backend, Scalar, TensorMetadata};
 use burn::tensor::{Shape, TensorData};
 
 use super::AdamStep;
-use crate::layers::NEVER;
+use crate::layers::MASK_BIAS;
 
 fn scalar(value: f64) -> Scalar {
     value.into()
@@ -101,13 +101,13 @@ fn gate<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) {
 }
 
 /// y = x σ(2u), which is x/2 (1 + tanh u).
-pub fn smooth_rectifier<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+pub fn gelu_tanh<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     let (gate, _) = gate::<B>(x.clone());
     B::float_mul(x, gate)
 }
 
 /// ∂x = ∂y (σ + x σ (1 − σ) 2u′).
-pub fn smooth_rectifier_backward<B: Backend>(
+pub fn gelu_tanh_backward<B: Backend>(
     x: FloatTensor<B>,
     gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
@@ -167,20 +167,20 @@ pub fn attend_backward<B: Backend>(
     (join::<B>(dq), join::<B>(dk), join::<B>(dv))
 }
 
-/// Rows of segments in `[B, T, …]`, where T is the longest: for each slot the row that stands there, or the segment's last
-/// one, and whether it is its own.
+/// Rows of segments in `[B, T, …]`, where T is the length of the longest: the row of each slot, or the last row of the
+/// segment in the padding, and whether the slot is no padding.
 fn slots(lengths: &[usize]) -> (Vec<usize>, Vec<bool>, usize) {
-    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let max_len = lengths.iter().copied().max().unwrap_or(0);
     let last = lengths.iter().sum::<usize>().saturating_sub(1);
     let (mut rows, mut own) = (Vec::new(), Vec::new());
     let mut first = 0;
     for &length in lengths {
         let row = |i: usize| (first + i.min(length.saturating_sub(1))).min(last);
-        rows.extend((0..longest).map(row));
-        own.extend((0..longest).map(|i| i < length));
+        rows.extend((0..max_len).map(row));
+        own.extend((0..max_len).map(|i| i < length));
         first += length;
     }
-    (rows, own, longest)
+    (rows, own, max_len)
 }
 
 fn select<B: Backend>(tensor: FloatTensor<B>, rows: &[usize]) -> FloatTensor<B> {
@@ -192,10 +192,10 @@ fn select<B: Backend>(tensor: FloatTensor<B>, rows: &[usize]) -> FloatTensor<B> 
 }
 
 /// `[N, D]` to `[B, T, D]`.
-fn pad<B: Backend>(tensor: FloatTensor<B>, rows: &[usize], longest: usize) -> FloatTensor<B> {
+fn pad<B: Backend>(tensor: FloatTensor<B>, rows: &[usize], max_len: usize) -> FloatTensor<B> {
     let d = dims::<B>(&tensor)[1];
     let padded = select::<B>(tensor, rows);
-    reshape::<B>(padded, &[rows.len() / longest.max(1), longest, d])
+    reshape::<B>(padded, &[rows.len() / max_len.max(1), max_len, d])
 }
 
 /// And back.
@@ -226,7 +226,7 @@ pub fn attend_segments<B: Backend>(
         j >= lengths[item].max(1) || (causal && j > i)
     };
     let bias = (0..lengths.len() * t * t)
-        .map(|slot| if is_hidden(slot) { f64::from(NEVER) } else { 0.0 })
+        .map(|slot| if is_hidden(slot) { f64::from(MASK_BIAS) } else { 0.0 })
         .collect();
     let bias = like::<B>(bias, &[lengths.len(), 1, t, t], &query);
     let [q, k, v] = [query, key, value].map(|x| pad::<B>(x, &rows, t));
@@ -247,30 +247,30 @@ pub fn attend_segments_backward<B: Backend>(
     (unpad::<B>(dq, &own), unpad::<B>(dk, &own), unpad::<B>(dv, &own))
 }
 
-/// One where a row's column is said, over the number of rows.
-fn shares<B: Backend>(said: &[usize], scores: &FloatTensor<B>) -> FloatTensor<B> {
+/// One at the target column of a row, over the number of rows.
+fn shares<B: Backend>(targets: &[usize], scores: &FloatTensor<B>) -> FloatTensor<B> {
     let shape = dims::<B>(scores);
     let mut shares = vec![0.0; shape[0] * shape[1]];
-    for (row, &said) in shares.chunks_exact_mut(shape[1].max(1)).zip(said) {
-        row[said] = 1.0 / shape[0] as f64;
+    for (row, &target) in shares.chunks_exact_mut(shape[1].max(1)).zip(targets) {
+        row[target] = 1.0 / shape[0] as f64;
     }
     like::<B>(shares, &shape, scores)
 }
 
 /// −Σ share log p.
-pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, said: &[usize]) -> FloatTensor<B> {
-    let shares = shares::<B>(said, &scores);
+pub fn cross_entropy<B: Backend>(scores: FloatTensor<B>, targets: &[usize]) -> FloatTensor<B> {
+    let shares = shares::<B>(targets, &scores);
     B::float_neg(B::float_sum(B::float_mul(B::log_softmax(scores, 1), shares)))
 }
 
 /// (p/N − share) ∂loss.
 pub fn cross_entropy_backward<B: Backend>(
     scores: FloatTensor<B>,
-    said: &[usize],
+    targets: &[usize],
     gradient: FloatTensor<B>,
 ) -> FloatTensor<B> {
-    let shares = shares::<B>(said, &scores);
-    let p = B::float_mul_scalar(B::softmax(scores, 1), scalar(1.0 / said.len() as f64));
+    let shares = shares::<B>(targets, &scores);
+    let p = B::float_mul_scalar(B::softmax(scores, 1), scalar(1.0 / targets.len() as f64));
     B::float_mul(B::float_sub(p, shares), reshape::<B>(gradient, &[1, 1]))
 }
 

@@ -221,9 +221,9 @@ impl Kernels for Flex {
         (tensor(dx, &shape), tensor(dgain, &[shape[1]]), tensor(column_sums(&g, d), &[shape[1]]))
     }
 
-    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
         if !is_single(&x) {
-            return composed::smooth_rectifier::<Self>(x);
+            return composed::gelu_tanh::<Self>(x);
         }
         let shape = dims(&x);
         let mut y = read(&x).into_owned();
@@ -240,12 +240,9 @@ impl Kernels for Flex {
         tensor(y, &shape)
     }
 
-    fn smooth_rectifier_backward(
-        x: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
+    fn gelu_tanh_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
         if !is_single(&x) {
-            return composed::smooth_rectifier_backward::<Self>(x, gradient);
+            return composed::gelu_tanh_backward::<Self>(x, gradient);
         }
         let shape = dims(&x);
         let mut dx = read(&gradient).into_owned();
@@ -350,9 +347,9 @@ impl Kernels for Flex {
         (dq, dk, dv)
     }
 
-    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
+    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
         if !is_single(&scores) {
-            return composed::cross_entropy::<Self>(scores, &said);
+            return composed::cross_entropy::<Self>(scores, &targets);
         }
         let columns = dims(&scores)[1].max(1);
         let scores = read(&scores);
@@ -361,35 +358,35 @@ impl Kernels for Flex {
         vectorized(
             #[inline(always)]
             || {
-                for (scores, &said) in scores.chunks_exact(columns).zip(&said) {
+                for (scores, &target) in scores.chunks_exact(columns).zip(&targets) {
                     let top = largest(scores);
                     for (value, score) in row.iter_mut().zip(scores) {
                         *value = exp(score - top);
                     }
                     let sum = sum(&row, &row, |x, _| x);
-                    total += f64::from(sum.ln() + top - scores[said]);
+                    total += f64::from(sum.ln() + top - scores[target]);
                 }
             },
         );
-        tensor(vec![(total / said.len() as f64) as f32], &[1])
+        tensor(vec![(total / targets.len() as f64) as f32], &[1])
     }
 
     fn cross_entropy_backward(
         scores: FloatTensor<Self>,
-        said: Vec<usize>,
+        targets: Vec<usize>,
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         if !is_single(&scores) {
-            return composed::cross_entropy_backward::<Self>(scores, &said, gradient);
+            return composed::cross_entropy_backward::<Self>(scores, &targets, gradient);
         }
         let shape = dims(&scores);
         let columns = shape[1].max(1);
-        let share = read(&gradient)[0] / said.len() as f32;
+        let share = read(&gradient)[0] / targets.len() as f32;
         let mut change = read(&scores).into_owned();
         vectorized(
             #[inline(always)]
             || {
-                for (row, &said) in change.chunks_exact_mut(columns).zip(&said) {
+                for (row, &target) in change.chunks_exact_mut(columns).zip(&targets) {
                     let top = largest(row);
                     for value in row.iter_mut() {
                         *value = exp(*value - top);
@@ -398,7 +395,7 @@ impl Kernels for Flex {
                     for value in row.iter_mut() {
                         *value *= scale;
                     }
-                    row[said] -= share;
+                    row[target] -= share;
                 }
             },
         );

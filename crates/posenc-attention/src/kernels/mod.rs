@@ -56,16 +56,13 @@ pub trait Kernels: Backend {
     }
 
     /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
-    fn smooth_rectifier(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        composed::smooth_rectifier::<Self>(x)
+    fn gelu_tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::gelu_tanh::<Self>(x)
     }
 
     /// Gradient with respect to x.
-    fn smooth_rectifier_backward(
-        x: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        composed::smooth_rectifier_backward::<Self>(x, gradient)
+    fn gelu_tanh_backward(x: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::gelu_tanh_backward::<Self>(x, gradient)
     }
 
     /// softmax(Q Kᵀ/√d + bias) V for each of `heads` heads of width d, which lie side by side: Q `[B, T, H d]`, K and
@@ -125,18 +122,18 @@ pub trait Kernels: Backend {
         composed::attend_segments_backward::<Self>(of, &lengths)
     }
 
-    /// Mean over rows of −log p of the column that is `said`, p = softmax(scores), in nats: `[N, V]` to `[1]`.
-    fn cross_entropy(scores: FloatTensor<Self>, said: Vec<usize>) -> FloatTensor<Self> {
-        composed::cross_entropy::<Self>(scores, &said)
+    /// Mean over rows of −log p of the target column, p = softmax(scores), in nats: `[N, V]` to `[1]`.
+    fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
+        composed::cross_entropy::<Self>(scores, &targets)
     }
 
     /// Gradient with respect to the scores.
     fn cross_entropy_backward(
         scores: FloatTensor<Self>,
-        said: Vec<usize>,
+        targets: Vec<usize>,
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        composed::cross_entropy_backward::<Self>(scores, &said, gradient)
+        composed::cross_entropy_backward::<Self>(scores, &targets, gradient)
     }
 
     /// A step of Adam: θ, m, v and g `[N]` to θ, m and v.
@@ -207,8 +204,8 @@ pub fn layer_norm<const D: usize>(
 }
 
 /// GELU in its tanh form.
-pub fn smooth_rectifier<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    Tensor::from_dispatch(Dispatch::smooth_rectifier(x.into_dispatch()))
+pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::gelu_tanh(x.into_dispatch()))
 }
 
 /// Attention and its weights; see [`Kernels::attend`]. No gradient flows through the weights.
@@ -252,8 +249,8 @@ pub fn attend_segments(
 }
 
 /// Cross-entropy in nats of one column per row; see [`Kernels::cross_entropy`]. There must be a column of that number.
-pub fn cross_entropy(scores: Tensor<2>, said: &[usize]) -> Tensor<1> {
-    Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), said.to_vec()))
+pub fn cross_entropy(scores: Tensor<2>, targets: &[usize]) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::cross_entropy(scores.into_dispatch(), targets.to_vec()))
 }
 
 /// A step of Adam: parameters, their two moments and their gradient to parameters and moments; see [`Kernels::adam`].

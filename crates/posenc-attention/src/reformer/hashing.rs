@@ -6,17 +6,17 @@
 //! ones, and itself only where there is nothing else. Rounds are mixed by the size of what they found,
 //! $\sum_r o_r e^{z_r}/\sum_r e^{z_r}$ with z the logarithm of a round's sum of exponentials.
 
-use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, activation};
 use posenc_math::lff::reformer::Hashing;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Draw, constant, dropout_mask, normal};
-use crate::kernels;
-use crate::layers::NEVER;
+use crate::layers::{Dense, MASK_BIAS};
+use crate::loss::integers;
 use crate::parameters::numbers;
 
-/// Subtracted where a slot would see itself: less than [`NEVER`], so that the first slot has something.
+/// Subtracted where a slot would see itself: less than [`MASK_BIAS`], so that the first slot has something.
 const SELF: f32 = -1e5;
 
 /// Added to the mean square of a query before its root is divided by.
@@ -53,10 +53,10 @@ pub struct Orders(Vec<Vec<u32>>);
 #[derive(Module, Debug)]
 pub struct HashedAttention {
     /// `[width, heads · head_width]`.
-    query: Param<Tensor<2>>,
-    value: Param<Tensor<2>>,
+    query: Dense,
+    value: Dense,
     /// `[heads · head_width, width]`.
-    output: Param<Tensor<2>>,
+    output: Dense,
     #[module(skip)]
     hashing: Hashing,
 }
@@ -66,7 +66,8 @@ impl HashedAttention {
     pub fn new(draw: &mut Draw<'_>, width: usize, hashing: &Hashing) -> Self {
         let inner = hashing.heads * hashing.head_width;
         let limit = (6.0 / (width + hashing.head_width) as f64).sqrt();
-        let mut weights = |shape: [usize; 2]| draw.uniform(shape, -limit, limit);
+        let mut weights =
+            |shape: [usize; 2]| Dense { weights: draw.uniform(shape, -limit, limit), bias: None };
         HashedAttention {
             query: weights([width, inner]),
             value: weights([width, inner]),
@@ -84,13 +85,7 @@ impl HashedAttention {
     ) -> (Tensor<3>, Orders) {
         let [batch, slots, _] = x.dims();
         let Hashing { heads, head_width, .. } = self.hashing;
-        let device = x.device();
-        let project = |x: Tensor<3>, weights: &Param<Tensor<2>>| {
-            let weights = weights.val();
-            let bias = constant(vec![0.0; weights.dims()[1]], [weights.dims()[1]], &device);
-            kernels::affine(x, weights, bias)
-        };
-        let (queries, values) = (project(x.clone(), &self.query), project(x, &self.value));
+        let (queries, values) = (self.query.forward(x.clone()), self.value.forward(x));
         let mut found = Vec::new();
         let mut images = Vec::new();
         for image in 0..batch {
@@ -111,7 +106,7 @@ impl HashedAttention {
             }
             images.push(Tensor::cat(results, 1).unsqueeze::<3>());
         }
-        (project(Tensor::cat(images, 0), &self.output), Orders(found))
+        (self.output.forward(Tensor::cat(images, 0)), Orders(found))
     }
 
     /// Slots of all rounds in the order of their buckets.
@@ -150,16 +145,12 @@ impl HashedAttention {
         let [slots, _] = q.dims();
         let device = q.device();
         let chunks = rounds * slots / chunk;
-        let indices = |places: Vec<i64>| -> Tensor<1, Int> {
-            let n = places.len();
-            Tensor::from_data(TensorData::new(places, [n]), &device)
-        };
-        let sorted = indices(order.iter().map(|&slot| i64::from(slot)).collect());
-        let mut back = vec![0i64; order.len()];
+        let sorted = integers(order.to_vec(), &device);
+        let mut back = vec![0; order.len()];
         for (place, &slot) in order.iter().enumerate() {
-            back[place / slots * slots + slot as usize] = place as i64;
+            back[place / slots * slots + slot as usize] = place;
         }
-        let back = indices(back);
+        let back = integers(back, &device);
         // Unit length: a query over the root of its mean square, over √d.
         let size = (q.clone() * q.clone()).mean_dim(1).add_scalar(EPSILON).sqrt();
         let k = q.clone() / size.mul_scalar((d as f64).sqrt());
@@ -197,7 +188,7 @@ fn bias(order: &[u32], chunk: usize) -> Vec<f32> {
         let before = &order[(c + chunks - 1) % chunks * chunk..][..chunk];
         for query in own {
             bias.extend(before.iter().chain(own).map(|key| match key.cmp(query) {
-                std::cmp::Ordering::Greater => NEVER,
+                std::cmp::Ordering::Greater => MASK_BIAS,
                 std::cmp::Ordering::Equal => SELF,
                 std::cmp::Ordering::Less => 0.0,
             }));

@@ -15,8 +15,8 @@ fn leaf(values: Tensor<3>, device: &Device) -> Tensor<3> {
 }
 
 impl Reformer {
-    /// One step on `images` `[B, T]`; gives the loss before it in nats per level. Where that is no number nothing
-    /// is changed.
+    /// One step on `images` `[B, T]`; returns the loss before it in nats per level. If that is NaN, the model
+    /// stays as it was.
     ///
     /// The pass back takes the layers from the last to the first: inputs are computed from outputs, the
     /// layer's graph is built, and its parameters make their step before the next layer's turn, so that gradients

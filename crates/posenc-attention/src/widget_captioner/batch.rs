@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 use posenc_math::lff::widget::{BINS, BatchSize, COORDINATES, Sizes, TREE_PLACES};
 
-use crate::caption::{Captions, START};
+use crate::caption::{END, FILLING, START, Sentences};
+use crate::conv::Map;
 use crate::draw::constant;
-use crate::encoder::Positions;
-use crate::layers::NEVER;
-use crate::taps::Map;
+use crate::layers::MASK_BIAS;
+use crate::loss::integers;
+use crate::position_encoding::Positions;
 
-/// Most words of a text that are looked at.
+/// Words of a text that the model reads.
 pub(super) const TEXT_WORDS: usize = 10;
 
 /// Numbers of words below this one are none: filling and ends.
@@ -20,7 +21,7 @@ const FIRST_WORD: usize = 2;
 /// A node of a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Words of its text; those after the tenth are not looked at.
+    /// Words of its text; the model reads the first ten.
     pub text: Vec<usize>,
     /// Words of its name in the program, likewise.
     pub resource: Vec<usize>,
@@ -78,7 +79,7 @@ pub struct Batch {
     pub(super) clickable: Tensor<1, Int>,
     pub(super) tree: [Tensor<1, Int>; TREE_PLACES],
     pub(super) positions: Positions,
-    /// Zero for nodes, [`NEVER`] for the filling, `[B, 1, 1, N]`.
+    /// Zero for nodes, [`MASK_BIAS`] for the filling, `[B, 1, 1, N]`.
     pub(super) bias: Tensor<4>,
     /// Rows of the widgets' nodes, screen by screen, `[W]`.
     pub(super) widgets: Tensor<1, Int>,
@@ -86,7 +87,7 @@ pub struct Batch {
     pub(super) pictures: Map,
     /// Captions by the places of their words among those that occur; one more than there are stands for the start.
     pub(super) read: Tensor<1, Int>,
-    pub(super) captions: Captions,
+    pub(super) captions: Sentences,
     pub(super) device: Device,
     size: BatchSize,
 }
@@ -119,11 +120,6 @@ fn texts_of(node: &Node) -> [&[usize]; 2] {
     [&node.text, &node.resource]
 }
 
-fn list(numbers: Vec<i64>, device: &Device) -> Tensor<1, Int> {
-    let count = numbers.len();
-    Tensor::from_data(TensorData::new(numbers, [count]), device)
-}
-
 impl Batch {
     /// `None` if there is no widget, a widget's node is none of its screen's, a caption is longer than allowed, a word or type
     /// is unknown, or a picture has another number of pixels than the model's.
@@ -143,7 +139,7 @@ impl Batch {
         // Nodes and the filling: text, name, type, whether it can be clicked, places in the tree.
         let mut columns = [const { Vec::new() }; 4 + TREE_PLACES];
         let mut coordinates = Vec::with_capacity(COORDINATES * b * n);
-        let mut bias = vec![NEVER; b * n];
+        let mut bias = vec![MASK_BIAS; b * n];
         let mut rows = Vec::new();
         let count = all_texts().filter(|text| looked_at(text).next().is_some()).count();
         for (i, screen) in screens.iter().enumerate() {
@@ -164,13 +160,13 @@ impl Batch {
             bias[i * n..][..screen.nodes.len()].fill(0.0);
             rows.extend(screen.widgets.iter().map(|widget| (i * n + widget.node) as i64));
         }
-        let captions_of = Captions::new(&captions, device)?;
+        let captions_of = Sentences::new(&captions, [FILLING, END, START], device)?;
         let [w, t] = captions_of.read.dims();
         let mut read = Vec::with_capacity(w * t);
         for caption in &captions {
             read.push(words.place(START));
             read.extend(caption.iter().map(|&word| words.place(word)));
-            // What stands after the last word is read and not judged.
+            // The padding after the last word is read but has no loss.
             read.extend(vec![words.place(START); t - 1 - caption.len()]);
         }
         let levels = widgets().flat_map(|widget| &widget.pixels);
@@ -182,22 +178,26 @@ impl Batch {
             size: [side, side],
         };
         let [of_text, of_resource, kinds, clickable, depth, before, after] =
-            columns.map(|column| list(column, device));
-        let texts =
-            (count > 0).then(|| Texts { words: list(texts, device), count, of_text, of_resource });
+            columns.map(|column| integers(column, device));
+        let texts = (count > 0).then(|| Texts {
+            words: integers(texts, device),
+            count,
+            of_text,
+            of_resource,
+        });
         let size =
             BatchSize { screens: b, nodes: n, widgets: w, words: words.places.len(), said: t };
         Some(Batch {
-            known: list(words.places.keys().map(|&word| word as i64).collect(), device),
+            known: integers(words.places.keys().copied().collect(), device),
             texts,
             kinds,
             clickable,
             tree: [depth, before, after],
             positions: Positions { sides: vec![BINS; COORDINATES], coordinates },
             bias: constant(bias, [b, 1, 1, n], device),
-            widgets: list(rows, device),
+            widgets: integers(rows, device),
             pictures,
-            read: list(read, device),
+            read: integers(read, device),
             captions: captions_of,
             device: device.clone(),
             size,

@@ -5,11 +5,11 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation};
 use posenc_math::lff::widget::{CONVOLUTIONS, Sizes, kernel_sides};
 
+use crate::conv::{Border, Map, Taps, taps};
 use crate::draw::{Draw, frozen, parameter};
 use crate::kernels;
 use crate::layers::Dropout;
 use crate::parameters::numbers;
-use crate::taps::{Border, Map, Taps, taps};
 
 /// Added to the variances of batch norms, as in Keras.
 const EPSILON: f64 = 1e-3;

@@ -1,22 +1,25 @@
 //! Models of boxes: what they may look at, what they cannot tell without positions, and that they learn from them.
 
 use posenc_attention::boxes::{
-    Bounds, Candidate, LabelledScreen, Labeller, Masks, Referrer, ReferrerSizes, ReferringScreen,
-    ScreenModel, Sizes, Trainer,
+    Bounds, Candidate, LabelledScreen, Labeller, Layers, Masks, Referrer, ReferrerSizes,
+    ReferringScreen, ScreenModel,
 };
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::{stream, uniform_vector};
 use rand_chacha::ChaCha8Rng;
 
-fn sizes(dropout: f64) -> Sizes {
-    Sizes { width: 32, heads: 4, feed_forward: 32, layers: 1, dropout }
+fn layers(dropout: f64) -> Layers {
+    let sizes = TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 };
+    Layers { sizes, dropout }
 }
 
 fn referrer_sizes() -> ReferrerSizes {
-    ReferrerSizes { layers: sizes(0.1), vocabulary: 6, longest: 3, classes: 2 }
+    ReferrerSizes { layers: layers(0.1), vocabulary: 6, max_len: 3, classes: 2 }
 }
 
 fn fourier(groups: usize) -> Encoding {
@@ -39,7 +42,7 @@ fn encodings() -> [Encoding; 4] {
 fn labeller(encoding: &Encoding, seed: u64) -> Labeller {
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
     let device = posenc_attention::cpu();
-    Labeller::new(&sizes(0.1), 3, encoding, &mut content, &mut code, &device).unwrap()
+    Labeller::new(layers(0.1), 3, encoding, &mut content, &mut code, &device).unwrap()
 }
 
 fn referrer(encoding: &Encoding, seed: u64) -> Referrer {
@@ -82,15 +85,16 @@ fn referring(rng: &mut ChaCha8Rng, count: usize) -> ReferringScreen {
 fn trained<M: ScreenModel>(model: M, screens: &[M::Screen], steps: usize) -> (Vec<f64>, M) {
     let device = posenc_attention::cpu();
     let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
-    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.999, 1e-8), learning_rate, &device);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.999, 1e-8), learning_rate);
     let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
     let mut losses = Vec::new();
     for batch in screens.chunks(32).cycle().take(steps) {
         let batch: Vec<&M::Screen> = batch.iter().collect();
-        losses.push(trainer.step(&batch, Masks { layers: &mut layers, code: &mut code }));
+        let masks = Masks { layers: &mut layers, code: &mut code };
+        losses.push(trainer.step(|model| model.loss(&batch, Some(masks), &device)));
     }
-    assert!(trainer.work() > 0.0 && !trainer.progress.goes_on());
-    (losses, trainer.progress.model)
+    assert!(trainer.operations() > 0.0 && !trainer.is_running());
+    (losses, trainer.model)
 }
 
 fn close(a: &[f32], b: &[f32]) {
@@ -152,7 +156,7 @@ fn filling_changes_nothing() {
     let screens: Vec<LabelledScreen> = [2, 5, 1].map(|n| labelled(&mut rng, n)).to_vec();
     let model = labeller(&fourier(2), 1);
     let loss = |screens: &[&LabelledScreen]| {
-        let (loss, _) = model.loss(screens, None, &device).unwrap();
+        let loss = model.loss(screens, None, &device).unwrap().value;
         (parameters::number(loss.clone()), parameters::gradients(&model, &loss.backward()))
     };
     let all: Vec<&LabelledScreen> = screens.iter().collect();
@@ -174,7 +178,7 @@ fn filling_changes_nothing() {
     screens[2].words = vec![1, 2, 3];
     let model = referrer(&fourier(2), 1);
     let loss = |screens: &[&ReferringScreen]| {
-        let (loss, _) = model.loss(screens, None, &device).unwrap();
+        let loss = model.loss(screens, None, &device).unwrap().value;
         (parameters::number(loss.clone()), parameters::gradients(&model, &loss.backward()))
     };
     let all: Vec<&ReferringScreen> = screens.iter().collect();
@@ -237,8 +241,8 @@ fn codes_draw_masks_of_their_own() {
         let (mut layers, mut code) = (stream(1, "layers"), stream(1, "code masks"));
         let masks = Masks { layers: &mut layers, code: &mut code };
         let model = labeller(&encoding, 1);
-        let (loss, _) = model.loss(&[&screen], Some(masks), &device).unwrap();
-        let (plain, _) = model.loss(&[&screen], None, &device).unwrap();
+        let loss = model.loss(&[&screen], Some(masks), &device).unwrap().value;
+        let plain = model.loss(&[&screen], None, &device).unwrap().value;
         assert_ne!(parameters::number(loss), parameters::number(plain));
         [layers.get_word_pos(), code.get_word_pos()]
     });

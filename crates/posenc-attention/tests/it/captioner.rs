@@ -3,10 +3,12 @@
 use burn::tensor::activation;
 use posenc_attention::caption::Search;
 use posenc_attention::captioner::{
-    Batch, Captioner, Node, ReadWords, ScreenInput, Sizes, Trainer, Training, WidgetInput, captions,
+    Batch, Captioner, Node, ReadWords, ScreenInput, Sizes, WidgetInput, captions,
 };
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::{stream, uniform_vector};
@@ -17,17 +19,14 @@ fn sizes() -> Sizes {
         node_words: 3,
         node_kinds: 2,
         vocabulary: 7,
-        longest: 2,
-        width: 32,
-        heads: 4,
-        feed_forward: 32,
-        encoder_layers: 1,
+        max_len: 2,
+        transformer: TransformerSizes { width: 32, heads: 4, feed_forward: 32, layers: 1 },
         decoder_layers: 1,
     }
 }
 
 fn search(beams: usize) -> Search {
-    Search { beams, alpha: 0.6, longest: sizes().longest }
+    Search { beams, alpha: 0.6, max_len: sizes().max_len }
 }
 
 fn fourier(groups: usize) -> Encoding {
@@ -71,19 +70,18 @@ fn model(encoding: &Encoding, seed: u64) -> Captioner {
 fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
     let (sizes, device) = (sizes(), posenc_attention::cpu());
     let mut adam = Adam::new(0.9, 0.99, 1e-9);
-    adam.longest = Some(5.0);
+    adam.max_grad_norm = Some(5.0);
     let learning_rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Cosine, steps };
-    let training = Training { learning_rate, adam, divergence: None };
-    let mut trainer = Trainer::new(model(encoding, seed), &sizes, &training, &device);
+    let mut trainer = Trainer::new(model(encoding, seed), adam, learning_rate);
     let (mut batches, mut masks) = (stream(seed, "batches"), stream(seed, "masks"));
     let mut losses = Vec::new();
-    while trainer.progress.goes_on() {
+    while trainer.is_running() {
         let batch: Vec<ScreenInput> = (0..16).map(|_| screen(&mut batches)).collect();
-        losses.push(trainer.step(&batch, &mut masks));
+        losses.push(trainer.step(|model| model.loss(&batch, &sizes, None, &mut masks, &device)));
     }
     let mut rng = stream(9, "held out");
     let held_out: Vec<ScreenInput> = (0..100).map(|_| screen(&mut rng)).collect();
-    let said = captions(&trainer.progress.model, &sizes, &held_out, search(1), &device).unwrap();
+    let said = captions(&trainer.model, &sizes, &held_out, search(1), &device).unwrap();
     let right = held_out.iter().zip(&said).filter(|(s, said)| s.widgets[0].caption == **said);
     (losses, right.count() as f64 / 100.0)
 }
@@ -121,7 +119,7 @@ fn screens_say_the_same_alone_and_beside_others() {
     };
     let all = memory(&screens);
     let alone: Vec<f32> = screens.iter().flat_map(|s| memory(std::slice::from_ref(s))).collect();
-    assert_eq!(all.len(), 4 * sizes.width);
+    assert_eq!(all.len(), 4 * sizes.transformer.width);
     for (a, b) in all.iter().zip(&alone) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }

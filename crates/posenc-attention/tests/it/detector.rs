@@ -1,10 +1,12 @@
 //! The detector: what it may look at, that it learns, and that the same seed gives the same bits.
 
 use posenc_attention::detector::{
-    Coordinates, Detector, ImageInput, Sizes, Target, Trainer, Training, Weights, detections,
+    Coordinates, Detector, GroundTruth, ImageInput, Sizes, detections,
 };
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{ObjectImage, ObjectScene};
 use posenc_math::detection::boxes::center;
 use posenc_math::detection::precision::average_precision;
@@ -16,10 +18,7 @@ fn sizes(coordinates: Coordinates) -> Sizes {
     Sizes {
         patch: 8,
         cells: 4,
-        width: 16,
-        heads: 2,
-        feed_forward: 32,
-        encoder_layers: 1,
+        transformer: TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 1 },
         decoder_layers: 2,
         queries: 4,
         classes: 3,
@@ -33,8 +32,10 @@ fn sine() -> Encoding {
 }
 
 fn input(image: ObjectImage) -> ImageInput {
-    let target =
-        |o: &posenc_data::generate::Object| Target { class: o.class, place: center(o.corners) };
+    let target = |o: &posenc_data::generate::Object| GroundTruth {
+        class: o.class,
+        place: center(o.corners),
+    };
     let targets = image.objects.iter().map(target).collect();
     ImageInput { size: [image.height, image.width], pixels: image.pixels, targets }
 }
@@ -45,11 +46,11 @@ fn model(sizes: &Sizes, encoding: &Encoding, seed: u64) -> Detector {
     Detector::new(sizes, encoding, &mut content, &mut code, &device).unwrap()
 }
 
-fn training(steps: usize) -> Training {
+fn trainer(model: Detector, steps: usize) -> Trainer<Detector> {
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.longest) = (1e-4, Some(1.0));
+    (adam.weight_decay, adam.max_grad_norm) = (1e-4, Some(1.0));
     let learning_rate = LearningRate { peak: 0.003, warm_up: 10, decay: Decay::LinearTail, steps };
-    Training { learning_rate, adam, weights: Weights::default() }
+    Trainer::new(model, adam, learning_rate)
 }
 
 const GRIDS: [[usize; 2]; 4] = [[3, 3], [3, 4], [4, 3], [4, 4]];
@@ -88,17 +89,16 @@ fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
     let device = posenc_attention::cpu();
     let sizes = sizes(Coordinates::Normalized);
     let run = |seed: u64| {
-        let training = training(150);
         let mut rng = stream(seed, "batches");
-        let mut trainer =
-            Trainer::new(model(&sizes, &sine(), seed), &sizes, &training, &GRIDS, &device);
+        let mut trainer = trainer(model(&sizes, &sine(), seed), 150);
+        let grids = trainer.model.grids(&sizes, &GRIDS, sizes.cells, &device);
         let mut losses = Vec::new();
-        while trainer.progress.goes_on() {
+        while trainer.is_running() {
             let batch: Vec<ImageInput> =
                 (0..16).map(|_| input(ObjectScene::training_image(&[24, 32], &mut rng))).collect();
-            losses.push(trainer.step(&batch));
+            losses.push(trainer.step(|model| model.loss(&batch, &sizes, &grids, &device)));
         }
-        (losses, parameters::values(&trainer.progress.model), trainer.progress.model)
+        (losses, parameters::values(&trainer.model), trainer.model)
     };
     let (losses, values, trained) = run(1);
     let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
@@ -122,11 +122,12 @@ fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
 fn images_of_another_size_are_refused() {
     let device = posenc_attention::cpu();
     let sizes = sizes(Coordinates::Cells);
-    let training = training(5);
-    let mut trainer = Trainer::new(model(&sizes, &sine(), 1), &sizes, &training, &GRIDS, &device);
+    let mut trainer = trainer(model(&sizes, &sine(), 1), 5);
+    let grids = trainer.model.grids(&sizes, &GRIDS, sizes.cells, &device);
     let mut rng = stream(1, "image");
     let wide = input(ObjectScene::draw(&mut rng).whole(40, &mut rng));
-    assert!(trainer.step(&[wide]).is_nan() && !trainer.progress.goes_on());
+    let loss = trainer.step(|model| model.loss(&[wide], &sizes, &grids, &device));
+    assert!(loss.is_nan() && !trainer.is_running());
     let table = Encoding { features: Features::Embed, uniform: true, ..Encoding::none() };
     let normalized = Sizes { coordinates: Coordinates::Normalized, ..sizes.clone() };
     let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
-use posenc_attention::detector::{Coordinates, ImageInput, Target, Weights, loss};
+use posenc_attention::detector::{Coordinates, GroundTruth, ImageInput, Weights, loss};
 use posenc_attention::detr::{Batch, Detr, Holds, Rates};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
-use posenc_attention::reached::Reached;
+use posenc_attention::trainer::TrainState;
 use posenc_data::WeightFile;
 use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::encoding::{Encoding, Features};
@@ -63,7 +63,7 @@ fn example() -> (Value, Vec<ImageInput>) {
         let pixel = |k: usize| (0.5 + 0.5 * (0.037 * k as f64 + i as f64).sin()) as f32;
         let targets = example["targets"][i].as_array().unwrap().iter().map(|target| {
             let t = list(target);
-            Target { class: t[0] as usize, place: [t[1], t[2], t[3], t[4]] }
+            GroundTruth { class: t[0] as usize, place: [t[1], t[2], t[3], t[4]] }
         });
         ImageInput {
             size: [height, width],
@@ -114,7 +114,7 @@ fn says_and_loses_what_the_public_model_does() {
             }
         }
     }
-    let targets: Vec<Vec<Target>> = images.iter().map(|i| i.targets.clone()).collect();
+    let targets: Vec<Vec<GroundTruth>> = images.iter().map(|i| i.targets.clone()).collect();
     let loss = loss(&said, &targets, &Weights::default()).unwrap();
     let expected = example["loss"].as_f64().unwrap();
     assert!((parameters::number(loss.clone()) / expected - 1.0).abs() < 1e-5);
@@ -194,7 +194,7 @@ fn steps(seed: u64, steps: usize) -> (Vec<f64>, Detr, Adam) {
     let batch = Batch::new(&images, &device).unwrap();
     let mut model = drawn(&sizes, seed);
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    adam.longest = Some(0.1);
+    adam.max_grad_norm = Some(0.1);
     let rates = Rates { backbone: 1e-3, head: 2e-3 };
     let mut masks = stream(seed, "masks");
     let losses = (0..steps).map(|_| {
@@ -225,6 +225,6 @@ fn steps_learn_repeatably_and_leave_the_first_stage_alone() {
     let trained = parameters::count_trained(&model);
     assert!(moved <= trained && moved > trained * 3 / 4, "{moved} {trained}");
     let mut other = adam.clone();
-    let restored = Reached::of(&model, &adam).restore(&drawn(&sizes(), 3), &mut other).unwrap();
+    let restored = TrainState::of(&model, &adam).restore(&drawn(&sizes(), 3), &mut other).unwrap();
     assert_eq!(parameters::count_trained(&restored), trained);
 }

@@ -1,8 +1,8 @@
 //! Encoders against their definitions.
 
 use posenc_attention::draw::Draw;
-use posenc_attention::encoder::{Encoder, Positions};
 use posenc_attention::parameters;
+use posenc_attention::position_encoding::{PositionEncoding, Positions};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::similarity::FourierFeatures;
 use posenc_math::random::stream;
@@ -18,14 +18,15 @@ fn fourier(width: usize) -> Encoding {
     }
 }
 
-fn build(encoding: &Encoding, sides: &[usize], width: usize) -> Encoder {
+fn build(encoding: &Encoding, sides: &[usize], width: usize) -> PositionEncoding {
     let device = posenc_attention::cpu();
     let mut rng = stream(4, "encoder");
-    Encoder::new(encoding, sides, width, &mut Draw { rng: &mut rng, device: &device }).unwrap()
+    PositionEncoding::new(encoding, sides, width, &mut Draw { rng: &mut rng, device: &device })
+        .unwrap()
 }
 
 /// Codes, position by position.
-fn codes(encoder: &Encoder, positions: &Positions, width: usize) -> Vec<Vec<f64>> {
+fn codes(encoder: &PositionEncoding, positions: &Positions, width: usize) -> Vec<Vec<f64>> {
     let device = posenc_attention::cpu();
     let prepared = encoder.prepare(positions, &device);
     let numbers = parameters::numbers(encoder.encode(&prepared, None));

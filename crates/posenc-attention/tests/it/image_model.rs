@@ -1,17 +1,21 @@
 //! The image model: what it may look at, that it learns, and that the same seed gives the same bits.
 
-use posenc_attention::image_model::{
-    History, ImageModel, Sizes, Training, cross_entropy, tokens, train,
-};
+use posenc_attention::image_model::{ImageModel, Measured, Sizes, cross_entropy, evaluate, tokens};
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_data::generate::GrayLeaves;
 use posenc_math::lff::divergence::{Divergence, Form};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 
-const SIZES: Sizes = Sizes { side: 6, levels: 4, layers: 2, width: 16, heads: 2, feed_forward: 32 };
+const SIZES: Sizes = Sizes {
+    side: 6,
+    levels: 4,
+    transformer: TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 2 },
+};
 
 fn encoding() -> Encoding {
     Encoding {
@@ -35,24 +39,33 @@ fn images(seed: u64, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| law.image(&mut rng)).collect()
 }
 
-fn run(seed: u64, steps: usize, divergence: Option<Divergence>) -> History {
+/// The model after training, and its measurements after each of `measure_every` steps.
+fn run(
+    seed: u64,
+    (steps, measure_every): (usize, usize),
+    divergence: Option<Divergence>,
+) -> (ImageModel, Measured) {
     let device = posenc_attention::cpu();
     let law = GrayLeaves::new(SIZES.side, SIZES.levels);
     let mut rng = stream(seed, "batches");
-    let mut source = |count| (0..count).map(|_| law.image(&mut rng)).collect::<Vec<_>>();
-    let training = Training {
-        batch: 8,
-        learning_rate: LearningRate { peak: 0.01, warm_up: 5, decay: Decay::Constant, steps },
-        adam: Adam::new(0.9, 0.98, 1e-9),
-        measure_at: vec![1, steps],
-        divergence,
-    };
+    let learning_rate = LearningRate { peak: 0.01, warm_up: 5, decay: Decay::Constant, steps };
     let mut model = model(seed);
     if divergence.is_some() {
         model = model.with_target(1.0, &device);
     }
     let mut masks = stream(seed, "masks");
-    train(model, &SIZES, &training, &mut source, &images(9, 20), &mut masks, &device)
+    let (fixed, held_out) = (model.fix(&SIZES, &device), images(9, 20));
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
+    let mut measured = Measured::default();
+    while trainer.is_running() {
+        let batch: Vec<_> = (0..8).map(|_| law.image(&mut rng)).collect();
+        let nats =
+            trainer.step(|model| Some(model.loss(&batch, &SIZES, &fixed, divergence, &mut masks)));
+        measured.record(&trainer, nats, measure_every, |model| {
+            evaluate(model, &SIZES, &fixed, &held_out, &device)
+        });
+    }
+    (trainer.model, measured)
 }
 
 /// Would catch a mask that lets a pixel see itself or what comes after, in either direction of the shift.
@@ -121,13 +134,13 @@ fn gradients_are_slopes_of_the_loss() {
 
 #[test]
 fn it_learns_and_the_same_seed_gives_the_same_bits() {
-    let (a, b, other) = (run(1, 60, None), run(1, 60, None), run(2, 60, None));
-    assert_eq!(a.measurements, b.measurements);
-    assert_eq!(parameters::values(&a.model), parameters::values(&b.model));
-    assert_ne!(parameters::values(&a.model), parameters::values(&other.model));
-    let [first, last] = [0, 1].map(|i| a.measurements[i].evaluation.bits);
+    let [(a, curve), (b, same), (other, _)] = [1, 1, 2].map(|seed| run(seed, (60, 1), None));
+    assert_eq!(curve, same);
+    assert_eq!(parameters::values(&a), parameters::values(&b));
+    assert_ne!(parameters::values(&a), parameters::values(&other));
+    let [first, last] = [0, 59].map(|i| curve.measurements[i].evaluation.bits);
     assert!(last < first - 0.3, "{first} to {last}");
-    for m in &a.measurements {
+    for m in &curve.measurements {
         let (left, upper) = (&m.evaluation.left, &m.evaluation.upper);
         assert!(left.iter().chain(upper).all(|w| (0.0..=1.0).contains(w)));
     }
@@ -137,19 +150,20 @@ fn it_learns_and_the_same_seed_gives_the_same_bits() {
 /// to zero, and with the full covariance so do correlation and unequal variances.
 #[test]
 fn the_divergence_shapes_the_frequencies() {
-    let shape = |history: &History| {
-        let (rows, m) = history.model.encoder().frequencies().unwrap();
+    let shape = |divergence: Option<Divergence>| {
+        let (model, _) = run(1, (150, 150), divergence);
+        let (rows, m) = model.position_encoding().frequencies().unwrap();
         posenc_math::lff::learned::FrequencyStatistics::new(&rows, m, &[]).unwrap()
     };
-    let free = shape(&run(1, 150, None));
-    let held = shape(&run(1, 150, Some(Divergence { form: Form::Covariance, weight: 30.0 })));
+    let free = shape(None);
+    let held = shape(Some(Divergence { form: Form::Covariance, weight: 30.0 }));
     assert!(
         held.anisotropy < 1.1 && free.anisotropy > 1.3,
         "{} {}",
         held.anisotropy,
         free.anisotropy
     );
-    let printed = shape(&run(1, 150, Some(Divergence { form: Form::Pooled, weight: 30.0 })));
+    let printed = shape(Some(Divergence { form: Form::Pooled, weight: 30.0 }));
     assert!(printed.anisotropy > 1.3, "{}", printed.anisotropy);
 }
 
@@ -161,9 +175,9 @@ fn steps_are_those_of_adam() {
     let device = posenc_attention::cpu();
     let batches: Vec<_> = (0..4).map(|seed| tokens(&images(20 + seed, 4), &device)).collect();
     let (beta1, beta2, epsilon, rate) = (0.8, 0.95, 1e-3, 0.02);
-    for (weight_decay, longest) in [(0.0, None), (0.3, None), (0.0, Some(0.05)), (0.3, Some(1e9))] {
+    for (weight_decay, limit) in [(0.0, None), (0.3, None), (0.0, Some(0.05)), (0.3, Some(1e9))] {
         let mut adam = Adam::new(beta1, beta2, epsilon);
-        (adam.weight_decay, adam.longest) = (weight_decay, longest);
+        (adam.weight_decay, adam.max_grad_norm) = (weight_decay, limit);
         let mut model = model(5);
         let mut expected: Vec<f64> =
             parameters::values(&model).into_iter().map(f64::from).collect();
@@ -175,7 +189,7 @@ fn steps_are_those_of_adam() {
             let slopes = parameters::gradients(&model, &gradients);
             let norm = slopes.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
             assert!(norm > 0.05, "the gradient of batch {t} has norm {norm}: nothing is clipped");
-            let factor = longest.map_or(1.0, |longest: f64| (longest / norm).min(1.0));
+            let factor = limit.map_or(1.0, |limit: f64| (limit / norm).min(1.0));
             let before = parameters::values(&model);
             model = adam.step(model, &gradients, rate);
             let after = parameters::values(&model);
@@ -193,7 +207,7 @@ fn steps_are_those_of_adam() {
                 moved += usize::from((f64::from(after[i]) - f64::from(before[i])).abs() > 1e-3);
             }
             // Adam's first steps are nearly as long as the learning rate, however small the gradient is.
-            assert!(longest == Some(0.05) || moved > expected.len() / 4, "{moved} moved");
+            assert!(limit == Some(0.05) || moved > expected.len() / 4, "{moved} moved");
         }
     }
 }
@@ -201,10 +215,10 @@ fn steps_are_those_of_adam() {
 /// Would catch parameters that are read back as others, and too few of them that are taken.
 #[test]
 fn states_are_read_back() {
-    let history = run(1, 5, None);
-    let values = parameters::values(&history.model);
+    let (trained, _) = run(1, (5, 5), None);
+    let values = parameters::values(&trained);
     let doubled: Vec<f32> = values.iter().map(|v| 2.0 * v).collect();
-    let model = parameters::replaced(history.model.clone(), &doubled).unwrap();
+    let model = parameters::replaced(trained.clone(), &doubled).unwrap();
     assert_eq!(parameters::values(&model), doubled);
     assert!(parameters::replaced(model, &doubled[1..]).is_none());
 }

@@ -88,7 +88,7 @@ fn layer_norms() {
 }
 
 #[test]
-fn smooth_rectifiers() {
+fn gelus() {
     let plain = |x: Tensor<2>| {
         let u = (x.clone() + x.clone().powf_scalar(3.0) * 0.044_715)
             * (2.0 / std::f64::consts::PI).sqrt();
@@ -97,7 +97,7 @@ fn smooth_rectifiers() {
     // Also where the gate is shut or open for good.
     let (mut x, shape) = draw("x", &[20, 13]);
     x.iter_mut().for_each(|v| *v *= 4.0);
-    compare!([(x, shape)], [x: 2], kernels::smooth_rectifier::<2>, plain);
+    compare!([(x, shape)], [x: 2], kernels::gelu::<2>, plain);
 }
 
 /// softmax(Q Kᵀ/√d + bias) V, head by head.

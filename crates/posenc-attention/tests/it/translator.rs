@@ -1,13 +1,19 @@
 //! The translator: what fills up a batch does not count, nothing is seen before it is said, and it learns.
 
+use posenc_attention::layers::TransformerSizes;
+use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
-use posenc_attention::translator::{Batch, Sizes, Translator, train};
+use posenc_attention::trainer::Trainer;
+use posenc_attention::translator::{Batch, Sizes, Translator, evaluate};
 use posenc_data::generate::{Lengths, Translation};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 
-const SIZES: Sizes =
-    Sizes { words: 8, positions: 12, layers: 1, width: 16, heads: 2, feed_forward: 32 };
+const SIZES: Sizes = Sizes {
+    words: 8,
+    positions: 12,
+    transformer: TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 1 },
+};
 
 type Words = (Vec<usize>, Vec<usize>);
 
@@ -16,7 +22,7 @@ fn model(seed: u64) -> Translator {
 }
 
 fn loss(model: &Translator, pairs: &[Words]) -> f64 {
-    let batch = Batch::new(pairs, &posenc_attention::cpu());
+    let batch = Batch::new(pairs, &posenc_attention::cpu()).unwrap();
     f64::from(parameters::numbers(model.cross_entropy(&batch))[0])
 }
 
@@ -38,7 +44,7 @@ fn a_pair_costs_the_same_alone_and_beside_a_longer_one() {
 fn nothing_is_seen_before_it_is_said() {
     let (model, device) = (model(2), posenc_attention::cpu());
     let predictions = |target: &[usize]| {
-        let batch = Batch::new(&[(vec![1, 5, 2, 7], target.to_vec())], &device);
+        let batch = Batch::new(&[(vec![1, 5, 2, 7], target.to_vec())], &device).unwrap();
         let numbers = parameters::numbers(model.log_probabilities(&batch));
         let tokens = SIZES.words + 2;
         assert_eq!(numbers.len(), (target.len() + 1) * tokens);
@@ -78,10 +84,18 @@ fn it_learns_and_the_same_seed_gives_the_same_bits() {
         };
         let held_out = draw(&mut stream(seed, "held out"), 40);
         let rate = LearningRate { peak: 0.01, warm_up: 10, decay: Decay::Constant, steps: 150 };
-        let mut batches = || draw(&mut rng, 16);
-        let (losses, model) =
-            train(model(seed), &rate, 50, &mut batches, &held_out, &posenc_attention::cpu());
-        (losses, model.unwrap())
+        let device = posenc_attention::cpu();
+        let mut trainer = Trainer::new(model(seed), Adam::new(0.9, 0.98, 1e-9), rate);
+        let mut losses = Vec::new();
+        while trainer.is_running() {
+            let batch = draw(&mut rng, 16);
+            trainer.step(|model| model.loss(&batch, &SIZES, &device));
+            if trainer.is_measured(50) {
+                losses.push((trainer.steps(), evaluate(&trainer.model, &held_out, &device)));
+            }
+        }
+        assert_eq!(trainer.diverged(), None);
+        (losses, trainer.model)
     };
     let ((losses, a), (same, b), (other, _)) = (run(1), run(1), run(2));
     assert_eq!(losses, same);
@@ -91,7 +105,7 @@ fn it_learns_and_the_same_seed_gives_the_same_bits() {
     assert_eq!(steps, [50, 100, 150]);
     assert!(losses[2].1 < 0.9 * (8f64).ln(), "{losses:?}");
     for (before, after) in model(1).positions().into_iter().zip(a.positions()) {
-        assert_eq!(before.len(), SIZES.positions * SIZES.width);
+        assert_eq!(before.len(), SIZES.positions * SIZES.transformer.width);
         let moved = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(moved > 0.05, "{moved}");
     }

@@ -3,9 +3,11 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use posenc_attention::image_model::{self, ImageModel, Training};
+use posenc_attention::image_model::{self, ImageModel, Measured, evaluate};
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::reformer::{Hashing, Reformer};
+use posenc_attention::trainer::Trainer;
 use posenc_attention::translator::{self, Translator};
 use posenc_attention::{Device, DeviceKind, reformer};
 use posenc_data::generate::GrayLeaves;
@@ -44,28 +46,28 @@ fn assert_near(own: &[f64], expected: &[f64], tolerance: f64) {
 }
 
 fn image_losses(device: &Device) -> Vec<f64> {
-    let sizes =
-        image_model::Sizes { side: 6, levels: 4, layers: 2, width: 16, heads: 2, feed_forward: 32 };
+    let transformer = TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 2 };
+    let sizes = image_model::Sizes { side: 6, levels: 4, transformer };
     let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));
     let model = ImageModel::new(&sizes, &encoding(), &mut content, &mut code, device).unwrap();
     let law = GrayLeaves::new(sizes.side, sizes.levels);
     let mut rng = stream(1, "batches");
-    let mut source = |count| (0..count).map(|_| law.image(&mut rng)).collect::<Vec<_>>();
-    let training = Training {
-        batch: 4,
-        learning_rate: LearningRate { peak: 0.01, warm_up: 5, decay: Decay::Constant, steps: 12 },
-        adam: Adam::new(0.9, 0.98, 1e-9),
-        measure_at: (1..=12).collect(),
-        divergence: None,
-    };
+    let learning_rate = LearningRate { peak: 0.01, warm_up: 5, decay: Decay::Constant, steps: 12 };
     let held_out: Vec<Vec<u8>> = {
         let mut rng = stream(1, "held out");
         (0..6).map(|_| law.image(&mut rng)).collect()
     };
     let mut masks = stream(1, "masks");
-    let history =
-        image_model::train(model, &sizes, &training, &mut source, &held_out, &mut masks, device);
-    history.measurements.iter().flat_map(|m| [m.training_bits, m.evaluation.bits]).collect()
+    let fixed = model.fix(&sizes, device);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
+    let mut measured = Measured::default();
+    while trainer.is_running() {
+        let batch: Vec<_> = (0..4).map(|_| law.image(&mut rng)).collect();
+        let nats = trainer.step(|model| Some(model.loss(&batch, &sizes, &fixed, None, &mut masks)));
+        measured
+            .record(&trainer, nats, 1, |model| evaluate(model, &sizes, &fixed, &held_out, device));
+    }
+    measured.measurements.iter().flat_map(|m| [m.training_bits, m.evaluation.bits]).collect()
 }
 
 /// Would catch a kernel or a derivative that differs between the devices, and a sum whose order does.
@@ -82,22 +84,20 @@ fn the_image_model_trains_as_on_the_cpu_with_the_same_bits_twice() {
 #[test]
 fn the_translator_trains_as_on_the_cpu() {
     let losses = |device: &Device| {
-        let sizes = translator::Sizes {
-            words: 6,
-            positions: 8,
-            layers: 1,
-            width: 16,
-            heads: 2,
-            feed_forward: 16,
-        };
+        let transformer = TransformerSizes { width: 16, heads: 2, feed_forward: 16, layers: 1 };
+        let sizes = translator::Sizes { words: 6, positions: 8, transformer };
         let model = Translator::new(&sizes, 0.02, &mut stream(1, "content"), device);
         let rate = LearningRate { peak: 0.01, warm_up: 2, decay: Decay::Constant, steps: 8 };
         let pair = |i: usize| ((0..2 + i % 5).collect(), (0..1 + i % 5).rev().collect());
         let pairs: Vec<translator::Pair> = (0..6).map(pair).collect();
-        let mut batches = || pairs.clone();
-        let (losses, model) = translator::train(model, &rate, 1, &mut batches, &pairs, device);
-        assert!(model.is_some());
-        losses.into_iter().map(|(_, loss)| loss).collect::<Vec<f64>>()
+        let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), rate);
+        let mut losses: Vec<f64> = Vec::new();
+        while trainer.is_running() {
+            trainer.step(|model| model.loss(&pairs, &sizes, device));
+            losses.push(translator::evaluate(&trainer.model, &pairs, device));
+        }
+        assert_eq!(trainer.diverged(), None);
+        losses
     };
     with_adapter(|device| assert_near(&losses(device), &losses(&posenc_attention::cpu()), 1e-4));
 }

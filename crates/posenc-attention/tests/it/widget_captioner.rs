@@ -6,7 +6,7 @@ use std::path::Path;
 use posenc_attention::caption::Search;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
-use posenc_attention::reached::Reached;
+use posenc_attention::trainer::TrainState;
 use posenc_attention::widget_captioner::{Batch, Node, ScreenInput, WidgetCaptioner, WidgetInput};
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::parameters::table5_on_public_code;
@@ -254,7 +254,7 @@ fn screens_say_the_same_alone_and_beside_others() {
         assert!((together - alone).abs() < 1e-5, "{together} {alone}");
     }
     let device = posenc_attention::cpu();
-    let how = Search { beams: 4, alpha: 0.6, longest: 10 };
+    let how = Search { beams: 4, alpha: 0.6, max_len: 10 };
     let said = model.captions(&sizes(), &screens, how, &device).unwrap();
     let one: Vec<_> = screens
         .iter()
@@ -272,7 +272,7 @@ fn screens_say_the_same_alone_and_beside_others() {
     let (t, v) = (batch.size().said, sizes().vocabulary);
     let next = parameters::numbers(model.log_probabilities(&sizes(), &batch));
     for (i, said) in said.iter().enumerate() {
-        for (place, &word) in said.iter().chain(&[1]).enumerate().take(how.longest) {
+        for (place, &word) in said.iter().chain(&[1]).enumerate().take(how.max_len) {
             let next = &next[(i * t + place) * v..][..v];
             assert!((1..v).all(|other| other == 3 || next[other] <= next[word]), "{said:?}");
         }
@@ -300,7 +300,7 @@ fn steps(seed: u64, steps: usize) -> (Vec<f64>, WidgetCaptioner, Adam) {
     let batch = Batch::new(&screens, &sizes, &device).unwrap();
     let mut model = drawn(&sizes, &fourier(2, 4, true, true), seed);
     let mut adam = Adam::new(0.9, 0.997, 1e-9);
-    adam.longest = Some(5.0);
+    adam.max_grad_norm = Some(5.0);
     let mut masks = stream(seed, "masks");
     let losses = (0..steps).map(|_| {
         let loss;
@@ -322,7 +322,7 @@ fn steps_learn_repeatably_and_statistics_are_kept() {
     assert!(late < 0.6 * curve[0], "{curve:?}");
     let other = drawn(&sizes(), &fourier(2, 4, true, true), 3);
     let mut own = adam.clone();
-    let restored = Reached::of(&model, &adam).restore(&other, &mut own).unwrap();
+    let restored = TrainState::of(&model, &adam).restore(&other, &mut own).unwrap();
     let (_, screens) = example();
     assert_eq!(losses(&restored, &screens), losses(&model, &screens));
     assert_ne!(losses(&restored, &screens), losses(&other, &screens));

@@ -122,6 +122,13 @@ pub fn mask_and_sum(gradient: &mut [f32], activations: &[f32], bias: &mut [f32])
     );
 }
 
+/// z ← 1/(1 + e^-z).
+pub fn sigmoid(z: &mut [f32]) {
+    for z in z {
+        *z = 1.0 / (1.0 + (-*z).exp());
+    }
+}
+
 /// y ← y + x.
 pub fn add(x: &[f32], y: &mut [f32]) {
     vectorized(
@@ -134,6 +141,22 @@ pub fn add(x: &[f32], y: &mut [f32]) {
     );
 }
 
+/// Σ r² in double precision, lane by lane.
+#[inline(always)]
+fn sum_of_squares(r: &[f32]) -> f64 {
+    let (chunks, rest) = r.as_chunks::<LANES>();
+    let mut sums = [0.0_f64; LANES];
+    for chunk in chunks {
+        for k in 0..LANES {
+            sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
+        }
+    }
+    for (sum, r) in sums.iter_mut().zip(rest) {
+        *sum += f64::from(*r) * f64::from(*r);
+    }
+    sums.iter().sum()
+}
+
 /// r ← y − t; gives Σ r², in double precision.
 pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
     vectorized(
@@ -142,17 +165,7 @@ pub fn residual(y: &[f32], t: &[f32], r: &mut [f32]) -> f64 {
             for ((r, y), t) in r.iter_mut().zip(y).zip(t) {
                 *r = y - t;
             }
-            let (chunks, rest) = r.as_chunks::<LANES>();
-            let mut sums = [0.0_f64; LANES];
-            for chunk in chunks {
-                for k in 0..LANES {
-                    sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
-                }
-            }
-            for (sum, r) in sums.iter_mut().zip(rest) {
-                *sum += f64::from(*r) * f64::from(*r);
-            }
-            sums.iter().sum()
+            sum_of_squares(r)
         },
     )
 }
@@ -165,17 +178,7 @@ pub fn residual_in_place(y: &mut [f32], t: &[f32]) -> f64 {
             for (y, t) in y.iter_mut().zip(t) {
                 *y -= t;
             }
-            let (chunks, rest) = y.as_chunks::<LANES>();
-            let mut sums = [0.0_f64; LANES];
-            for chunk in chunks {
-                for k in 0..LANES {
-                    sums[k] += f64::from(chunk[k]) * f64::from(chunk[k]);
-                }
-            }
-            for (sum, y) in sums.iter_mut().zip(rest) {
-                *sum += f64::from(*y) * f64::from(*y);
-            }
-            sums.iter().sum()
+            sum_of_squares(y)
         },
     )
 }

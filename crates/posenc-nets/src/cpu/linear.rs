@@ -14,8 +14,9 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use super::bands::{Band, bands, threshold};
 use super::kernels;
 use super::parallel::in_chunks;
+use crate::error::same;
 use crate::optimizer::StepConstants;
-use crate::{Input, Layer, NetError, Parameters, Session, Split, State, Task};
+use crate::{Input, Layer, NetError, Parameters, Progress, SampleSet, Session, State, Task};
 
 /// Features per block: a piece of the embedding of 256 points stays in the second-level cache.
 const BLOCK: usize = 128;
@@ -155,7 +156,7 @@ struct Group {
     /// Sum of squared residuals per column, on the training points and on the test points.
     squares: Vec<f64>,
     test_squares: Vec<f64>,
-    /// Gradient of the block at hand, [`BLOCK`] × columns.
+    /// Gradient of the current block, [`BLOCK`] × columns.
     gradient: Mat<f32>,
 }
 
@@ -207,7 +208,7 @@ impl Group {
         outputs
     }
 
-    /// Residuals of the outputs at hand.
+    /// Residuals of the current outputs.
     fn compare(&mut self) {
         for (k, square) in self.squares.iter_mut().enumerate() {
             *square = kernels::residual(
@@ -287,8 +288,7 @@ pub struct LinearSession {
     train: Vec<Piece>,
     test: Vec<Piece>,
     groups: Vec<Group>,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
 }
 
 impl LinearSession {
@@ -307,8 +307,8 @@ impl LinearSession {
         let test = task.test.as_ref().map_or(Vec::new(), |test| Piece::all(&test.input, wide));
         let groups =
             (0..task.train.targets.ncols()).step_by(GROUP).map(|c| Group::new(&task, c)).collect();
-        let diverged = vec![None; task.runs()];
-        let mut session = LinearSession { task, threads, train, test, groups, epoch: 0, diverged };
+        let progress = Progress::new(task.runs());
+        let mut session = LinearSession { task, threads, train, test, groups, progress };
         session.forward();
         session
     }
@@ -352,19 +352,15 @@ impl LinearSession {
 }
 
 impl Session for LinearSession {
-    fn runs(&self) -> usize {
-        self.task.runs()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
         let errors = self.train_errors();
-        self.epoch += 1;
-        super::note_divergence(&mut self.diverged, &errors, self.epoch);
-        let constants = self.task.optimizer.constants(self.epoch);
+        self.progress.epoch += 1;
+        self.progress.record(&errors);
+        let constants = self.task.optimizer.constants(self.progress.epoch);
         let points = self.task.train.input.points();
         // The mean is over points and outputs.
         let scale = (2.0 / (points * self.task.network.output) as f64) as f32;
@@ -375,8 +371,8 @@ impl Session for LinearSession {
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        if split == Split::Train {
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        if set == SampleSet::Train {
             return Ok(self.train_errors());
         }
         let Some(test) = &self.task.test else {
@@ -403,17 +399,13 @@ impl Session for LinearSession {
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         self.task.network.check_input(input)?;
-        super::same("features", input.dimension(), self.task.network.input)?;
+        same("features", input.dimension(), self.task.network.input)?;
         let wide = self.task.train.targets.ncols() >= FEW;
         Ok(self.outputs_on(&Piece::all(input, wide), input.points()))
     }
 
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         Ok(vec![Vec::new(); self.task.runs()])
-    }
-
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
     }
 
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
@@ -444,13 +436,13 @@ impl Session for LinearSession {
             }
             numbers.extend(group.bias.iter().flatten());
         }
-        Ok(State { epoch: self.epoch, diverged: self.diverged.clone(), numbers })
+        Ok(self.progress.state(numbers))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let d = self.task.network.input;
         let columns = self.task.train.targets.ncols();
-        super::check_state(state, self.task.runs(), 3 * (d + 1) * columns)?;
+        self.progress.check(state, 3 * (d + 1) * columns)?;
         let mut rest = state.numbers.as_slice();
         let mut take = |count: usize| {
             let (head, tail) = rest.split_at(count);
@@ -467,8 +459,7 @@ impl Session for LinearSession {
                 bias.copy_from_slice(take(3));
             }
         }
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
+        self.progress.clone_from(&state.progress);
         // Outputs are summed as in a step, so the residuals have the bits of the saved session.
         self.forward();
         Ok(())

@@ -12,9 +12,11 @@ mod linear;
 mod parallel;
 mod tiled;
 
+#[cfg(feature = "wgpu")]
+pub(crate) use kernels::sigmoid;
 pub use linear::GROUP;
 
-use crate::{Engine, FirstLayer, NetError, Session, State, Task};
+use crate::{Engine, FirstLayer, NetError, Progress, Session, State, Task};
 
 /// Trains on the CPU.
 #[derive(Debug, Clone, Copy)]
@@ -72,47 +74,9 @@ impl Engine for CpuEngine {
     }
 }
 
-/// Notes the epoch of runs whose error is no longer finite.
-pub(crate) fn note_divergence(diverged: &mut [Option<u64>], errors: &[f64], epoch: u64) {
-    for (diverged, error) in diverged.iter_mut().zip(errors) {
-        if diverged.is_none() && !error.is_finite() {
-            *diverged = Some(epoch);
-        }
-    }
-}
-
-/// Refuses two sizes that differ.
-pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(NetError::Shape { what: what.to_owned(), found, expected })
-    }
-}
-
-/// Refuses a state of another task.
-pub(crate) fn check_state(state: &State, runs: usize, numbers: usize) -> Result<(), NetError> {
-    let (found, expected) = (state.diverged.len(), runs);
-    if found != expected {
-        return Err(NetError::State { why: format!("it has {found} runs, the task {expected}") });
-    }
-    let found = state.numbers.len();
-    if found != numbers {
-        return Err(NetError::State {
-            why: format!("it holds {found} numbers, the task needs {numbers}"),
-        });
-    }
-    Ok(())
-}
-
-/// A state of runs whose parameters and two moments lie in arrays of their own.
-fn state_of<'a>(
-    runs: impl Iterator<Item = [&'a [f32]; 3]>,
-    epoch: u64,
-    diverged: &[Option<u64>],
-) -> State {
-    let numbers = runs.flat_map(|parts| parts.concat()).collect();
-    State { epoch, diverged: diverged.to_vec(), numbers }
+/// A state of runs whose parameters and two moments are arrays of their own.
+fn state_of<'a>(runs: impl Iterator<Item = [&'a [f32]; 3]>, progress: &Progress) -> State {
+    progress.state(runs.flat_map(|parts| parts.concat()).collect())
 }
 
 /// The arrays of such runs, of `n` numbers each, from a state.
@@ -120,12 +84,14 @@ fn restore_from<'a>(
     state: &State,
     n: usize,
     runs: impl ExactSizeIterator<Item = [&'a mut [f32]; 3]>,
+    progress: &mut Progress,
 ) -> Result<(), NetError> {
-    check_state(state, runs.len(), 3 * n * runs.len())?;
+    progress.check(state, 3 * n * runs.len())?;
     for (parts, numbers) in runs.zip(state.numbers.chunks_exact(3 * n)) {
         for (part, numbers) in parts.into_iter().zip(numbers.chunks_exact(n)) {
             part.copy_from_slice(numbers);
         }
     }
+    progress.clone_from(&state.progress);
     Ok(())
 }

@@ -85,7 +85,7 @@ pub struct Gpu {
 /// What went wrong.
 #[derive(Debug, Default)]
 struct Trouble {
-    /// The device is gone for good.
+    /// The device is lost permanently.
     lost: Option<String>,
     /// Something was refused since the last question.
     refused: Option<String>,
@@ -175,7 +175,7 @@ impl Gpu {
         Err(self.error(why))
     }
 
-    /// Whether the device is gone for good.
+    /// Whether the device is lost permanently.
     pub fn is_lost(&self) -> bool {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
     }

@@ -9,7 +9,7 @@ use faer::Mat;
 use super::adapter::Gpu;
 use super::kernels::Pointwise;
 use super::product::Epilogue;
-use super::program::{Numbers, Operand, Product, Recorder};
+use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use super::session::{Context, Gradient};
 use super::simple::{Scratch, Side, chunks, rows};
 use crate::{Factored, Input, NetError};
@@ -18,11 +18,11 @@ use crate::{Factored, Input, NetError};
 #[derive(Debug)]
 pub enum DeviceInput {
     /// One buffer per chunk, point by point.
-    Dense(Vec<Numbers>),
+    Dense(Vec<DeviceBuffer>),
     /// Tables one after the other; indices table by table.
-    Factored { tables: Numbers, parts: Vec<Table>, indices: Numbers, form: Form },
+    Factored { tables: DeviceBuffer, parts: Vec<Table>, indices: DeviceBuffer, form: Form },
     /// Sines and cosines of every axis, with their first numbers; indices axis by axis.
-    Waves { tables: Numbers, parts: Vec<(usize, usize)>, indices: Numbers, scale: f32 },
+    Waves { tables: DeviceBuffer, parts: Vec<(usize, usize)>, indices: DeviceBuffer, scale: f32 },
 }
 
 /// A table of a factored input.
@@ -45,7 +45,7 @@ pub enum Form {
     Expanded,
     /// The tables are multiplied, which are far smaller, and their products are summed by the indices. Per
     /// chunk of a side that is trained the points of every coordinate: starts of the lists, then lists.
-    Tables(Vec<Numbers>),
+    Tables(Vec<DeviceBuffer>),
 }
 
 /// Most tables that one kernel sums.
@@ -54,7 +54,7 @@ const TABLES: usize = 8;
 impl DeviceInput {
     /// Brings it to the device; lists of points only for a side that is trained.
     pub fn new(gpu: &Gpu, input: &Input, chunk: usize, is_trained: bool) -> Result<Self, NetError> {
-        let flat = |indices: &[Vec<u32>]| Numbers::of(gpu, "indices", &indices.concat());
+        let flat = |indices: &[Vec<u32>]| DeviceBuffer::of(gpu, "indices", &indices.concat());
         let mut numbers: Vec<f32> = Vec::new();
         let append = |numbers: &mut Vec<f32>, matrix: &Mat<f32>| {
             let first = numbers.len();
@@ -67,7 +67,7 @@ impl DeviceInput {
                 for (first, n) in chunks(matrix.ncols(), chunk) {
                     numbers.clear();
                     (first..first + n).for_each(|j| numbers.extend(matrix.col_as_slice(j)));
-                    pieces.push(Numbers::of(gpu, "the features", &numbers)?);
+                    pieces.push(DeviceBuffer::of(gpu, "the features", &numbers)?);
                 }
                 Ok(DeviceInput::Dense(pieces))
             }
@@ -86,12 +86,12 @@ impl DeviceInput {
                     (true, true) => Form::Tables(
                         chunks(f.indices[0].len(), chunk)
                             .map(|chunk| {
-                                Numbers::of(gpu, "lists of points", &lists(f, &parts, chunk))
+                                DeviceBuffer::of(gpu, "lists of points", &lists(f, &parts, chunk))
                             })
                             .collect::<Result<_, _>>()?,
                     ),
                 };
-                let tables = Numbers::of(gpu, "the tables of the features", &numbers)?;
+                let tables = DeviceBuffer::of(gpu, "the tables of the features", &numbers)?;
                 Ok(DeviceInput::Factored { tables, parts, indices: flat(&f.indices)?, form })
             }
             Input::Waves(waves) => {
@@ -100,7 +100,7 @@ impl DeviceInput {
                     .iter()
                     .map(|t| (append(&mut numbers, &t.sines), append(&mut numbers, &t.cosines)))
                     .collect();
-                let tables = Numbers::of(gpu, "the tables of the waves", &numbers)?;
+                let tables = DeviceBuffer::of(gpu, "the tables of the waves", &numbers)?;
                 let indices = flat(&waves.indices)?;
                 Ok(DeviceInput::Waves { tables, parts, indices, scale: waves.scale })
             }
@@ -150,7 +150,7 @@ pub fn features<'a>(
     scratch: &'a Scratch,
     dimension: usize,
     (first, n): (usize, usize),
-) -> Option<&'a Numbers> {
+) -> Option<&'a DeviceBuffer> {
     if let DeviceInput::Dense(pieces) = &side.input {
         return Some(&pieces[first / side.chunk]);
     }
@@ -236,7 +236,7 @@ pub fn sum_gradients(
     list: &mut Recorder<'_>,
     side: &Side,
     scratch: &Scratch,
-    d: &Numbers,
+    d: &DeviceBuffer,
     columns: usize,
     index: usize,
 ) {

@@ -12,10 +12,9 @@ use nalgebra_sparse::{CooMatrix, CsrMatrix};
 use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
-use super::program::{Numbers, Operand, Product, Recorder};
-use super::session::{Context, Gradient};
-use super::simple::POINTS_PER_SUM;
-use crate::{Kronecker, NetError, OutputActivation, Points};
+use super::program::{DeviceBuffer, Operand, Product, Recorder};
+use super::session::{Context, Gradient, POINTS_PER_SUM};
+use crate::{Kronecker, NetError, Points};
 
 /// Axes, points and targets.
 #[derive(Debug)]
@@ -26,8 +25,8 @@ pub struct Side {
     /// From nodes to points, where the points are not the nodes.
     sparse: Option<Sparse>,
     /// Output after output, run by run; none for predictions.
-    targets: Option<Numbers>,
-    squares: Option<Numbers>,
+    targets: Option<DeviceBuffer>,
+    squares: Option<DeviceBuffer>,
 }
 
 /// ψ(t_0), ψ(t_1), … one after the other.
@@ -35,7 +34,7 @@ pub struct Side {
 struct Axis {
     features: usize,
     coordinates: usize,
-    values: Numbers,
+    values: DeviceBuffer,
 }
 
 /// B and its transpose.
@@ -49,16 +48,8 @@ struct Sparse {
 #[derive(Debug)]
 struct Csr {
     rows: usize,
-    places: Numbers,
-    weights: Numbers,
-}
-
-/// Both sides, and what they share.
-#[derive(Debug)]
-pub struct Parts {
-    pub train: Side,
-    pub test: Option<Side>,
-    pub scratch: Scratch,
+    places: DeviceBuffer,
+    weights: DeviceBuffer,
 }
 
 /// Room for the runs that are worked on at a time.
@@ -67,13 +58,13 @@ pub struct Scratch {
     /// Runs of a group.
     group: usize,
     /// Between the axes.
-    between: [Numbers; 2],
+    between: [DeviceBuffer; 2],
     /// On the nodes.
-    grid: Numbers,
+    grid: DeviceBuffer,
     /// On the points, where they are not the nodes.
-    points: Option<Numbers>,
+    points: Option<DeviceBuffer>,
     /// Outputs of a network with a hidden layer.
-    outputs: Option<Numbers>,
+    outputs: Option<DeviceBuffer>,
 }
 
 impl Csr {
@@ -83,8 +74,8 @@ impl Csr {
             [narrow(matrix.row_offsets()), narrow(matrix.col_indices())].concat();
         Ok(Csr {
             rows: matrix.nrows(),
-            places: Numbers::of(context.gpu, "the blending matrix", &places)?,
-            weights: Numbers::of(context.gpu, "the blending matrix", matrix.values())?,
+            places: DeviceBuffer::of(context.gpu, "the blending matrix", &places)?,
+            weights: DeviceBuffer::of(context.gpu, "the blending matrix", matrix.values())?,
         })
     }
 
@@ -92,8 +83,8 @@ impl Csr {
     fn times(
         &self,
         list: &mut Recorder<'_>,
-        (from, from_stride): (&Numbers, usize),
-        (to, to_stride): (&Numbers, usize),
+        (from, from_stride): (&DeviceBuffer, usize),
+        (to, to_stride): (&DeviceBuffer, usize),
         channels: usize,
         relu: bool,
     ) {
@@ -121,7 +112,7 @@ impl Side {
             Ok::<_, NetError>(Axis {
                 features: axis.nrows(),
                 coordinates: axis.ncols(),
-                values: Numbers::of(gpu, "the features of an axis", &values)?,
+                values: DeviceBuffer::of(gpu, "the features of an axis", &values)?,
             })
         };
         let matrix = match &input.points {
@@ -135,27 +126,22 @@ impl Side {
                 Some(Arc::new(CsrMatrix::from(&choice)))
             }
         };
-        let sparse = match matrix {
-            None => None,
-            Some(matrix) => Some(Sparse {
-                forward: Csr::new(context, &matrix)?,
-                backward: Csr::new(context, &matrix.transpose())?,
-            }),
-        };
-        let targets = match targets {
-            None => None,
-            Some(targets) => {
-                let columns: Vec<&[f32]> =
-                    (0..targets.ncols()).map(|c| targets.col_as_slice(c)).collect();
-                Some(Numbers::of(gpu, "the targets", &columns.concat())?)
-            }
-        };
+        let sparse = matrix.map(|matrix| {
+            let (forward, backward) = (&*matrix, matrix.transpose());
+            let (forward, backward) = (Csr::new(context, forward)?, Csr::new(context, &backward)?);
+            Ok::<_, NetError>(Sparse { forward, backward })
+        });
+        let sparse = sparse.transpose()?;
+        let targets = targets.map(|targets| {
+            let columns: Vec<&[f32]> =
+                (0..targets.ncols()).map(|c| targets.col_as_slice(c)).collect();
+            DeviceBuffer::of(gpu, "the targets", &columns.concat())
+        });
+        let targets = targets.transpose()?;
         let points = input.points();
         let sums = points.div_ceil(POINTS_PER_SUM) * context.layout.runs;
-        let squares = match &targets {
-            None => None,
-            Some(_) => Some(Numbers::zeros(gpu, "sums of squares", sums)?),
-        };
+        let squares = targets.as_ref().map(|_| DeviceBuffer::zeros(gpu, "sums of squares", sums));
+        let squares = squares.transpose()?;
         let axes = input.axes.iter().map(axis).collect::<Result<Vec<_>, NetError>>()?;
         Ok(Side { points, nodes: input.nodes(), axes, sparse, targets, squares })
     }
@@ -197,7 +183,7 @@ pub fn scratch(context: &Context<'_>, sides: &[&Side]) -> Result<Scratch, NetErr
     // The gradient of all runs and their moments are counted elsewhere; a single run is always tried.
     let group = (context.options.chunk_bytes / (4 * per_run as u64)).max(1);
     let group = usize::try_from(group).unwrap_or(usize::MAX).min(context.layout.runs);
-    let zeros = |what, count: usize| Numbers::zeros(context.gpu, what, group * count);
+    let zeros = |what, count: usize| DeviceBuffer::zeros(context.gpu, what, group * count);
     Ok(Scratch {
         group,
         between: [
@@ -236,8 +222,8 @@ impl<'a> Chain<'a> {
         &self,
         list: &mut Recorder<'_>,
         a: usize,
-        (from, from_offset): (&Numbers, usize),
-        (to, to_offset): (&Numbers, usize),
+        (from, from_offset): (&DeviceBuffer, usize),
+        (to, to_offset): (&DeviceBuffer, usize),
         (outer, inner): (usize, usize),
         to_nodes: bool,
         epilogue: Epilogue,
@@ -283,7 +269,13 @@ impl<'a> Chain<'a> {
     }
 
     /// Weights from number `first` on to values on the nodes.
-    fn forward(&self, list: &mut Recorder<'_>, theta: &Numbers, first: usize, epilogue: Epilogue) {
+    fn forward(
+        &self,
+        list: &mut Recorder<'_>,
+        theta: &DeviceBuffer,
+        first: usize,
+        epilogue: Epilogue,
+    ) {
         let axes = &self.side.axes;
         let mut from = (theta, first);
         let mut inner = 1;
@@ -298,7 +290,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Gradients on the nodes to gradients of the weights, from number `first` on.
-    fn backward(&self, list: &mut Recorder<'_>, gradient: &Numbers, first: usize) {
+    fn backward(&self, list: &mut Recorder<'_>, gradient: &DeviceBuffer, first: usize) {
         let axes = &self.side.axes;
         let mut from = &self.scratch.grid;
         let mut outer = self.count;
@@ -314,7 +306,7 @@ impl<'a> Chain<'a> {
 }
 
 /// Where the outputs of a group lie; there, residuals take their place.
-fn out<'a>(side: &Side, scratch: &'a Scratch) -> &'a Numbers {
+fn out<'a>(side: &Side, scratch: &'a Scratch) -> &'a DeviceBuffer {
     match (&scratch.outputs, &scratch.points, &side.sparse) {
         (Some(outputs), ..) => outputs,
         (None, Some(points), Some(_)) => points,
@@ -323,7 +315,7 @@ fn out<'a>(side: &Side, scratch: &'a Scratch) -> &'a Numbers {
 }
 
 /// Where the Kronecker layer's values on the points of a group lie.
-fn values<'a>(side: &Side, scratch: &'a Scratch) -> &'a Numbers {
+fn values<'a>(side: &Side, scratch: &'a Scratch) -> &'a DeviceBuffer {
     match (&scratch.points, &side.sparse) {
         (Some(points), Some(_)) => points,
         _ => &scratch.grid,
@@ -376,7 +368,7 @@ fn forward(
 }
 
 /// Channels × points of every run.
-fn channel_rows(numbers: &Numbers, channels: usize, points: usize) -> Operand<'_> {
+fn channel_rows(numbers: &DeviceBuffer, channels: usize, points: usize) -> Operand<'_> {
     Operand { numbers, offset: 0, strides: (points, 1), batch: channels * points }
 }
 
@@ -392,31 +384,11 @@ fn residuals(
         return;
     };
     let (points, outputs) = (side.points, context.network.output);
-    let sigmoid = context.network.output_activation == OutputActivation::Sigmoid;
-    let factor = (2.0 / (points * outputs) as f64) as f32;
     let sums = points.div_ceil(POINTS_PER_SUM);
-    let parameters = [
-        points,
-        outputs,
-        POINTS_PER_SUM,
-        sums,
-        first * sums,
-        usize::from(sigmoid),
-        usize::from(is_kept),
-        factor.to_bits() as usize,
-        0,
-        outputs * points,
-        1,
-        points,
-        first * outputs * points,
-        outputs * points,
-        1,
-        points,
-    ];
-    let parameters = parameters.map(|p| p as u32);
-    let buffers = [targets, out(side, scratch), squares];
-    let work = (8 * points * outputs * runs) as f64;
-    list.pointwise(Pointwise::Residual, &parameters, &buffers, [sums, runs, 1], work);
+    let (run, buffers) = (outputs * points, [targets, out(side, scratch), squares]);
+    let layout = [0, run, 1, points, first * run, run, 1, points];
+    let counts = (points, points, runs);
+    context.residuals(list, buffers, counts, [sums, first * sums], is_kept, layout);
 }
 
 /// Errors of the present parameters.
@@ -489,7 +461,7 @@ fn back_through_hidden(
     scratch: &Scratch,
     (first, runs): (usize, usize),
     slot: &super::layout::Slot,
-    d: &Numbers,
+    d: &DeviceBuffer,
     gradient: &Gradient,
 ) {
     let (points, all) = (side.points, context.layout.runs);
@@ -542,7 +514,7 @@ pub fn outputs(
     let (points, outputs) = (side.points, context.network.output);
     let mut all = Mat::zeros(points, context.layout.runs * outputs);
     for group in scratch.groups(context.layout.runs) {
-        run_forward(context, side, scratch, group)?;
+        context.run_recorded(|list| forward(context, list, side, scratch, group))?;
         let numbers = out(side, scratch).read(context.gpu, group.1 * outputs * points)?;
         for (c, column) in numbers.chunks_exact(points.max(1)).enumerate() {
             all.col_as_slice_mut(group.0 * outputs + c).copy_from_slice(column);
@@ -563,7 +535,7 @@ pub fn hidden(
     };
     let mut all = Vec::with_capacity(runs);
     for group in scratch.groups(runs) {
-        run_forward(context, side, scratch, group)?;
+        context.run_recorded(|list| forward(context, list, side, scratch, group))?;
         let numbers = values(side, scratch).read(context.gpu, group.1 * width * side.points)?;
         for run in numbers.chunks_exact(width * side.points) {
             let layer = Mat::from_fn(side.points, width, |i, h| run[h * side.points + i]);
@@ -571,16 +543,4 @@ pub fn hidden(
         }
     }
     Ok(all)
-}
-
-fn run_forward(
-    context: &Context<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    group: (usize, usize),
-) -> Result<(), NetError> {
-    let mut list = context.recorder();
-    forward(context, &mut list, side, scratch, group);
-    context.run(&list.finish()?);
-    Ok(())
 }

@@ -23,7 +23,7 @@ pub struct Slot {
 pub struct Layout {
     pub slots: Vec<Slot>,
     pub runs: usize,
-    /// Numbers of all runs.
+    /// DeviceBuffer of all runs.
     pub len: usize,
 }
 

@@ -36,7 +36,7 @@ pub struct Options {
     /// Bytes for the activations that are held at a time: 3-D networks go through their points in
     /// chunks that keep below it.
     pub chunk_bytes: u64,
-    /// Floating point operations that are handed to the device before its errors are looked at.
+    /// Floating point operations that are queued before errors are checked.
     pub work_at_once: f64,
 }
 

@@ -57,7 +57,7 @@ pub enum Epilogue {
     BiasRelu,
     /// C ← max(AB, 0).
     Relu,
-    /// C ← AB where C > 0, else 0: the way back through a ReLU whose activations stand in C.
+    /// C ← AB where C > 0, else 0: the way back through a ReLU whose activations are in C.
     Masked,
 }
 
@@ -73,7 +73,7 @@ impl Epilogue {
 pub struct ProductKernel {
     /// The tile.
     pub tile: Tile,
-    /// Whether neighbors along the inner dimension lie beside each other in A.
+    /// Whether neighbors along the inner dimension are adjacent in A.
     pub a_inner: bool,
     /// The same in B.
     pub b_inner: bool,

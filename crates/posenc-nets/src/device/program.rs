@@ -95,13 +95,13 @@ fn compile(gpu: &Gpu, name: Name) -> Kernel {
     Kernel { pipeline, layout }
 }
 
-/// Numbers on the device.
+/// DeviceBuffer on the device.
 #[derive(Debug, Clone)]
-pub struct Numbers {
+pub struct DeviceBuffer {
     pub buffer: wgpu::Buffer,
 }
 
-impl Numbers {
+impl DeviceBuffer {
     /// Room for `count` numbers of four bytes, zero.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Numbers {
             mapped_at_creation: false,
         });
         gpu.check()?;
-        Ok(Numbers { buffer })
+        Ok(DeviceBuffer { buffer })
     }
 
     /// The numbers given.
@@ -137,7 +137,7 @@ impl Numbers {
         what: &str,
         numbers: &[T],
     ) -> Result<Self, NetError> {
-        let own = Numbers::zeros(gpu, what, numbers.len())?;
+        let own = DeviceBuffer::zeros(gpu, what, numbers.len())?;
         own.write(gpu, 0, numbers);
         gpu.check()?;
         Ok(own)
@@ -168,7 +168,7 @@ impl Numbers {
         gpu.check()?;
         let unreadable = |why: String| gpu.error(format!("its results cannot be read: {why}"));
         polled.map_err(|error| unreadable(error.to_string()))?;
-        // Another thread that waits for the device may be the one that is told.
+        // The error may reach another thread that waits for the device.
         match receiver.recv_timeout(std::time::Duration::from_secs(60)) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(unreadable(error.to_string())),
@@ -182,7 +182,7 @@ impl Numbers {
 /// A matrix in a buffer, or one per batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand<'a> {
-    pub numbers: &'a Numbers,
+    pub numbers: &'a DeviceBuffer,
     pub offset: usize,
     /// Distance of rows and of columns.
     pub strides: (usize, usize),
@@ -286,7 +286,7 @@ impl<'a> Recorder<'a> {
         if is_large { large } else { medium }
     }
 
-    /// Adds a product. Neighbors in a row of C should lie beside each other: threads write them together.
+    /// Adds a product. Neighbors in a row of C should be adjacent: threads write them together.
     pub fn product(&mut self, product: Product<'_>) {
         let (rows, columns, _) = product.sizes;
         let tile = self.tile(rows, columns, product.batches * product.slices.0);
@@ -363,7 +363,7 @@ impl<'a> Recorder<'a> {
         &mut self,
         kernel: Pointwise,
         parameters: &[u32],
-        buffers: &[&Numbers],
+        buffers: &[&DeviceBuffer],
         groups: [usize; 3],
         work: f64,
     ) {

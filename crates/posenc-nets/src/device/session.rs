@@ -7,13 +7,17 @@ use faer::Mat;
 use super::adapter::Gpu;
 use super::kernels::Pointwise;
 use super::layout::{Layout, Slot};
-use super::program::{BLOCK, Kernels, Numbers, Program, Recorder, Submission};
+use super::program::{BLOCK, DeviceBuffer, Kernels, Program, Recorder, Submission};
 use super::{Options, kronecker, simple};
-use crate::cpu::{check_state, note_divergence};
+use crate::cpu::sigmoid;
+use crate::error::same;
 use crate::{
-    Adam, EpochErrors, FirstLayer, Input, NetError, Network, OutputActivation, Parameters, Session,
-    Split, State, Task, spectral,
+    Adam, EpochErrors, FirstLayer, Input, NetError, Network, OutputActivation, Parameters,
+    Progress, SampleSet, Session, State, Task, spectral,
 };
+
+/// Points of a partial sum of squares.
+pub const POINTS_PER_SUM: usize = 1024;
 
 /// Epochs whose constants and errors are on the device at a time.
 const SLOTS: usize = 64;
@@ -25,11 +29,11 @@ pub struct Context<'a> {
     pub options: &'a Options,
     pub network: &'a Network,
     pub layout: &'a Layout,
-    pub theta: &'a Numbers,
-    pub moments: [&'a Numbers; 2],
+    pub theta: &'a DeviceBuffer,
+    pub moments: [&'a DeviceBuffer; 2],
     pub steps: &'a wgpu::Buffer,
     /// Per slot the sums of squares of all runs on the training and on the test samples.
-    pub errors: &'a Numbers,
+    pub errors: &'a DeviceBuffer,
 }
 
 impl<'a> Context<'a> {
@@ -43,7 +47,7 @@ impl<'a> Context<'a> {
     pub fn sum_squares(
         &self,
         list: &mut Recorder<'_>,
-        squares: Option<&Numbers>,
+        squares: Option<&DeviceBuffer>,
         sums: usize,
         which: usize,
     ) {
@@ -53,6 +57,53 @@ impl<'a> Context<'a> {
             let buffers = [squares, self.errors];
             list.pointwise(Pointwise::Squares, &parameters, &buffers, [runs, 1, 1], 0.0);
         }
+    }
+
+    /// Residuals of `outputs` and the partial sums of their squares; where `is_kept`, residuals replace the outputs. `sums` are
+    /// all partial sums of a run and the first of these; `layout` is the offset of the outputs and their strides of runs, points
+    /// and outputs, then the same of the targets.
+    pub fn residuals(
+        &self,
+        list: &mut Recorder<'_>,
+        [targets, outputs, squares]: [&DeviceBuffer; 3],
+        (points, all_points, runs): (usize, usize, usize),
+        sums: [usize; 2],
+        is_kept: bool,
+        layout: [usize; 8],
+    ) {
+        let width = self.network.output;
+        let sigmoid = self.network.output_activation == OutputActivation::Sigmoid;
+        let factor = (2.0 / (all_points * width) as f64) as f32;
+        let [all, first] = sums;
+        let (sigmoid, is_kept) = (usize::from(sigmoid), usize::from(is_kept));
+        let head = [
+            points,
+            width,
+            POINTS_PER_SUM,
+            all,
+            first,
+            sigmoid,
+            is_kept,
+            factor.to_bits() as usize,
+        ];
+        let parameters: Vec<u32> = head.into_iter().chain(layout).map(|p| p as u32).collect();
+        let groups = [points.div_ceil(POINTS_PER_SUM), runs, 1];
+        let work = (8 * points * width * runs) as f64;
+        list.pointwise(
+            Pointwise::Residual,
+            &parameters,
+            &[targets, outputs, squares],
+            groups,
+            work,
+        );
+    }
+
+    /// Records dispatches and runs them once.
+    pub fn run_recorded(&self, record: impl FnOnce(&mut Recorder<'_>)) -> Result<(), NetError> {
+        let mut list = self.recorder();
+        record(&mut list);
+        self.run(&list.finish()?);
+        Ok(())
     }
 
     /// Runs a program once.
@@ -66,8 +117,8 @@ impl<'a> Context<'a> {
 /// Sums of a layer's gradient for all runs; the step adds them up.
 #[derive(Debug)]
 pub struct Gradient {
-    pub weights: Numbers,
-    bias: Numbers,
+    pub weights: DeviceBuffer,
+    bias: DeviceBuffer,
     pub slices: usize,
     bias_slices: usize,
     /// Biases of all runs.
@@ -85,8 +136,8 @@ impl Gradient {
         let weights = slices * runs * slot.fan_in * slot.fan_out;
         let biases = runs * slot.biases;
         Ok(Gradient {
-            weights: Numbers::zeros(context.gpu, "the gradient of a layer", weights)?,
-            bias: Numbers::zeros(context.gpu, "the gradient of biases", bias_slices * biases)?,
+            weights: DeviceBuffer::zeros(context.gpu, "the gradient of a layer", weights)?,
+            bias: DeviceBuffer::zeros(context.gpu, "the gradient of biases", bias_slices * biases)?,
             slices,
             bias_slices,
             biases,
@@ -97,7 +148,7 @@ impl Gradient {
     pub fn add_bias(
         &self,
         list: &mut Recorder<'_>,
-        d: &Numbers,
+        d: &DeviceBuffer,
         sizes: (usize, usize),
         strides: (usize, usize),
         add: bool,
@@ -109,7 +160,7 @@ impl Gradient {
     pub fn add_bias_at(
         &self,
         list: &mut Recorder<'_>,
-        d: &Numbers,
+        d: &DeviceBuffer,
         (rows, columns): (usize, usize),
         strides: (usize, usize),
         first: usize,
@@ -150,11 +201,19 @@ impl Gradient {
     }
 }
 
+/// The training and the test side of a network, and what they share.
+#[derive(Debug)]
+struct Parts<S, T> {
+    train: S,
+    test: Option<S>,
+    scratch: T,
+}
+
 /// How the network goes through its points.
 #[derive(Debug)]
 enum Model {
-    Simple(Box<simple::Parts>),
-    Kronecker(Box<kronecker::Parts>),
+    Simple(Box<Parts<simple::Side, simple::Scratch>>),
+    Kronecker(Box<Parts<kronecker::Side, kronecker::Scratch>>),
 }
 
 /// What is on the device whatever the network.
@@ -165,10 +224,10 @@ struct Held {
     options: Options,
     network: Network,
     layout: Layout,
-    theta: Numbers,
-    moments: [Numbers; 2],
+    theta: DeviceBuffer,
+    moments: [DeviceBuffer; 2],
     steps: wgpu::Buffer,
-    errors: Numbers,
+    errors: DeviceBuffer,
 }
 
 impl Held {
@@ -192,13 +251,12 @@ pub struct DeviceSession {
     held: Held,
     optimizer: Adam,
     model: Model,
-    /// Numbers that an error is the mean of, on the training and on the test samples.
+    /// DeviceBuffer that an error is the mean of, on the training and on the test samples.
     counts: [f64; 2],
     step: Program,
     train_errors: Program,
     test_errors: Option<Program>,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
     train_input: Input,
 }
 
@@ -219,11 +277,11 @@ impl DeviceSession {
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        let moment = || Numbers::zeros(&gpu, "the moments of Adam", layout.len);
+        let moment = || DeviceBuffer::zeros(&gpu, "the moments of Adam", layout.len);
         let held = Held {
-            theta: Numbers::of(&gpu, "the parameters", &layout.pack(&initial))?,
+            theta: DeviceBuffer::of(&gpu, "the parameters", &layout.pack(&initial))?,
             moments: [moment()?, moment()?],
-            errors: Numbers::zeros(&gpu, "the errors", SLOTS * 2 * runs)?,
+            errors: DeviceBuffer::zeros(&gpu, "the errors", SLOTS * 2 * runs)?,
             gpu,
             kernels,
             options,
@@ -261,7 +319,7 @@ impl DeviceSession {
                 if let Some(test) = &test {
                     kronecker::errors(&context, test_list, test, &scratch, 1);
                 }
-                Model::Kronecker(Box::new(kronecker::Parts { train, test, scratch }))
+                Model::Kronecker(Box::new(Parts { train, test, scratch }))
             }
             _ => {
                 let dimension = context.network.input;
@@ -283,7 +341,7 @@ impl DeviceSession {
                 if let Some(test) = &test {
                     simple::errors(&context, test_list, test, &scratch, 1);
                 }
-                Model::Simple(Box::new(simple::Parts { train, test, scratch }))
+                Model::Simple(Box::new(Parts { train, test, scratch }))
             }
         };
         let has_test = match &model {
@@ -294,7 +352,7 @@ impl DeviceSession {
         let (step, train_errors) = (step.finish()?, train_errors.finish()?);
         let test_errors = if has_test { Some(test_errors.finish()?) } else { None };
         Ok(DeviceSession {
-            diverged: vec![None; runs],
+            progress: Progress::new(runs),
             held,
             optimizer,
             model,
@@ -302,7 +360,6 @@ impl DeviceSession {
             step,
             train_errors,
             test_errors,
-            epoch: 0,
             train_input: train.input,
         })
     }
@@ -311,7 +368,7 @@ impl DeviceSession {
     fn write_steps(&self, count: usize) {
         let mut bytes = vec![0u8; BLOCK * count];
         for (slot, block) in bytes.chunks_exact_mut(BLOCK).enumerate() {
-            let c = self.optimizer.constants(self.epoch + 1 + slot as u64);
+            let c = self.optimizer.constants(self.progress.epoch + 1 + slot as u64);
             let floats = [
                 c.beta1,
                 c.one_minus_beta1,
@@ -330,7 +387,7 @@ impl DeviceSession {
 
     /// Errors of the first `count` slots: per slot, of training and test samples, per run.
     fn read_errors(&self, count: usize) -> Result<Vec<[Vec<f64>; 2]>, NetError> {
-        let runs = self.diverged.len();
+        let runs = self.runs();
         let sums = self.held.errors.read(&self.held.gpu, count * 2 * runs)?;
         let means = |sums: &[f32], count: f64| sums.iter().map(|s| f64::from(*s) / count).collect();
         let slot = |sums: &[f32]| {
@@ -356,8 +413,8 @@ impl DeviceSession {
         })?;
         let mut epochs = Vec::with_capacity(measured.len());
         for ([train, test], measured) in errors.into_iter().zip(measured) {
-            self.epoch += 1;
-            note_divergence(&mut self.diverged, &train, self.epoch);
+            self.progress.epoch += 1;
+            self.progress.record(&train);
             let is_measured = *measured && self.test_errors.is_some();
             epochs.push(EpochErrors { train, test: if is_measured { test } else { Vec::new() } });
         }
@@ -366,12 +423,8 @@ impl DeviceSession {
 }
 
 impl Session for DeviceSession {
-    fn runs(&self) -> usize {
-        self.diverged.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
@@ -392,11 +445,11 @@ impl Session for DeviceSession {
         Ok(epochs)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let program = match (split, &self.test_errors) {
-            (Split::Train, _) => &self.train_errors,
-            (Split::Test, Some(program)) => program,
-            (Split::Test, None) => return Ok(Vec::new()),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let program = match (set, &self.test_errors) {
+            (SampleSet::Train, _) => &self.train_errors,
+            (SampleSet::Test, Some(program)) => program,
+            (SampleSet::Test, None) => return Ok(Vec::new()),
         };
         let mut errors = self.held.gpu.scoped(|| {
             self.write_steps(1);
@@ -405,14 +458,14 @@ impl Session for DeviceSession {
         })?;
         Ok(errors
             .pop()
-            .map(|[train, test]| if split == Split::Train { train } else { test })
+            .map(|[train, test]| if set == SampleSet::Train { train } else { test })
             .unwrap_or_default())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         let network = &self.held.network;
         network.check_input(input)?;
-        crate::cpu::same("features", input.dimension(), network.input)?;
+        same("features", input.dimension(), network.input)?;
         if let (Input::Kronecker(own), Input::Kronecker(other)) = (&self.train_input, input) {
             own.check_axes(other)?;
         }
@@ -431,7 +484,7 @@ impl Session for DeviceSession {
         })?;
         if network.output_activation == OutputActivation::Sigmoid {
             for c in 0..outputs.ncols() {
-                outputs.col_as_slice_mut(c).iter_mut().for_each(|z| *z = 1.0 / (1.0 + (-*z).exp()));
+                sigmoid(outputs.col_as_slice_mut(c));
             }
         }
         Ok(outputs)
@@ -449,10 +502,6 @@ impl Session for DeviceSession {
         Ok(layers.iter().map(ranks).collect())
     }
 
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
-    }
-
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         let Held { gpu, layout, theta, .. } = &self.held;
         Ok(layout.unpack(&gpu.scoped(|| theta.read(gpu, layout.len))?))
@@ -464,12 +513,12 @@ impl Session for DeviceSession {
         for part in [theta, &moments[0], &moments[1]] {
             numbers.extend(gpu.scoped(|| part.read(gpu, layout.len))?);
         }
-        Ok(State { epoch: self.epoch, diverged: self.diverged.clone(), numbers })
+        Ok(self.progress.state(numbers))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let Held { gpu, layout, theta, moments, .. } = &self.held;
-        check_state(state, self.diverged.len(), 3 * layout.len)?;
+        self.progress.check(state, 3 * layout.len)?;
         gpu.scoped(|| {
             let parts = [theta, &moments[0], &moments[1]];
             for (part, numbers) in parts.into_iter().zip(state.numbers.chunks_exact(layout.len)) {
@@ -477,8 +526,7 @@ impl Session for DeviceSession {
             }
             gpu.check()
         })?;
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
+        self.progress.clone_from(&state.progress);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Networks whose first layer is affine: chunks of points through all layers and back.
 //!
-//! Activations lie point by point, all runs of a point beside each other, so that the first layer, whose
+//! Activations lie point by point, all runs of a point side by side, so that the first layer, whose
 //! input the runs share, is one product with all runs as columns; every other layer is one product
 //! per run. On the way back the gradients take the place of the activations.
 
@@ -10,46 +10,34 @@ use super::input::{
     DeviceInput, Form, features, multiply_gradients, prepare, sum_gradients, sum_products,
     takes_tables,
 };
-use super::kernels::Pointwise;
 use super::layout::Layout;
 use super::product::Epilogue;
-use super::program::{Numbers, Operand, Product, Recorder};
-use super::session::{Context, Gradient};
-use crate::{Input, NetError, OutputActivation};
-
-/// Points of a partial sum of squares.
-pub const POINTS_PER_SUM: usize = 1024;
+use super::program::{DeviceBuffer, Operand, Product, Recorder};
+use super::session::{Context, Gradient, POINTS_PER_SUM};
+use crate::{Input, NetError};
 
 /// Embedded positions and targets.
 #[derive(Debug)]
 pub struct Side {
     pub points: usize,
     pub input: DeviceInput,
-    /// Point by point, all runs' outputs beside each other; none for predictions.
-    targets: Option<Numbers>,
+    /// Point by point, all runs' outputs side by side; none for predictions.
+    targets: Option<DeviceBuffer>,
     /// Points that go through the network at a time.
     pub chunk: usize,
     /// Sums of squares, run by run.
-    squares: Option<Numbers>,
-}
-
-/// Both sides, and what they share.
-#[derive(Debug)]
-pub struct Parts {
-    pub train: Side,
-    pub test: Option<Side>,
-    pub scratch: Scratch,
+    squares: Option<DeviceBuffer>,
 }
 
 /// Room for one chunk.
 #[derive(Debug)]
 pub struct Scratch {
     /// Features that are made for a chunk.
-    pub features: Option<Numbers>,
+    pub features: Option<DeviceBuffer>,
     /// Outputs of every layer.
-    pub activations: Vec<Numbers>,
+    pub activations: Vec<DeviceBuffer>,
     /// Products of the tables with the weights, and sums of gradients over points of one coordinate.
-    pub tables: Option<[Numbers; 2]>,
+    pub tables: Option<[DeviceBuffer; 2]>,
 }
 
 /// Points of a chunk, such that everything it needs keeps within the budget and the adapter's limits.
@@ -85,24 +73,21 @@ impl Side {
     ) -> Result<Self, NetError> {
         let (gpu, points) = (context.gpu, input.points());
         let chunk = chunk(context, input)?;
-        let targets = match targets {
-            None => None,
-            Some(targets) => {
-                let columns = targets.ncols();
-                let mut numbers = vec![0.0; points * columns];
-                for c in 0..columns {
-                    for (i, target) in targets.col_as_slice(c).iter().enumerate() {
-                        numbers[i * columns + c] = *target;
-                    }
+        let targets = targets.map(|targets| {
+            let columns = targets.ncols();
+            let mut numbers = vec![0.0; points * columns];
+            for c in 0..columns {
+                for (i, target) in targets.col_as_slice(c).iter().enumerate() {
+                    numbers[i * columns + c] = *target;
                 }
-                Some(Numbers::of(gpu, "the targets", &numbers)?)
             }
-        };
+            DeviceBuffer::of(gpu, "the targets", &numbers)
+        });
+        let targets = targets.transpose()?;
         let sums: usize = chunks(points, chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum();
-        let squares = match &targets {
-            None => None,
-            Some(_) => Some(Numbers::zeros(gpu, "sums of squares", sums * context.layout.runs)?),
-        };
+        let sums = sums * context.layout.runs;
+        let squares = targets.as_ref().map(|_| DeviceBuffer::zeros(gpu, "sums of squares", sums));
+        let squares = squares.transpose()?;
         let input = DeviceInput::new(gpu, input, chunk, is_trained)?;
         Ok(Side { points, input, targets, chunk, squares })
     }
@@ -153,22 +138,25 @@ pub fn scratch(
     let tables = match coordinates * layout.runs * layout.slots[0].fan_out {
         0 => None,
         count => {
-            let zeros = || Numbers::zeros(context.gpu, "products of the tables", count);
+            let zeros = || DeviceBuffer::zeros(context.gpu, "products of the tables", count);
             Some([zeros()?, zeros()?])
         }
     };
     let activations = layout
         .slots
         .iter()
-        .map(|slot| Numbers::zeros(context.gpu, "activations", chunk * layout.runs * slot.fan_out))
+        .map(|slot| {
+            DeviceBuffer::zeros(context.gpu, "activations", chunk * layout.runs * slot.fan_out)
+        })
         .collect::<Result<_, _>>()?;
-    let features =
-        is_made.then(|| Numbers::zeros(context.gpu, "features", chunk * dimension)).transpose()?;
+    let features = is_made
+        .then(|| DeviceBuffer::zeros(context.gpu, "features", chunk * dimension))
+        .transpose()?;
     Ok(Scratch { features, activations, tables })
 }
 
-/// Numbers of all runs in rows.
-pub fn rows(numbers: &Numbers, width: usize) -> Operand<'_> {
+/// DeviceBuffer of all runs in rows.
+pub fn rows(numbers: &DeviceBuffer, width: usize) -> Operand<'_> {
     Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
 }
 
@@ -179,7 +167,7 @@ fn forward<'a>(
     side: &'a Side,
     scratch: &'a Scratch,
     chunk: (usize, usize),
-) -> Option<&'a Numbers> {
+) -> Option<&'a DeviceBuffer> {
     let Layout { slots, runs, .. } = context.layout;
     let dimension = slots[0].fan_in;
     let features = features(list, side, scratch, dimension, chunk);
@@ -239,33 +227,12 @@ fn residuals(
     };
     let outputs = context.network.output;
     let runs = context.layout.runs;
-    let sigmoid = context.network.output_activation == OutputActivation::Sigmoid;
-    let factor = (2.0 / (side.points * outputs) as f64) as f32;
     // Chunks but the last are of one size.
     let first_sum = first / side.chunk * side.chunk.div_ceil(POINTS_PER_SUM);
     let (wide, out) = (runs * outputs, &scratch.activations[scratch.activations.len() - 1]);
-    let parameters = [
-        n,
-        outputs,
-        POINTS_PER_SUM,
-        side.sums(),
-        first_sum,
-        usize::from(sigmoid),
-        usize::from(is_kept),
-        factor.to_bits() as usize,
-        0,
-        outputs,
-        wide,
-        1,
-        first * wide,
-        outputs,
-        wide,
-        1,
-    ];
-    let groups = [n.div_ceil(POINTS_PER_SUM), runs, 1];
-    let work = (8 * n * wide) as f64;
-    let parameters = parameters.map(|p| p as u32);
-    list.pointwise(Pointwise::Residual, &parameters, &[targets, out, squares], groups, work);
+    let layout = [0, outputs, wide, 1, first * wide, outputs, wide, 1];
+    let (buffers, counts) = ([targets, out, squares], (n, side.points, runs));
+    context.residuals(list, buffers, counts, [side.sums(), first_sum], is_kept, layout);
 }
 
 /// Errors of the present parameters.
@@ -381,7 +348,10 @@ pub fn outputs(
     let layer = context.layout.slots.len() - 1;
     let mut all = Mat::zeros(side.points, columns);
     for chunk in side.chunks() {
-        run_forward(context, side, scratch, chunk)?;
+        context.run_recorded(|list| {
+            prepare(context, list, side, scratch);
+            forward(context, list, side, scratch, chunk);
+        })?;
         let numbers = scratch.activations[layer].read(context.gpu, chunk.1 * columns)?;
         for (i, row) in numbers.chunks_exact(columns).enumerate() {
             for (c, number) in row.iter().enumerate() {
@@ -403,7 +373,10 @@ pub fn hidden(
     let zeros = || widths.iter().map(|width| Mat::zeros(*width, side.points)).collect();
     let mut all: Vec<Vec<Mat<f32>>> = (0..runs).map(|_| zeros()).collect();
     for chunk in side.chunks() {
-        run_forward(context, side, scratch, chunk)?;
+        context.run_recorded(|list| {
+            prepare(context, list, side, scratch);
+            forward(context, list, side, scratch, chunk);
+        })?;
         for (l, &width) in widths.iter().enumerate() {
             let wide = runs * width;
             let numbers = scratch.activations[l].read(context.gpu, chunk.1 * wide)?;
@@ -415,17 +388,4 @@ pub fn hidden(
         }
     }
     Ok(all)
-}
-
-fn run_forward(
-    context: &Context<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    chunk: (usize, usize),
-) -> Result<(), NetError> {
-    let mut list = context.recorder();
-    prepare(context, &mut list, side, scratch);
-    forward(context, &mut list, side, scratch, chunk);
-    context.run(&list.finish()?);
-    Ok(())
 }

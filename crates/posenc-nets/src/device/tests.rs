@@ -10,8 +10,8 @@ use faer::Mat;
 use super::DeviceEngine;
 use super::adapter::{Choice, Gpu};
 use super::product::{Epilogue, Tile};
-use super::program::{BLOCK, Kernels, Numbers, Operand, Product, Recorder, Submission};
-use crate::{Adam, Engine, Input, Network, Samples, Split, Task};
+use super::program::{BLOCK, DeviceBuffer, Kernels, Operand, Product, Recorder, Submission};
+use crate::{Adam, Engine, Input, Network, SampleSet, Samples, Task};
 
 /// The adapter of the tests; skips the calling test if there is none.
 fn gpu() -> Option<&'static (Gpu, Kernels)> {
@@ -65,7 +65,7 @@ fn products_are_the_plain_sums() {
                 let (a, b) = (noise(7 + batches * m * k, "a"), noise(3 + batches * k * n, "b"));
                 let before = noise(batches * m * n * slices, "c");
                 let bias = noise(batches * n, "bias");
-                let on_device = |numbers: &[f32]| Numbers::of(gpu, "test", numbers).unwrap();
+                let on_device = |numbers: &[f32]| DeviceBuffer::of(gpu, "test", numbers).unwrap();
                 let (da, db, dc) = (on_device(&a), on_device(&b), on_device(&before));
                 let dbias = on_device(&bias);
                 let operand =
@@ -148,7 +148,7 @@ fn more_batches_than_a_dispatch_takes_are_all_made() {
     let (gpu, kernels, batches) = (&gpu, &kernels, limit as usize + 37);
     let steps = steps(gpu);
     let (a, b) = (noise(batches, "a"), noise(batches, "b"));
-    let on_device = |numbers: &[f32]| Numbers::of(gpu, "test", numbers).unwrap();
+    let on_device = |numbers: &[f32]| DeviceBuffer::of(gpu, "test", numbers).unwrap();
     let (da, db, dc) = (on_device(&a), on_device(&b), on_device(&vec![7.0; batches]));
     let each = |numbers| Operand { numbers, offset: 0, strides: (1, 1), batch: 1 };
     let mut list = Recorder::new(gpu, kernels, &steps);
@@ -190,7 +190,7 @@ fn a_lost_device_ends_its_session_and_no_other() {
     let error = lost.step().unwrap_err().to_string();
     assert!(error.contains("lost"), "{error}");
     assert!(lost.state().is_err() && lost.parameters().is_err());
-    assert!(lost.errors(Split::Train).is_err());
+    assert!(lost.errors(SampleSet::Train).is_err());
     assert_eq!(engine.start(task).unwrap().step().unwrap(), expected);
 }
 
@@ -199,7 +199,8 @@ fn a_lost_device_ends_its_session_and_no_other() {
 fn what_the_device_refuses_is_an_error_once() {
     let Some((gpu, _)) = gpu() else { return };
     let too_large = gpu.largest_bytes() as usize / 4 + 1;
-    let error = gpu.scoped(|| Numbers::zeros(gpu, "numbers", too_large)).unwrap_err().to_string();
+    let error =
+        gpu.scoped(|| DeviceBuffer::zeros(gpu, "numbers", too_large)).unwrap_err().to_string();
     assert!(error.contains("holds") && error.contains("--device cpu"), "{error}");
     let error = gpu.scoped(|| {
         let invalid = wgpu::BufferDescriptor {
@@ -214,7 +215,7 @@ fn what_the_device_refuses_is_an_error_once() {
     assert!(error.is_err());
     gpu.scoped(|| Ok(())).unwrap();
     assert_eq!(
-        Numbers::of(gpu, "numbers", &[1.0f32, 2.0]).unwrap().read(gpu, 2).unwrap(),
+        DeviceBuffer::of(gpu, "numbers", &[1.0f32, 2.0]).unwrap().read(gpu, 2).unwrap(),
         [1.0, 2.0]
     );
 }

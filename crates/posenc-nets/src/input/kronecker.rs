@@ -5,8 +5,9 @@ use std::sync::Arc;
 use faer::Mat;
 use nalgebra_sparse::CsrMatrix;
 
-use super::{finite, same, vanishes};
+use super::{finite, vanishes};
 use crate::NetError;
+use crate::error::same;
 
 /// Features ψ(x) = ψ₀(x₀) ⊗ ψ₁(x₁) ⊗ … of one to three coordinates.
 ///

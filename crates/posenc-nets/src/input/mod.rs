@@ -11,6 +11,7 @@ use nalgebra_sparse::CsrMatrix;
 pub use self::kronecker::{Kronecker, Points};
 pub use self::waves::{WaveTable, Waves};
 use crate::NetError;
+use crate::error::same;
 
 /// Embedded positions of N points: the d × N matrix with columns ψ(x_i).
 ///
@@ -197,15 +198,6 @@ impl Input {
 
 fn vanishes(column: &[f32]) -> bool {
     column.iter().all(|v| *v == 0.0)
-}
-
-/// Refuses two sizes that differ.
-fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(NetError::Shape { what: what.to_owned(), found, expected })
-    }
 }
 
 fn finite(matrix: &Mat<f32>) -> Result<(), NetError> {

@@ -3,8 +3,9 @@
 use faer::Mat;
 use posenc_math::trigonometry::fill_sin_cos_turns;
 
-use super::{finite, same};
+use super::finite;
 use crate::NetError;
+use crate::error::same;
 use posenc_math::vectorized::vectorized;
 
 /// Features `[sin φ_k; cos φ_k] · scale`, first all sines, then all cosines, of the phases

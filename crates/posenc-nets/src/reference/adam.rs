@@ -21,7 +21,7 @@ impl AdamState {
         AdamState { first: zeros.clone(), second: zeros, steps: 0 }
     }
 
-    /// One step with ∇E at the present parameters; the formulas stand at [`Adam`]. The three
+    /// One step with ∇E at the present parameters; the formulas are at [`Adam`]. The three
     /// must have the shape of one network.
     pub fn step(&mut self, adam: &Adam, parameters: &mut Parameters, gradient: &Parameters) {
         self.steps += 1;

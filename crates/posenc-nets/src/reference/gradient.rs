@@ -2,8 +2,8 @@
 
 use faer::{Mat, MatRef};
 
-use super::parameters::same;
 use super::{Layer, Parameters};
+use crate::error::same;
 use crate::{NetError, Network, OutputActivation};
 
 /// What the way forwards leaves for the way back.

@@ -2,24 +2,14 @@
 
 use faer::Mat;
 
-use crate::{NetError, Network};
+use crate::Network;
 
 /// One affine layer in double precision.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
-    /// W, fan out × fan in.
-    pub weights: Mat<f64>,
-    /// b, one per output of the layer; empty for a Kronecker layer.
-    pub bias: Vec<f64>,
-}
+pub type Layer = crate::Layer<f64>;
 
 /// All weights and biases of one run in double precision; also a gradient or a moment, which have
 /// the same shape.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parameters {
-    /// From the input to the output.
-    pub layers: Vec<Layer>,
-}
+pub type Parameters = crate::Parameters<f64>;
 
 impl Parameters {
     /// Zeros in the shape of a network.
@@ -93,35 +83,9 @@ impl Parameters {
         }
         parameters
     }
-
-    /// Whether these are the parameters of such a network.
-    ///
-    /// # Errors
-    ///
-    /// The first size that differs.
-    pub fn check(&self, network: &Network) -> Result<(), NetError> {
-        let shapes = network.layers();
-        same("layers", self.layers.len(), shapes.len())?;
-        let shapes = shapes.into_iter().zip(network.biases());
-        for (layer, ((fan_in, fan_out), biases)) in self.layers.iter().zip(shapes) {
-            same("columns of a weight matrix", layer.weights.ncols(), fan_in)?;
-            same("rows of a weight matrix", layer.weights.nrows(), fan_out)?;
-            same("biases of a layer", layer.bias.len(), biases)?;
-        }
-        Ok(())
-    }
 }
 
 /// Every entry in double precision.
 pub(super) fn widened(matrix: &Mat<f32>) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| f64::from(matrix[(i, j)]))
-}
-
-/// Refuses two sizes that differ.
-pub(super) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetError> {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(NetError::Shape { what: what.to_owned(), found, expected })
-    }
 }

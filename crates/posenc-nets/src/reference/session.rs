@@ -6,10 +6,12 @@ use faer::{Mat, MatRef};
 use posenc_math::spectrum;
 
 use super::gradient::{forward, loss, loss_and_gradient, outputs};
-use super::parameters::{same, widened};
+use super::parameters::widened;
 use super::{AdamState, Parameters};
+use crate::error::same;
 use crate::{
-    Adam, Engine, Input, Kronecker, NetError, Network, Samples, Session, Split, State, Task,
+    Adam, Engine, Input, Kronecker, NetError, Network, Progress, SampleSet, Samples, Session,
+    State, Task,
 };
 
 /// Trains in double precision on dense matrices; for tests.
@@ -28,9 +30,8 @@ pub struct ReferenceSession {
     axes: Option<Arc<Kronecker>>,
     train: Dense,
     test: Option<Dense>,
-    runs: Vec<Run>,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    runs: Vec<RunState>,
+    progress: Progress,
 }
 
 /// Samples in double precision.
@@ -59,7 +60,7 @@ fn dense(input: &Input) -> Mat<f64> {
 }
 
 #[derive(Debug, Clone)]
-struct Run {
+struct RunState {
     parameters: Parameters,
     adam: AdamState,
 }
@@ -72,7 +73,7 @@ impl ReferenceSession {
     /// A task that does not fit together.
     pub fn new(task: &Task) -> Result<Self, NetError> {
         task.check()?;
-        let run = |initial| Run {
+        let run = |initial| RunState {
             parameters: Parameters::from_single(initial),
             adam: AdamState::new(&task.network),
         };
@@ -86,8 +87,7 @@ impl ReferenceSession {
             train: Dense::new(&task.train),
             test: task.test.as_ref().map(Dense::new),
             runs: task.initial.iter().map(run).collect(),
-            epoch: 0,
-            diverged: vec![None; task.runs()],
+            progress: Progress::new(task.runs()),
         })
     }
 
@@ -108,19 +108,15 @@ impl Engine for ReferenceEngine {
 }
 
 impl Session for ReferenceSession {
-    fn runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        self.epoch += 1;
+        self.progress.epoch += 1;
         let mut errors = Vec::with_capacity(self.runs.len());
         for (r, run) in self.runs.iter_mut().enumerate() {
-            if self.diverged[r].is_some() {
+            if self.progress.diverged[r].is_some() {
                 errors.push(f64::NAN);
                 continue;
             }
@@ -135,21 +131,20 @@ impl Session for ReferenceSession {
             };
             if error.is_finite() {
                 run.adam.step(&self.optimizer, &mut run.parameters, &gradient);
-            } else {
-                self.diverged[r] = Some(self.epoch);
             }
             errors.push(error);
         }
+        self.progress.record(&errors);
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let samples = match split {
-            Split::Train => Some(&self.train),
-            Split::Test => self.test.as_ref(),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let samples = match set {
+            SampleSet::Train => Some(&self.train),
+            SampleSet::Test => self.test.as_ref(),
         };
         let Some(samples) = samples else { return Ok(Vec::new()) };
-        let error = |(r, run): (usize, &Run)| {
+        let error = |(r, run): (usize, &RunState)| {
             let targets = samples.targets(r, self.network.output);
             loss(&self.network, &run.parameters, samples.input.as_ref(), targets)
                 .unwrap_or(f64::NAN)
@@ -184,16 +179,12 @@ impl Session for ReferenceSession {
                 .and_then(|values| spectrum::stable_rank_of(&values))
                 .unwrap_or(f64::NAN)
         };
-        let ranks = |run: &Run| {
+        let ranks = |run: &RunState| {
             let pass = forward(&self.network, &run.parameters, self.train.input.as_ref());
             // The first of the activations is the input itself.
             pass.activations.iter().skip(1).map(rank).collect()
         };
         Ok(self.runs.iter().map(ranks).collect())
-    }
-
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
     }
 
     fn parameters(&self) -> Result<Vec<crate::Parameters>, NetError> {
@@ -203,39 +194,32 @@ impl Session for ReferenceSession {
     /// θ, m and v run by run; every double as four whole numbers.
     fn state(&self) -> Result<State, NetError> {
         let mut numbers = Vec::new();
-        for Run { parameters, adam } in &self.runs {
+        for RunState { parameters, adam } in &self.runs {
             for block in [parameters, &adam.first, &adam.second] {
                 numbers.extend(block.numbers().into_iter().flat_map(split));
             }
         }
-        Ok(State { epoch: self.epoch, diverged: self.diverged.clone(), numbers })
+        Ok(self.progress.state(numbers))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let count = self.network.parameter_count();
-        let refuse = |why: String| Err(NetError::State { why });
-        if state.diverged.len() != self.runs.len() {
-            let (found, expected) = (state.diverged.len(), self.runs.len());
-            return refuse(format!("it has {found} runs, the task has {expected}"));
-        }
-        let (found, expected) = (state.numbers.len(), self.runs.len() * 3 * count * PARTS);
-        if found != expected {
-            return refuse(format!("it has {found} numbers, the task needs {expected}"));
-        }
+        self.progress.check(state, self.runs.len() * 3 * count * PARTS)?;
         let Some(numbers) = state.numbers.chunks_exact(PARTS).map(join).collect::<Option<Vec<_>>>()
         else {
-            return refuse(format!("it has a number that is not a whole one below {BASE}"));
+            let why = format!("it has a number that is not a whole one below {BASE}");
+            return Err(NetError::State { why });
         };
         for (r, run) in self.runs.iter_mut().enumerate() {
             let block =
                 |b: usize| Parameters::from_numbers(&self.network, &numbers[(3 * r + b) * count..]);
             run.parameters = block(0);
             // A run stops where it diverges: that step was not taken.
-            let steps = state.diverged[r].map_or(state.epoch, |epoch| epoch.saturating_sub(1));
+            let steps = state.progress.diverged[r]
+                .map_or(state.progress.epoch, |epoch| epoch.saturating_sub(1));
             run.adam = AdamState { first: block(1), second: block(2), steps };
         }
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
+        self.progress.clone_from(&state.progress);
         Ok(())
     }
 }

@@ -109,7 +109,7 @@ fn hard_spectra_agree_with_the_svd() {
         // A flat tail right below the top.
         std::iter::once(1.0).chain([0.99; 59]).collect(),
     ];
-    // Would catch a stop before two close values are told apart; below 1e-6 it would not matter.
+    // Would catch a stop before two close values are distinguished; below 1e-6 it would not matter.
     for distance in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6] {
         spectra.push([1.0, 1.0 - distance].into_iter().chain(geometric(0.95, 58)).collect());
         spectra.push([1.0, 1.0 - distance].into_iter().chain([0.5; 58]).collect());

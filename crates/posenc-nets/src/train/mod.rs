@@ -20,14 +20,14 @@ mod tests;
 
 use posenc_math::quality::psnr_of;
 
-use crate::{NetError, Session, Split};
+use crate::{NetError, SampleSet, Session};
 
 /// When to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Number E of epochs, at least 1.
     pub epochs: u64,
-    /// Points of the curve stand at the epochs 0, k, 2k, … < E, each measured before that epoch's
+    /// The curve has points at the epochs 0, k, 2k, … < E, each measured before that epoch's
     /// step; 0: no curve.
     pub curve_every: u64,
     /// Whether the points of the curve hold the stable ranks of the hidden layers.
@@ -48,7 +48,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whether a point of the curve stands before the step that follows `done` steps.
+    /// Whether the curve has a point before the step that follows `done` steps.
     fn has_point(&self, done: u64) -> bool {
         self.curve_every > 0 && done.is_multiple_of(self.curve_every)
     }
@@ -127,7 +127,7 @@ pub fn fit(
         Some(bytes) => {
             let (state, measured) = saved::decode(bytes, schedule, session.runs())?;
             session.restore(&state)?;
-            (state.epoch, measured)
+            (state.progress.epoch, measured)
         }
         None if session.epoch() == 0 => (0, Measured::new(session.runs())),
         None => {
@@ -143,7 +143,7 @@ pub fn fit(
     while done < schedule.epochs && session.diverged().contains(&None) {
         let has_layers = |done: u64| schedule.layers && schedule.has_point(done);
         let layers = if has_layers(done) { session.hidden_stable_ranks()? } else { Vec::new() };
-        // Stable ranks are those of the parameters at hand: they end what is taken at once.
+        // Stable ranks belong to the current parameters, so they end a batch of epochs.
         let at_once = session.epochs_at_once().max(1) as u64;
         let latest = schedule.epochs.min(done.saturating_add(at_once));
         let end = (done + 1..latest).find(|later| has_layers(*later)).unwrap_or(latest);
@@ -172,9 +172,9 @@ pub fn fit(
             done += 1;
         }
         if done == schedule.epochs {
-            let errors = session.errors(Split::Test)?;
+            let errors = session.errors(SampleSet::Test)?;
             measured.add_test(&psnrs(&errors, session.diverged(), done));
-            let errors = session.errors(Split::Train)?;
+            let errors = session.errors(SampleSet::Train)?;
             measured.train.add(&psnrs(&errors, session.diverged(), done));
         }
         let (session, measured) = (&*session, &measured);
@@ -182,7 +182,7 @@ pub fn fit(
     }
 
     // If all runs diverged before the window, this says whether there are test samples.
-    let has_test = measured.test.is_some() || !session.errors(Split::Test)?.is_empty();
+    let has_test = measured.test.is_some() || !session.errors(SampleSet::Test)?.is_empty();
     Ok(measured.finish(schedule, session.diverged(), has_test))
 }
 

@@ -1,11 +1,11 @@
 //! The bytes of an interrupted fit.
 //!
 //! Little-endian: the magic, the version, the schedule, the number of runs, the session's state,
-//! what was measured, and a blake3 checksum over all of it. Lists stand behind their length. A
+//! what was measured, and a blake3 checksum over all of it. Lists follow their length. A
 //! length is held against the bytes that are left before anything is allocated.
 
 use super::{CurvePoint, Measured, Schedule, Window};
-use crate::{NetError, State};
+use crate::{NetError, Progress, State};
 
 const MAGIC: &[u8; 8] = b"posncfit";
 // 3: windows hold what standard deviations need.
@@ -19,9 +19,9 @@ pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) ->
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     put_schedule(&mut bytes, schedule);
 
-    put_count(&mut bytes, state.diverged.len());
-    put(&mut bytes, state.epoch);
-    for diverged in &state.diverged {
+    put_count(&mut bytes, state.progress.diverged.len());
+    put(&mut bytes, state.progress.epoch);
+    for diverged in &state.progress.diverged {
         bytes.push(u8::from(diverged.is_some()));
         put(&mut bytes, diverged.unwrap_or(0));
     }
@@ -85,10 +85,10 @@ pub(super) fn decode(
         )));
     }
     let state = reader.state(runs)?;
-    if state.epoch > schedule.epochs {
+    if state.progress.epoch > schedule.epochs {
         return Err(refused(format!(
             "it claims {} epochs of {}; start over",
-            state.epoch, schedule.epochs
+            state.progress.epoch, schedule.epochs
         )));
     }
     let measured = reader.measured(runs)?;
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         let numbers = (0..count)
             .map(|_| Ok(f32::from_le_bytes(self.array()?)))
             .collect::<Result<_, NetError>>()?;
-        Ok(State { epoch, diverged, numbers })
+        Ok(State { progress: Progress { epoch, diverged }, numbers })
     }
 
     /// One number per run.

@@ -2,7 +2,7 @@ use faer::Mat;
 use posenc_math::tolerance::{Tolerance, assert_close};
 
 use super::*;
-use crate::{Input, Parameters, State};
+use crate::{Input, Parameters, Progress, State};
 
 /// Per run one number θ ← θ − 2η(θ − t): θ_e = t + (1 − 2η)^e (θ_0 − t). Training error (θ − t)²,
 /// test error (θ − t − 1)², one "hidden layer" of stable rank θ.
@@ -20,8 +20,7 @@ impl Quadratic {
     /// Starts at 2 with target 1; a rate above 1 diverges.
     fn new(rate: &[f64], has_test: bool) -> Self {
         let state = State {
-            epoch: 0,
-            diverged: vec![None; rate.len()],
+            progress: Progress::new(rate.len()),
             numbers: (0..rate.len()).map(|run| 2.0 + run as f32).collect(),
         };
         let target = vec![1.0; rate.len()];
@@ -35,21 +34,15 @@ impl Quadratic {
 }
 
 impl Session for Quadratic {
-    fn runs(&self) -> usize {
-        self.rate.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.state.epoch
+    fn progress(&self) -> &Progress {
+        &self.state.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
         let errors = self.squares(0.0);
-        self.state.epoch += 1;
+        self.state.progress.epoch += 1;
+        self.state.progress.record(&errors);
         for run in 0..self.rate.len() {
-            if !errors[run].is_finite() && self.state.diverged[run].is_none() {
-                self.state.diverged[run] = Some(self.state.epoch);
-            }
             let theta = f64::from(self.state.numbers[run]);
             let next = theta - 2.0 * self.rate[run] * (theta - self.target[run]);
             self.state.numbers[run] = next as f32;
@@ -57,12 +50,12 @@ impl Session for Quadratic {
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        self.asked[split as usize] += 1;
-        Ok(match split {
-            Split::Train => self.squares(0.0),
-            Split::Test if self.has_test => self.squares(1.0),
-            Split::Test => Vec::new(),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        self.asked[set as usize] += 1;
+        Ok(match set {
+            SampleSet::Train => self.squares(0.0),
+            SampleSet::Test if self.has_test => self.squares(1.0),
+            SampleSet::Test => Vec::new(),
         })
     }
 
@@ -76,10 +69,6 @@ impl Session for Quadratic {
 
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         Ok(self.state.numbers.iter().map(|&theta| vec![f64::from(theta)]).collect())
-    }
-
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.state.diverged
     }
 
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {

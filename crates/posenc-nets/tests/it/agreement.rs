@@ -15,7 +15,7 @@ use crate::common;
 use common::{bumps, gaussian, impulse, network, noise, shuffled, task, triangle, waves};
 use faer::Mat;
 use posenc_nets::reference::ReferenceEngine;
-use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, Split, Task};
+use posenc_nets::{Adam, CpuEngine, Engine, Input, Network, SampleSet, Task};
 
 const STEPS: usize = 50;
 
@@ -253,7 +253,7 @@ fn what_is_measured_after_training() {
         let mut theirs = ReferenceEngine.start(task.clone()).unwrap();
         assert_eq!((ours.runs(), ours.epoch()), (runs, 0));
         for when in ["before training", "after training"] {
-            for split in [Split::Train, Split::Test] {
+            for split in [SampleSet::Train, SampleSet::Test] {
                 let (a, b) = (ours.errors(split).unwrap(), theirs.errors(split).unwrap());
                 assert_eq!((a.len(), b.len()), (runs, runs), "{name}, {when}, {split:?}");
                 for (a, b) in a.iter().zip(&b) {

@@ -12,7 +12,7 @@ use posenc_math::quality::psnr_of;
 use posenc_math::random::{stream, uniform_vector};
 use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{
-    Adam, CpuEngine, Engine, Input, Network, Samples, Session, Split, State, Task, reference,
+    Adam, CpuEngine, Engine, Input, Network, SampleSet, Samples, Session, State, Task, reference,
 };
 use posenc_testing::{Need, skip};
 
@@ -117,8 +117,8 @@ fn first_losses_and_gradients_are_those_of_double_precision() {
         let features = wide_matrix(&input.to_dense());
         for engine in engines() {
             let mut session = engine.start(task.clone()).unwrap();
-            let errors = session.errors(Split::Train).unwrap();
-            let tests = session.errors(Split::Test).unwrap();
+            let errors = session.errors(SampleSet::Train).unwrap();
+            let tests = session.errors(SampleSet::Test).unwrap();
             let stepped = session.step().unwrap();
             let after = widened(&session.parameters().unwrap());
             for (run, before) in widened(&task.initial).iter().enumerate() {
@@ -176,12 +176,12 @@ fn fifty_steps_end_where_double_precision_does() {
         let mut exact = reference::ReferenceEngine.start(task.clone()).unwrap();
         (0..50).for_each(|_| drop(exact.step().unwrap()));
         let (expected, start) = (widened(&exact.parameters().unwrap()), widened(&task.initial));
-        let losses = exact.errors(Split::Train).unwrap();
+        let losses = exact.errors(SampleSet::Train).unwrap();
         for engine in engines() {
             let mut session = engine.start(task.clone()).unwrap();
             session.advance(&[false; 50]).unwrap();
             assert_eq!(session.epoch(), 50);
-            for (found, expected) in session.errors(Split::Train).unwrap().iter().zip(&losses) {
+            for (found, expected) in session.errors(SampleSet::Train).unwrap().iter().zip(&losses) {
                 let apart = (found - expected).abs() / expected;
                 assert!(apart < 1e-3, "{name}, {}: loss {apart:e}", engine.device());
             }
@@ -279,8 +279,8 @@ fn a_small_image_ends_at_the_same_psnr() {
 
 /// Bits of everything that a session shows.
 fn bits(session: &mut dyn Session) -> Vec<u64> {
-    let mut numbers: Vec<f64> = session.errors(Split::Train).unwrap();
-    numbers.extend(session.errors(Split::Test).unwrap());
+    let mut numbers: Vec<f64> = session.errors(SampleSet::Train).unwrap();
+    numbers.extend(session.errors(SampleSet::Test).unwrap());
     let State { numbers: state, .. } = session.state().unwrap();
     numbers.extend(state.into_iter().map(f64::from));
     numbers.into_iter().map(f64::to_bits).collect()
@@ -354,12 +354,12 @@ fn a_run_that_diverges_is_noted_and_leaves_the_others_alone() {
         let mut expected = CpuEngine::new(1).start(task.clone()).unwrap();
         expected.advance(&[true; 5]).unwrap();
         assert_eq!(expected.diverged(), [None, Some(1), None]);
-        let sound = expected.errors(Split::Train).unwrap();
+        let sound = expected.errors(SampleSet::Train).unwrap();
         for engine in engines() {
             let mut session = engine.start(task.clone()).unwrap();
             session.advance(&[true; 5]).unwrap();
             assert_eq!(session.diverged(), expected.diverged(), "{}", engine.device());
-            let found = session.errors(Split::Train).unwrap();
+            let found = session.errors(SampleSet::Train).unwrap();
             for run in [0, 2] {
                 let apart = (found[run] - sound[run]).abs() / sound[run];
                 assert!(apart < 1e-4, "{}: {apart:e}", engine.device());

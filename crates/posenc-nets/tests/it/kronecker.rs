@@ -18,7 +18,7 @@ use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{
     Adam, CpuEngine, Engine, FirstLayer, Input, Kronecker, NetError, Network, OutputActivation,
-    Points, Products, Samples, Split, Task,
+    Points, Products, SampleSet, Samples, Task,
 };
 
 /// Every way to the gradient that a task has.
@@ -50,7 +50,7 @@ fn products_are_those_with_the_kronecker_matrix() {
                 assert_eq!(found.shape(), (input.points(), 2 * outputs), "{name}");
                 let apart = (&found - &expected).norm_l2() / expected.norm_l2();
                 assert!(apart < 1e-5, "{name}, hidden {hidden:?}: {apart:e}");
-                for split in [Split::Train, Split::Test] {
+                for split in [SampleSet::Train, SampleSet::Test] {
                     let theirs = theirs.errors(split).unwrap();
                     for (a, b) in ours.errors(split).unwrap().iter().zip(theirs) {
                         assert!((a - b).abs() < 1e-5 * b, "{name}, {split:?}: {a} and {b}");

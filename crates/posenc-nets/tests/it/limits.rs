@@ -6,7 +6,7 @@ use common::{network, noise, targets, task, waves};
 use faer::Mat;
 use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::{
-    Adam, CpuEngine, Engine, Input, NetError, Network, OutputActivation, Samples, Split, Task,
+    Adam, CpuEngine, Engine, Input, NetError, Network, OutputActivation, SampleSet, Samples, Task,
     WaveTable,
 };
 
@@ -207,8 +207,8 @@ fn a_missing_test_set_has_no_errors() {
         for engine in engines() {
             let mut session = engine.start(task.clone()).unwrap();
             session.step().unwrap();
-            assert!(session.errors(Split::Test).unwrap().is_empty(), "{}", engine.device());
-            assert_eq!(session.errors(Split::Train).unwrap().len(), 2, "{}", engine.device());
+            assert!(session.errors(SampleSet::Test).unwrap().is_empty(), "{}", engine.device());
+            assert_eq!(session.errors(SampleSet::Train).unwrap().len(), 2, "{}", engine.device());
         }
     }
 }
@@ -245,7 +245,7 @@ fn an_exact_fit_has_error_zero_and_stays() {
                         engine.device()
                     );
                 }
-                assert_eq!(session.errors(Split::Train).unwrap(), [0.0]);
+                assert_eq!(session.errors(SampleSet::Train).unwrap(), [0.0]);
                 assert_eq!(session.diverged(), [None]);
                 assert_eq!(session.parameters().unwrap(), task.initial, "{}", engine.device());
             }
@@ -264,7 +264,7 @@ fn a_constant_signal_is_learned() {
             let mut session = engine.start(task.clone()).unwrap();
             let first = session.step().unwrap()[0];
             (0..1000).for_each(|_| drop(session.step().unwrap()));
-            let last = session.errors(Split::Train).unwrap()[0];
+            let last = session.errors(SampleSet::Train).unwrap()[0];
             assert!(last < 1e-4 * first, "{}, {depth}: {first} to {last}", engine.device());
         }
     }

@@ -7,7 +7,8 @@ use common::{
 };
 use posenc_nets::reference::ReferenceEngine;
 use posenc_nets::{
-    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, Parameters, Session, Split, Task,
+    Adam, CpuEngine, Engine, Input, NetError, OutputActivation, Parameters, SampleSet, Session,
+    Task,
 };
 
 /// Tasks of every kind, with names: one layer and several, few points and many tiles of them, one
@@ -74,8 +75,8 @@ fn start(task: &Task, threads: usize) -> Box<dyn Session> {
 /// Bits of everything that a session tells about its present parameters.
 fn present(session: &mut dyn Session, task: &Task) -> Vec<Vec<u64>> {
     let mut all = vec![
-        error_bits(&session.errors(Split::Train).unwrap()),
-        error_bits(&session.errors(Split::Test).unwrap()),
+        error_bits(&session.errors(SampleSet::Train).unwrap()),
+        error_bits(&session.errors(SampleSet::Test).unwrap()),
         error_bits(&session.hidden_stable_ranks().unwrap().concat()),
     ];
     let other = match &task.train.input {
@@ -120,7 +121,7 @@ fn measuring_changes_nothing() {
     for (name, task) in tasks() {
         let (mut quiet, mut measured) = (start(&task, 2), start(&task, 2));
         for _ in 0..4 {
-            let before = measured.errors(Split::Train).unwrap();
+            let before = measured.errors(SampleSet::Train).unwrap();
             present(&mut *measured, &task);
             let (a, b) = (measured.step().unwrap(), quiet.step().unwrap());
             assert_eq!(error_bits(&a), error_bits(&b), "{name}");

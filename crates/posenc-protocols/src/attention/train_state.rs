@@ -1,7 +1,7 @@
 //! What a training of an attention model has reached, as the body of a checkpoint: the length of what the protocol
 //! keeps, that as JSON, and for each list of numbers its length and its bytes.
 
-use posenc_attention::reached::Reached;
+use posenc_attention::trainer::TrainState;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,7 +27,7 @@ pub fn move_to<const N: usize>(streams: [&mut ChaCha8Rng; N], places: &[u64]) ->
 }
 
 /// A step is done: writes what was reached, if it is time to.
-pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (Reached, T)) {
+pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (TrainState, T)) {
     context.checkpoint.step();
     if !context.checkpoint.is_due() {
         return;
@@ -46,7 +46,7 @@ pub fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
     remarks: &mut Vec<String>,
-    take: impl FnOnce(&Reached, T) -> bool,
+    take: impl FnOnce(&TrainState, T) -> bool,
 ) {
     context.checkpoint.begin(steps, 0);
     let why = match context.checkpoint.read() {
@@ -70,7 +70,7 @@ pub fn resume<T: DeserializeOwned>(
     remarks.push(remark);
 }
 
-fn encode<T: Serialize>(reached: &Reached, own: &T) -> Vec<u8> {
+fn encode<T: Serialize>(reached: &TrainState, own: &T) -> Vec<u8> {
     // Numbers and texts only: there is nothing that JSON could refuse.
     let json = serde_json::to_vec(&(reached.steps, own)).unwrap_or_default();
     let numbers: usize = reached.numbers.iter().map(Vec::len).sum();
@@ -92,7 +92,7 @@ fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
     Ok(rest.split_at_checked(length).ok_or("ends too early")?)
 }
 
-fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(Reached, T), String> {
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(TrainState, T), String> {
     let (json, mut rest) = split(body, 1)?;
     let (steps, own) = serde_json::from_slice(json).map_err(|e| e.to_string())?;
     let mut numbers: [Vec<f32>; 3] = Default::default();
@@ -104,7 +104,7 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(Reached, T), String> {
     if !rest.is_empty() {
         return Err("has bytes left over".to_owned());
     }
-    Ok((Reached { steps, numbers }, own))
+    Ok((TrainState { steps, numbers }, own))
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn bodies_read_back_the_same_or_are_refused() {
         let numbers = [vec![0.1, -2.5e-20], vec![f32::MAX, 0.0], vec![1.0 / 3.0, -0.0]];
-        let reached = Reached { steps: 7, numbers };
+        let reached = TrainState { steps: 7, numbers };
         let own = (vec![0.1 + 0.2, 1.0 / 3.0], "text".to_owned());
         let body = encode(&reached, &own);
         assert_eq!(decode(&body).unwrap(), (reached, own));

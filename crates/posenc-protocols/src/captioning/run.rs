@@ -9,11 +9,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use posenc_attention::caption::Search;
 use posenc_attention::captioner::{
-    BINS, COORDINATES, Captioner, Node, ScreenInput, Sizes, Trainer, Training, WidgetInput,
-    captions,
+    BINS, COORDINATES, Captioner, Node, ScreenInput, Sizes, WidgetInput, captions,
 };
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_data::generate::{
     CONTEXT_WORDS, MOST_CAPTION_TOKENS, NODE_KINDS, Screen, ScreenGrammar, screen_vocabulary,
 };
@@ -73,13 +74,12 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     if s.divergence.is_some() {
         model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
     }
-    let drawn = model.encoder().frequencies();
+    let drawn = model.position_encoding().frequencies();
     let mut adam = Adam::new(0.9, s.beta2, EPSILON);
-    adam.longest = s.longest_gradient;
+    adam.max_grad_norm = s.longest_gradient;
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let training = Training { learning_rate, adam, divergence: s.divergence };
-    let mut trainer = Trainer::new(model, &sizes, &training, &device);
+    let mut trainer = Trainer::new(model, adam, learning_rate);
     let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
     let (mut left, mut losses) = (Vec::new(), Vec::new());
     let mut outcome = UnitResult::default();
@@ -87,13 +87,13 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         let fits = own.losses.len() == reached.steps
             && own.places.len() == 2
             && own.left.iter().all(|&screen| screen < trained.len())
-            && trainer.progress.resume(reached);
+            && trainer.restore(reached);
         if fits {
             (left, losses) = (own.left, own.losses);
         }
         fits && train_state::move_to([&mut batches, &mut masks], &own.places)
     });
-    while trainer.progress.goes_on() {
+    while trainer.is_running() {
         let batch: Vec<ScreenInput> = (0..s.batch)
             .map(|_| {
                 if left.is_empty() {
@@ -103,13 +103,15 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
                 input(&trained[screen], s.scale, Some(&mut batches))
             })
             .collect();
-        losses.push(trainer.step(&batch, &mut masks));
+        losses.push(
+            trainer.step(|model| model.loss(&batch, &sizes, s.divergence, &mut masks, &device)),
+        );
         train_state::keep(context, || {
             let places = train_state::places([&batches, &masks]);
-            (trainer.progress.reached(), Own { places, left: left.clone(), losses: losses.clone() })
+            (trainer.state(), Own { places, left: left.clone(), losses: losses.clone() })
         });
-        if trainer.progress.steps().is_multiple_of(500) {
-            (context.note)(&format!("step {} of {}", trainer.progress.steps(), s.steps));
+        if trainer.steps().is_multiple_of(500) {
+            (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
         }
     }
     outcome.earlier = context.checkpoint.earlier();
@@ -118,31 +120,29 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         let step = (i * MEAN_OVER + losses.len()) as f64;
         outcome.values.push(Value::new("training_curve", mean).unit("nats/word").at(step));
     }
-    let rate = trainer.work() / started.elapsed().as_secs_f64() / 1e9;
+    let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
     let mut add = |metric: &str, value: f64, unit: &str| {
         outcome.values.push(Value::new(metric, value).unit(unit));
     };
-    add("params", parameters::count(&trainer.progress.model) as f64, "count");
+    add("params", parameters::count(&trainer.model) as f64, "count");
     let sides = [BINS; COORDINATES];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
     add("rate", rate, "GFLOP/s");
-    if let Some(step) = trainer.progress.diverged() {
-        outcome.remarks.push(format!(
-            "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-        ));
+    if let Some(diverged) = trainer.diverged() {
+        outcome.remarks.push(diverged.to_string());
         outcome.values.push(Value::new("slot_accuracy", f64::NAN));
         return Ok(outcome);
     }
     let inputs: Vec<ScreenInput> =
         held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
-    let how = Search { beams: s.beams, alpha: s.length_penalty, longest: LONGEST };
-    let said = captions(&trainer.progress.model, &sizes, &inputs, how, &device)
+    let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: LONGEST };
+    let said = captions(&trainer.model, &sizes, &inputs, how, &device)
         .context("a screen is no input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
     let shown = if seed == 0 { s.shown } else { 0 };
     outcome.captions = Some(kept::captions(&held_out, &said, shown)?);
     if let Some((before, coordinates)) = drawn {
-        let after = trainer.progress.model.encoder().frequencies();
+        let after = trainer.model.position_encoding().frequencies();
         let after = after.map_or_else(|| before.clone(), |(rows, _)| rows);
         for (when, rows) in [("initial", &before), ("learned", &after)] {
             shape(when, rows, coordinates, &mut outcome.values);
@@ -175,11 +175,13 @@ fn sizes(s: &Captioning) -> Sizes {
         node_words: CONTEXT_WORDS + 1,
         node_kinds: NODE_KINDS,
         vocabulary: screen_vocabulary().len(),
-        longest: LONGEST,
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        encoder_layers: s.encoder_layers,
+        max_len: LONGEST,
+        transformer: TransformerSizes {
+            width: s.width,
+            heads: s.heads,
+            feed_forward: s.feed_forward,
+            layers: s.encoder_layers,
+        },
         decoder_layers: s.decoder_layers,
     }
 }

@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use posenc_attention::detector::{
-    Coordinates, Detector, ImageInput, Sizes, Target, Trainer, Training, Weights, detections,
+    Coordinates, Detector, GroundTruth, ImageInput, Sizes, detections,
 };
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
+use posenc_attention::trainer::Trainer;
 use posenc_attention::{Device, parameters};
 use posenc_data::generate::{CLASSES, ObjectImage, ObjectScene};
 use posenc_experiments::record::Value;
@@ -74,39 +76,37 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let model = Detector::new(&sizes, &s.encoding, &mut content, &mut code, &device);
     let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.longest) = (s.weight_decay, s.longest_gradient);
+    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.longest_gradient);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let training = Training { learning_rate, adam, weights: Weights::default() };
     let cells = s.sides.iter().map(|side| side / s.patch);
     let grids: Vec<[usize; 2]> =
         cells.clone().flat_map(|rows| cells.clone().map(move |columns| [rows, columns])).collect();
-    let mut trainer = Trainer::new(model, &sizes, &training, &grids, &device);
+    let grids = model.grids(&sizes, &grids, sizes.cells, &device);
+    let mut trainer = Trainer::new(model, adam, learning_rate);
     let mut batches = draw("batches");
     let mut curve: Vec<Point> = Vec::new();
     let mut outcome = UnitResult::default();
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let fits = own.places.len() == 1 && trainer.progress.resume(reached);
+        let fits = own.places.len() == 1 && trainer.restore(reached);
         if fits {
             curve = own.curve;
         }
         fits && train_state::move_to([&mut batches], &own.places)
     });
-    while trainer.progress.goes_on() {
+    while trainer.is_running() {
         let images: Vec<ImageInput> = (0..s.batch)
             .map(|_| input(ObjectScene::training_image(&s.sides, &mut batches)))
             .collect();
-        trainer.step(&images);
-        let step = trainer.progress.steps();
-        if trainer.progress.diverged().is_none()
-            && (step.is_multiple_of(s.measure_every) || step == s.steps)
-        {
-            let ap = measure(&trainer.progress.model, &sizes, &held_out, &device)?;
+        trainer.step(|model| model.loss(&images, &sizes, &grids, &device));
+        let step = trainer.steps();
+        if trainer.is_measured(s.measure_every) {
+            let ap = measure(&trainer.model, &sizes, &held_out, &device)?;
             curve.push(Point { step, mean: ap.mean, at_50: ap.at_50, at_75: ap.at_75 });
         }
         train_state::keep(context, || {
             let places = train_state::places([&batches]);
-            (trainer.progress.reached(), Own { places, curve: curve.clone() })
+            (trainer.state(), Own { places, curve: curve.clone() })
         });
         if step.is_multiple_of(1000) {
             (context.note)(&format!("step {step} of {}", s.steps));
@@ -115,12 +115,12 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     outcome.earlier = context.checkpoint.earlier();
     let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
     record(s, &sizes, &trainer, &curve, seconds, &mut outcome);
-    if trainer.progress.diverged().is_some() {
+    if trainer.diverged().is_some() {
         return Ok(outcome);
     }
     let mut unseen = Vec::new();
     for &side in &s.test_sides {
-        let ap = measure(&trainer.progress.model, &sizes, &painted(side), &device)?;
+        let ap = measure(&trainer.model, &sizes, &painted(side), &device)?;
         outcome.values.push(Value::new("ap_at_side", ap.mean).at(side as f64));
         if !s.sides.contains(&side) {
             unseen.push(ap.mean);
@@ -131,7 +131,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
         outcome.values.push(Value::new("ap_unseen_side", mean));
     }
     if seed == 0 {
-        let found = detections(&trainer.progress.model, &sizes, &held_out, &device);
+        let found = detections(&trainer.model, &sizes, &held_out, &device);
         let found = found.context("images of another size")?;
         outcome.pictures = pictures::pictures(&held_out, &found);
     }
@@ -142,10 +142,12 @@ fn sizes(s: &Detection) -> Sizes {
     Sizes {
         patch: s.patch,
         cells: s.sides.iter().copied().max().unwrap_or(s.patch) / s.patch,
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        encoder_layers: s.encoder_layers,
+        transformer: TransformerSizes {
+            width: s.width,
+            heads: s.heads,
+            feed_forward: s.feed_forward,
+            layers: s.encoder_layers,
+        },
         decoder_layers: s.decoder_layers,
         queries: s.queries,
         classes: CLASSES,
@@ -164,7 +166,8 @@ pub fn coordinates(coordinates: PatchCoordinates) -> Coordinates {
 
 fn input(image: ObjectImage) -> ImageInput {
     let targets = image.objects.iter();
-    let targets = targets.map(|o| Target { class: o.class, place: center(o.corners) }).collect();
+    let targets =
+        targets.map(|o| GroundTruth { class: o.class, place: center(o.corners) }).collect();
     ImageInput { size: [image.height, image.width], pixels: image.pixels, targets }
 }
 
@@ -182,7 +185,7 @@ fn measure(
 fn record(
     s: &Detection,
     sizes: &Sizes,
-    trainer: &Trainer<'_>,
+    trainer: &Trainer<Detector>,
     curve: &[Point],
     seconds: f64,
     outcome: &mut UnitResult,
@@ -193,13 +196,11 @@ fn record(
         values.push(Value::new("ap_curve", point.mean).at(step));
         values.push(Value::new("ap75_curve", point.at_75).at(step));
     }
-    if let Some(step) = trainer.progress.diverged() {
-        outcome.remarks.push(format!(
-            "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-        ));
+    if let Some(diverged) = trainer.diverged() {
+        outcome.remarks.push(diverged.to_string());
     }
     let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
-    let last = curve.last().filter(|_| trainer.progress.diverged().is_none()).unwrap_or(&nothing);
+    let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
     let mut add = |metric: &str, value: f64, unit: &str| {
         values.push(Value::new(metric, value).unit(unit));
     };
@@ -210,11 +211,11 @@ fn record(
     add("ap75_less_ap", last.at_75 - last.mean, "");
     add("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, "");
     add("steps_to_level", steps_to(curve, s.level), "steps");
-    add("params", parameters::count(&trainer.progress.model) as f64, "count");
+    add("params", parameters::count(&trainer.model) as f64, "count");
     let sides = [2 * sizes.cells; 2];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
     add("time", seconds, "s");
-    let steps = trainer.progress.steps() as f64;
+    let steps = trainer.steps() as f64;
     add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
     if let Some(bytes) = machine::peak_memory() {
         add("peak_memory", bytes as f64 / 1e6, "MB");

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use posenc_attention::detector::{ImageInput, Target, of_said};
+use posenc_attention::detector::{GroundTruth, ImageInput, into_detections};
 use posenc_attention::detr::{self as model, Batch, Holds, Rates};
 use posenc_attention::optimizer::Adam;
-use posenc_attention::reached::Reached;
+use posenc_attention::trainer::Trainer;
 use posenc_attention::{Device, parameters};
 use posenc_data::generate::{CLASSES, ObjectScene};
 use posenc_data::{
@@ -15,6 +15,7 @@ use posenc_data::{
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::center;
 use posenc_math::detection::precision::{Image, Truth, average_precision};
+use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -78,8 +79,10 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     model = with_weights(context, model, &mut outcome.remarks)?;
     let images = Images::open(context, s)?;
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.longest) = (s.weight_decay, Some(s.longest_gradient));
-    let rates = Rates { backbone: s.backbone_rate, head: s.learning_rate };
+    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, Some(s.longest_gradient));
+    let (peak, decay) = (s.learning_rate, Decay::Constant);
+    let learning_rate = LearningRate { peak, warm_up: 0, decay, steps: s.steps };
+    let mut trainer = Trainer::new(model, adam, learning_rate);
     let coordinates = detection::run::coordinates(s.coordinates);
     let (mut batches, mut masks) = (draw("batches"), draw("masks"));
     let mut own = Own {
@@ -93,19 +96,17 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
         let steps = reached.steps;
         let lengths = [found.curve.len(), found.seconds.len(), found.work.len()];
-        let fits = steps <= s.steps
-            && lengths == [steps; 3]
+        let fits = lengths == [steps; 3]
             && found.places.len() == 2
-            && found.left.iter().all(|&image| image < count);
-        let mut before = adam.clone();
-        let Some(restored) = reached.restore(&model, &mut before).filter(|_| fits) else {
-            return false;
-        };
-        train_state::move_to([&mut batches, &mut masks], &found.places);
-        (model, adam, own) = (restored, before, found);
-        true
+            && found.left.iter().all(|&image| image < count)
+            && trainer.restore(reached);
+        if fits {
+            train_state::move_to([&mut batches, &mut masks], &found.places);
+            own = found;
+        }
+        fits
     });
-    while adam.steps < s.steps {
+    while trainer.is_running() {
         let batch = images.batch(s, &mut own.left, &mut batches)?;
         let batch = Batch::new(&batch, &device).context("a batch without images")?;
         let largest = [0, 1].map(|axis| batch.sizes().iter().map(|size| size[axis]).max());
@@ -113,14 +114,15 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
         own.work.push(s.model.operations(&vec![filled; s.batch]));
         let started = Instant::now();
         let loss;
-        (model, loss) = model.step(&s.model, &batch, coordinates, &mut adam, rates, &mut masks);
+        (trainer, loss) = trainer.step_with(|model, adam, head| {
+            let rates = Rates { backbone: s.backbone_rate, head };
+            model.step(&s.model, &batch, coordinates, adam, rates, &mut masks)
+        });
         own.seconds.push(started.elapsed().as_secs_f64());
         own.curve.push(loss);
         let step = own.curve.len();
-        if !loss.is_finite() {
-            outcome.remarks.push(format!(
-                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-            ));
+        if let Some(diverged) = trainer.diverged() {
+            outcome.remarks.push(diverged.to_string());
             break;
         }
         (context.note)(&format!("step {step} of {}", s.steps));
@@ -129,7 +131,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
             let Own { left, curve, seconds, work, .. } = &own;
             let (left, curve) = (left.clone(), curve.clone());
             let (seconds, work) = (seconds.clone(), work.clone());
-            (Reached::of(&model, &adam), Own { left, places, curve, seconds, work })
+            (trainer.state(), Own { left, places, curve, seconds, work })
         });
     }
     outcome.earlier = context.checkpoint.earlier();
@@ -148,9 +150,8 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     if let Some(bytes) = machine::peak_memory() {
         add("peak_memory", bytes as f64 / 1e6, "MB");
     }
-    let is_trained = own.curve.last().is_some_and(|loss| loss.is_finite());
-    if s.held_out > 0 && is_trained {
-        let ap = measure(&model, s, &images, &device)?;
+    if s.held_out > 0 && trainer.diverged().is_none() {
+        let ap = measure(&trainer.model, s, &images, &device)?;
         let mut add = |metric: &str, value: f64| {
             outcome.values.push(Value::new(metric, value));
         };
@@ -263,7 +264,7 @@ fn input(photograph: &Photograph) -> ImageInput {
     let target = |own: &AnnotatedBox| {
         let [left, top, right, bottom] = own.corners;
         let place = center([left / width, top / height, right / width, bottom / height]);
-        Target { class: own.category, place }
+        GroundTruth { class: own.category, place }
     };
     let targets = photograph.boxes.iter().map(target).collect();
     ImageInput { size, pixels: photograph.pixels(), targets }
@@ -302,10 +303,10 @@ fn measure(
         let resized =
             photograph(&images.measured, image)?.resized(s.resizing.measured, s.resizing.longest);
         let batch = Batch::new(&[input(&resized)], device).context("an image without pixels")?;
-        let said =
+        let predictions =
             model.forward(&s.model, &batch, detection::run::coordinates(s.coordinates), None);
-        let said = said.into_iter().next_back().context("a decoder without layers")?;
-        let detections = of_said(said, &[image.size]).pop().unwrap_or_default();
+        let last = predictions.into_iter().next_back().context("a decoder without layers")?;
+        let detections = into_detections(last, &[image.size]).pop().unwrap_or_default();
         let truth = |own: &AnnotatedBox| Truth {
             category: own.category,
             corners: own.corners,

@@ -7,8 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use posenc_attention::Device;
-use posenc_attention::boxes::{BINS, COORDINATES, LabelledScreen, Labeller, Masks, Sizes, Trainer};
+use posenc_attention::boxes::{
+    BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks, ScreenModel as _,
+};
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
 use posenc_experiments::record::Value;
 use posenc_math::classification::{accuracy, macro_f1};
@@ -56,40 +60,39 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let (screens, classes) = inputs(&all, s, &mut outcome.remarks)?;
     let [trained, held_out] = split(screens.len(), s.held_out, &mut draw("split"));
     let held_out: Vec<&LabelledScreen> = held_out.iter().map(|&i| &screens[i]).collect();
-    let (device, sizes) = (attention::device(context)?, sizes(s));
+    let (device, sizes) = (attention::device(context)?, layers(s));
     let (mut content, mut code) = (draw("content"), draw("encoding"));
-    let model = Labeller::new(&sizes, classes, &s.encoding, &mut content, &mut code, &device);
+    let model = Labeller::new(sizes, classes, &s.encoding, &mut content, &mut code, &device);
     let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let mut trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate, &device);
+    let mut trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate);
     let mut streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
     let (mut left, mut losses, mut curve) = (Vec::new(), Vec::new(), Vec::new());
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
         let fits = own.losses.len() == reached.steps
             && own.places.len() == streams.len()
             && own.left.iter().all(|&screen| screen < screens.len())
-            && trainer.progress.resume(reached);
+            && trainer.restore(reached);
         if fits {
             (left, losses, curve) = (own.left, own.losses, own.curve);
         }
         fits && train_state::move_to(streams.each_mut(), &own.places)
     });
-    while trainer.progress.goes_on() {
+    while trainer.is_running() {
         let [batches, layers, code] = &mut streams;
         let drawn = batch(&trained, &mut left, s.batch, batches);
         let drawn: Vec<&LabelledScreen> = drawn.into_iter().map(|i| &screens[i]).collect();
-        losses.push(trainer.step(&drawn, Masks { layers, code }));
-        let step = trainer.progress.steps();
-        if trainer.progress.diverged().is_none()
-            && (step.is_multiple_of(s.measure_every) || step == s.steps)
-        {
-            curve.push(measure(&trainer.progress.model, step, &held_out, &device)?);
+        let masks = Masks { layers, code };
+        losses.push(trainer.step(|model| model.loss(&drawn, Some(masks), &device)));
+        let step = trainer.steps();
+        if trainer.is_measured(s.measure_every) {
+            curve.push(measure(&trainer.model, step, &held_out, &device)?);
         }
         train_state::keep(context, || {
             let places = train_state::places(streams.each_ref());
             let (left, losses, curve) = (left.clone(), losses.clone(), curve.clone());
-            (trainer.progress.reached(), Own { places, left, losses, curve })
+            (trainer.state(), Own { places, left, losses, curve })
         });
         if step.is_multiple_of(500) {
             (context.note)(&format!("step {step} of {}", s.steps));
@@ -107,12 +110,10 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
         values.push(Value::new(metric, value).unit(unit));
     };
     let nothing = Point { step: 0, accuracy: f64::NAN, macro_f1: f64::NAN };
-    let last = match trainer.progress.diverged() {
+    let last = match trainer.diverged() {
         None => *curve.last().unwrap_or(&nothing),
-        Some(step) => {
-            outcome.remarks.push(format!(
-                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-            ));
+        Some(diverged) => {
+            outcome.remarks.push(diverged.to_string());
             nothing
         }
     };
@@ -121,10 +122,10 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let trained: Vec<&LabelledScreen> = trained.iter().map(|&i| &screens[i]).collect();
     add("majority", majority(&trained, &held_out, classes), "%");
     add("held_out_boxes", truth(&held_out).len() as f64, "count");
-    add("params", parameters::count(&trainer.progress.model) as f64, "count");
+    add("params", parameters::count(&trainer.model) as f64, "count");
     let sides = [BINS; COORDINATES];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
-    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.work(), values);
+    record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
     Ok(outcome)
 }
 
@@ -202,14 +203,14 @@ fn majority(trained: &[&LabelledScreen], measured: &[&LabelledScreen], classes: 
     100.0 * accuracy(&truth, &vec![most; truth.len()])
 }
 
-fn sizes(s: &IconLabels) -> Sizes {
-    Sizes {
+fn layers(s: &IconLabels) -> Layers {
+    let sizes = TransformerSizes {
         width: s.width,
         heads: s.heads,
         feed_forward: s.feed_forward,
         layers: s.layers,
-        dropout: s.dropout,
-    }
+    };
+    Layers { sizes, dropout: s.dropout }
 }
 
 /// Operations per second on one core.
@@ -226,7 +227,7 @@ impl Protocol for IconLabels {
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::training(
-            sizes(self).operations(self.batch, self.most_boxes) * self.steps as f64,
+            layers(self).operations(self.batch, self.most_boxes) * self.steps as f64,
             RATE,
         )
     }

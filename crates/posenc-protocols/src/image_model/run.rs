@@ -8,9 +8,11 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use posenc_attention::Device;
-use posenc_attention::image_model::{self as model, History, Sizes, Trainer, Training};
+use posenc_attention::image_model::{self as model, Measured, Sizes, evaluate};
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_data::GrayCrops;
 use posenc_data::generate::GrayLeaves;
 use posenc_experiments::record::Value;
@@ -94,56 +96,52 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
     }
     let mut values = Vec::new();
-    let drawn = model.encoder().frequencies();
-    let training = Training {
-        batch: s.batch,
-        learning_rate: LearningRate {
-            peak: s.learning_rate,
-            warm_up: s.warm_up,
-            decay: s.decay,
-            steps: s.steps,
-        },
-        adam: Adam::new(0.9, s.beta2, EPSILON),
-        measure_at: (s.measure_every..=s.steps).step_by(s.measure_every).chain([s.steps]).collect(),
-        divergence: s.divergence,
-    };
+    let drawn = model.position_encoding().frequencies();
+    let learning_rate =
+        LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
     let mut remarks = Vec::new();
-    let mut trainer = Trainer::new(model, &sizes, &training, &held_out, &device);
+    let fixed = model.fix(&sizes, &device);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, s.beta2, EPSILON), learning_rate);
+    let mut measured = Measured::default();
     train_state::resume(
         context,
         s.steps,
         &mut remarks,
-        |reached, (measured, places): (_, Vec<u64>)| {
-            trainer.resume(reached, measured)
-                && train_state::move_to::<2>([&mut batches, &mut masks], &places)
+        |reached, (before, places): (_, Vec<u64>)| {
+            let fits = places.len() == 2 && trainer.restore(reached);
+            if fits {
+                measured = before;
+            }
+            fits && train_state::move_to::<2>([&mut batches, &mut masks], &places)
         },
     );
-    while trainer.goes_on() {
+    while trainer.is_running() {
         let batch: Vec<_> = (0..s.batch).map(|_| images.trained(&mut batches)).collect();
-        trainer.step(&batch, &mut masks);
+        let nats = trainer
+            .step(|model| Some(model.loss(&batch, &sizes, &fixed, s.divergence, &mut masks)));
+        measured.record(&trainer, nats, s.measure_every, |model| {
+            evaluate(model, &sizes, &fixed, &held_out, &device)
+        });
         train_state::keep(context, || {
-            let (reached, measured) = trainer.reached();
-            (reached, (measured.clone(), train_state::places([&batches, &masks])))
+            (trainer.state(), (measured.clone(), train_state::places([&batches, &masks])))
         });
         if trainer.steps().is_multiple_of(1000) {
             (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
         }
     }
-    let history = trainer.finish();
     let seconds = started.elapsed().as_secs_f64() + context.checkpoint.earlier();
-    record(s, &sizes, &history, seconds, &device, &mut values)?;
+    record(s, &sizes, &trainer, &measured, seconds, &device, &mut values)?;
     if let Some((before, coordinates)) = drawn {
-        let after = history.model.encoder().frequencies().map_or(before.clone(), |(rows, _)| rows);
+        let after = trainer.model.position_encoding().frequencies();
+        let after = after.map_or(before.clone(), |(rows, _)| rows);
         shape(s, "initial", &before, coordinates, &mut values);
         shape(s, "learned", &after, coordinates, &mut values);
     }
     let earlier = context.checkpoint.earlier();
     let mut outcome = UnitResult { values, remarks, earlier, ..UnitResult::default() };
-    if let Some(step) = history.diverged {
-        outcome.remarks.push(format!(
-            "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-        ));
+    if let Some(diverged) = trainer.diverged() {
+        outcome.remarks.push(diverged.to_string());
     }
     Ok(outcome)
 }
@@ -152,10 +150,12 @@ fn sizes(s: &ImageModel) -> Sizes {
     Sizes {
         side: s.side,
         levels: s.levels,
-        layers: s.layers,
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
+        transformer: TransformerSizes {
+            width: s.width,
+            heads: s.heads,
+            feed_forward: s.feed_forward,
+            layers: s.layers,
+        },
     }
 }
 
@@ -163,33 +163,34 @@ fn sizes(s: &ImageModel) -> Sizes {
 fn record(
     s: &ImageModel,
     sizes: &Sizes,
-    history: &History,
+    trainer: &Trainer<model::ImageModel>,
+    Measured { measurements, .. }: &Measured,
     seconds: f64,
     device: &Device,
     values: &mut Vec<Value>,
 ) -> Result<()> {
-    for m in &history.measurements {
+    for m in measurements {
         let step = m.step as f64;
         values.push(Value::new("bits_curve", m.evaluation.bits).unit("bits/dim").at(step));
         values.push(Value::new("training_curve", m.training_bits).unit("bits/dim").at(step));
     }
-    let last = history.measurements.last().filter(|_| history.diverged.is_none());
+    let last = measurements.last().filter(|_| trainer.diverged().is_none());
     let bits = last.map_or(f64::NAN, |m| m.evaluation.bits);
-    let mean = history.measurements.iter().map(|m| m.evaluation.bits).sum::<f64>()
-        / history.measurements.len() as f64;
+    let mean =
+        measurements.iter().map(|m| m.evaluation.bits).sum::<f64>() / measurements.len() as f64;
     let mut add = |metric: &str, value: f64, unit: &str| {
         values.push(Value::new(metric, value).unit(unit));
     };
     add("bits", bits, "bits/dim");
     add("share_of_uniform", bits / (s.levels as f64).log2(), "");
-    add("mean_bits", if history.diverged.is_some() { f64::NAN } else { mean }, "bits/dim");
+    add("mean_bits", if trainer.diverged().is_some() { f64::NAN } else { mean }, "bits/dim");
     let most = |weights: &[f64]| weights.iter().copied().fold(f64::NAN, f64::max);
     if let Some(m) = last {
         add("left_attention", most(&m.evaluation.left), "");
         add("upper_attention", most(&m.evaluation.upper), "");
     }
-    let fixed = history.model.fix(sizes, device);
-    let codes = history.model.codes(&fixed);
+    let fixed = trainer.model.fix(sizes, device);
+    let codes = trainer.model.codes(&fixed);
     let [count, width] = codes.dims();
     let codes = parameters::numbers(codes);
     if codes.len() != count * width {
@@ -199,11 +200,11 @@ fn record(
         .chunks_exact(width)
         .map(|c| c.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt());
     add("code_norm", norms.sum::<f64>() / count as f64, "");
-    add("params", parameters::count(&history.model) as f64, "count");
+    add("params", parameters::count(&trainer.model) as f64, "count");
     let own = s.encoding.parameter_count(&[s.side; 2], s.width);
     add("encoding_params", own as f64, "count");
     add("time", seconds, "s");
-    let steps = history.diverged.unwrap_or(s.steps) as f64;
+    let steps = trainer.diverged().map_or(s.steps, |diverged| diverged.step) as f64;
     add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
     if let Some(bytes) = machine::peak_memory() {
         add("peak_memory", bytes as f64 / 1e6, "MB");

@@ -9,9 +9,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use posenc_attention::Device;
 use posenc_attention::boxes::{
-    BINS, COORDINATES, Candidate, Masks, Referrer, ReferrerSizes, ReferringScreen, Sizes, Trainer,
+    BINS, COORDINATES, Candidate, Layers, Masks, Referrer, ReferrerSizes, ReferringScreen,
+    ScreenModel as _,
 };
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::parameters;
+use posenc_attention::trainer::Trainer;
 use posenc_data::interfaces::{
     CaptionVocabulary, PADDING, REFERRING_SCREENS, ReferringScreen as Read, ReferringScreens,
     UNKNOWN,
@@ -53,12 +56,12 @@ struct Own {
 }
 
 /// A model that learns from all folds but one.
-struct Fold<'a> {
+struct Fold {
     /// All screens in its words and classes.
     screens: Vec<ReferringScreen>,
     trained: Vec<usize>,
     measured: Vec<usize>,
-    trainer: Trainer<'a, Referrer>,
+    trainer: Trainer<Referrer>,
     streams: [ChaCha8Rng; 3],
     left: Vec<usize>,
 }
@@ -93,7 +96,7 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
         let Some(mut other) = fits.then(|| begin(own.fold).ok()).flatten() else {
             return false;
         };
-        if !other.trainer.progress.resume(reached)
+        if !other.trainer.restore(reached)
             || !train_state::move_to(other.streams.each_mut(), &own.places)
         {
             return false;
@@ -105,29 +108,28 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
     context.checkpoint.begin(s.steps * s.folds, losses.iter().map(Vec::len).sum());
     let mut work = 0.0;
     loop {
-        while fold.trainer.progress.goes_on() {
+        while fold.trainer.is_running() {
             let [batches, layers, code] = &mut fold.streams;
             let drawn = batch(&fold.trained, &mut fold.left, s.batch, batches);
             let drawn: Vec<&ReferringScreen> =
                 drawn.into_iter().map(|i| &fold.screens[i]).collect();
-            let loss = fold.trainer.step(&drawn, Masks { layers, code });
+            let masks = Masks { layers, code };
+            let loss = fold.trainer.step(|model| model.loss(&drawn, Some(masks), &device));
             losses.last_mut().context("no fold")?.push(loss);
             train_state::keep(context, || {
                 let places = train_state::places(fold.streams.each_ref());
                 let (left, losses, right) = (fold.left.clone(), losses.clone(), right.clone());
-                (fold.trainer.progress.reached(), Own { fold: at, places, left, losses, right })
+                (fold.trainer.state(), Own { fold: at, places, left, losses, right })
             });
         }
-        work += fold.trainer.work();
-        if let Some(step) = fold.trainer.progress.diverged() {
-            outcome.remarks.push(format!(
-                "the loss was no number at step {step} of fold {at}; training ended there, a lower learning rate may help"
-            ));
+        work += fold.trainer.operations();
+        if let Some(diverged) = fold.trainer.diverged() {
+            outcome.remarks.push(format!("fold {at}: {diverged}"));
             // Screens without a choice make the means no numbers.
             break;
         }
         let own: Vec<&ReferringScreen> = fold.measured.iter().map(|&i| &fold.screens[i]).collect();
-        let choices = fold.trainer.progress.model.choices(&own, &device);
+        let choices = fold.trainer.model.choices(&own, &device);
         let choices = choices.context("a screen is no input of the model")?;
         for ((&i, screen), choice) in fold.measured.iter().zip(own).zip(choices) {
             right[i] = Some(screen.referred == choice);
@@ -144,7 +146,7 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
     record_losses(&losses, "nats/screen", values);
     record(&screens, &right, values);
     let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value).unit("count"));
-    add("params", parameters::count(&fold.trainer.progress.model) as f64);
+    add("params", parameters::count(&fold.trainer.model) as f64);
     let sides = [BINS; COORDINATES];
     add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64);
     record_cost(started.elapsed().as_secs_f64(), outcome.earlier, work, values);
@@ -208,15 +210,15 @@ fn vocabulary<'a>(
 }
 
 /// A model at its beginning, and the screens as it reads them: words and classes are those of the screens that it learns from.
-fn begin<'a>(
+fn begin(
     s: &ReferredBox,
     fold: usize,
     screens: &[&Read],
     nodes: &[Vec<Option<usize>>],
     fold_of: &[usize],
     draw: &dyn Fn(&str) -> ChaCha8Rng,
-    device: &'a Device,
-) -> Result<Fold<'a>> {
+    device: &Device,
+) -> Result<Fold> {
     let (measured, trained): (Vec<usize>, Vec<usize>) =
         (0..screens.len()).partition(|&i| fold_of[i] == fold);
     let read = || trained.iter().map(|&i| screens[i]);
@@ -228,9 +230,9 @@ fn begin<'a>(
         screens.iter().zip(nodes).map(|(screen, nodes)| input(screen, nodes, &words, &classes, s));
     let inputs = inputs.collect();
     let sizes = ReferrerSizes {
-        layers: sizes(s),
+        layers: layers(s),
         vocabulary: words.size(),
-        longest: s.longest,
+        max_len: s.longest,
         classes: classes.size(),
     };
     let (mut content, mut code) = (draw("content"), draw("encoding"));
@@ -238,7 +240,7 @@ fn begin<'a>(
     let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate, device);
+    let trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate);
     let streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
     Ok(Fold { screens: inputs, trained, measured, trainer, streams, left: Vec::new() })
 }
@@ -301,14 +303,14 @@ fn record(screens: &[&Read], right: &[Option<bool>], values: &mut Vec<Value>) {
     values.push(Value::new("chance", chance / screens.len() as f64).unit("%"));
 }
 
-fn sizes(s: &ReferredBox) -> Sizes {
-    Sizes {
+fn layers(s: &ReferredBox) -> Layers {
+    let sizes = TransformerSizes {
         width: s.width,
         heads: s.heads,
         feed_forward: s.feed_forward,
         layers: s.layers,
-        dropout: s.dropout,
-    }
+    };
+    Layers { sizes, dropout: s.dropout }
 }
 
 impl Protocol for ReferredBox {
@@ -321,7 +323,7 @@ impl Protocol for ReferredBox {
     }
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let step = sizes(self).operations(self.batch, self.longest + self.most_boxes);
+        let step = layers(self).operations(self.batch, self.longest + self.most_boxes);
         Estimate::training((self.folds * self.steps) as f64 * step, RATE)
     }
 

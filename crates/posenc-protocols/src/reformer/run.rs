@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
-use posenc_attention::reached::Reached;
 use posenc_attention::reformer as model;
+use posenc_attention::trainer::Trainer;
 use posenc_data::generate::Generator;
 use posenc_data::{Channels, DownsampledImages, Place, Split, Variant, write_archive};
 use posenc_experiments::record::Value;
@@ -40,7 +40,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = model::Reformer::new(&s.model, &s.encoding, &mut content, &mut code, &device);
-    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;
+    let model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;
     let flat = [s.model.side, s.model.side, 3];
     let (sides, width) = if s.encoding.flat {
         (&flat[..], s.model.width)
@@ -59,21 +59,18 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     }
     let mut images = Images::open(context, s)?;
     let fixed = model.fix(&s.model, &device);
-    let mut adam = Adam::new(0.9, 0.98, 1e-9);
-    let rate =
+    let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
     let (mut batches, mut masks) = (draw("batches"), draw("hashes and masks"));
     let (mut curve, mut seconds) = (Vec::new(), Vec::new());
     let mut failure = None;
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let steps = reached.steps;
-        let mut before = adam.clone();
-        let restored = reached.restore(&model, &mut before);
-        let Some(restored) = restored
-            .filter(|_| steps <= s.steps && own.curve.len() == steps && own.places.len() == 2)
-        else {
+        let mut restored = trainer.clone();
+        let fits = own.curve.len() == reached.steps && own.places.len() == 2;
+        if !fits || !restored.restore(reached) {
             return false;
-        };
+        }
         match images.trained.go_on(own.place) {
             Ok(true) => {}
             Ok(false) => return false,
@@ -82,32 +79,30 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
                 return false;
             }
         }
-        (model, adam) = (restored, before);
-        (curve, seconds) = (own.curve, own.seconds);
+        (trainer, curve, seconds) = (restored, own.curve, own.seconds);
         train_state::move_to([&mut batches, &mut masks], &own.places)
     });
     if let Some(error) = failure {
         return Err(error.into());
     }
-    for step in adam.steps + 1..=s.steps {
+    while trainer.is_running() {
         let batch = tokens(&images.trained.batch(s.batch, &mut batches)?, &device);
         let started = Instant::now();
         let nats;
-        (model, nats) = model.step(&batch, &fixed, &mut adam, rate.at(step), &mut masks);
+        (trainer, nats) = trainer
+            .step_with(|model, adam, rate| model.step(&batch, &fixed, adam, rate, &mut masks));
         seconds.push(started.elapsed().as_secs_f64());
         curve.push(nats / std::f64::consts::LN_2);
-        if !nats.is_finite() {
-            outcome.remarks.push(format!(
-                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-            ));
+        if let Some(diverged) = trainer.diverged() {
+            outcome.remarks.push(diverged.to_string());
             break;
         }
-        (context.note)(&format!("step {step} of {}", s.steps));
+        (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
         train_state::keep(context, || {
             let place = images.trained.place().clone();
             let places = train_state::places([&batches, &masks]);
             let own = Own { place, places, curve: curve.clone(), seconds: seconds.clone() };
-            (Reached::of(&model, &adam), own)
+            (trainer.state(), own)
         });
     }
     outcome.earlier = context.checkpoint.earlier();
@@ -130,7 +125,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
         let (mut sum, mut count) = (0.0, 0);
         let mut hashes = draw("hashes of measurements");
         for image in images.measured.first(s.held_out)? {
-            sum += model.bits(&tokens(&[image], &device), &fixed, &mut hashes);
+            sum += trainer.model.bits(&tokens(&[image], &device), &fixed, &mut hashes);
             count += 1;
         }
         add("bits", sum / f64::from(count), "bits/dim");

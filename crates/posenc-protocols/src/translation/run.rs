@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
-use posenc_attention::translator::{Sizes, Trainer, Translator};
+use posenc_attention::layers::TransformerSizes;
+use posenc_attention::optimizer::Adam;
+use posenc_attention::trainer::Trainer;
+use posenc_attention::translator::{Sizes, Translator, evaluate};
 use posenc_data::generate::{self as generate, Lengths, Pair};
 use posenc_data::{Corpus, ParallelText, Vocabulary};
 use posenc_experiments::record::Value;
@@ -38,14 +41,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let mut remarks = Vec::new();
     let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
     let device = attention::device(context)?;
-    let sizes = Sizes {
-        words: pairs.words(s),
-        positions: s.longest,
-        layers: s.layers,
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-    };
+    let sizes = sizes(s, pairs.words(s));
     let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
     let mut rng = draw("held out");
     let held_out: Vec<_> = (0..s.held_out)
@@ -54,25 +50,23 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
             (pair.source, pair.target)
         })
         .collect();
-    let rate =
+    let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
     // How often each position is trained, over all sentences of the run.
     let mut counts = vec![0usize; s.longest];
     let mut rng = draw("batches");
-    let mut trainer = Trainer::new(model, &rate, every, &held_out, &device);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
+    let mut losses: Vec<(usize, f64)> = Vec::new();
     train_state::resume(context, s.steps, &mut remarks, |reached, own| {
-        let (losses, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
-        let fits =
-            before.len() == counts.len() && places.len() == 1 && trainer.resume(reached, losses);
+        let (found, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;
+        let fits = before.len() == counts.len() && places.len() == 1 && trainer.restore(reached);
         if fits {
-            counts = before;
+            (losses, counts) = (found, before);
         }
         fits && train_state::move_to([&mut rng], &places)
     });
-    // Operations of this run, without what a killed one did.
-    let mut work = 0.0;
-    while trainer.goes_on() {
+    while trainer.is_running() {
         let batch: Vec<_> = (0..s.batch)
             .map(|_| {
                 let pair = pairs.trained(s, &mut rng);
@@ -80,32 +74,31 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
                 (pair.source, pair.target)
             })
             .collect();
-        let longest = batch.iter().map(|p: &(Vec<_>, Vec<_>)| p.0.len().max(p.1.len() + 1)).max();
-        work += operations(s, longest.unwrap_or(0));
-        trainer.step(&batch);
+        trainer.step(|model| model.loss(&batch, &sizes, &device));
+        if trainer.is_measured(every) {
+            losses.push((trainer.steps(), evaluate(&trainer.model, &held_out, &device)));
+        }
         train_state::keep(context, || {
-            let (reached, losses) = trainer.reached();
-            (reached, (losses.to_vec(), counts.clone(), train_state::places([&rng])))
+            (trainer.state(), (losses.clone(), counts.clone(), train_state::places([&rng])))
         });
     }
-    let (losses, model) = trainer.finish();
     let earlier = context.checkpoint.earlier();
     let mut values = Vec::new();
     for (step, loss) in &losses {
         values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
     }
-    let Some(model) = model else {
+    if let Some(diverged) = trainer.diverged() {
         let mut outcome = UnitResult { values, remarks, earlier, ..UnitResult::default() };
         outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
-        outcome.remarks.push("the loss was no number; a lower learning rate may help".to_owned());
+        outcome.remarks.push(diverged.to_string());
         return Ok(outcome);
-    };
+    }
     values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
     values.push(Value::new("loss_of_guessing", pairs.guessing(s)).unit("nats/token"));
     for (position, &count) in counts.iter().enumerate() {
         values.push(Value::new("count", count as f64).at(position as f64));
     }
-    for (name, table) in ["source", "target"].into_iter().zip(model.positions()) {
+    for (name, table) in ["source", "target"].into_iter().zip(trainer.model.positions()) {
         let table: Vec<f64> = table.into_iter().map(f64::from).collect();
         ensure!(
             table.len() == s.longest * s.width,
@@ -119,7 +112,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     }
     let seconds = started.elapsed().as_secs_f64() + earlier;
     values.push(Value::new("time", seconds).unit("s"));
-    let rate = work / started.elapsed().as_secs_f64() / 1e9;
+    let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
     values.push(Value::new("rate", rate).unit("GFLOP/s"));
     if let Some(bytes) = machine::peak_memory() {
         values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
@@ -233,13 +226,14 @@ fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     values.push(Value::new(format!("{name}_decay"), last / first));
 }
 
-/// Operations of a step on sentences that are filled up to `length` words, three times those of a pass forward.
-fn operations(s: &Translation, length: usize) -> f64 {
-    let [d, f, n] = [s.width, s.feed_forward, length].map(|v| v as f64);
-    let dense = 12.0 * d * d + 4.0 * d * f;
-    let attention = 6.0 * n * d;
-    let token = s.layers as f64 * (dense + attention) + d * s.words as f64;
-    6.0 * s.batch as f64 * n * token
+fn sizes(s: &Translation, words: usize) -> Sizes {
+    let transformer = TransformerSizes {
+        width: s.width,
+        heads: s.heads,
+        feed_forward: s.feed_forward,
+        layers: s.layers,
+    };
+    Sizes { words, positions: s.longest, transformer }
 }
 
 impl Protocol for Translation {
@@ -252,7 +246,10 @@ impl Protocol for Translation {
     }
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::training(operations(self, self.longest) * self.steps as f64, RATE)
+        Estimate::training(
+            sizes(self, self.words).operations(self.batch, self.longest) * self.steps as f64,
+            RATE,
+        )
     }
 
     fn memory(&self, _: &Workload<'_>) -> f64 {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use posenc_attention::caption::Search;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
-use posenc_attention::reached::Reached;
+use posenc_attention::trainer::Trainer;
 use posenc_attention::widget_captioner::{Batch, WidgetCaptioner};
 use posenc_data::generate::ScreenGrammar;
 use posenc_data::interfaces::{CaptionSplit, WidgetScreens, WordVectors, write_widget_screens};
@@ -82,7 +82,7 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     };
     let model =
         WidgetCaptioner::new(&s.model, &s.encoding, words, &mut content, &mut code, &device);
-    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
     let mut add = |metric: &str, value: f64, unit: &str| {
         outcome.values.push(Value::new(metric, value).unit(unit));
     };
@@ -97,44 +97,42 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     };
     outcome.remarks.append(remarks);
     let mut adam = Adam::new(0.9, s.beta2, EPSILON);
-    adam.longest = Some(s.longest_gradient);
-    let rate =
+    adam.max_grad_norm = Some(s.longest_gradient);
+    let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
+    let mut trainer = Trainer::new(model, adam, learning_rate);
     let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
     let mut own =
         Own { left: Vec::new(), places: Vec::new(), curve: Vec::new(), seconds: 0.0, work: 0.0 };
     let count = screens.files().count(CaptionSplit::Training);
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
-        let fits = reached.steps <= s.steps
-            && found.curve.len() == reached.steps
+        let fits = found.curve.len() == reached.steps
             && found.places.len() == 2
-            && found.left.iter().all(|&screen| screen < count);
-        let mut before = adam.clone();
-        let Some(restored) = reached.restore(&model, &mut before).filter(|_| fits) else {
-            return false;
-        };
-        train_state::move_to([&mut batches, &mut masks], &found.places);
-        (model, adam, own) = (restored, before, found);
-        true
+            && found.left.iter().all(|&screen| screen < count)
+            && trainer.restore(reached);
+        if fits {
+            train_state::move_to([&mut batches, &mut masks], &found.places);
+            own = found;
+        }
+        fits
     });
-    while adam.steps < s.steps {
+    while trainer.is_running() {
         let inputs = screens.batch(s.batch, &mut own.left, &mut batches)?;
         let batch = Batch::new(&inputs, &s.model, &device).context(
             "no caption of a batch has a word that is known; raise `model.vocabulary` or `batch`",
         )?;
         let started = Instant::now();
-        let step = adam.steps + 1;
         let loss;
-        (model, loss) = model.step(&s.model, &batch, &mut adam, rate.at(step), &mut masks);
+        (trainer, loss) = trainer
+            .step_with(|model, adam, rate| model.step(&s.model, &batch, adam, rate, &mut masks));
         own.seconds += started.elapsed().as_secs_f64();
         own.work += s.model.operations(batch.size());
         own.curve.push(loss);
-        if !loss.is_finite() {
-            outcome.remarks.push(format!(
-                "the loss was no number at step {step}; training ended there, a lower learning rate may help"
-            ));
+        if let Some(diverged) = trainer.diverged() {
+            outcome.remarks.push(diverged.to_string());
             break;
         }
+        let step = trainer.steps();
         if s.steps < POINTS || step.is_multiple_of(500) {
             (context.note)(&format!("step {step} of {}", s.steps));
         }
@@ -143,7 +141,7 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
             let Own { left, curve, seconds, work, .. } = &own;
             let (left, curve) = (left.clone(), curve.clone());
             let own = Own { left, places, curve, seconds: *seconds, work: *work };
-            (Reached::of(&model, &adam), own)
+            (trainer.state(), own)
         });
     }
     outcome.earlier = context.checkpoint.earlier();
@@ -162,9 +160,9 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     add("rate", own.work / own.seconds / 1e9, "GFLOP/s");
     add("screens", count as f64, "count");
     add("widgets", screens.files().trained().len() as f64, "count");
-    if s.held_out > 0 && own.curve.last().is_some_and(|loss| loss.is_finite()) {
-        let how = Search { beams: s.beams, alpha: s.length_penalty, longest: s.model.longest };
-        measure::record(&model, s, screens, how, &device, &mut outcome.values)?;
+    if s.held_out > 0 && trainer.diverged().is_none() {
+        let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: s.model.longest };
+        measure::record(&trainer.model, s, screens, how, &device, &mut outcome.values)?;
     }
     if let Some(bytes) = machine::peak_memory() {
         outcome.values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));

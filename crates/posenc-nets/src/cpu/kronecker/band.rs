@@ -205,7 +205,7 @@ impl Diagonals {
         self.count
     }
 
-    /// Numbers that must stand before a row: zeros, or finite at least.
+    /// Numbers that must precede a row: zeros, or at least finite ones.
     pub fn before(&self) -> usize {
         self.first.min(0).unsigned_abs()
     }

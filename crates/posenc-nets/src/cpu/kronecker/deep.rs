@@ -8,7 +8,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::chain::{Chain, at_least};
 use super::shallow::{POINTS, activate, compare};
-use super::{Backward, Group, Run, Side, Worker};
+use super::{Backward, Group, RunState, Side, Worker};
 use crate::OutputActivation;
 use crate::cpu::kernels;
 use crate::cpu::parallel::for_each;
@@ -126,7 +126,7 @@ impl Deep {
         &self,
         side: &Side,
         backward: &Backward,
-        (index, run): (usize, &mut Run),
+        (index, run): (usize, &mut RunState),
         group: &mut Group,
         constants: &StepConstants,
         scale: f32,

@@ -10,7 +10,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use super::chain::{Chain, at_least};
-use super::{Run, Side, Worker};
+use super::{RunState, Side, Worker};
 use crate::cpu::kernels;
 use crate::cpu::parallel::for_each;
 use crate::optimizer::StepConstants;
@@ -74,7 +74,7 @@ impl Gram {
     /// One epoch of all runs; gives each run's sum of squared errors before it.
     pub fn step(
         &self,
-        runs: &mut [Run],
+        runs: &mut [RunState],
         workers: &mut [&mut Worker],
         constants: &StepConstants,
         scale: f32,

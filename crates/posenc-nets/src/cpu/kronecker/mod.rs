@@ -27,7 +27,7 @@ use super::Products;
 use super::parallel::for_each;
 use crate::{
     Adam, Input, Kronecker, Layer, NetError, Network, OutputActivation, Parameters, Points,
-    Session, Split, State, Task, spectral,
+    Progress, SampleSet, Session, State, Task, spectral,
 };
 
 /// GiB that a session may take.
@@ -36,7 +36,7 @@ const ALLOWED_GIB: f64 = 4.0;
 /// Parameters and moments of one run. θ: output after output (or hidden channel after hidden channel)
 /// of the Kronecker layer, then the weights (outputs × hidden) and biases of the last layer.
 #[derive(Debug)]
-struct Run {
+struct RunState {
     theta: Vec<f32>,
     /// Where the Gram form writes the new θ.
     next: Vec<f32>,
@@ -75,11 +75,10 @@ pub struct KroneckerSession {
     train: Side,
     test: Option<Side>,
     form: Form,
-    runs: Vec<Run>,
+    runs: Vec<RunState>,
     /// One where the threads share each run, one per thread where there are runs enough.
     groups: Vec<Group>,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
 }
 
 impl KroneckerSession {
@@ -105,7 +104,7 @@ impl KroneckerSession {
             .map(|parameters| {
                 let theta = pack(&parameters);
                 let zeros = || vec![0.0; theta.len()];
-                Run {
+                RunState {
                     next: if has_next { zeros() } else { Vec::new() },
                     first_moment: zeros(),
                     second_moment: zeros(),
@@ -122,7 +121,7 @@ impl KroneckerSession {
             _ => None,
         });
         Ok(KroneckerSession {
-            diverged: vec![None; runs.len()],
+            progress: Progress::new(runs.len()),
             groups: (0..together).map(group).collect(),
             network,
             optimizer,
@@ -130,15 +129,14 @@ impl KroneckerSession {
             test,
             form,
             runs,
-            epoch: 0,
         })
     }
 
     /// Works on every run, whole runs at a time where there are enough of them.
     fn each_run<T: Send>(
-        runs: &mut [Run],
+        runs: &mut [RunState],
         groups: &mut [Group],
-        work: impl Fn(usize, &mut Run, &mut Group) -> T + Sync,
+        work: impl Fn(usize, &mut RunState, &mut Group) -> T + Sync,
     ) -> Vec<T> {
         let mut items: Vec<_> =
             runs.iter_mut().enumerate().map(|(index, run)| (index, run, None)).collect();
@@ -222,18 +220,14 @@ fn unpack(network: &Network, mut theta: &[f32]) -> Parameters {
 }
 
 impl Session for KroneckerSession {
-    fn runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        self.epoch += 1;
+        self.progress.epoch += 1;
         let count = self.train.count() * self.network.output;
-        let constants = self.optimizer.constants(self.epoch);
+        let constants = self.optimizer.constants(self.progress.epoch);
         let scale = (2.0 / count as f64) as f32;
         let (runs, groups, side) = (&mut self.runs, &mut self.groups, &self.train);
         let squares = match &self.form {
@@ -250,7 +244,7 @@ impl Session for KroneckerSession {
             }),
         };
         let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
-        super::note_divergence(&mut self.diverged, &errors, self.epoch);
+        self.progress.record(&errors);
         Ok(errors)
     }
 
@@ -258,11 +252,11 @@ impl Session for KroneckerSession {
         !matches!(self.form, Form::Gram(_))
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let side = match (split, &self.test) {
-            (Split::Train, _) => &self.train,
-            (Split::Test, Some(test)) => test,
-            (Split::Test, None) => return Ok(Vec::new()),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let side = match (set, &self.test) {
+            (SampleSet::Train, _) => &self.train,
+            (SampleSet::Test, Some(test)) => test,
+            (SampleSet::Test, None) => return Ok(Vec::new()),
         };
         let (outputs, activation) = (self.network.output, self.network.output_activation);
         let form = &self.form;
@@ -311,10 +305,6 @@ impl Session for KroneckerSession {
         }))
     }
 
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
-    }
-
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         Ok(self.runs.iter().map(|run| unpack(&self.network, &run.theta)).collect())
     }
@@ -322,15 +312,12 @@ impl Session for KroneckerSession {
     fn state(&self) -> Result<State, NetError> {
         let parts =
             self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
-        Ok(super::state_of(parts, self.epoch, &self.diverged))
+        Ok(super::state_of(parts, &self.progress))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let runs = self.runs.iter_mut();
         let parts = runs.map(|r| [&mut *r.theta, &mut r.first_moment, &mut r.second_moment]);
-        super::restore_from(state, self.network.parameter_count(), parts)?;
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
-        Ok(())
+        super::restore_from(state, self.network.parameter_count(), parts, &mut self.progress)
     }
 }

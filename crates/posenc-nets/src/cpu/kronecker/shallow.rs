@@ -5,7 +5,7 @@
 
 use super::chain::{Chain, at_least};
 use super::sparse::Sparse;
-use super::{Backward, Group, Run, Side, Worker};
+use super::{Backward, Group, RunState, Side, Worker};
 use crate::OutputActivation;
 use crate::cpu::kernels;
 use crate::cpu::parallel::for_each;
@@ -60,9 +60,7 @@ pub fn compare(activation: OutputActivation, outputs: &mut [f32], targets: &[f32
 /// y ← σ(z).
 pub fn activate(activation: OutputActivation, outputs: &mut [f32]) {
     if activation == OutputActivation::Sigmoid {
-        for z in outputs {
-            *z = 1.0 / (1.0 + (-*z).exp());
-        }
+        kernels::sigmoid(outputs);
     }
 }
 
@@ -156,7 +154,7 @@ impl Shallow {
         &self,
         side: &Side,
         backward: &Backward,
-        (index, run): (usize, &mut Run),
+        (index, run): (usize, &mut RunState),
         group: &mut Group,
         constants: &StepConstants,
         scale: f32,

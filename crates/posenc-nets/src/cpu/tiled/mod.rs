@@ -15,8 +15,9 @@ use self::layout::Layout;
 use self::pass::{Pass, Scratch, Sums};
 use super::kernels;
 use super::parallel::{for_each, in_chunks};
+use crate::error::same;
 use crate::optimizer::StepConstants;
-use crate::{Input, NetError, Parameters, Session, Split, State, Task, spectral};
+use crate::{Input, NetError, Parameters, Progress, SampleSet, Session, State, Task, spectral};
 
 /// Points per tile: four hidden layers of 256 then take half a MiB.
 const TILE: usize = 128;
@@ -29,7 +30,7 @@ const LANES: usize = 16;
 
 /// θ and the moments of one run.
 #[derive(Debug)]
-struct Run {
+struct RunState {
     theta: Vec<f32>,
     first_moment: Vec<f32>,
     second_moment: Vec<f32>,
@@ -77,13 +78,12 @@ pub struct TiledSession {
     layout: Layout,
     train: Tiles,
     test: Option<Tiles>,
-    runs: Vec<Run>,
+    runs: Vec<RunState>,
     /// One per thread. With few tiles every worker has lanes and takes whole runs; with many only
     /// the first has, and the workers share its lanes.
     workers: Vec<Worker>,
     whole_runs: bool,
-    epoch: u64,
-    diverged: Vec<Option<u64>>,
+    progress: Progress,
 }
 
 impl TiledSession {
@@ -92,10 +92,10 @@ impl TiledSession {
         let layout = Layout::new(&task.network);
         let train = Tiles::new(&task.train.input, TILE);
         let test = task.test.as_ref().map(|test| Tiles::new(&test.input, TILE));
-        let runs: Vec<Run> = task
+        let runs: Vec<RunState> = task
             .initial
             .iter()
-            .map(|parameters| Run {
+            .map(|parameters| RunState {
                 theta: layout.pack(parameters),
                 first_moment: vec![0.0; layout.len()],
                 second_moment: vec![0.0; layout.len()],
@@ -116,30 +116,19 @@ impl TiledSession {
                 },
             })
             .collect();
-        let diverged = vec![None; runs.len()];
-        TiledSession {
-            task,
-            threads,
-            layout,
-            train,
-            test,
-            runs,
-            workers,
-            whole_runs,
-            epoch: 0,
-            diverged,
-        }
+        let progress = Progress::new(runs.len());
+        TiledSession { task, threads, layout, train, test, runs, workers, whole_runs, progress }
     }
 
     fn outputs(&self) -> usize {
         self.task.network.output
     }
 
-    /// Sum of squared errors of every run on a split.
-    fn squares(&mut self, split: Split) -> Vec<f64> {
-        let (tiles, samples) = match split {
-            Split::Train => (&self.train, Some(&self.task.train)),
-            Split::Test => match &self.test {
+    /// Sum of squared errors of every run on a set of samples.
+    fn squares(&mut self, set: SampleSet) -> Vec<f64> {
+        let (tiles, samples) = match set {
+            SampleSet::Train => (&self.train, Some(&self.task.train)),
+            SampleSet::Test => match &self.test {
                 Some(test) => (test, self.task.test.as_ref()),
                 None => return Vec::new(),
             },
@@ -151,7 +140,7 @@ impl TiledSession {
         let outputs = self.task.network.output;
         let mut sums = Vec::with_capacity(self.runs.len());
         for (r, run) in self.runs.iter_mut().enumerate() {
-            let products = &mut run.products[split as usize];
+            let products = &mut run.products[set as usize];
             tiles.prepare(layout.first(), &run.theta, products);
             let pass = Pass { layout, activation, tiles, theta: &run.theta, products };
             let mut squares: Vec<(usize, f64)> = (0..tiles.count()).map(|t| (t, 0.0)).collect();
@@ -175,13 +164,13 @@ struct Epoch<'a> {
 }
 
 impl Epoch<'_> {
-    fn pass<'a>(&'a self, run: &'a Run) -> Pass<'a> {
+    fn pass<'a>(&'a self, run: &'a RunState) -> Pass<'a> {
         Pass {
             layout: self.layout,
             activation: self.task.network.output_activation,
             tiles: self.tiles,
             theta: &run.theta,
-            products: &run.products[Split::Train as usize],
+            products: &run.products[SampleSet::Train as usize],
         }
     }
 
@@ -202,7 +191,7 @@ impl Epoch<'_> {
     }
 
     /// Adds the lanes in their order and takes the Adam step; gives the sum of squared errors.
-    fn update(&self, threads: usize, lanes: &mut [Lane], run: &mut Run) -> f64 {
+    fn update(&self, threads: usize, lanes: &mut [Lane], run: &mut RunState) -> f64 {
         let squares = lanes.iter().map(|lane| lane.squares).sum();
         let Some((sum, others)) = lanes.split_first_mut() else {
             return squares;
@@ -247,26 +236,22 @@ impl Epoch<'_> {
 const CHUNK: usize = 8192;
 
 impl Session for TiledSession {
-    fn runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.epoch
+    fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
-        self.epoch += 1;
+        self.progress.epoch += 1;
         let count = self.task.train.input.points() * self.outputs();
         let epoch = Epoch {
             task: &self.task,
             layout: &self.layout,
             tiles: &self.train,
-            constants: self.task.optimizer.constants(self.epoch),
+            constants: self.task.optimizer.constants(self.progress.epoch),
             scale: (2.0 / count as f64) as f32,
         };
-        let prepare = |run: &mut Run| {
-            let products = &mut run.products[Split::Train as usize];
+        let prepare = |run: &mut RunState| {
+            let products = &mut run.products[SampleSet::Train as usize];
             self.train.prepare(self.layout.first(), &run.theta, products);
         };
         let mut squares = vec![0.0; self.runs.len()];
@@ -294,23 +279,23 @@ impl Session for TiledSession {
             self.workers[0].lanes = lanes;
         }
         let errors: Vec<f64> = squares.iter().map(|sum| sum / count as f64).collect();
-        super::note_divergence(&mut self.diverged, &errors, self.epoch);
+        self.progress.record(&errors);
         Ok(errors)
     }
 
-    fn errors(&mut self, split: Split) -> Result<Vec<f64>, NetError> {
-        let points = match (split, &self.task.test) {
-            (Split::Train, _) => self.task.train.input.points(),
-            (Split::Test, Some(test)) => test.input.points(),
-            (Split::Test, None) => return Ok(Vec::new()),
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        let points = match (set, &self.task.test) {
+            (SampleSet::Train, _) => self.task.train.input.points(),
+            (SampleSet::Test, Some(test)) => test.input.points(),
+            (SampleSet::Test, None) => return Ok(Vec::new()),
         };
         let count = (points * self.outputs()) as f64;
-        Ok(self.squares(split).into_iter().map(|sum| sum / count).collect())
+        Ok(self.squares(set).into_iter().map(|sum| sum / count).collect())
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         self.task.network.check_input(input)?;
-        super::same("features", input.dimension(), self.task.network.input)?;
+        same("features", input.dimension(), self.task.network.input)?;
         let tiles = Tiles::new(input, TILE);
         let outputs = self.outputs();
         let mut out = Mat::zeros(input.points(), self.runs.len() * outputs);
@@ -339,7 +324,7 @@ impl Session for TiledSession {
         let mut layers: Vec<Mat<f32>> = widths.iter().map(|&w| Mat::zeros(w, points)).collect();
         let mut all = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
-            let products = &mut run.products[Split::Train as usize];
+            let products = &mut run.products[SampleSet::Train as usize];
             self.train.prepare(self.layout.first(), &run.theta, products);
             let pass = Pass {
                 layout: &self.layout,
@@ -367,10 +352,6 @@ impl Session for TiledSession {
         Ok(all)
     }
 
-    fn diverged(&self) -> &[Option<u64>] {
-        &self.diverged
-    }
-
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         Ok(self.runs.iter().map(|run| self.layout.unpack(&run.theta)).collect())
     }
@@ -378,15 +359,12 @@ impl Session for TiledSession {
     fn state(&self) -> Result<State, NetError> {
         let parts =
             self.runs.iter().map(|run| [&*run.theta, &run.first_moment, &run.second_moment]);
-        Ok(super::state_of(parts, self.epoch, &self.diverged))
+        Ok(super::state_of(parts, &self.progress))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let runs = self.runs.iter_mut();
         let parts = runs.map(|r| [&mut *r.theta, &mut r.first_moment, &mut r.second_moment]);
-        super::restore_from(state, self.layout.len(), parts)?;
-        self.epoch = state.epoch;
-        self.diverged.clone_from(&state.diverged);
-        Ok(())
+        super::restore_from(state, self.layout.len(), parts, &mut self.progress)
     }
 }

@@ -15,7 +15,7 @@ pub struct Scratch {
     hidden: Vec<Vec<f32>>,
     /// Outputs; see [`Scratch::output_place`].
     output: Vec<f32>,
-    /// What the first layer had to expand of its input on the tile at hand.
+    /// What the first layer had to expand of its input on the current tile.
     expanded: Vec<f32>,
     /// Gradients with respect to a layer's input and output.
     gradient: [Vec<f32>; 2],
@@ -111,9 +111,7 @@ impl Pass<'_> {
             }
         }
         if self.activation == OutputActivation::Sigmoid {
-            for z in &mut scratch.output[..self.outputs() * n] {
-                *z = 1.0 / (1.0 + (-*z).exp());
-            }
+            kernels::sigmoid(&mut scratch.output[..self.outputs() * n]);
         }
     }
 

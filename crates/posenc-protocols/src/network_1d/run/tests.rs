@@ -8,7 +8,7 @@ use posenc_experiments::plan::jobs;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::yaml::Document;
 use posenc_experiments::{Experiment, Profile};
-use posenc_nets::{CpuEngine, Input, NetError, Parameters, Split as Part, State};
+use posenc_nets::{CpuEngine, Input, NetError, Parameters, Progress, SampleSet, State};
 
 use super::*;
 use posenc_harness::checkpoint::Checkpoint;
@@ -174,11 +174,8 @@ impl Engine for &'static Mortal {
 }
 
 impl Session for MortalSession<'_> {
-    fn runs(&self) -> usize {
-        self.inner.runs()
-    }
-    fn epoch(&self) -> u64 {
-        self.inner.epoch()
+    fn progress(&self) -> &Progress {
+        self.inner.progress()
     }
     fn step(&mut self) -> Result<Vec<f64>, NetError> {
         if self.engine.steps.fetch_add(1, Ordering::Relaxed) == self.engine.last {
@@ -187,17 +184,14 @@ impl Session for MortalSession<'_> {
         }
         self.inner.step()
     }
-    fn errors(&mut self, split: Part) -> Result<Vec<f64>, NetError> {
-        self.inner.errors(split)
+    fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
+        self.inner.errors(set)
     }
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
         self.inner.predict(input)
     }
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
         self.inner.hidden_stable_ranks()
-    }
-    fn diverged(&self) -> &[Option<u64>] {
-        self.inner.diverged()
     }
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         self.inner.parameters()

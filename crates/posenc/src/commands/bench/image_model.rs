@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use posenc_attention::image_model::{ImageModel, Sizes, Training, train};
+use posenc_attention::image_model::{ImageModel, Sizes};
+use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
+use posenc_attention::trainer::Trainer;
 use posenc_data::generate::GrayLeaves;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
@@ -17,8 +19,11 @@ use super::{Measured, ROUNDS, networks};
 /// Name on the command line, and for the peer.
 pub const NAME: &str = "image-model";
 
-const SIZES: Sizes =
-    Sizes { side: 12, levels: 16, layers: 2, width: 64, heads: 4, feed_forward: 128 };
+const SIZES: Sizes = Sizes {
+    side: 12,
+    levels: 16,
+    transformer: TransformerSizes { width: 64, heads: 4, feed_forward: 128, layers: 2 },
+};
 const BATCH: usize = 16;
 /// Steps of a run; the drawing of the model is in the time.
 const STEPS: usize = 20;
@@ -96,25 +101,19 @@ fn train_one(seed: u64) -> Result<f64> {
     let model =
         ImageModel::new(&SIZES, &encoding, &mut draw("content"), &mut draw("encoding"), &device);
     let model = model.map_err(|(key, message)| anyhow::anyhow!("{key}: {message}"))?;
-    let training = Training {
-        batch: BATCH,
-        learning_rate: LearningRate {
-            peak: 1e-3,
-            warm_up: 0,
-            decay: Decay::Constant,
-            steps: STEPS,
-        },
-        adam: Adam::new(0.9, 0.98, 1e-9),
-        measure_at: Vec::new(),
-        divergence: None,
-    };
+    let learning_rate =
+        LearningRate { peak: 1e-3, warm_up: 0, decay: Decay::Constant, steps: STEPS };
+    let fixed = model.fix(&SIZES, &device);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
     let law = GrayLeaves::new(SIZES.side, SIZES.levels);
     let mut rng = draw("batches");
-    let mut source = |count| (0..count).map(|_| law.image(&mut rng)).collect::<Vec<_>>();
     let mut masks = draw("masks");
-    let history = train(model, &SIZES, &training, &mut source, &[], &mut masks, &device);
-    if let Some(step) = history.diverged {
-        bail!("the loss was no number at step {step}");
+    while trainer.is_running() {
+        let batch: Vec<_> = (0..BATCH).map(|_| law.image(&mut rng)).collect();
+        trainer.step(|model| Some(model.loss(&batch, &SIZES, &fixed, None, &mut masks)));
+    }
+    if let Some(diverged) = trainer.diverged() {
+        bail!(diverged);
     }
     Ok(started.elapsed().as_secs_f64() / STEPS as f64)
 }

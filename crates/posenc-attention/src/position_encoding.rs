@@ -1,14 +1,15 @@
 //! Position encodings as modules.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Int, Tensor, activation};
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::similarity::{FourierFeatures, PositionCode, SineCode};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
 
-use crate::draw::{Draw, constant, dropout_mask, parameter};
-use crate::layers::{Dense, LayerNorm};
+use crate::draw::{Draw, constant, parameter};
+use crate::layers::{Dense, Dropout, LayerNorm};
+use crate::loss::integers;
 
 /// Largest wavelength of sines over 2π (LFF Eq. 1).
 const TEMPERATURE: f64 = 10_000.0;
@@ -55,7 +56,7 @@ impl Positions {
     }
 }
 
-/// Two dense layers with a ReLU between them, each after a layer norm if so described.
+/// Two dense layers with a ReLU between them, each after an optional layer norm.
 #[derive(Module, Debug)]
 struct Network {
     first_norm: Option<LayerNorm>,
@@ -74,24 +75,21 @@ impl Network {
         }
     }
 
-    fn forward(&self, x: Tensor<2>, dropout: Option<Tensor<2>>) -> Tensor<2> {
+    fn forward(&self, x: Tensor<2>, mut dropout: Dropout<'_>) -> Tensor<2> {
         let normed = |norm: &Option<LayerNorm>, x| match norm {
             Some(norm) => norm.forward(x),
             None => x,
         };
-        let mut hidden = activation::relu(self.first.forward(normed(&self.first_norm, x)));
-        if let Some(mask) = dropout {
-            hidden = hidden * mask;
-        }
-        self.second.forward(normed(&self.second_norm, hidden))
+        let hidden = activation::relu(self.first.forward(normed(&self.first_norm, x)));
+        self.second.forward(normed(&self.second_norm, dropout.apply(hidden)))
     }
 }
 
 /// A position encoding: LFF Algorithm 1 and what it is compared with.
 ///
-/// Use [`Encoder::prepare`] once per set of positions and [`Encoder::encode`] once per step.
+/// Use [`PositionEncoding::prepare`] once per set of positions and [`PositionEncoding::encode`] once per step.
 #[derive(Module, Debug)]
-pub struct Encoder {
+pub struct PositionEncoding {
     /// Tables, one per coordinate.
     tables: Vec<Param<Tensor<2>>>,
     /// What the rows of each table go through, if so described.
@@ -126,7 +124,7 @@ pub struct Prepared {
     device: Device,
 }
 
-impl Encoder {
+impl PositionEncoding {
     /// Draws an encoder for positions of the given sides in a model of width `width`. $W_r$ is drawn first, so
     /// that encodings which differ in what stands on it share it.
     ///
@@ -184,7 +182,7 @@ impl Encoder {
         });
         let encoding = encoding.clone();
         let description = Description { encoding, width, coordinates, drawn };
-        Ok(Encoder { tables, projections, frequencies, network, modulator, description })
+        Ok(PositionEncoding { tables, projections, frequencies, network, modulator, description })
     }
 
     /// Brings positions to a device. What does not depend on trained numbers is computed here, in double
@@ -223,8 +221,7 @@ impl Encoder {
         let rows = (0..self.tables.len())
             .map(|axis| {
                 let cells = positions.coordinates.chunks_exact(positions.sides.len());
-                let rows: Vec<i64> = cells.map(|cell| cell[axis] as i64).collect();
-                Tensor::from_data(TensorData::new(rows, [count]), device)
+                integers(cells.map(|cell| cell[axis] as i64).collect(), device)
             })
             .collect();
         Prepared { count, numbers, rows, device: device.clone() }
@@ -249,12 +246,8 @@ impl Encoder {
         let encoded = match &self.modulator {
             None => features,
             Some(network) => {
-                let described = encoding.modulator.as_ref();
-                let (hidden, share) = described.map_or((0, 0.0), |m| (m.hidden, m.dropout));
-                let mask = dropout.filter(|_| share > 0.0).map(|rng| {
-                    dropout_mask(rng, share, [features.dims()[0], hidden], &positions.device)
-                });
-                network.forward(features, mask)
+                let rate = encoding.modulator.as_ref().map_or(0.0, |m| m.dropout);
+                network.forward(features, Dropout::new(rate, dropout))
             }
         };
         encoded.reshape([positions.count, *width])
@@ -282,7 +275,7 @@ impl Encoder {
         }
         let numbers = positions.numbers.clone()?;
         if let Some(network) = &self.network {
-            return Some(network.forward(numbers, None).mul_scalar(scale));
+            return Some(network.forward(numbers, Dropout::none()).mul_scalar(scale));
         }
         let Some(frequencies) = &self.frequencies else {
             return Some(numbers);

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 
 use crate::draw::constant;
+use crate::loss::integers;
 
 /// Images as rows of channels.
 #[derive(Debug, Clone)]
@@ -36,7 +37,7 @@ struct Tap {
 #[derive(Debug, Default)]
 pub struct Taps(HashMap<(usize, [usize; 2], usize, usize, Border), Tap>);
 
-/// How many of the zeros around a map stand before it.
+/// How many of the zeros around a map precede it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Border {
     /// Half a side at each border, as in PyTorch's models.
@@ -79,13 +80,11 @@ impl Taps {
                         let y = inside(cell / out[1], tap / side, 0);
                         let x = inside(cell % out[1], tap % side, 1);
                         let row = y.zip(x).map(|(y, x)| (image * height + y) * width + x);
-                        rows.push(row.unwrap_or(outside) as i64);
+                        rows.push(row.unwrap_or(outside));
                     }
                 }
             }
-            let count = rows.len();
-            let rows = Tensor::from_data(TensorData::new(rows, [count]), device);
-            Tap { rows, size: out }
+            Tap { rows: integers(rows, device), size: out }
         };
         self.0.entry((images, size, side, stride, border)).or_insert_with(make).clone()
     }

@@ -1,0 +1,163 @@
+//! The training loop that all models share: the model, Adam, the learning rate of each step, and the state of a checkpoint.
+
+use std::fmt;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use posenc_math::lff::schedule::LearningRate;
+
+use crate::optimizer::Adam;
+use crate::parameters::{self, number};
+
+/// What a step minimizes.
+#[derive(Debug)]
+pub struct Loss {
+    /// The loss that is reported.
+    pub value: Tensor<1>,
+    /// What is added to it, such as the divergence of LFF Eq. 10.
+    pub penalty: Option<Tensor<1>>,
+    /// Multiplications and additions of the step.
+    pub operations: f64,
+}
+
+/// The loss of a training became NaN or infinite, and training stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Diverged {
+    /// The step of that loss.
+    pub step: usize,
+}
+
+impl fmt::Display for Diverged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diverged { step } = self;
+        write!(
+            f,
+            "the loss became NaN at step {step}; training stopped there, a lower learning rate may help"
+        )
+    }
+}
+
+impl std::error::Error for Diverged {}
+
+/// The content of a checkpoint: enough to continue with the same bits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainState {
+    /// Steps done.
+    pub steps: usize,
+    /// Parameters in the order of the model's fields, then Adam's means of gradients and of squares.
+    pub numbers: [Vec<f32>; 3],
+}
+
+impl TrainState {
+    /// Of a model and its optimizer.
+    pub fn of<M: Module>(model: &M, adam: &Adam) -> Self {
+        let (first, second) = adam.state(model);
+        TrainState { steps: adam.steps, numbers: [parameters::values(model), first, second] }
+    }
+
+    /// The model with these parameters, with `adam` in this state. `None`, and `adam` as it was, if they do not fit the model.
+    pub fn restore<M: Module>(&self, model: &M, adam: &mut Adam) -> Option<M> {
+        let [values, first, second] = &self.numbers;
+        let model = parameters::replaced(model.clone(), values)?;
+        adam.restore(&model, self.steps, first, second).then_some(model)
+    }
+}
+
+/// A model in training.
+#[derive(Debug, Clone)]
+pub struct Trainer<M> {
+    /// The model as it is.
+    pub model: M,
+    adam: Adam,
+    learning_rate: LearningRate,
+    diverged: Option<Diverged>,
+    operations: f64,
+}
+
+impl<M: Module> Trainer<M> {
+    /// At the beginning.
+    pub fn new(model: M, adam: Adam, learning_rate: LearningRate) -> Self {
+        Trainer { model, adam, learning_rate, diverged: None, operations: 0.0 }
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> usize {
+        self.adam.steps
+    }
+
+    /// Whether there is a step to do.
+    pub fn is_running(&self) -> bool {
+        self.diverged.is_none() && self.steps() < self.learning_rate.steps
+    }
+
+    /// Whether the model is to be measured: every `every` steps and after the last, unless training diverged.
+    pub fn is_measured(&self, every: usize) -> bool {
+        let steps = self.steps();
+        self.diverged.is_none()
+            && (steps.is_multiple_of(every) || steps == self.learning_rate.steps)
+    }
+
+    /// Where training diverged.
+    pub fn diverged(&self) -> Option<Diverged> {
+        self.diverged
+    }
+
+    /// Multiplications and additions since the beginning or since the state was restored.
+    pub fn operations(&self) -> f64 {
+        self.operations
+    }
+
+    /// One step down the gradient of a loss and its penalty. Returns the loss. If it is NaN or infinite, or there is none because
+    /// the batch does not fit the model, training stops and the model stays as it was.
+    pub fn step(&mut self, loss: impl FnOnce(&M) -> Option<Loss>) -> f64 {
+        let Some(Loss { value: loss, penalty, operations }) = loss(&self.model) else {
+            return self.stop(f64::NAN);
+        };
+        self.operations += operations;
+        let value = number(loss.clone());
+        if !value.is_finite() {
+            return self.stop(value);
+        }
+        let gradients = match penalty {
+            Some(penalty) => loss + penalty,
+            None => loss,
+        }
+        .backward();
+        let rate = self.learning_rate.at(self.steps() + 1);
+        self.model = self.adam.step(self.model.clone(), &gradients, rate);
+        value
+    }
+
+    /// One step of a model that updates its parameters in its own way, at the learning rate of the step. `update` returns the
+    /// model after the step and the loss before it; if that is NaN or infinite, training stops.
+    #[must_use]
+    pub fn step_with(mut self, update: impl FnOnce(M, &mut Adam, f64) -> (M, f64)) -> (Self, f64) {
+        let rate = self.learning_rate.at(self.steps() + 1);
+        let loss;
+        // The model is not cloned: parameters can be updated in place.
+        (self.model, loss) = update(self.model, &mut self.adam, rate);
+        if !loss.is_finite() {
+            self.stop(loss);
+        }
+        (self, loss)
+    }
+
+    fn stop(&mut self, loss: f64) -> f64 {
+        self.diverged = Some(Diverged { step: self.steps() + 1 });
+        loss
+    }
+
+    /// What training can continue from.
+    pub fn state(&self) -> TrainState {
+        TrainState::of(&self.model, &self.adam)
+    }
+
+    /// Continues from a state. `false`, and nothing changes, if the state does not fit this training.
+    pub fn restore(&mut self, state: &TrainState) -> bool {
+        if state.steps > self.learning_rate.steps {
+            return false;
+        }
+        let restored = state.restore(&self.model, &mut self.adam);
+        restored.map(|model| self.model = model).is_some()
+    }
+}
