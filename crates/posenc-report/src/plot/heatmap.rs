@@ -86,14 +86,7 @@ fn bar(
         let color = viridis((i as f64 + 0.5) / steps as f64);
         canvas.rectangle((left, high), (right, low), color)?;
     }
-    let outline = [
-        (left, frame.top),
-        (right, frame.top),
-        (right, frame.bottom),
-        (left, frame.bottom),
-        (left, frame.top),
-    ];
-    canvas.line(&outline, FRAME, 1.0, Stroke::Solid(1.0))?;
+    canvas.outline(Frame { left, right, ..frame }, FRAME, 1.0)?;
     for tick in ticks {
         let (_, y) = frame.at(0.0, tick.at);
         canvas.line(&[(right, y), (right + 5.0, y)], FRAME, 1.0, Stroke::Solid(1.0))?;

@@ -11,6 +11,7 @@ mod legend;
 mod lines;
 mod scale;
 pub mod screen;
+mod svg;
 #[cfg(test)]
 mod tests;
 
