@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use posenc_experiments::record::Row;
+use anyhow::Result;
+use posenc_experiments::record::{Keys, Row};
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::{Axis, Band, By, Panel, PanelKind, Plot, Scale, Shape};
 use posenc_experiments::{Published, PublishedValue};
@@ -127,15 +128,12 @@ impl<'a> Source<'a> {
     }
 
     /// The picture.
-    pub fn figure(self, plot: &'a Plot, heading: String) -> Figure {
+    pub fn figure(self, plot: &'a Plot, heading: String) -> Result<Figure> {
         let styles = self.styles(plot);
-        let panels = plot.panels.iter().map(|p| self.panel(p, &styles)).collect();
+        let panels = plot.panels.iter().map(|p| self.panel(p, &styles)).collect::<Result<_>>()?;
         let titles: Vec<_> = plot.panels.iter().map(|p| bare(&p.title)).collect();
-        Figure {
-            alt: format!("{}: {}", bare(&self.experiment.title), titles.join("; ")),
-            heading,
-            panels,
-        }
+        let alt = format!("{}: {}", bare(&self.experiment.title), titles.join("; "));
+        Ok(Figure { alt, heading, panels })
     }
 
     /// One style per curve in all panels of a picture. Curves of one embedder share its hue, from
@@ -172,30 +170,29 @@ impl<'a> Source<'a> {
             .collect()
     }
 
-    fn panel(self, panel: &'a Panel, styles: &Styles) -> plot::Panel {
+    fn panel(self, panel: &'a Panel, styles: &Styles) -> Result<plot::Panel> {
         let content = match panel.kind {
-            PanelKind::Heatmap => Content::Heatmap(self.heatmap(panel)),
-            _ => Content::Series(self.series(panel, styles)),
+            PanelKind::Heatmap => Content::Heatmap(self.heatmap(panel)?),
+            _ => Content::Series(self.series(panel, styles)?),
         };
-        plot::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), content }
+        Ok(plot::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), content })
     }
 
-    fn heatmap(self, panel: &'a Panel) -> Heatmap {
+    fn heatmap(self, panel: &'a Panel) -> Result<Heatmap> {
         let method = self.keys(panel).into_iter().next().map(|k| k.method).unwrap_or_default();
-        let mut cells: BTreeMap<(u64, u64), (f64, f64, Vec<f64>)> = BTreeMap::new();
-        for row in self.measured(panel, &panel.metric).filter(|r| r.method == method) {
-            if let (Some(x), Some(y)) = (row.x, row.y) {
-                let cell = cells.entry((x.to_bits(), y.to_bits())).or_insert((x, y, Vec::new()));
-                cell.2.push(row.value);
-            }
+        let is_placed = |r: &&Row| r.method == method && r.x.is_some() && r.y.is_some();
+        let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(is_placed).collect();
+        let mut cells = Vec::new();
+        for cell in Keys::of(&rows).by(|r| &r.x).by(|r| &r.y).groups()? {
+            let values: Vec<f64> = cell.iter().map(|r| r.value).collect();
+            let place = cell.first().and_then(|first| Some((first.x?, first.y?)));
+            cells.extend(place.map(|(x, y)| (x, y, mean_deviation(&values).0)));
         }
-        Heatmap {
-            label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)),
-            cells: cells.into_values().map(|(x, y, v)| (x, y, mean_deviation(&v).0)).collect(),
-        }
+        cells.sort_by_key(|(x, y, _)| (x.to_bits(), y.to_bits()));
+        Ok(Heatmap { label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)), cells })
     }
 
-    fn series(self, panel: &'a Panel, styles: &Styles) -> Vec<Series> {
+    fn series(self, panel: &'a Panel, styles: &Styles) -> Result<Vec<Series>> {
         let keys = self.keys(panel);
         let several = several(&keys);
         let mut curves_of: HashMap<&str, usize> = HashMap::new();
@@ -212,7 +209,7 @@ impl<'a> Source<'a> {
                 add(&row.signal);
             }
         }
-        let mut all: Vec<Series> = self.reference(panel).into_iter().collect();
+        let mut all: Vec<Series> = self.reference(panel)?.into_iter().collect();
         for key in &keys {
             let theory = panel
                 .dashed
@@ -231,7 +228,7 @@ impl<'a> Source<'a> {
                 .filter_map(|v| Some((v.x?, v.value?)))
                 .collect();
             let scattered = panel.kind == PanelKind::Points;
-            let points = if scattered { alone(rows) } else { averaged(rows, panel.band) };
+            let points = if scattered { alone(rows) } else { averaged(rows, panel.band)? };
             if points.is_empty() && theory.is_empty() && published.is_empty() {
                 continue;
             }
@@ -251,32 +248,32 @@ impl<'a> Source<'a> {
                 marks: marks(panel, &key.method, &points),
                 points,
                 band: band_label(panel.band),
-                dashed: averaged(theory, Band::None).iter().map(|p| (p.x, p.y)).collect(),
+                dashed: averaged(theory, Band::None)?.iter().map(|p| (p.x, p.y)).collect(),
                 dashed_label: bare(&panel.dashed_label),
                 published,
             });
         }
-        all
+        Ok(all)
     }
 
     /// The metric that is drawn once, from the first method that has it.
-    fn reference(self, panel: &'a Panel) -> Option<Series> {
-        let reference = panel.reference.as_ref()?;
+    fn reference(self, panel: &'a Panel) -> Result<Option<Series>> {
+        let Some(reference) = &panel.reference else { return Ok(None) };
         let all = || self.measured(panel, &reference.metric);
-        let method = &all().next()?.method;
+        let Some(Row { method, .. }) = all().next() else { return Ok(None) };
         let rows: Vec<&Row> = all().filter(|r| r.method == *method).collect();
-        Some(Series {
+        Ok(Some(Series {
             name: bare(&reference.label),
             color: colors::REFERENCE,
             marker: Marker::None,
             scattered: false,
-            points: averaged(&rows, Band::None),
+            points: averaged(&rows, Band::None)?,
             band: "",
             dashed: Vec::new(),
             dashed_label: String::new(),
             published: Vec::new(),
             marks: Vec::new(),
-        })
+        }))
     }
 }
 
@@ -356,26 +353,20 @@ fn alone(rows: &[&Row]) -> Vec<Sample> {
 
 /// Mean and band over signals and seeds at each abscissa. One value that is not finite makes the
 /// mean so: a failed measurement is not averaged away.
-fn averaged(rows: &[&Row], band: Band) -> Vec<Sample> {
-    let mut places: BTreeMap<u64, (f64, Vec<f64>)> = BTreeMap::new();
-    for row in rows {
-        if let Some(x) = row.x {
-            places.entry((x + 0.0).to_bits()).or_insert((x, Vec::new())).1.push(row.value);
-        }
-    }
+fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     let half_width = |values: &[f64]| match band {
         Band::Interval => half_width(values),
         Band::Deviation => Some(mean_deviation(values).1).filter(|_| values.len() > 1),
         Band::None => None,
     };
-    let mut samples: Vec<Sample> = places
-        .into_values()
-        .map(|(x, values)| Sample {
-            x,
-            y: mean_deviation(&values).0,
-            half_width: half_width(&values),
-        })
-        .collect();
+    let mut samples = Vec::new();
+    for place in Keys::of(rows).by(|r| &r.x).groups()? {
+        let values: Vec<f64> = place.iter().map(|r| r.value).collect();
+        let x = place.first().and_then(|first| first.x);
+        let sample =
+            |x| Sample { x, y: mean_deviation(&values).0, half_width: half_width(&values) };
+        samples.extend(x.map(sample));
+    }
     samples.sort_by(|a, b| a.x.total_cmp(&b.x));
-    samples
+    Ok(samples)
 }
