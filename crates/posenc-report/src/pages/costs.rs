@@ -132,38 +132,29 @@ fn whole(costs: &Costs) -> String {
 }
 
 fn refused(costs: &Costs) -> String {
-    let mut text = String::from(
-        "These groups do not run at this profile and are not in the tables above. Each gives its reason.\n\n",
-    );
-    for item in &costs.items {
-        for (group, reason) in &item.refused {
-            text.push_str(&format!(
-                "- [{}]({}.md#{}), {}: {}\n",
-                label(&item.name),
-                item.paper,
-                slug(&item.item),
-                code(group),
-                cell(&reason.split_whitespace().collect::<Vec<_>>().join(" "))
-            ));
-        }
-    }
-    text + "\n"
+    let opening = "These groups do not run at this profile and are not in the tables above. Each gives its reason.";
+    let reason = |text: &str| cell(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    listed(costs, opening, |item| &item.refused, reason)
 }
 
 fn needs(costs: &Costs) -> String {
-    let mut text = String::from(
-        "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.\n\n",
-    );
+    let opening = "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.";
+    listed(costs, opening, |item| &item.needs, code)
+}
+
+/// Groups, each with what `of` an item says about it.
+fn listed(
+    costs: &Costs,
+    opening: &str,
+    of: impl Fn(&ItemCosts) -> &[(String, String)],
+    shown: impl Fn(&str) -> String,
+) -> String {
+    let mut text = format!("{opening}\n\n");
     for item in &costs.items {
-        for (group, set) in &item.needs {
-            text.push_str(&format!(
-                "- [{}]({}.md#{}), {}: {}\n",
-                label(&item.name),
-                item.paper,
-                slug(&item.item),
-                code(group),
-                code(set)
-            ));
+        for (group, what) in of(item) {
+            let place = format!("{}.md#{}", item.paper, slug(&item.item));
+            let (name, group, what) = (label(&item.name), code(group), shown(what));
+            text.push_str(&format!("- [{name}]({place}), {group}: {what}\n"));
         }
     }
     text + "\n"

@@ -117,11 +117,7 @@ fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> Str
             .sides
             .iter()
             .map(|s| {
-                let who = if view.sides.len() > 1 {
-                    format!("{}: ", s.side.name())
-                } else {
-                    String::new()
-                };
+                let who = view.who(s.side).map(|who| format!("{who}: ")).unwrap_or_default();
                 format!("{who}{}", outcome(s.run.as_ref(), erratum).text())
             })
             .collect(),

@@ -32,12 +32,9 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         let parts: Vec<_> = view
             .runs()
             .map(|run| {
-                let heading = if view.sides.len() > 1 {
-                    format!("**{}**\n\n", run.side.name())
-                } else {
-                    String::new()
-                };
-                format!("{heading}{}", provenance(&run.provenance, run.side, &view.experiment.id()))
+                let heading = view.who(run.side).map(|who| format!("**{who}**\n\n"));
+                let text = provenance(&run.provenance, run.side, &view.experiment.id());
+                heading.unwrap_or_default() + &text
             })
             .collect();
         text.push_str(&details("Provenance", &parts.join("\n")));

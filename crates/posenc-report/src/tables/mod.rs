@@ -132,7 +132,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     notes.extend(empty_in_paper);
     notes.extend(view.runs().filter_map(|run| {
         let data = data(table, run).into_iter().map(plain).collect::<Vec<_>>().join(", ");
-        let who = if view.sides.len() > 1 { run.side.name() } else { "measured" };
+        let who = view.who(run.side).unwrap_or("measured");
         (!data.is_empty()).then(|| format!("{who} on {data}"))
     }));
     if !notes.is_empty() {
@@ -172,11 +172,7 @@ fn remarks(view: &View<'_>, table: &Table) -> String {
     for run in view.runs() {
         let remark = Conditions::of(view.experiment, run, |r| is_shown(table, r)).remark();
         if !remark.is_empty() {
-            let who = if view.sides.len() > 1 {
-                format!("{} – ", run.side.name())
-            } else {
-                String::new()
-            };
+            let who = view.who(run.side).map(|who| format!("{who} – ")).unwrap_or_default();
             parts.push(format!("*{who}{}*", plain(&remark)));
         }
     }

@@ -29,11 +29,7 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
                     continue;
                 }
                 most = most.max(signals.len());
-                let who = if view.sides.len() > 1 {
-                    format!(", {}", run.side.name())
-                } else {
-                    String::new()
-                };
+                let who = view.who(run.side).map(|who| format!(", {who}")).unwrap_or_default();
                 body.push_str(&format!("{}, {}{who}\n\n", cell(&column.label), plain(group)));
                 body.push_str(&one(view, run, column, &keys, &signals));
             }

@@ -44,7 +44,7 @@ pub fn render(
             }
             paths.insert(picture.file.as_str(), path);
         }
-        let who = if view.sides.len() > 1 { run.side.name() } else { "" };
+        let who = view.who(run.side).unwrap_or_default();
         let board = Board { experiment: view.experiment, grid, pictures: shown, paths };
         text.push_str(&board.title(who));
         text.push_str(&board.body(&all));
