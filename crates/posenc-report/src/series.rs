@@ -16,7 +16,7 @@ use crate::plot::{self, AxisSpec, Content, Figure, Heatmap, Mark, Sample, Series
 
 /// What makes a curve of its own: the method and, in panels by signal or by metric, that.
 #[derive(PartialEq)]
-struct Key {
+struct CurveKey {
     method: String,
     /// Empty for all.
     signal: String,
@@ -30,7 +30,7 @@ type Styles = BTreeMap<(Family, String), (colors::Rgb, Marker)>;
 
 /// What a picture is drawn from.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct FigureSource<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
     /// Rows of one run; none where nothing is run yet.
@@ -39,7 +39,7 @@ pub struct Source<'a> {
     pub published: &'a Published,
 }
 
-impl<'a> Source<'a> {
+impl<'a> FigureSource<'a> {
     fn measured(self, panel: &'a Panel, metric: &'a str) -> impl Iterator<Item = &'a Row> + 'a {
         self.rows.iter().filter(move |r| {
             r.group == panel.group
@@ -53,7 +53,7 @@ impl<'a> Source<'a> {
     fn printed(
         self,
         panel: &'a Panel,
-        key: &'a Key,
+        key: &'a CurveKey,
     ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
         let (paper, item) = (&self.experiment.paper, &self.experiment.item);
         let of = move |v: &&PublishedValue, group: &str, method: &str, metric: &str| {
@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 
     /// Curves of a panel, in the order of the experiment's variants and of the record's signals or
     /// of the panel's metrics.
-    fn keys(self, panel: &'a Panel) -> Vec<Key> {
+    fn keys(self, panel: &'a Panel) -> Vec<CurveKey> {
         let mut methods: Vec<&str> = match (&panel.methods, self.experiment.group(&panel.group)) {
             (Some(methods), _) => methods.iter().map(String::as_str).collect(),
             (None, Some(group)) => group.variants.iter().map(|v| v.id.as_str()).collect(),
@@ -94,7 +94,7 @@ impl<'a> Source<'a> {
         }
         let mut keys = Vec::new();
         for method in methods {
-            let key = |signal: &str, metric: &str, label: &str| Key {
+            let key = |signal: &str, metric: &str, label: &str| CurveKey {
                 method: method.to_owned(),
                 signal: signal.to_owned(),
                 metric: metric.to_owned(),
@@ -265,14 +265,8 @@ impl<'a> Source<'a> {
         Ok(Some(Series {
             name: bare(&reference.label),
             color: colors::REFERENCE,
-            marker: Marker::None,
-            scattered: false,
             points: averaged(&rows, Band::None)?,
-            band: "",
-            dashed: Vec::new(),
-            dashed_label: String::new(),
-            published: Vec::new(),
-            marks: Vec::new(),
+            ..Series::default()
         }))
     }
 }
@@ -314,17 +308,17 @@ fn marks(panel: &Panel, method: &str, points: &[Sample]) -> Vec<Mark> {
 /// Rows by metric, method and signal; without a signal those of all.
 type RowsOf<'a> = HashMap<(&'a str, &'a str, &'a str), Vec<&'a Row>>;
 
-fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a Key) -> &'a [&'a Row] {
+fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a CurveKey) -> &'a [&'a Row] {
     rows.get(&(metric, &key.method, &key.signal)).map_or(&[], Vec::as_slice)
 }
 
 /// Whether curves are of several methods.
-fn several(keys: &[Key]) -> bool {
+fn several(keys: &[CurveKey]) -> bool {
     keys.windows(2).any(|pair| matches!(pair, [a, b] if a.method != b.method))
 }
 
 /// A curve's name among those of its panel: what they all share goes without saying.
-fn name(several: bool, key: &Key) -> String {
+fn name(several: bool, key: &CurveKey) -> String {
     let own = if key.label.is_empty() { &key.signal } else { &key.label };
     match (own.is_empty(), several) {
         (true, _) => key.method.clone(),

@@ -20,7 +20,7 @@ struct Expectation {
 }
 
 /// How one place came out.
-struct Outcome {
+struct PlaceOutcome {
     verdict: Verdict,
     /// Difference over what is allowed.
     excess: f64,
@@ -181,7 +181,7 @@ impl Measured {
     }
 }
 
-fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Option<Outcome> {
+fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Option<PlaceOutcome> {
     let (margin, margin_text) =
         margin(tolerance, expected.value, expected.deviation, place.spread)?;
     let interval = &place.interval;
@@ -215,7 +215,7 @@ fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Opt
         show(interval.mean),
         show(expected.value)
     );
-    Some(Outcome { verdict, excess, text })
+    Some(PlaceOutcome { verdict, excess, text })
 }
 
 /// A method's means over the abscissa.

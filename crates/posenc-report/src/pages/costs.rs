@@ -51,11 +51,8 @@ fn opening(costs: &Costs) -> String {
 fn grid(costs: &Costs, first: &str) -> Grid {
     let mut grid = Grid::default();
     grid.column(first, Align::Left);
-    for label in ["units".to_owned(), "FLOP".to_owned(), format!("{} cores", costs.cores)] {
-        grid.column(label, Align::Right);
-    }
-    grid.column("with a GPU", Align::Right);
-    grid.column(format!("{} nodes", costs.nodes), Align::Right);
+    let (cores, nodes) = (format!("{} cores", costs.cores), format!("{} nodes", costs.nodes));
+    grid.columns(["units", "FLOP", &cores, "with a GPU", &nodes], Align::Right);
     grid
 }
 
@@ -82,9 +79,7 @@ fn scientific(value: f64) -> String {
 
 fn table(costs: &Costs, own: &[&ItemCosts]) -> String {
     let mut grid = grid(costs, "item");
-    grid.column("longest job", Align::Right);
-    grid.column("measured GFLOP/s", Align::Right);
-    grid.column("measured / estimated", Align::Right);
+    grid.columns(["longest job", "measured GFLOP/s", "measured / estimated"], Align::Right);
     for item in own {
         let name = format!("[{}]({}.md#{})", label(&item.name), item.paper, slug(&item.item));
         let mut row = vec![name];

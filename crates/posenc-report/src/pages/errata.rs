@@ -69,10 +69,7 @@ const SEVERITIES: [Severity; 5] = [
 fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String {
     let mut grid = Grid::default();
     grid.column("Paper", Align::Left);
-    for severity in SEVERITIES {
-        grid.column(severity.name(), Align::Right);
-    }
-    grid.column("confirmed", Align::Right);
+    grid.columns(SEVERITIES.map(Severity::name), Align::Right).column("confirmed", Align::Right);
     for paper in &inputs.catalog.papers {
         let own: Vec<_> = all.iter().filter(|e| e.paper == paper.key).collect();
         if own.is_empty() {

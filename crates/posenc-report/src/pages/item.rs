@@ -11,7 +11,7 @@ use posenc_experiments::schema::paper::Item;
 use super::{claims, errata, failures, parameters, pictures, screens, speed};
 use crate::markdown::{anchor, bare, block, cell, code, inline, plain, slug};
 use crate::records::{Conditions, Run, Side};
-use crate::series::Source;
+use crate::series::FigureSource;
 use crate::view::{View, Views};
 use crate::{Inputs, Section, tables};
 
@@ -102,7 +102,7 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
     let mut text = String::new();
     let mut shown = Vec::new();
     for run in view.runs() {
-        let source = Source { experiment, rows: &run.table.rows, published: view.published };
+        let source = FigureSource { experiment, rows: &run.table.rows, published: view.published };
         if !source.shows(plot) {
             continue;
         }

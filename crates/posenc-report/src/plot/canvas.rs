@@ -46,9 +46,10 @@ pub enum Anchor {
 }
 
 /// Shapes of markers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Marker {
     /// No marker.
+    #[default]
     None,
     /// A disc.
     Disc,

@@ -9,7 +9,7 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Best, By, Table};
 
 use self::cells::{
-    Cell, Key, Mixed, close, is_clock, measured_cell, printed_digits, printed_metric, published,
+    Cell, Mixed, RowKey, close, is_clock, measured_cell, printed_digits, printed_metric, published,
     published_cell,
 };
 use crate::markdown::{Align, Grid, cell, plain};
@@ -23,7 +23,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     let mut sources = Sources::default();
     let keys = keys(view, table);
     let mut grid = Grid::default();
-    let several = |f: fn(&Key) -> &str| keys.iter().map(f).collect::<BTreeSet<_>>().len() > 1;
+    let several = |f: fn(&RowKey) -> &str| keys.iter().map(f).collect::<BTreeSet<_>>().len() > 1;
     let groups = several(|k| &k.group);
     let methods = table.rows == By::Method || several(|k| &k.method);
     if groups {
@@ -205,7 +205,7 @@ fn push(rows: &mut [Vec<String>], cells: &[Option<Cell>], best: Best) {
     }
 }
 
-fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
+fn keys(view: &View<'_>, table: &Table) -> Vec<RowKey> {
     let mut keys = Vec::new();
     for group in &table.groups {
         let own = view.experiment.group(group);
@@ -225,7 +225,7 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
             }
         }
         for method in methods {
-            let key = |signal: Option<String>, x: Option<f64>| Key {
+            let key = |signal: Option<String>, x: Option<f64>| RowKey {
                 group: group.clone(),
                 method: method.clone(),
                 signal,

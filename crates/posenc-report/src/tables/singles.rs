@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
-use super::cells::{Key, Mixed, measured_cell, printed_digits, published_cell};
+use super::cells::{Mixed, RowKey, measured_cell, printed_digits, published_cell};
 use crate::markdown::{Align, Grid, cell, details, plain};
 use crate::numbers::MISSING;
 use crate::records::Run;
@@ -12,7 +12,7 @@ use crate::sources::Sources;
 use crate::view::View;
 
 /// Renders the values per signal of all columns with means, one table per column and group.
-pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
+pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
     let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
     let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
     if columns.is_empty() {
@@ -23,7 +23,7 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
     for run in view.runs() {
         for column in &columns {
             for group in &table.groups {
-                let keys: Vec<&Key> = keys.iter().filter(|k| k.group == *group).collect();
+                let keys: Vec<&RowKey> = keys.iter().filter(|k| k.group == *group).collect();
                 let signals = signals(run, column, &keys);
                 if signals.is_empty() {
                     continue;
@@ -43,7 +43,7 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
 }
 
 /// Signals with values in a group, in record order.
-fn signals<'a>(run: &'a Run, column: &Column, keys: &[&Key]) -> Vec<&'a str> {
+fn signals<'a>(run: &'a Run, column: &Column, keys: &[&RowKey]) -> Vec<&'a str> {
     let methods: HashSet<_> = keys.iter().map(|k| (&k.group, &k.method)).collect();
     let mut seen = HashSet::new();
     let mut signals: Vec<&str> = Vec::new();
@@ -58,13 +58,13 @@ fn signals<'a>(run: &'a Run, column: &Column, keys: &[&Key]) -> Vec<&'a str> {
     signals
 }
 
-fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&Key], signals: &[&str]) -> String {
+fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&RowKey], signals: &[&str]) -> String {
     let mut grid = Grid::default();
     grid.column("Signal", Align::Left);
-    let of = |key: &Key, signal: &str| Key { signal: Some(signal.to_owned()), ..key.clone() };
+    let of = |key: &RowKey, signal: &str| RowKey { signal: Some(signal.to_owned()), ..key.clone() };
     let single = Column { aggregate: Aggregate::Mean, ..column.clone() };
     // Methods with only published values have no values per signal.
-    let measured: Vec<&&Key> = keys
+    let measured: Vec<&&RowKey> = keys
         .iter()
         .filter(|key| {
             let has = |s: &&str| {
