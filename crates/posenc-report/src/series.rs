@@ -10,7 +10,7 @@ use posenc_experiments::{Published, PublishedValue};
 
 use crate::colors::{self, Family};
 use crate::markdown::bare;
-use crate::numbers::{half_width, mean_deviation};
+use crate::numbers::{distinct, half_width, mean_deviation};
 use crate::plot::canvas::Marker;
 use crate::plot::{self, AxisSpec, Content, Figure, Heatmap, Mark, Sample, Series};
 
@@ -84,14 +84,10 @@ impl<'a> FigureSource<'a> {
         };
         let dashed = panel.dashed.as_deref().unwrap_or(&panel.metric);
         let all = || self.measured(panel, &panel.metric).chain(self.measured(panel, dashed));
-        let mut known: BTreeSet<&str> = methods.iter().copied().collect();
+        methods.extend(all().map(|row| row.method.as_str()));
+        let methods = distinct(methods);
         let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in all() {
-            if known.insert(&row.method) {
-                methods.push(&row.method);
-            }
-            rows.entry(&row.method).or_default().push(row);
-        }
+        all().for_each(|row| rows.entry(&row.method).or_default().push(row));
         let mut keys = Vec::new();
         for method in methods {
             let key = |signal: &str, metric: &str, label: &str| CurveKey {
@@ -102,12 +98,9 @@ impl<'a> FigureSource<'a> {
             };
             match panel.series {
                 By::Signal => {
-                    let mut seen = BTreeSet::new();
-                    for row in rows.remove(method).unwrap_or_default() {
-                        if seen.insert(row.signal.as_str()) {
-                            keys.push(key(&row.signal, &panel.metric, ""));
-                        }
-                    }
+                    let rows = rows.remove(method).unwrap_or_default();
+                    let signals = distinct(rows.iter().map(|row| row.signal.as_str()));
+                    keys.extend(signals.into_iter().map(|s| key(s, &panel.metric, "")));
                 }
                 By::Metric => {
                     let first = panel.metric_label.as_ref().unwrap_or(&panel.metric);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::Inputs;
 use crate::markdown::{code, details, inline, item, plain};
-use crate::numbers::{duration, fixed, significant};
+use crate::numbers::{distinct, duration, fixed, significant};
 use crate::records::Side;
 use crate::view::View;
 
@@ -91,13 +91,7 @@ fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)>
 fn variants(group: &Group, profile: Option<Profile>) -> String {
     let listed = &group.variants[..group.variants.len().min(VARIANTS)];
     let own = |i: usize| profile.map(|p| own_settings(group, p, i)).unwrap_or_default();
-    let mut kinds: Vec<Option<&str>> = Vec::new();
-    for variant in listed {
-        let kind = variant.embedder.as_ref().map(|e| e.kind.as_str());
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
+    let kinds = distinct(listed.iter().map(|v| v.embedder.as_ref().map(|e| e.kind.as_str())));
     let mut text = String::new();
     for kind in kinds {
         let of_kind: Vec<_> = listed

@@ -13,7 +13,7 @@ use self::cells::{
     published_cell,
 };
 use crate::markdown::{Align, Grid, cell, plain};
-use crate::numbers::{MISSING, significant};
+use crate::numbers::{MISSING, distinct, significant};
 use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
 use crate::view::View;
@@ -244,13 +244,9 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<RowKey> {
             match table.rows {
                 By::Method | By::Metric => keys.push(key(None, None)),
                 By::Signal => {
-                    let mut seen = BTreeSet::new();
                     let signals = rows().map(|r| &r.signal).chain(printed().map(|v| &v.signal));
-                    for signal in signals.filter(|s| !s.is_empty()) {
-                        if seen.insert(signal) {
-                            keys.push(key(Some(signal.clone()), None));
-                        }
-                    }
+                    let signals = distinct(signals.filter(|s| !s.is_empty()));
+                    keys.extend(signals.into_iter().map(|s| key(Some(s.clone()), None)));
                 }
                 By::X => {
                     let mut xs: Vec<f64> =

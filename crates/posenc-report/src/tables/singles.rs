@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
 use super::cells::{Mixed, RowKey, measured_cell, printed_digits, published_cell};
 use crate::markdown::{Align, Grid, cell, details, plain};
-use crate::numbers::MISSING;
+use crate::numbers::{MISSING, distinct};
 use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
@@ -45,17 +46,12 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
 /// Signals with values in a group, in record order.
 fn signals<'a>(run: &'a Run, column: &Column, keys: &[&RowKey]) -> Vec<&'a str> {
     let methods: HashSet<_> = keys.iter().map(|k| (&k.group, &k.method)).collect();
-    let mut seen = HashSet::new();
-    let mut signals: Vec<&str> = Vec::new();
-    for row in &run.table.rows {
-        let mine = row.metric == column.metric
+    let is_own = |row: &&Row| {
+        row.metric == column.metric
             && row.signal != "-"
-            && methods.contains(&(&row.group, &row.method));
-        if mine && seen.insert(row.signal.as_str()) {
-            signals.push(&row.signal);
-        }
-    }
-    signals
+            && methods.contains(&(&row.group, &row.method))
+    };
+    distinct(run.table.rows.iter().filter(is_own).map(|row| row.signal.as_str()))
 }
 
 fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&RowKey], signals: &[&str]) -> String {

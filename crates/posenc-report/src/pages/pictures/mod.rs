@@ -16,7 +16,7 @@ use posenc_experiments::schema::display::{Layout, PictureGrid, Signals};
 use super::item::Files;
 use crate::Inputs;
 use crate::markdown::{attribute, cell, code, details, paragraph, plain};
-use crate::numbers::fixed;
+use crate::numbers::{distinct, fixed};
 use crate::records::{Run, Side};
 use crate::view::View;
 
@@ -128,12 +128,7 @@ impl<'a> Board<'a> {
     }
 
     fn body(&self, all: &[&GalleryPicture]) -> String {
-        let mut signals: Vec<&str> = Vec::new();
-        for picture in &self.pictures {
-            if !signals.contains(&picture.signal.as_str()) {
-                signals.push(&picture.signal);
-            }
-        }
+        let signals = distinct(self.pictures.iter().map(|picture| picture.signal.as_str()));
         let mut sections = Vec::new();
         for signal in &signals {
             let mut section = String::new();
