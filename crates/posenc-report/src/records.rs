@@ -118,7 +118,7 @@ pub struct Run {
 }
 
 /// Places of rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Places {
     in_order: Vec<usize>,
     /// Those that have an abscissa, by it.
@@ -130,22 +130,20 @@ impl Run {
     pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Result<Run> {
         let rows = shown_rows(experiment, &record.table.rows);
         let placed: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
-        let mut index = HashMap::new();
-        for is_of_signal in [false, true] {
-            let mut keys = Keys::of(&placed).by(|(_, row)| &row.group).by(|(_, row)| &row.method);
-            if is_of_signal {
-                keys = keys.by(|(_, row)| &row.signal);
-            }
-            for group in keys.groups()? {
-                let Some((_, first)) = group.first() else { continue };
-                let signal = is_of_signal.then(|| first.signal.clone());
-                let in_order = group.iter().map(|(place, _)| *place).collect();
-                let mut by_x: Vec<(f64, usize)> =
-                    group.iter().filter_map(|(place, row)| Some((row.x?, *place))).collect();
-                by_x.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut index: HashMap<_, Places> = HashMap::new();
+        let keys = Keys::of(&placed).by(|(_, row)| &row.group).by(|(_, row)| &row.method);
+        for own in keys.by(|(_, row)| &row.signal).groups()? {
+            let Some((_, first)) = own.first() else { continue };
+            for signal in [None, Some(first.signal.clone())] {
                 let key = (first.group.clone(), first.method.clone(), signal);
-                index.insert(key, Places { in_order, by_x });
+                let places = index.entry(key).or_default();
+                places.in_order.extend(own.iter().map(|(place, _)| *place));
+                places.by_x.extend(own.iter().filter_map(|(place, row)| Some((row.x?, *place))));
             }
+        }
+        for places in index.values_mut() {
+            places.in_order.sort_unstable();
+            places.by_x.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
         Ok(Run {
             side,
