@@ -122,13 +122,16 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
         .collect()
 }
 
+/// A point with its place in its selection.
+type Placed<'a> = (usize, &'a Point);
+
 /// Groups of points of two selections that agree in signal, repetition and second abscissa and, if asked for, in method and
 /// first abscissa: those of the first and those of the second, each with its place in its selection.
 fn matched<'a>(
     [left, right]: [&'a [Point]; 2],
     by_method: bool,
     by_x: bool,
-) -> Result<Vec<[Vec<(usize, &'a Point)>; 2]>, Judgement> {
+) -> Result<Vec<[Vec<Placed<'a>>; 2]>, Judgement> {
     let second = right.iter().enumerate().map(|(place, p)| (true, place, p));
     let all: Vec<_> =
         left.iter().enumerate().map(|(place, p)| (false, place, p)).chain(second).collect();
