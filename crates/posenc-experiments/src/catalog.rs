@@ -41,12 +41,8 @@ impl Catalog {
             let key = name(&folder);
             let paper = Paper::read(&folder.join("paper.yaml"))?;
             if paper.key != key {
-                return Err(FileError {
-                    file: folder.join("paper.yaml"),
-                    line: Some(1),
-                    key: "key".into(),
-                    message: format!("`{}`, but the folder is `{key}`", paper.key),
-                });
+                let message = format!("`{}`, but the folder is `{key}`", paper.key);
+                return Err(FileError::of(folder.join("paper.yaml"), message).at(1).key("key"));
             }
             for file in list(&folder)? {
                 let is_experiment =
@@ -55,12 +51,7 @@ impl Catalog {
                     continue;
                 }
                 let experiment = Experiment::read(&file, kinds)?;
-                let problem = |key: &str, message: String| FileError {
-                    file: file.clone(),
-                    line: None,
-                    key: key.into(),
-                    message,
-                };
+                let problem = |key, message: String| FileError::of(&file, message).key(key);
                 if experiment.paper != key {
                     return Err(problem(
                         "paper",
@@ -108,12 +99,7 @@ fn name(path: &Path) -> String {
 
 /// Entries of a directory, sorted.
 fn list(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
-    let problem = |e: std::io::Error| FileError {
-        file: directory.to_owned(),
-        line: None,
-        key: String::new(),
-        message: format!("cannot be listed: {e}"),
-    };
+    let problem = |e| FileError::of(directory, format!("cannot be listed: {e}"));
     let mut entries = std::fs::read_dir(directory)
         .map_err(problem)?
         .map(|e| e.map(|e| e.path()))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::record::csv::CsvFile;
 use crate::schema::claim::Select;
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::read_record;
 use crate::yaml::FileError;
 
 /// A number that a paper, its authors' notebook or its theory prints.
@@ -53,11 +53,9 @@ impl Published {
         let mut all = Published::default();
         for paper in papers {
             let file = directory.join(format!("{paper}.csv"));
-            if !posenc_files::is_there(&file) {
-                continue;
+            if let Some(text) = read_record(&file)? {
+                all.papers.insert(paper.to_owned(), Published::parse(&file, text)?);
             }
-            let values = Published::parse(&file, read_text(&file, MAX_RECORD_BYTES)?)?;
-            all.papers.insert(paper.to_owned(), values);
         }
         Ok(all)
     }

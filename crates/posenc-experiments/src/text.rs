@@ -9,6 +9,20 @@ use crate::yaml::FileError;
 /// Most bytes of a record: tables, records of units, captions, indices of pictures. The largest of the papers have 6 · 10⁶.
 pub const MAX_RECORD_BYTES: u64 = 1 << 27;
 
+/// What to do about a damaged record.
+pub(crate) const RESTORE: &str = "restore the file (git checkout) or delete it";
+
+/// JSON from the text of `file`; an error ends in `remedy`.
+pub(crate) fn parsed<'de, T: serde::Deserialize<'de>>(
+    file: &Path,
+    text: &'de str,
+    remedy: &str,
+) -> Result<T, FileError> {
+    let damaged =
+        |e: serde_json::Error| FileError::of(file, format!("damaged: {e}; {remedy}")).at(e.line());
+    serde_json::from_str(text).map_err(damaged)
+}
+
 /// The text of a file of at most `most` bytes.
 ///
 /// # Errors
@@ -18,8 +32,13 @@ pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
     let bytes = read_bytes(file, most)?;
     String::from_utf8(bytes).map_err(|e| {
         let line = posenc_text::line_at(e.as_bytes(), e.utf8_error().valid_up_to());
-        error(file, Some(line), "not UTF-8; convert it: iconv -t UTF-8".into())
+        FileError::of(file, "not UTF-8; convert it: iconv -t UTF-8").at(line)
     })
+}
+
+/// The text of a record; `None` if there is no such file.
+pub(crate) fn read_record(file: &Path) -> Result<Option<String>, FileError> {
+    posenc_files::is_there(file).then(|| read_text(file, MAX_RECORD_BYTES)).transpose()
 }
 
 /// The bytes of a file of at most `most` bytes.
@@ -29,13 +48,9 @@ pub fn read_text(file: &Path, most: u64) -> Result<String, FileError> {
 /// A file that cannot be read, is not a regular file or is longer, by name.
 pub fn read_bytes(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     posenc_files::read(file, most).map_err(|e| match e {
-        ReadError::Io(e) => error(file, None, format!("cannot be read: {e}")),
-        long => error(file, None, long.to_string()),
+        ReadError::Io(e) => FileError::of(file, format!("cannot be read: {e}")),
+        long => FileError::of(file, long.to_string()),
     })
-}
-
-fn error(file: &Path, line: Option<usize>, message: String) -> FileError {
-    FileError { file: file.to_owned(), line, key: String::new(), message }
 }
 
 #[cfg(test)]

@@ -46,6 +46,29 @@ pub struct FileError {
     pub message: String,
 }
 
+impl FileError {
+    /// An error of a whole file.
+    pub fn of(file: impl AsRef<Path>, message: impl Into<String>) -> Self {
+        let file = file.as_ref().to_owned();
+        FileError { file, line: None, key: String::new(), message: message.into() }
+    }
+
+    /// A file that cannot be written.
+    pub fn unwritable(file: impl AsRef<Path>, reason: impl std::fmt::Display) -> Self {
+        FileError::of(file, format!("cannot be written: {reason}"))
+    }
+
+    /// The error at a line.
+    pub fn at(self, line: usize) -> Self {
+        FileError { line: Some(line), ..self }
+    }
+
+    /// The error at a key.
+    pub fn key(self, key: impl Into<String>) -> Self {
+        FileError { key: key.into(), ..self }
+    }
+}
+
 impl std::fmt::Display for FileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Names and messages quote what the file contains.
@@ -73,12 +96,7 @@ pub struct Document {
 impl Document {
     /// Parses `text`; `file` is only used in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        let error = |line, message: String| FileError {
-            file: file.to_owned(),
-            line,
-            key: String::new(),
-            message,
-        };
+        let error = |line, message: String| FileError { line, ..FileError::of(file, message) };
         if text.len() as u64 > MAX_YAML_BYTES {
             let most = MAX_YAML_BYTES >> 20;
             return Err(error(
@@ -132,12 +150,7 @@ impl Document {
 
     /// An error at `path`.
     pub fn error(&self, path: &str, message: impl Into<String>) -> FileError {
-        FileError {
-            file: self.file.clone(),
-            line: self.line(path),
-            key: path.to_owned(),
-            message: message.into(),
-        }
+        FileError { line: self.line(path), ..FileError::of(&self.file, message).key(path) }
     }
 
     /// Turns `value`, which stands at `path`, into a typed value.

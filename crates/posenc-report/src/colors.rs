@@ -7,7 +7,7 @@
 use posenc_math::embedder::{find, registry};
 
 /// An sRGB color.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 /// What all methods share, such as a target.

@@ -72,7 +72,7 @@ impl Inputs<'_> {
 ///
 /// A picture that cannot be drawn, by plot and experiment; numbers alone never cause one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
-    let views = view::Views::new(inputs);
+    let views = view::Views::new(inputs)?;
     let mut files = pages::item::Files::new();
     let mut sections = BTreeMap::new();
     for paper in &inputs.catalog.papers {

@@ -29,6 +29,16 @@ impl Grid {
         self
     }
 
+    /// Adds columns of one alignment.
+    pub fn columns<L: Into<String>>(
+        &mut self,
+        labels: impl IntoIterator<Item = L>,
+        align: Align,
+    ) -> &mut Self {
+        self.head.extend(labels.into_iter().map(|label| (label.into(), align)));
+        self
+    }
+
     /// Adds a row; its cells are finished Markdown without raw pipes.
     pub fn row(&mut self, cells: Vec<String>) -> &mut Self {
         self.rows.push(cells);

@@ -1,5 +1,13 @@
 //! Numbers as text, with fixed digits, and the two statistics that tables and plots need.
 
+use std::collections::BTreeSet;
+
+/// Every item once, in the order of first appearance.
+pub fn distinct<T: Ord + Copy>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known = BTreeSet::new();
+    items.into_iter().filter(|item| known.insert(*item)).collect()
+}
+
 /// Stands for a missing number.
 pub const MISSING: &str = "–";
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, CaptionRecord, Failure, Gallery, Provenance, Row, Table, pair, read_failures,
+    Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, pair, read_failures,
 };
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
@@ -111,15 +112,9 @@ pub struct Run {
     pub pictures: Gallery,
     /// What its methods said of screens.
     pub captions: CaptionRecord,
-    /// Where the rows of each method are, by group: a record has up to millions of rows, and a page up to as many cells.
-    index: HashMap<String, HashMap<String, MethodPlaces>>,
-}
-
-/// Where the rows of a method are.
-#[derive(Debug, Clone, Default)]
-struct MethodPlaces {
-    all: Places,
-    by_signal: HashMap<String, Places>,
+    /// Rows by group, method and, unless those of all are meant, signal: a record has up to millions of rows, and a page up to
+    /// as many cells.
+    index: HashMap<(String, String, Option<String>), Places>,
 }
 
 /// Places of rows.
@@ -130,40 +125,34 @@ struct Places {
     by_x: Vec<(f64, usize)>,
 }
 
-impl Places {
-    fn add(&mut self, place: usize, x: Option<f64>) {
-        self.in_order.push(place);
-        self.by_x.extend(x.map(|x| (x, place)));
-    }
-
-    fn sort(&mut self) {
-        self.by_x.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-}
-
 impl Run {
     /// The shown part of a record.
-    pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Run {
+    pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Result<Run> {
         let rows = shown_rows(experiment, &record.table.rows);
-        let mut index: HashMap<String, HashMap<String, MethodPlaces>> = HashMap::new();
-        for (place, row) in rows.iter().enumerate() {
-            let group = entry(&mut index, &row.group);
-            let method = entry(group, &row.method);
-            method.all.add(place, row.x);
-            entry(&mut method.by_signal, &row.signal).add(place, row.x);
+        let placed: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
+        let mut index: HashMap<_, Places> = HashMap::new();
+        let keys = Keys::of(&placed).by(|(_, row)| &row.group).by(|(_, row)| &row.method);
+        for own in keys.by(|(_, row)| &row.signal).groups()? {
+            let Some((_, first)) = own.first() else { continue };
+            for signal in [None, Some(first.signal.clone())] {
+                let key = (first.group.clone(), first.method.clone(), signal);
+                let places = index.entry(key).or_default();
+                places.in_order.extend(own.iter().map(|(place, _)| *place));
+                places.by_x.extend(own.iter().filter_map(|(place, row)| Some((row.x?, *place))));
+            }
         }
-        for method in index.values_mut().flat_map(HashMap::values_mut) {
-            method.all.sort();
-            method.by_signal.values_mut().for_each(Places::sort);
+        for places in index.values_mut() {
+            places.in_order.sort_unstable();
+            places.by_x.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
-        Run {
+        Ok(Run {
             side,
             table: Table { rows },
             provenance: record.provenance.clone(),
             pictures: record.pictures.clone(),
             captions: record.captions.clone(),
             index,
-        }
+        })
     }
 
     /// Rows of a method, or of one of its signals. With an abscissa, those about there: at least those within 10⁻⁹ of it.
@@ -174,21 +163,16 @@ impl Run {
         signal: Option<&str>,
         x: Option<f64>,
     ) -> impl Iterator<Item = &Row> {
-        let method = self.index.get(group).and_then(|methods| methods.get(method));
-        let places = method.and_then(|method| match signal {
-            Some(signal) => method.by_signal.get(signal),
-            None => Some(&method.all),
-        });
-        let near: Vec<usize> = match (places, x) {
+        let key = (group.to_owned(), method.to_owned(), signal.map(str::to_owned));
+        let near: Vec<usize> = match (self.index.get(&key), x) {
             (None, _) => Vec::new(),
             (Some(places), None) => places.in_order.clone(),
             (Some(places), Some(x)) => {
                 let slack = 2e-9 * x.abs().max(1e-12);
                 let from =
                     places.by_x.partition_point(|(other, _)| other.total_cmp(&(x - slack)).is_lt());
-                let behind = places.by_x.get(from..).unwrap_or_default();
+                let behind = places.by_x.get(from..).unwrap_or_default().iter();
                 behind
-                    .iter()
                     .take_while(|(other, _)| *other <= x + slack)
                     .map(|(_, place)| *place)
                     .collect()
@@ -196,10 +180,6 @@ impl Run {
         };
         near.into_iter().filter_map(|place| self.table.rows.get(place))
     }
-}
-
-fn entry<'a, T: Default>(map: &'a mut HashMap<String, T>, key: &str) -> &'a mut T {
-    map.entry(key.to_owned()).or_default()
 }
 
 /// What is shown and judged of a record: rows of the largest profile of each group and method and, among equals, of the
@@ -307,49 +287,45 @@ impl Conditions {
 
     /// The same in a few words, for captions: empty for the published protocol on its own data.
     pub fn remark(&self) -> String {
-        let mut parts = Vec::new();
-        if !self.reduced.is_empty() {
-            let what: Vec<_> = self.reduced.keys().cloned().collect();
-            parts.push(format!("Reduced run: {}", what.join("; ")));
-        }
-        if !self.has_published && !self.ours.is_empty() {
-            let what: Vec<_> = self.ours.keys().cloned().collect();
-            parts.push(format!("Ours: {}", what.join("; ")));
-        }
+        let mut parts = self.differences("Reduced run: ", "Ours: ");
         if !self.other_data.is_empty() {
-            let what: BTreeSet<_> = self.other_data.keys().map(|(d, _)| d.clone()).collect();
-            parts.push(format!("Data: {}", what.into_iter().collect::<Vec<_>>().join("; ")));
+            let data: BTreeSet<&str> = self.other_data.keys().map(|(d, _)| d.as_str()).collect();
+            parts.push(format!("Data: {}", joined(data, "; ")));
         }
         parts.join(" · ")
     }
 
-    /// Profile, data and device in one line, for pictures.
-    pub fn line(&self) -> String {
-        let join = |set: &BTreeSet<String>| {
-            let known: Vec<_> =
-                set.iter().filter(|s| *s != "-" && !s.is_empty()).cloned().collect();
-            known.join(", ")
-        };
-        let profiles: BTreeSet<String> =
-            self.profiles.iter().map(|p| p.name().to_owned()).collect();
+    /// What is reduced, and what is ours if nothing is the paper's.
+    fn differences(&self, reduced: &str, ours: &str) -> Vec<String> {
         let mut parts = Vec::new();
-        for (name, value) in [
-            ("profile", join(&profiles)),
-            ("data:", join(&self.data)),
-            ("device:", join(&self.devices)),
-        ] {
-            if !value.is_empty() {
-                parts.push(format!("{name} {value}"));
-            }
-        }
         if !self.reduced.is_empty() {
-            let what: Vec<_> = self.reduced.keys().cloned().collect();
-            parts.push(format!("reduced run: {}", what.join("; ")));
+            parts.push(format!("{reduced}{}", joined(self.reduced.keys(), "; ")));
         }
         if !self.has_published && !self.ours.is_empty() {
-            let what: Vec<_> = self.ours.keys().cloned().collect();
-            parts.push(format!("ours: {}", what.join("; ")));
+            parts.push(format!("{ours}{}", joined(self.ours.keys(), "; ")));
         }
+        parts
+    }
+
+    /// Profile, data and device in one line, for pictures.
+    pub fn line(&self) -> String {
+        let known = |set: &BTreeSet<String>| {
+            joined(set.iter().filter(|s| *s != "-" && !s.is_empty()), ", ")
+        };
+        let profiles: BTreeSet<&str> = self.profiles.iter().map(|p| p.name()).collect();
+        let named = [
+            ("profile", joined(profiles, ", ")),
+            ("data:", known(&self.data)),
+            ("device:", known(&self.devices)),
+        ];
+        let named = named.into_iter().filter(|(_, value)| !value.is_empty());
+        let mut parts: Vec<String> = named.map(|(name, value)| format!("{name} {value}")).collect();
+        parts.extend(self.differences("reduced run: ", "ours: "));
         parts.join(" · ")
     }
+}
+
+fn joined(words: impl IntoIterator<Item = impl AsRef<str>>, between: &str) -> String {
+    let words: Vec<_> = words.into_iter().collect();
+    words.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(between)
 }

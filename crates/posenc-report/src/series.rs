@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use posenc_experiments::record::Row;
+use anyhow::Result;
+use posenc_experiments::record::{Keys, Row};
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::{Axis, Band, By, Panel, PanelKind, Plot, Scale, Shape};
 use posenc_experiments::{Published, PublishedValue};
 
 use crate::colors::{self, Family};
 use crate::markdown::bare;
-use crate::numbers::{half_width, mean_deviation};
+use crate::numbers::{distinct, half_width, mean_deviation};
 use crate::plot::canvas::Marker;
 use crate::plot::{self, AxisSpec, Content, Figure, Heatmap, Mark, Sample, Series};
 
 /// What makes a curve of its own: the method and, in panels by signal or by metric, that.
 #[derive(PartialEq)]
-struct Key {
+struct CurveKey {
     method: String,
     /// Empty for all.
     signal: String,
@@ -29,7 +30,7 @@ type Styles = BTreeMap<(Family, String), (colors::Rgb, Marker)>;
 
 /// What a picture is drawn from.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct FigureSource<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
     /// Rows of one run; none where nothing is run yet.
@@ -38,7 +39,7 @@ pub struct Source<'a> {
     pub published: &'a Published,
 }
 
-impl<'a> Source<'a> {
+impl<'a> FigureSource<'a> {
     fn measured(self, panel: &'a Panel, metric: &'a str) -> impl Iterator<Item = &'a Row> + 'a {
         self.rows.iter().filter(move |r| {
             r.group == panel.group
@@ -52,7 +53,7 @@ impl<'a> Source<'a> {
     fn printed(
         self,
         panel: &'a Panel,
-        key: &'a Key,
+        key: &'a CurveKey,
     ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
         let (paper, item) = (&self.experiment.paper, &self.experiment.item);
         let of = move |v: &&PublishedValue, group: &str, method: &str, metric: &str| {
@@ -75,7 +76,7 @@ impl<'a> Source<'a> {
 
     /// Curves of a panel, in the order of the experiment's variants and of the record's signals or
     /// of the panel's metrics.
-    fn keys(self, panel: &'a Panel) -> Vec<Key> {
+    fn keys(self, panel: &'a Panel) -> Vec<CurveKey> {
         let mut methods: Vec<&str> = match (&panel.methods, self.experiment.group(&panel.group)) {
             (Some(methods), _) => methods.iter().map(String::as_str).collect(),
             (None, Some(group)) => group.variants.iter().map(|v| v.id.as_str()).collect(),
@@ -83,17 +84,13 @@ impl<'a> Source<'a> {
         };
         let dashed = panel.dashed.as_deref().unwrap_or(&panel.metric);
         let all = || self.measured(panel, &panel.metric).chain(self.measured(panel, dashed));
-        let mut known: BTreeSet<&str> = methods.iter().copied().collect();
+        methods.extend(all().map(|row| row.method.as_str()));
+        let methods = distinct(methods);
         let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
-        for row in all() {
-            if known.insert(&row.method) {
-                methods.push(&row.method);
-            }
-            rows.entry(&row.method).or_default().push(row);
-        }
+        all().for_each(|row| rows.entry(&row.method).or_default().push(row));
         let mut keys = Vec::new();
         for method in methods {
-            let key = |signal: &str, metric: &str, label: &str| Key {
+            let key = |signal: &str, metric: &str, label: &str| CurveKey {
                 method: method.to_owned(),
                 signal: signal.to_owned(),
                 metric: metric.to_owned(),
@@ -101,12 +98,9 @@ impl<'a> Source<'a> {
             };
             match panel.series {
                 By::Signal => {
-                    let mut seen = BTreeSet::new();
-                    for row in rows.remove(method).unwrap_or_default() {
-                        if seen.insert(row.signal.as_str()) {
-                            keys.push(key(&row.signal, &panel.metric, ""));
-                        }
-                    }
+                    let rows = rows.remove(method).unwrap_or_default();
+                    let signals = distinct(rows.iter().map(|row| row.signal.as_str()));
+                    keys.extend(signals.into_iter().map(|s| key(s, &panel.metric, "")));
                 }
                 By::Metric => {
                     let first = panel.metric_label.as_ref().unwrap_or(&panel.metric);
@@ -127,15 +121,12 @@ impl<'a> Source<'a> {
     }
 
     /// The picture.
-    pub fn figure(self, plot: &'a Plot, heading: String) -> Figure {
+    pub fn figure(self, plot: &'a Plot, heading: String) -> Result<Figure> {
         let styles = self.styles(plot);
-        let panels = plot.panels.iter().map(|p| self.panel(p, &styles)).collect();
+        let panels = plot.panels.iter().map(|p| self.panel(p, &styles)).collect::<Result<_>>()?;
         let titles: Vec<_> = plot.panels.iter().map(|p| bare(&p.title)).collect();
-        Figure {
-            alt: format!("{}: {}", bare(&self.experiment.title), titles.join("; ")),
-            heading,
-            panels,
-        }
+        let alt = format!("{}: {}", bare(&self.experiment.title), titles.join("; "));
+        Ok(Figure { alt, heading, panels })
     }
 
     /// One style per curve in all panels of a picture. Curves of one embedder share its hue, from
@@ -172,30 +163,29 @@ impl<'a> Source<'a> {
             .collect()
     }
 
-    fn panel(self, panel: &'a Panel, styles: &Styles) -> plot::Panel {
+    fn panel(self, panel: &'a Panel, styles: &Styles) -> Result<plot::Panel> {
         let content = match panel.kind {
-            PanelKind::Heatmap => Content::Heatmap(self.heatmap(panel)),
-            _ => Content::Series(self.series(panel, styles)),
+            PanelKind::Heatmap => Content::Heatmap(self.heatmap(panel)?),
+            _ => Content::Series(self.series(panel, styles)?),
         };
-        plot::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), content }
+        Ok(plot::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), content })
     }
 
-    fn heatmap(self, panel: &'a Panel) -> Heatmap {
+    fn heatmap(self, panel: &'a Panel) -> Result<Heatmap> {
         let method = self.keys(panel).into_iter().next().map(|k| k.method).unwrap_or_default();
-        let mut cells: BTreeMap<(u64, u64), (f64, f64, Vec<f64>)> = BTreeMap::new();
-        for row in self.measured(panel, &panel.metric).filter(|r| r.method == method) {
-            if let (Some(x), Some(y)) = (row.x, row.y) {
-                let cell = cells.entry((x.to_bits(), y.to_bits())).or_insert((x, y, Vec::new()));
-                cell.2.push(row.value);
-            }
+        let is_placed = |r: &&Row| r.method == method && r.x.is_some() && r.y.is_some();
+        let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(is_placed).collect();
+        let mut cells = Vec::new();
+        for cell in Keys::of(&rows).by(|r| &r.x).by(|r| &r.y).groups()? {
+            let values: Vec<f64> = cell.iter().map(|r| r.value).collect();
+            let place = cell.first().and_then(|first| Some((first.x?, first.y?)));
+            cells.extend(place.map(|(x, y)| (x, y, mean_deviation(&values).0)));
         }
-        Heatmap {
-            label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)),
-            cells: cells.into_values().map(|(x, y, v)| (x, y, mean_deviation(&v).0)).collect(),
-        }
+        cells.sort_by_key(|(x, y, _)| (x.to_bits(), y.to_bits()));
+        Ok(Heatmap { label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)), cells })
     }
 
-    fn series(self, panel: &'a Panel, styles: &Styles) -> Vec<Series> {
+    fn series(self, panel: &'a Panel, styles: &Styles) -> Result<Vec<Series>> {
         let keys = self.keys(panel);
         let several = several(&keys);
         let mut curves_of: HashMap<&str, usize> = HashMap::new();
@@ -212,7 +202,7 @@ impl<'a> Source<'a> {
                 add(&row.signal);
             }
         }
-        let mut all: Vec<Series> = self.reference(panel).into_iter().collect();
+        let mut all: Vec<Series> = self.reference(panel)?.into_iter().collect();
         for key in &keys {
             let theory = panel
                 .dashed
@@ -231,7 +221,7 @@ impl<'a> Source<'a> {
                 .filter_map(|v| Some((v.x?, v.value?)))
                 .collect();
             let scattered = panel.kind == PanelKind::Points;
-            let points = if scattered { alone(rows) } else { averaged(rows, panel.band) };
+            let points = if scattered { alone(rows) } else { averaged(rows, panel.band)? };
             if points.is_empty() && theory.is_empty() && published.is_empty() {
                 continue;
             }
@@ -251,32 +241,26 @@ impl<'a> Source<'a> {
                 marks: marks(panel, &key.method, &points),
                 points,
                 band: band_label(panel.band),
-                dashed: averaged(theory, Band::None).iter().map(|p| (p.x, p.y)).collect(),
+                dashed: averaged(theory, Band::None)?.iter().map(|p| (p.x, p.y)).collect(),
                 dashed_label: bare(&panel.dashed_label),
                 published,
             });
         }
-        all
+        Ok(all)
     }
 
     /// The metric that is drawn once, from the first method that has it.
-    fn reference(self, panel: &'a Panel) -> Option<Series> {
-        let reference = panel.reference.as_ref()?;
+    fn reference(self, panel: &'a Panel) -> Result<Option<Series>> {
+        let Some(reference) = &panel.reference else { return Ok(None) };
         let all = || self.measured(panel, &reference.metric);
-        let method = &all().next()?.method;
+        let Some(Row { method, .. }) = all().next() else { return Ok(None) };
         let rows: Vec<&Row> = all().filter(|r| r.method == *method).collect();
-        Some(Series {
+        Ok(Some(Series {
             name: bare(&reference.label),
             color: colors::REFERENCE,
-            marker: Marker::None,
-            scattered: false,
-            points: averaged(&rows, Band::None),
-            band: "",
-            dashed: Vec::new(),
-            dashed_label: String::new(),
-            published: Vec::new(),
-            marks: Vec::new(),
-        })
+            points: averaged(&rows, Band::None)?,
+            ..Series::default()
+        }))
     }
 }
 
@@ -317,17 +301,17 @@ fn marks(panel: &Panel, method: &str, points: &[Sample]) -> Vec<Mark> {
 /// Rows by metric, method and signal; without a signal those of all.
 type RowsOf<'a> = HashMap<(&'a str, &'a str, &'a str), Vec<&'a Row>>;
 
-fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a Key) -> &'a [&'a Row] {
+fn rows_of_curve<'a>(rows: &'a RowsOf<'a>, metric: &'a str, key: &'a CurveKey) -> &'a [&'a Row] {
     rows.get(&(metric, &key.method, &key.signal)).map_or(&[], Vec::as_slice)
 }
 
 /// Whether curves are of several methods.
-fn several(keys: &[Key]) -> bool {
+fn several(keys: &[CurveKey]) -> bool {
     keys.windows(2).any(|pair| matches!(pair, [a, b] if a.method != b.method))
 }
 
 /// A curve's name among those of its panel: what they all share goes without saying.
-fn name(several: bool, key: &Key) -> String {
+fn name(several: bool, key: &CurveKey) -> String {
     let own = if key.label.is_empty() { &key.signal } else { &key.label };
     match (own.is_empty(), several) {
         (true, _) => key.method.clone(),
@@ -356,26 +340,20 @@ fn alone(rows: &[&Row]) -> Vec<Sample> {
 
 /// Mean and band over signals and seeds at each abscissa. One value that is not finite makes the
 /// mean so: a failed measurement is not averaged away.
-fn averaged(rows: &[&Row], band: Band) -> Vec<Sample> {
-    let mut places: BTreeMap<u64, (f64, Vec<f64>)> = BTreeMap::new();
-    for row in rows {
-        if let Some(x) = row.x {
-            places.entry((x + 0.0).to_bits()).or_insert((x, Vec::new())).1.push(row.value);
-        }
-    }
+fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     let half_width = |values: &[f64]| match band {
         Band::Interval => half_width(values),
         Band::Deviation => Some(mean_deviation(values).1).filter(|_| values.len() > 1),
         Band::None => None,
     };
-    let mut samples: Vec<Sample> = places
-        .into_values()
-        .map(|(x, values)| Sample {
-            x,
-            y: mean_deviation(&values).0,
-            half_width: half_width(&values),
-        })
-        .collect();
+    let mut samples = Vec::new();
+    for place in Keys::of(rows).by(|r| &r.x).groups()? {
+        let values: Vec<f64> = place.iter().map(|r| r.value).collect();
+        let x = place.first().and_then(|first| first.x);
+        let sample =
+            |x| Sample { x, y: mean_deviation(&values).0, half_width: half_width(&values) };
+        samples.extend(x.map(sample));
+    }
     samples.sort_by(|a, b| a.x.total_cmp(&b.x));
-    samples
+    Ok(samples)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::claim::Claim;
@@ -35,28 +36,34 @@ pub struct SideView {
 
 impl<'a> View<'a> {
     /// Selects the largest profile of each run and judges the claims on it.
-    pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> View<'a> {
+    pub fn new(inputs: &Inputs<'a>, experiment: &'a Experiment) -> Result<View<'a>> {
         let published = &inputs.catalog.published;
-        let side = |side: Side, records: &Records| {
+        let side = |side: Side, records: &Records| -> Result<SideView> {
             let record = records.get(&experiment.paper, &experiment.item);
-            let run =
-                record.map(|r| Run::of(side, experiment, r)).filter(|r| !r.table.rows.is_empty());
+            let run = record.map(|r| Run::of(side, experiment, r)).transpose()?;
+            let run = run.filter(|r| !r.table.rows.is_empty());
+            let failures = record.map(|r| r.failures.clone()).unwrap_or_default();
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };
-            let failures = records.get(&experiment.paper, &experiment.item);
-            let failures = failures.map(|r| r.failures.clone()).unwrap_or_default();
             let judged = |claim: &Claim| lacking(claim, judge(claim, context), &failures);
             let judgements = experiment.claims.iter().map(judged).collect();
-            SideView { side, run, judgements, failures }
+            Ok(SideView { side, run, judgements, failures })
         };
-        let mut sides = vec![side(Side::Reference, inputs.reference)];
-        sides.extend(inputs.local.map(|l| side(Side::Local, l)));
-        View { experiment, published, sides }
+        let mut sides = vec![side(Side::Reference, inputs.reference)?];
+        if let Some(local) = inputs.local {
+            sides.push(side(Side::Local, local)?);
+        }
+        Ok(View { experiment, published, sides })
     }
 
     /// The runs on record.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.sides.iter().filter_map(|s| s.run.as_ref())
+    }
+
+    /// The name of a run; none if it is the only one.
+    pub fn who(&self, side: Side) -> Option<&'static str> {
+        Some(side.name()).filter(|_| self.sides.len() > 1)
     }
 
     /// Conditions of a whole run.
@@ -103,11 +110,11 @@ pub struct Views<'a> {
 
 impl<'a> Views<'a> {
     /// Prepares every experiment.
-    pub fn new(inputs: &Inputs<'a>) -> Views<'a> {
+    pub fn new(inputs: &Inputs<'a>) -> Result<Views<'a>> {
         let catalog: &'a Catalog = inputs.catalog;
-        let key = |e: &Experiment| (e.paper.clone(), e.item.clone());
-        let views = catalog.experiments.iter().map(|e| (key(e), View::new(inputs, e))).collect();
-        Views { views }
+        let view =
+            |e: &'a Experiment| Ok(((e.paper.clone(), e.item.clone()), View::new(inputs, e)?));
+        Ok(Views { views: catalog.experiments.iter().map(view).collect::<Result<_>>()? })
     }
 
     /// The view of an item with an experiment.

@@ -70,12 +70,8 @@ pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<De
     let text = match edited.filter(same) {
         Some(text) => text,
         None => {
-            let body = serde_yaml::to_string(&wanted).map_err(|e| FileError {
-                file: file.clone(),
-                line: None,
-                key: String::new(),
-                message: format!("cannot be written: {e}"),
-            })?;
+            let body =
+                serde_yaml::to_string(&wanted).map_err(|e| FileError::unwritable(&file, e))?;
             format!(
                 "{head}# Written without the comments of the original, whose shared settings are spelled out.\n{body}"
             )

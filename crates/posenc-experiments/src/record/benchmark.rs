@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::table::write_atomically;
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::{RESTORE, parsed, read_record};
 use crate::yaml::FileError;
 
 /// Name of the file in a directory of records.
@@ -62,10 +62,8 @@ impl Benchmarks {
     /// A file that cannot be read, is no such record, or holds a time that is no time.
     pub fn read(directory: &Path) -> Result<Self, FileError> {
         let file = directory.join(FILE);
-        if !posenc_files::is_there(&file) {
-            return Ok(Benchmarks::default());
-        }
-        Benchmarks::parse(&file, &read_text(&file, MAX_RECORD_BYTES)?)
+        let Some(text) = read_record(&file)? else { return Ok(Benchmarks::default()) };
+        Benchmarks::parse(&file, &text)
     }
 
     /// As [`Benchmarks::read`], of the text of `file`, which is only named in messages.
@@ -74,20 +72,11 @@ impl Benchmarks {
     ///
     /// A text that is no such record, or holds a time that is no time.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        let problem = |line: Option<usize>, message: String| FileError {
-            file: file.to_owned(),
-            line,
-            key: String::new(),
-            message,
-        };
-        let damaged = "restore the file (git checkout) or delete it";
-        let read: Benchmarks = serde_json::from_str(text)
-            .map_err(|e| problem(Some(e.line()), format!("damaged: {e}; {damaged}")))?;
+        let read: Benchmarks = parsed(file, text, RESTORE)?;
+        let problem =
+            |name| format!("damaged: `{name}` has a time that is not above zero; {RESTORE}");
         match read.0.iter().find(|(_, b)| !b.is_sound()) {
-            Some((name, _)) => Err(problem(
-                None,
-                format!("damaged: `{name}` has a time that is not above zero; {damaged}"),
-            )),
+            Some((name, _)) => Err(FileError::of(file, problem(name))),
             None => Ok(read),
         }
     }
@@ -100,12 +89,7 @@ impl Benchmarks {
     pub fn write(&self, directory: &Path) -> Result<(), FileError> {
         let file = directory.join(FILE);
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        write_atomically(&file, text.as_bytes()).map_err(|e| FileError {
-            file,
-            line: None,
-            key: String::new(),
-            message: format!("cannot be written: {e}"),
-        })
+        write_atomically(&file, text.as_bytes()).map_err(|e| FileError::unwritable(file, e))
     }
 }
 

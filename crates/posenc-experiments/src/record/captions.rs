@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::write_if_changed;
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::{MAX_RECORD_BYTES, read_record, read_text};
 use crate::yaml::FileError;
 
 /// Coordinates of boxes are 0 to this.
@@ -136,10 +136,6 @@ struct UnitFile {
 /// The place of a fault in a file, and what it is.
 type Fault = (String, String);
 
-fn error(file: &Path, line: Option<usize>, (key, message): Fault) -> FileError {
-    FileError { file: file.to_owned(), line, key, message }
-}
-
 impl UnitCaptions {
     /// The widgets of the layouts alone.
     #[must_use]
@@ -192,7 +188,7 @@ impl UnitCaptions {
     /// A text that is damaged or says what cannot be, by entry.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let wire: UnitFile = parsed(file, text)?;
-        wire.captions().map_err(|fault| error(file, None, fault))
+        wire.captions().map_err(|(key, message)| FileError::of(file, message).key(key))
     }
 
     fn check(&self) -> Result<(), Fault> {
@@ -376,10 +372,8 @@ impl CaptionRecord {
     /// A file that is damaged, of another item, or says what cannot be, by name and entry.
     pub fn read(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
-        if !posenc_files::is_there(&file) {
-            return Ok(CaptionRecord::default());
-        }
-        CaptionRecord::parse(&file, &read_text(&file, MAX_RECORD_BYTES)?, paper, item)
+        let Some(text) = read_record(&file)? else { return Ok(CaptionRecord::default()) };
+        CaptionRecord::parse(&file, &text, paper, item)
     }
 
     /// As [`CaptionRecord::read`], of the text of `file`, which is only named in messages.
@@ -391,14 +385,14 @@ impl CaptionRecord {
         let wire: ItemFile = parsed(file, text)?;
         if (wire.paper.as_str(), wire.item.as_str()) != (paper, item) {
             let message = format!("`{}/{}` in the record of {paper}/{item}", wire.paper, wire.item);
-            return Err(error(file, None, (String::new(), message)));
+            return Err(FileError::of(file, message));
         }
         let mut methods = Vec::new();
         let mut written_out = 0;
         for (i, set) in wire.sets.into_iter().enumerate() {
             let of_set = set.methods(&mut written_out).map_err(|(key, message)| {
                 let remedy = "restore the file (git checkout) or make it anew (reproduce)";
-                error(file, None, (format!("sets[{i}].{key}"), format!("{message}; {remedy}")))
+                FileError::of(file, format!("{message}; {remedy}")).key(format!("sets[{i}].{key}"))
             })?;
             methods.extend(of_set);
         }
@@ -412,7 +406,7 @@ impl CaptionRecord {
     /// Captions that [`CaptionRecord::read`] would refuse, a file that cannot be written or removed.
     pub fn write(&self, directory: &Path, paper: &str, item: &str) -> Result<bool, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
-        let problem = |message: String| error(&file, None, (String::new(), message));
+        let problem = |message: String| FileError::of(&file, message);
         if self.methods.is_empty() {
             let removed = posenc_files::remove(&file);
             let removed = removed.map_err(|e| problem(format!("cannot be removed: {e}")))?;
@@ -426,10 +420,8 @@ impl CaptionRecord {
                 problem(format!("{}/{}: {key}: {message}", method.group, method.method))
             })?;
         }
-        let text =
-            self.text(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
-        write_if_changed(&file, text.as_bytes())
-            .map_err(|e| problem(format!("cannot be written: {e}")))
+        let text = self.text(paper, item).map_err(|e| FileError::unwritable(&file, e))?;
+        write_if_changed(&file, text.as_bytes()).map_err(|e| FileError::unwritable(&file, e))
     }
 
     /// The file: a line per screen, widget and method, so that a change is seen where it is.
@@ -523,18 +515,13 @@ fn check_written_out(key: &str, bytes: usize) -> Result<(), Fault> {
 }
 
 fn parsed<'de, T: Deserialize<'de>>(file: &Path, text: &'de str) -> Result<T, FileError> {
+    let damaged = |e: serde_json::Error| FileError::of(file, format!("damaged: {e}")).at(e.line());
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|e| {
-        let key = match e.path().to_string() {
-            root if root == "." => String::new(),
-            path => path,
-        };
-        let inner = e.into_inner();
-        error(file, Some(inner.line()), (key, format!("damaged: {inner}")))
+        let key = e.path().to_string();
+        damaged(e.into_inner()).key(key)
     })?;
-    reader
-        .end()
-        .map_err(|e| error(file, Some(e.line()), (String::new(), format!("damaged: {e}"))))?;
+    reader.end().map_err(damaged)?;
     Ok(value)
 }
 

@@ -23,7 +23,7 @@ pub struct CsvRow<'a> {
 }
 
 fn fault(file: &Path, (line, message): Fault) -> FileError {
-    FileError { file: file.to_owned(), line: Some(line), key: String::new(), message }
+    FileError::of(file, message).at(line)
 }
 
 impl<'a> CsvFile<'a> {
@@ -89,11 +89,6 @@ impl CsvRow<'_> {
 
     /// An error at a field.
     pub fn error(&self, column: &str, message: impl Into<String>) -> FileError {
-        FileError {
-            file: self.file.to_owned(),
-            line: Some(self.record.line),
-            key: column.to_owned(),
-            message: message.into(),
-        }
+        FileError::of(self.file, message).at(self.record.line).key(column)
     }
 }

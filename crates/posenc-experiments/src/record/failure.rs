@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::{write_atomically, write_if_changed};
 use super::unit::{self, KeyParts, UnitRecord};
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::{parsed, read_record};
 use crate::yaml::FileError;
 
 /// A unit that failed, as a reader sees it.
@@ -71,13 +71,8 @@ fn file(directory: &Path, paper: &str, item: &str) -> PathBuf {
 /// A damaged file.
 pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Failure>, FileError> {
     let file = file(directory, paper, item);
-    let problem =
-        |line, message| FileError { file: file.clone(), line, key: String::new(), message };
-    if !posenc_files::is_there(&file) {
-        return Ok(Vec::new());
-    }
-    serde_json::from_str(&read_text(&file, MAX_RECORD_BYTES)?)
-        .map_err(|e| problem(Some(e.line()), format!("damaged ({e}); reproduce writes it anew")))
+    let Some(text) = read_record(&file)? else { return Ok(Vec::new()) };
+    parsed(&file, &text, "reproduce writes it anew")
 }
 
 /// Writes the failures of an item; without any there is no file.
@@ -92,12 +87,7 @@ pub fn write_failures(
     failures: &[Failure],
 ) -> Result<(), FileError> {
     let file = file(directory, paper, item);
-    let problem = |e: std::io::Error| FileError {
-        file: file.clone(),
-        line: None,
-        key: String::new(),
-        message: format!("cannot be written: {e}"),
-    };
+    let problem = |e: std::io::Error| FileError::unwritable(&file, e);
     if failures.is_empty() {
         return posenc_files::remove(&file).map(drop).map_err(problem);
     }

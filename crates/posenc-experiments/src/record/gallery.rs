@@ -12,7 +12,7 @@ use super::unit::{
     StoredPicture, UnitRecord, Value, damage, is_own_file, optional_float_text, safe,
 };
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, read_bytes, read_text};
+use crate::text::{MAX_RECORD_BYTES, parsed, read_bytes, read_record};
 use crate::yaml::FileError;
 
 /// A picture of an item's record, with everything that its caption may say.
@@ -252,14 +252,10 @@ impl Gallery {
         let gallery = Gallery::read_index(directory, paper, item)?;
         for (i, why) in gallery.damages().into_iter().enumerate() {
             if let Some(why) = why {
-                return Err(FileError {
-                    file: gallery.folder.join(INDEX),
-                    line: None,
-                    key: format!("pictures[{i}]"),
-                    message: format!(
-                        "{why}; restore the file (git checkout) or make it anew (reproduce)"
-                    ),
-                });
+                let message =
+                    format!("{why}; restore the file (git checkout) or make it anew (reproduce)");
+                let error = FileError::of(gallery.folder.join(INDEX), message);
+                return Err(error.key(format!("pictures[{i}]")));
             }
         }
         Ok(gallery)
@@ -290,19 +286,11 @@ impl Gallery {
         item: &str,
     ) -> Result<Vec<GalleryPicture>, FileError> {
         let remedy = "restore the file (git checkout) or delete its folder";
-        let problem = |line: Option<usize>, key: String, message: String| FileError {
-            file: file.to_owned(),
-            line,
-            key,
-            message,
-        };
-        let index: Index = serde_json::from_str(text).map_err(|e| {
-            problem(Some(e.line()), String::new(), format!("damaged: {e}; {remedy}"))
-        })?;
+        let index: Index = parsed(file, text, remedy)?;
         if (index.paper.as_str(), index.item.as_str()) != (paper, item) {
             let found = format!("{}/{}", index.paper, index.item);
             let message = format!("`{found}` in the record of {paper}/{item}");
-            return Err(problem(None, String::new(), message));
+            return Err(FileError::of(file, message));
         }
         for (i, p) in index.pictures.iter().enumerate() {
             let expected = Picture::enlargement(p.width, p.height);
@@ -314,7 +302,8 @@ impl Gallery {
                 }
                 Ok(()) => continue,
             };
-            return Err(problem(None, format!("pictures[{i}]"), format!("{message}; {remedy}")));
+            let error = FileError::of(file, format!("{message}; {remedy}"));
+            return Err(error.key(format!("pictures[{i}]")));
         }
         Ok(index.pictures)
     }
@@ -323,8 +312,7 @@ impl Gallery {
         let folder = Gallery::folder_of(directory, paper, item);
         let file = folder.join(INDEX);
         let mut gallery = Gallery::default();
-        if posenc_files::is_there(&file) {
-            let text = read_text(&file, MAX_RECORD_BYTES)?;
+        if let Some(text) = read_record(&file)? {
             gallery.pictures = Gallery::parse(&file, &text, paper, item)?;
         }
         let listed: BTreeSet<&str> = gallery.pictures.iter().map(|p| p.file.as_str()).collect();
@@ -376,12 +364,6 @@ impl Gallery {
         pictures: Vec<(GalleryPicture, Content)>,
     ) -> Result<bool, FileError> {
         let folder = Gallery::folder_of(directory, paper, item);
-        let problem = |file: &Path, message: String| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message,
-        };
         let (mut pictures, contents): (Vec<_>, Vec<_>) = pictures.into_iter().unzip();
         assign(&mut pictures);
         let mut changed = false;
@@ -395,8 +377,7 @@ impl Gallery {
                 Content::Bytes(bytes) => bytes,
                 Content::File(source) => read_bytes(&source, MAX_RECORD_BYTES)?,
             };
-            write_if_changed(&file, &bytes)
-                .map_err(|e| problem(&file, format!("cannot be written: {e}")))?;
+            write_if_changed(&file, &bytes).map_err(|e| FileError::unwritable(&file, e))?;
             changed = true;
         }
         let index = folder.join(INDEX);
@@ -407,10 +388,10 @@ impl Gallery {
                 pictures: pictures.clone(),
             };
             let text = serde_json::to_string_pretty(&whole)
-                .map_err(|e| problem(&index, format!("cannot be written: {e}")))?
+                .map_err(|e| FileError::unwritable(&index, e))?
                 + "\n";
             changed |= write_if_changed(&index, text.as_bytes())
-                .map_err(|e| problem(&index, format!("cannot be written: {e}")))?;
+                .map_err(|e| FileError::unwritable(&index, e))?;
         }
         let mut old: Vec<PathBuf> = png_files(&folder)
             .into_iter()
@@ -421,7 +402,7 @@ impl Gallery {
         }
         for file in &old {
             posenc_files::remove(file)
-                .map_err(|e| problem(file, format!("cannot be removed: {e}")))?;
+                .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;
             changed = true;
         }
         if pictures.is_empty() {

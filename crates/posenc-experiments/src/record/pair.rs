@@ -17,10 +17,6 @@ pub fn checksum(text: &str) -> String {
     blake3::hash(text.replace("\r\n", "\n").as_bytes()).to_hex().to_string()
 }
 
-fn problem(file: &Path, message: String) -> FileError {
-    FileError { file: file.to_owned(), line: None, key: String::new(), message }
-}
-
 /// Reads a table and its provenance. A table without a provenance gets an empty one.
 ///
 /// # Errors
@@ -38,7 +34,7 @@ pub fn read(
     let table = Table::parse(table_file, text, paper, item)?;
     let provenance = Provenance::read(provenance_file)?;
     if provenance.table.as_ref().is_some_and(|expected| *expected != found) {
-        return Err(problem(
+        return Err(FileError::of(
             table_file,
             format!(
                 "does not match the checksum in {}: one of the two files was changed or replaced alone; restore both (git \
@@ -63,19 +59,18 @@ pub fn write(
     record: (&Table, &Provenance),
 ) -> Result<(), FileError> {
     let (table, provenance) = record;
-    let unwritable =
-        |file, e: &dyn std::fmt::Display| problem(file, format!("cannot be written: {e}"));
-    let text = table.to_csv(paper, item).map_err(|e| unwritable(table_file, &e))?;
+    let text = table.to_csv(paper, item).map_err(|e| FileError::unwritable(table_file, e))?;
     let provenance = Provenance { table: Some(checksum(&text)), ..provenance.clone() }.text();
     let mut prepared = Vec::new();
     for (file, text) in [(table_file, &text), (provenance_file, &provenance)] {
         if !is_same(file, text.as_bytes()) {
-            let one = prepare(file, &[text.as_bytes()]).map_err(|e| unwritable(file, &e))?;
+            let one =
+                prepare(file, &[text.as_bytes()]).map_err(|e| FileError::unwritable(file, e))?;
             prepared.push((file, one));
         }
     }
     for (file, one) in prepared {
-        one.commit().map_err(|e| unwritable(file, &e))?;
+        one.commit().map_err(|e| FileError::unwritable(file, e))?;
     }
     Ok(())
 }
@@ -87,7 +82,8 @@ pub fn write(
 /// A file that cannot be removed.
 pub fn remove(table_file: &Path, provenance_file: &Path) -> Result<(), FileError> {
     for file in [table_file, provenance_file].into_iter().filter(|file| is_there(file)) {
-        posenc_files::remove(file).map_err(|e| problem(file, format!("cannot be removed: {e}")))?;
+        posenc_files::remove(file)
+            .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::write_if_changed;
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::{RESTORE, parsed, read_record};
 use crate::yaml::FileError;
 
 /// Where an item's record comes from.
@@ -139,20 +139,13 @@ fn clipped(text: &str) -> String {
 impl Provenance {
     /// Reads the file; a record without one gets an empty provenance.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        if !posenc_files::is_there(file) {
-            return Ok(Provenance::default());
-        }
-        Provenance::parse(file, &read_text(file, MAX_RECORD_BYTES)?)
+        let Some(text) = read_record(file)? else { return Ok(Provenance::default()) };
+        Provenance::parse(file, &text)
     }
 
     /// As [`Provenance::read`], of the text of `file`, which is only named in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        serde_json::from_str(text).map_err(|e| FileError {
-            file: file.to_owned(),
-            line: Some(e.line()),
-            key: String::new(),
-            message: format!("damaged: {e}; restore the file (git checkout) or delete it"),
-        })
+        parsed(file, text, RESTORE)
     }
 
     /// The text of the file.
@@ -163,12 +156,9 @@ impl Provenance {
     /// Writes the file alone; [`super::pair::write`] writes it with its table.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
         let text = self.text();
-        write_if_changed(file, text.as_bytes()).map(drop).map_err(|e| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message: format!("cannot be written: {e}"),
-        })
+        write_if_changed(file, text.as_bytes())
+            .map(drop)
+            .map_err(|e| FileError::unwritable(file, e))
     }
 }
 

@@ -5,39 +5,156 @@ use std::path::Path;
 use polars::prelude::*;
 pub use posenc_files::{is_full, write_atomically, write_if_changed, write_parts_atomically};
 
-use super::csv::CsvFile;
+use super::csv::{CsvFile, CsvRow};
 use crate::schema::Profile;
 use crate::schema::claim::Select;
 use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
-/// One measured number.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+/// A type that a column of a record can have.
+pub trait Field: Sized {
+    /// Reads a field.
+    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError>;
+
+    /// The typed column of a data frame, by which rows are grouped.
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
+    where
+        Self: 'a;
+
+    /// The column as it is written.
+    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
+    where
+        Self: 'a,
+    {
+        Self::column(name, values)
+    }
+}
+
+impl Field for String {
+    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
+        Ok(row.text(column).to_owned())
+    }
+
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// polars writes an empty text as `""` and a missing one as nothing, which reads the same.
+    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        let texts = values.map(|text| Some(text.as_str()).filter(|text| !text.is_empty()));
+        Column::new(name, texts.collect::<Vec<_>>())
+    }
+}
+
+impl Field for Option<f64> {
+    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
+        row.number(column)
+    }
+
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.copied().collect::<Vec<_>>())
+    }
+
+    /// polars has a formatter of its own; Rust's shortest form that reads back has equal bytes exactly where numbers are equal.
+    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        let texts = values.map(|value| value.map(|value| format!("{value:?}")));
+        Column::new(name, texts.collect::<Vec<_>>())
+    }
+}
+
+impl Field for f64 {
+    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
+        row.number(column)?.ok_or_else(|| row.error(column, "empty; a number belongs here"))
+    }
+
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.copied().collect::<Vec<_>>())
+    }
+
+    fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.map(|value| format!("{value:?}")).collect::<Vec<_>>())
+    }
+}
+
+impl Field for u64 {
+    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
+        let value = f64::read(row, column)?;
+        if value < 0.0 || value.fract() != 0.0 {
+            return Err(row.error(column, format!("{value} is not a whole number")));
+        }
+        Ok(value as u64)
+    }
+
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.copied().collect::<Vec<_>>())
+    }
+}
+
+impl Field for Profile {
+    fn read(row: &CsvRow<'_>, column: &str) -> Result<Self, FileError> {
+        let text = row.text(column);
+        Profile::parse(text).ok_or_else(|| {
+            let names = Profile::ALL.map(Profile::name).join(", ");
+            row.error(column, format!("`{text}`; allowed: {names}"))
+        })
+    }
+
+    fn column<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column {
+        Column::new(name, values.map(|profile| profile.name()).collect::<Vec<_>>())
+    }
+}
+
+/// Defines the columns of a record: the one list by which rows are kept, read and written.
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
+        /// One measured number.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Row {
+            $($(#[$doc])* pub $name: $kind,)*
+        }
+
+        /// Columns of a record file, in order. The first two are the same in all rows.
+        pub const COLUMNS: &[&str] = &["paper", "item", $(stringify!($name)),*];
+
+        impl Row {
+            fn read(row: &CsvRow<'_>) -> Result<Self, FileError> {
+                Ok(Row { $($name: Field::read(row, stringify!($name))?,)* })
+            }
+        }
+
+        impl Table {
+            fn written(&self) -> Vec<Column> {
+                vec![$(Field::written(stringify!($name).into(), self.rows.iter().map(|row| &row.$name)),)*]
+            }
+        }
+    };
+}
+
+columns! {
     /// Group key.
-    pub group: String,
+    group: String,
     /// Method (the variant's id).
-    pub method: String,
+    method: String,
     /// Signal: an image, a curve; `-` where there is only one.
-    pub signal: String,
+    signal: String,
     /// Repetition, from 0.
-    pub seed: u64,
+    seed: u64,
     /// Metric.
-    pub metric: String,
+    metric: String,
     /// Abscissa.
-    pub x: Option<f64>,
+    x: Option<f64>,
     /// Second abscissa, for heat maps.
-    pub y: Option<f64>,
+    y: Option<f64>,
     /// The number. NaN is kept as `NaN`: a failed measurement is a result.
-    pub value: f64,
+    value: f64,
     /// Unit; empty for pure numbers.
-    pub unit: String,
+    unit: String,
     /// Largest profile whose protocol this is.
-    pub profile: Profile,
+    profile: Profile,
     /// Device that measured it.
-    pub device: String,
+    device: String,
     /// Data it was measured on; `-` for none.
-    pub data: String,
+    data: String,
 }
 
 impl Row {
@@ -56,32 +173,12 @@ pub fn is_of_machine(metric: &str) -> bool {
     metric.starts_with("time") || ["rate", "peak_memory"].contains(&metric)
 }
 
-/// A column of texts, and where a row has it.
-type TextColumn = (&'static str, fn(&Row) -> &str);
-
-/// Columns of texts that may be empty, or hold what a user named.
-const TEXTS: [TextColumn; 7] = [
-    ("group", |r| &r.group),
-    ("method", |r| &r.method),
-    ("signal", |r| &r.signal),
-    ("metric", |r| &r.metric),
-    ("unit", |r| &r.unit),
-    ("device", |r| &r.device),
-    ("data", |r| &r.data),
-];
-
 /// All rows of an item, in the order of the experiment file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// The rows.
     pub rows: Vec<Row>,
 }
-
-/// Columns of a record file, in order.
-pub const COLUMNS: &[&str] = &[
-    "paper", "item", "group", "method", "signal", "seed", "metric", "x", "y", "value", "unit",
-    "profile", "device", "data",
-];
 
 impl Table {
     /// Reads a record; damage is named by line and column.
@@ -101,82 +198,17 @@ impl Table {
                     return Err(row.error(column, message));
                 }
             }
-            let text = |c: &str| row.text(c).to_owned();
-            let required = |c: &str| {
-                row.number(c)?.ok_or_else(|| row.error(c, "empty; a number belongs here"))
-            };
-            let seed = required("seed")?;
-            if seed < 0.0 || seed.fract() != 0.0 {
-                return Err(row.error("seed", format!("{seed} is not a whole number")));
-            }
-            let profile = Profile::parse(row.text("profile")).ok_or_else(|| {
-                let names = Profile::ALL.map(Profile::name).join(", ");
-                row.error("profile", format!("`{}`; allowed: {names}", row.text("profile")))
-            })?;
-            rows.push(Row {
-                group: text("group"),
-                method: text("method"),
-                signal: text("signal"),
-                seed: seed as u64,
-                metric: text("metric"),
-                x: row.number("x")?,
-                y: row.number("y")?,
-                value: required("value")?,
-                unit: text("unit"),
-                profile,
-                device: text("device"),
-                data: text("data"),
-            });
+            rows.push(Row::read(&row)?);
         }
         Ok(Table { rows })
     }
 
-    /// The rows as a data frame with typed columns, for analysis.
-    pub fn frame(&self, paper: &str, item: &str) -> PolarsResult<DataFrame> {
-        fn text<'a>(rows: &'a [Row], name: &str, f: impl Fn(&'a Row) -> &'a str) -> Column {
-            Column::new(name.into(), rows.iter().map(f).collect::<Vec<_>>())
-        }
-        let constant = |name: &str, v: &str| Column::new(name.into(), vec![v; self.rows.len()]);
-        let rows = &self.rows;
-        let columns = vec![
-            constant("paper", paper),
-            constant("item", item),
-            text(rows, "group", |r| &r.group),
-            text(rows, "method", |r| &r.method),
-            text(rows, "signal", |r| &r.signal),
-            Column::new("seed".into(), self.rows.iter().map(|r| r.seed).collect::<Vec<_>>()),
-            text(rows, "metric", |r| &r.metric),
-            Column::new("x".into(), self.rows.iter().map(|r| r.x).collect::<Vec<_>>()),
-            Column::new("y".into(), self.rows.iter().map(|r| r.y).collect::<Vec<_>>()),
-            Column::new("value".into(), self.rows.iter().map(|r| r.value).collect::<Vec<_>>()),
-            text(rows, "unit", |r| &r.unit),
-            text(rows, "profile", |r| r.profile.name()),
-            text(rows, "device", |r| &r.device),
-            text(rows, "data", |r| &r.data),
-        ];
-        DataFrame::new(self.rows.len(), columns)
-    }
-
     /// The record as CSV. Numbers are printed in the shortest form that reads back the same.
     pub fn to_csv(&self, paper: &str, item: &str) -> PolarsResult<String> {
-        // polars prints floats with its own formatter; ours is Rust's shortest round trip, so
-        // that bytes are equal exactly where numbers are.
-        let number = |v: Option<f64>| v.map(|v| format!("{v:?}"));
-        let mut frame = self.frame(paper, item)?;
-        for (name, f) in [
-            ("x", (|r: &Row| r.x) as fn(&Row) -> Option<f64>),
-            ("y", |r| r.y),
-            ("value", |r| Some(r.value)),
-        ] {
-            let texts: Vec<_> = self.rows.iter().map(|r| number(f(r))).collect();
-            frame.with_column(Column::new(name.into(), texts))?;
-        }
-        // An empty text would come out as `""`; nothing says the same and reads better.
-        for (name, f) in TEXTS {
-            let texts: Vec<_> =
-                self.rows.iter().map(|r| Some(f(r)).filter(|t| !t.is_empty())).collect();
-            frame.with_column(Column::new(name.into(), texts))?;
-        }
+        let same = |name: &str, text: &str| Column::new(name.into(), vec![text; self.rows.len()]);
+        let mut columns = vec![same("paper", paper), same("item", item)];
+        columns.extend(self.written());
+        let mut frame = DataFrame::new(self.rows.len(), columns)?;
         let mut bytes = Vec::new();
         CsvWriter::new(&mut bytes).with_quote_style(QuoteStyle::Necessary).finish(&mut frame)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -184,17 +216,10 @@ impl Table {
 
     /// Writes the record whole or not at all.
     pub fn write(&self, file: &Path, paper: &str, item: &str) -> Result<(), FileError> {
-        let problem = |message: String| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message,
-        };
-        let text =
-            self.to_csv(paper, item).map_err(|e| problem(format!("cannot be written: {e}")))?;
+        let text = self.to_csv(paper, item).map_err(|e| FileError::unwritable(file, e))?;
         write_if_changed(file, text.as_bytes())
-            .map_err(|e| problem(format!("cannot be written: {e}")))?;
-        Ok(())
+            .map(drop)
+            .map_err(|e| FileError::unwritable(file, e))
     }
 
     /// Rows that a selection names.
@@ -235,6 +260,30 @@ mod tests {
         assert!(text.ends_with("p,i,g,Gau,-,0,test_psnr,,0.1,1e-300,,quick,cpu,-\n"), "{text}");
         let back = Table::parse(Path::new("t.csv"), text, "p", "i").unwrap();
         assert_eq!(back, table);
+    }
+
+    /// Catches a record whose bytes change when it is read and written again.
+    #[test]
+    fn records_of_the_repository_are_written_as_they_are() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../report/record/rethinking");
+        let names = posenc_files::entries(&folder).unwrap().into_iter().map(|entry| entry.name);
+        let items: Vec<String> = names
+            .filter_map(|name| Some(name.to_str()?.strip_suffix(".csv")?.to_owned()))
+            .collect();
+        assert!(items.len() > 5, "{items:?}");
+        for item in items {
+            let file = folder.join(format!("{item}.csv"));
+            let text = read_text(&file, MAX_RECORD_BYTES).unwrap().replace("\r\n", "\n");
+            let table = Table::parse(&file, text.clone(), "rethinking", &item).unwrap();
+            assert!(table.to_csv("rethinking", &item).unwrap() == text, "{item}");
+        }
+    }
+
+    /// Catches a column that the format's description does not list, or in another place.
+    #[test]
+    fn columns_are_described() {
+        let format = include_str!("../../../../FORMAT.md");
+        assert!(format.contains(&format!("`{}`", COLUMNS.join(","))));
     }
 
     /// Catches lines that shift with blank lines, line breaks inside quotes, or characters that end no line in an editor; and a

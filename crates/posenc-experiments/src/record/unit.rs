@@ -317,16 +317,10 @@ impl UnitRecord {
 
     /// As [`UnitRecord::read`], of the text of `file`, which is only named in messages.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
-        let problem = |message: String| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message,
-        };
         let record: UnitRecord = parse_sealed(file, text)?;
         match record.fault() {
             Some((key, message)) => {
-                Err(FileError { key, ..problem(format!("damaged ({message})")) })
+                Err(FileError::of(file, format!("damaged ({message})")).key(key))
             }
             None => Ok(record),
         }
@@ -369,14 +363,8 @@ impl UnitRecord {
 
     /// Writes the record whole or not at all.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
-        let problem = |message: String| FileError {
-            file: file.to_owned(),
-            line: None,
-            key: String::new(),
-            message,
-        };
-        write_atomically(file, &self.bytes().map_err(problem)?)
-            .map_err(|e| problem(format!("cannot be written: {e}")))
+        let bytes = self.bytes().map_err(|message| FileError::of(file, message))?;
+        write_atomically(file, &bytes).map_err(|e| FileError::unwritable(file, e))
     }
 }
 
@@ -387,18 +375,15 @@ pub(super) fn read_sealed<T: serde::de::DeserializeOwned>(file: &Path) -> Result
 
 /// As [`read_sealed`], of the text of `file`, which is only named in messages.
 fn parse_sealed<T: serde::de::DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
-    let problem = |message: String| FileError {
-        file: file.to_owned(),
-        line: None,
-        key: String::new(),
-        message,
-    };
-    let envelope: Envelope = serde_json::from_str(text)
-        .map_err(|e| FileError { line: Some(e.line()), ..problem(format!("damaged ({e})")) })?;
+    let damaged = |e: serde_json::Error| FileError::of(file, format!("damaged ({e})"));
+    let envelope: Envelope = serde_json::from_str(text).map_err(|e| {
+        let line = e.line();
+        damaged(e).at(line)
+    })?;
     if checksum(&envelope.body) != envelope.checksum {
-        return Err(problem("damaged (its checksum does not fit its content)".into()));
+        return Err(FileError::of(file, "damaged (its checksum does not fit its content)"));
     }
-    serde_json::from_value(envelope.body).map_err(|e| problem(format!("damaged ({e})")))
+    serde_json::from_value(envelope.body).map_err(damaged)
 }
 
 /// JSON with a checksum over its content.

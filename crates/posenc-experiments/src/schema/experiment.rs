@@ -152,13 +152,10 @@ pub struct Data {
     /// Id in `data/manifest.yaml`.
     pub set: String,
     /// Places in the set, from 0, of the signals that are used; all without it.
-    #[serde(default)]
     pub pick: Option<Vec<usize>>,
     /// Another set that a model is measured on. The group then reads both sets as wholes: one unit for all signals.
-    #[serde(default)]
     pub held_out: Option<String>,
     /// Trained weights, or vectors of words, that a model begins from, where they are there.
-    #[serde(default)]
     pub weights: Option<String>,
 }
 
@@ -252,10 +249,8 @@ struct WireExperiment {
 #[serde(deny_unknown_fields)]
 struct WireGroup {
     id: String,
-    #[serde(default)]
     ours: Option<String>,
     protocol: Mapping,
-    #[serde(default)]
     data: Option<Data>,
     #[serde(default = "one")]
     seeds: usize,
@@ -274,7 +269,6 @@ fn one() -> usize {
 #[serde(deny_unknown_fields)]
 struct WireVariant {
     id: String,
-    #[serde(default)]
     embedder: Option<Mapping>,
     #[serde(default)]
     settings: Mapping,
@@ -283,13 +277,9 @@ struct WireVariant {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireProfile {
-    #[serde(default)]
     reduced: Option<String>,
-    #[serde(default)]
     refused: Option<String>,
-    #[serde(default)]
     seeds: Option<usize>,
-    #[serde(default)]
     signals: Option<usize>,
     #[serde(default)]
     settings: Mapping,

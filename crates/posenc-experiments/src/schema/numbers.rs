@@ -34,9 +34,7 @@ enum Entry {
 struct Range {
     from: f64,
     to: f64,
-    #[serde(default)]
     step: Option<f64>,
-    #[serde(default)]
     count: Option<usize>,
     #[serde(default)]
     spacing: Spacing,

@@ -25,7 +25,6 @@ pub struct Paper {
     /// When it appeared.
     pub year: u32,
     /// arXiv identifier, where known.
-    #[serde(default)]
     pub arxiv: Option<String>,
     /// What it is about, in our words (Markdown).
     pub summary: String,

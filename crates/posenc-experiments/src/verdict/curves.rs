@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::select::{
-    Context, Place, Spread, at_place, check_pairs, describe, incomparable, margin, not_run, places,
-    points, same_place, show,
+    Context, Place, Spread, at_place, check_pairs, describe, incomparable, margin, not_grouped,
+    not_run, places, points, same_place, show,
 };
 use super::statistics::{self, Interval};
-use super::{Judgement, Verdict};
+use super::{Judged, Judgement, Verdict};
+use crate::record::Keys;
 use crate::schema::claim::{AgreementCheck, Feature, PositionCheck, Select, Source, Tolerance};
 
 /// What a place of a curve is held against.
@@ -19,42 +20,32 @@ struct Expectation {
 }
 
 /// How one place came out.
-struct Outcome {
+struct PlaceOutcome {
     verdict: Verdict,
     /// Difference over what is allowed.
     excess: f64,
     text: String,
 }
 
-pub(super) fn agreement(check: &AgreementCheck, context: Context<'_>) -> Judgement {
-    let of = match points(&check.of, context) {
-        Ok(points) => places(&points),
-        Err(judgement) => return judgement,
-    };
+pub(super) fn agreement(check: &AgreementCheck, context: Context<'_>) -> Judged {
+    let of = places(&points(&check.of, context)?)?;
     let default = Select { from: Source::Published, ..check.of.clone() };
     let with = check.with.as_ref().unwrap_or(&default);
-    let expected = match expectations(with, context) {
-        Ok(expected) => expected,
-        Err(judgement) => return judgement,
-    };
+    let expected = expectations(with, context)?;
     let by_method = check.of.method.is_none() && with.method.is_none();
-    let curves = Measured::new(&of, by_method);
+    let curves = Measured::new(&of, by_method)?;
     let mut outcomes = Vec::new();
     for e in &expected {
         for place in curves.matching(e) {
-            match outcome(place, e, &check.tolerance) {
-                Some(outcome) => outcomes.push(outcome),
-                None => return not_run("no deviation to measure by"),
-            }
+            let outcome = outcome(place, e, &check.tolerance);
+            outcomes.push(outcome.ok_or_else(|| not_run("no deviation to measure by"))?);
         }
-        if let Err(judgement) = check_pairs(outcomes.len(), [of.len(), expected.len()]) {
-            return judgement;
-        }
+        check_pairs(outcomes.len(), [of.len(), expected.len()])?;
     }
     let count = |v: Verdict| outcomes.iter().filter(|o| o.verdict == v).count();
     let (all, agreeing) = (outcomes.len(), count(Verdict::Reproduced));
     let Some(worst) = outcomes.iter().max_by(|a, b| a.excess.total_cmp(&b.excess)) else {
-        return not_run(format!("nothing to hold {} against", describe(&check.of)));
+        return Err(not_run(format!("nothing to hold {} against", describe(&check.of))));
     };
     // Shares are of whole places: two thirds of three are two.
     let needed = check.share * all as f64 - 1e-9;
@@ -75,14 +66,12 @@ pub(super) fn agreement(check: &AgreementCheck, context: Context<'_>) -> Judgeme
         Source::Published => incomparable(&check.of, context),
         Source::Measured => None,
     };
-    match reduced {
-        Some(reason) => Judgement { verdict: Verdict::NotComparable, measured, statistics, reason },
-        None => Judgement { verdict, measured, statistics, reason: String::new() },
-    }
+    let judgement = Judgement { verdict, measured, statistics, reason: String::new() };
+    Ok(judgement.unless(reduced))
 }
 
 fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>, Judgement> {
-    let all = places(&points(with, context)?);
+    let all = places(&points(with, context)?)?;
     let mean = |p: Place| {
         let value = statistics::mean_interval(&p.values).mean;
         Expectation { method: p.method, x: p.x, value, deviation: None }
@@ -149,38 +138,31 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(of: &[Place], by_method: bool) -> Self {
+    fn new(of: &[Place], by_method: bool) -> Result<Self, Judgement> {
         let mut at: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
-        let mut merged: Vec<(&str, Vec<f64>, bool)> = Vec::new();
-        let mut known: HashMap<&str, usize> = HashMap::new();
         for (index, place) in of.iter().enumerate() {
             if let Some(x) = place.x.filter(|x| !x.is_nan()) {
                 let method = if by_method { place.method.clone() } else { String::new() };
                 at.entry(method).or_default().push((x, index));
             }
-            let next = merged.len();
-            match merged.get_mut(*known.entry(&place.method).or_insert(next)) {
-                Some((_, values, is_noise)) => {
-                    values.extend(&place.values);
-                    *is_noise = false;
-                }
-                None => merged.push((&place.method, place.values.clone(), true)),
-            }
         }
         for places in at.values_mut() {
             places.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let whole = |(method, values, is_noise): &(&str, Vec<f64>, bool)| {
-            Values::new(method, None, values, *is_noise)
+        let whole = |places: Vec<&Place>| {
+            let values: Vec<f64> = places.iter().flat_map(|place| &place.values).copied().collect();
+            Some(Values::new(&places.first()?.method, None, &values, places.len() == 1))
         };
+        let methods = Keys::of(of).by(|place| &place.method).groups().map_err(not_grouped)?;
+        let wholes: Vec<Values> = methods.into_iter().filter_map(whole).collect();
         let place = |place: &Place| Values::new(&place.method, place.x, &place.values, true);
-        Measured {
+        Ok(Measured {
             by_method,
             places: of.iter().map(place).collect(),
-            wholes: merged.iter().map(whole).collect(),
-            of_method: known.into_iter().map(|(method, i)| (method.to_owned(), i)).collect(),
+            of_method: wholes.iter().zip(0..).map(|(w, index)| (w.method.clone(), index)).collect(),
+            wholes,
             at,
-        }
+        })
     }
 
     /// What an expectation is about, in the order of the curves: places, or whole curves where it has no abscissa.
@@ -199,7 +181,7 @@ impl Measured {
     }
 }
 
-fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Option<Outcome> {
+fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Option<PlaceOutcome> {
     let (margin, margin_text) =
         margin(tolerance, expected.value, expected.deviation, place.spread)?;
     let interval = &place.interval;
@@ -233,7 +215,7 @@ fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Opt
         show(interval.mean),
         show(expected.value)
     );
-    Some(Outcome { verdict, excess, text })
+    Some(PlaceOutcome { verdict, excess, text })
 }
 
 /// A method's means over the abscissa.
@@ -244,7 +226,7 @@ struct Curve {
 
 fn curves(select: &Select, context: Context<'_>) -> Result<Vec<Curve>, Judgement> {
     let mut all: Vec<Curve> = Vec::new();
-    for place in places(&points(select, context)?) {
+    for place in places(&points(select, context)?)? {
         let mean = statistics::mean_interval(&place.values).mean;
         let Some(x) = place.x else { continue };
         match all.last_mut().filter(|c| c.method == place.method) {
@@ -258,15 +240,9 @@ fn curves(select: &Select, context: Context<'_>) -> Result<Vec<Curve>, Judgement
     Ok(all)
 }
 
-pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement {
-    let of = match curves(&check.of, context) {
-        Ok(curves) => curves,
-        Err(judgement) => return judgement,
-    };
-    let with = match check.with.as_ref().map(|w| curves(w, context)).transpose() {
-        Ok(with) => with,
-        Err(judgement) => return judgement,
-    };
+pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judged {
+    let of = curves(&check.of, context)?;
+    let with = check.with.as_ref().map(|w| curves(w, context)).transpose()?;
     let by_method =
         check.of.method.is_none() && check.with.as_ref().is_some_and(|w| w.method.is_none());
     let mut texts = Vec::new();
@@ -275,7 +251,7 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
     let hole = |curve: &Curve| curve.points.iter().find(|p| p.1.is_nan()).map(|p| p.0);
     for curve in with.iter().flatten() {
         if let Some(x) = hole(curve) {
-            return not_run(format!("{} is not a number at x = {}", curve.method, show(x)));
+            return Err(not_run(format!("{} is not a number at x = {}", curve.method, show(x))));
         }
     }
     // Looked for once, however many curves are held against it.
@@ -289,12 +265,16 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
         let expected = match (&with, check.at) {
             (Some(with), _) => match with.of(curve) {
                 Ok(Some((_, Some(place)))) => *place,
-                Ok(Some((method, None))) => return not_run(format!("{method}: no such feature")),
+                Ok(Some((method, None))) => {
+                    return Err(not_run(format!("{method}: no such feature")));
+                }
                 Ok(None) => continue,
-                Err(()) => return not_run("several curves to hold one against; name a method"),
+                Err(()) => {
+                    return Err(not_run("several curves to hold one against; name a method"));
+                }
             },
             (None, Some(at)) => at,
-            (None, None) => return not_run("no place is given"),
+            (None, None) => return Err(not_run("no place is given")),
         };
         let Some(found) = feature(check, curve) else {
             texts.push(format!("{}: nowhere, against {}", curve.method, show(expected)));
@@ -314,21 +294,15 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judgement
         }
     }
     if texts.is_empty() {
-        return not_run(format!("nothing to hold {} against", describe(&check.of)));
+        return Err(not_run(format!("nothing to hold {} against", describe(&check.of))));
     }
     let measured = texts.join("; ");
     let s = if check.steps == 1 { "" } else { "s" };
     let statistics = format!("allowed: {} step{s} of the grid", check.steps);
     let published = check.with.as_ref().is_some_and(|w| w.from == Source::Published);
-    if let Some(reason) = incomparable(&check.of, context).filter(|_| published) {
-        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
-    }
-    Judgement {
-        verdict: if failures.is_empty() { Verdict::Reproduced } else { Verdict::NotReproduced },
-        measured,
-        statistics,
-        reason: failures.join("; "),
-    }
+    let is_reproduced = failures.is_empty();
+    let judgement = Judgement::of(is_reproduced, measured, statistics, failures.join("; "));
+    Ok(judgement.unless(incomparable(&check.of, context).filter(|_| published)))
 }
 
 /// Where the feature is on the curves that others are held against.

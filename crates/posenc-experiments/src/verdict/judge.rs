@@ -1,12 +1,10 @@
 //! One function per kind of claim.
 
-use std::collections::{BTreeMap, HashMap};
-
 use super::select::{
-    Context, Point, Spread, describe, incomparable, margin, not_run, pairs, points, show,
-    spread_text, unlike, values,
+    Context, Place, Point, Spread, describe, incomparable, margin, not_run, pairs, places, points,
+    show, spread_text, unlike, values, values_at,
 };
-use super::{Judgement, Verdict, curves, statistics};
+use super::{Judged, Judgement, Verdict, curves, statistics};
 use crate::schema::claim::{
     Abscissa, BoundCheck, Check, Claim, Direction, EqualityCheck, Expected, First, Limit,
     OrderingCheck, RatioCheck, Select, Source, TrendCheck, ValueCheck,
@@ -50,7 +48,7 @@ fn decide(check: &Check, context: Context<'_>) -> Judgement {
     if needs_record && context.record.is_none() {
         return not_run("no record");
     }
-    match check {
+    let judged = match check {
         Check::Value(c) => value(c, context),
         Check::Ordering(c) => ordering(c, context),
         Check::Ratio(c) => ratio(c, context),
@@ -59,14 +57,12 @@ fn decide(check: &Check, context: Context<'_>) -> Judgement {
         Check::Equality(c) => equality(c, context),
         Check::Agreement(c) => curves::agreement(c, context),
         Check::Position(c) => curves::position(c, context),
-    }
+    };
+    judged.unwrap_or_else(|not_run| not_run)
 }
 
-fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
-    let points = match points(&check.of, context) {
-        Ok(points) => points,
-        Err(judgement) => return judgement,
-    };
+fn value(check: &ValueCheck, context: Context<'_>) -> Judged {
+    let points = points(&check.of, context)?;
     let (expected, deviation) = match check.expect {
         Expected::Number(v) => (v, None),
         Expected::Published(_) => {
@@ -78,13 +74,14 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
                 .collect();
             match found.as_slice() {
                 [one] => *one,
-                [] => return not_run(format!("nothing published for {}", describe(&check.of))),
+                [] => {
+                    return Err(not_run(format!("nothing published for {}", describe(&check.of))));
+                }
                 _ => {
-                    return not_run(format!(
-                        "{} published values for {}; narrow the selection",
-                        found.len(),
-                        describe(&check.of)
-                    ));
+                    let (count, of) = (found.len(), describe(&check.of));
+                    let message =
+                        format!("{count} published values for {of}; narrow the selection");
+                    return Err(not_run(message));
                 }
             }
         }
@@ -92,14 +89,11 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
     let values = values(&points);
     let found = margin(&check.tolerance, expected, deviation, Spread::of(&values));
     let Some((margin, margin_text)) = found else {
-        return not_run("no deviation to measure by");
+        return Err(not_run("no deviation to measure by"));
     };
     let interval = statistics::mean_interval(&values);
     let measured = format!("{} against {} ({margin_text})", show(interval.mean), show(expected));
     let statistics = spread_text(&interval);
-    if let Some(reason) = incomparable(&check.of, context) {
-        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
-    }
     let difference = (interval.mean - expected).abs();
     // The last digits of a decimal tolerance are not exact in binary.
     let verdict = if difference <= margin * (1.0 + 1e-9) {
@@ -113,16 +107,14 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judgement {
         Verdict::Reproduced => String::new(),
         _ => format!("off by {}", show(interval.mean - expected)),
     };
-    Judgement { verdict, measured, statistics, reason }
+    let judgement = Judgement { verdict, measured, statistics, reason };
+    Ok(judgement.unless(incomparable(&check.of, context)))
 }
 
-fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
+fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judged {
     let mut all = Vec::new();
     for select in &check.of {
-        match points(select, context) {
-            Ok(points) => all.push((select, points)),
-            Err(judgement) => return judgement,
-        }
+        all.push((select, points(select, context)?));
     }
     let sign = match check.first {
         First::Highest => 1.0,
@@ -135,13 +127,10 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
     let mut means = Vec::new();
     for (window, names) in all.windows(2).zip(names.windows(2)) {
         let ((a, left), (b, right)) = (&window[0], &window[1]);
-        let pairs = match pairs((a, left), (b, right)) {
-            Ok(pairs) => pairs,
-            Err(judgement) => return judgement,
-        };
+        let pairs = pairs((a, left), (b, right))?;
         let title = format!("{} − {}", names[0], names[1]);
         if pairs.is_empty() {
-            return not_run(format!("{title}: no values in common"));
+            return Err(not_run(format!("{title}: no values in common")));
         }
         let differences: Vec<f64> = pairs.iter().map(|(l, r)| sign * (l - r)).collect();
         // Of what has no counterpart nothing is said here, so it is not shown either.
@@ -190,16 +179,8 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judgement {
     let each = means.iter().zip(&names).map(|(mean, name)| format!("{name} {}", show(*mean)));
     let measured = each.collect::<Vec<_>>().join(between);
     let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
-    if let Some(reason) = unlike {
-        let statistics = statistics_text.join("; ");
-        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
-    }
-    Judgement {
-        verdict: worst,
-        measured,
-        statistics: statistics_text.join("; "),
-        reason: reasons.join("; "),
-    }
+    let (statistics, reason) = (statistics_text.join("; "), reasons.join("; "));
+    Ok(Judgement { verdict: worst, measured, statistics, reason }.unless(unlike))
 }
 
 /// What tells the selections of an order apart: the method if that does, else the next key that
@@ -226,16 +207,10 @@ fn show_p(p: f64) -> String {
     if p < 1e-4 { "p < 0.0001".into() } else { format!("p = {p:.4}") }
 }
 
-fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
-    let (above, below) =
-        match (points(&check.numerator, context), points(&check.denominator, context)) {
-            (Ok(a), Ok(b)) => (a, b),
-            (Err(j), _) | (_, Err(j)) => return j,
-        };
-    let pairs = match pairs((&check.numerator, &above), (&check.denominator, &below)) {
-        Ok(pairs) => pairs,
-        Err(judgement) => return judgement,
-    };
+fn ratio(check: &RatioCheck, context: Context<'_>) -> Judged {
+    let above = points(&check.numerator, context)?;
+    let below = points(&check.denominator, context)?;
+    let pairs = pairs((&check.numerator, &above), (&check.denominator, &below))?;
     let mean = |values: &[f64]| statistics::mean_interval(values).mean;
     // Where some have counterparts and some have none, those that have none are left out.
     let quotient = match pairs.len() {
@@ -265,42 +240,28 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judgement {
         }
     };
     let measured = format!("{} ({})", show(quotient), limits.join(", "));
-    if let Some(reason) = unlike(&check.numerator, &check.denominator, context) {
-        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
-    }
-    Judgement {
-        verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
-        measured,
-        statistics,
-        reason: if holds { String::new() } else { "outside the limits".into() },
-    }
+    let judgement = Judgement::of(holds, measured, statistics, "outside the limits".into());
+    Ok(judgement.unless(unlike(&check.numerator, &check.denominator, context)))
 }
 
-fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
-    let all = match points(&check.of, context) {
-        Ok(points) => points,
-        Err(judgement) => return judgement,
-    };
-    // Means per abscissa, for each method by itself.
-    let mut curves: BTreeMap<&str, BTreeMap<u64, (f64, Vec<f64>)>> = BTreeMap::new();
-    for p in &all {
-        let Some(x) = p.x else { continue };
-        // Order-preserving bits, so that the map is sorted by x.
-        let bits = x.to_bits();
-        let key = if x.is_sign_negative() { !bits } else { bits | 1 << 63 };
-        let entry = curves.entry(&p.method).or_default().entry(key);
-        entry.or_insert_with(|| (x, Vec::new())).1.push(p.value);
+fn trend(check: &TrendCheck, context: Context<'_>) -> Judged {
+    let all = points(&check.of, context)?;
+    let on_curves: Vec<Point> = all.into_iter().filter(|p| p.x.is_some()).collect();
+    if on_curves.is_empty() {
+        return Err(not_run(format!("no curve for {}: its values have no x", describe(&check.of))));
     }
-    if curves.is_empty() {
-        return not_run(format!("no curve for {}: its values have no x", describe(&check.of)));
-    }
+    let mut means = places(&on_curves)?;
+    means.sort_by(|a, b| a.method.cmp(&b.method));
+    let curves: Vec<&[Place]> = means.chunk_by(|a, b| a.method == b.method).collect();
     let mut failures = Vec::new();
     let mut steps = 0;
     let mut texts = Vec::new();
-    for (method, curve) in &curves {
-        let ys: Vec<f64> = curve.values().map(|(_, v)| statistics::mean_interval(v).mean).collect();
+    for curve in &curves {
+        let method = &curve[0].method;
+        let ys: Vec<f64> =
+            curve.iter().map(|p| statistics::mean_interval(&p.values).mean).collect();
         if ys.len() < 2 {
-            return not_run(format!("{method}: a trend needs two places of the abscissa"));
+            return Err(not_run(format!("{method}: a trend needs two places of the abscissa")));
         }
         let least = ys.iter().copied().fold(f64::INFINITY, f64::min);
         let most = ys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -334,34 +295,20 @@ fn trend(check: &TrendCheck, context: Context<'_>) -> Judgement {
     if texts.len() > shown {
         measured += &format!("; … ({} curves)", texts.len());
     }
-    Judgement {
-        verdict: if failures.is_empty() { Verdict::Reproduced } else { Verdict::NotReproduced },
-        measured,
-        statistics: format!(
-            "{} curves, {steps} steps, slack {} %",
-            curves.len(),
-            show(100.0 * check.slack)
-        ),
-        reason: failures.join("; "),
-    }
+    let slack = show(100.0 * check.slack);
+    let statistics = format!("{} curves, {steps} steps, slack {slack} %", curves.len());
+    Ok(Judgement::of(failures.is_empty(), measured, statistics, failures.join("; ")))
 }
 
-fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
-    let all = match points(&check.of, context) {
-        Ok(points) => points,
-        Err(judgement) => return judgement,
-    };
+fn bound(check: &BoundCheck, context: Context<'_>) -> Judged {
+    let all = points(&check.of, context)?;
     let limit_of = |limit: &Limit| -> Result<Vec<Option<f64>>, Judgement> {
         match limit {
             Limit::Number(v) => Ok(vec![Some(*v); all.len()]),
             Limit::Metric(metric) => {
                 let select = Select { metric: metric.clone(), ..check.of.clone() };
                 let others = points(&select, context)?;
-                let mut index = HashMap::new();
-                for (key, o) in others.iter().filter_map(|o| Some((o.key()?, o))) {
-                    index.entry(key).or_insert(o.value);
-                }
-                Ok(all.iter().map(|p| index.get(&p.key()?).copied()).collect())
+                values_at(&all, &others)
             }
         }
     };
@@ -370,11 +317,7 @@ fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
     let mut judged = 0;
     for (limit, sign) in [(&check.at_most, 1.0), (&check.at_least, -1.0)] {
         let Some(limit) = limit else { continue };
-        let limits = match limit_of(limit) {
-            Ok(limits) => limits,
-            Err(judgement) => return judgement,
-        };
-        for (p, l) in all.iter().zip(limits) {
+        for (p, l) in all.iter().zip(limit_of(limit)?) {
             let Some(l) = l else { continue };
             judged += 1;
             let scale = if l == 0.0 { 1.0 } else { l.abs() };
@@ -386,43 +329,27 @@ fn bound(check: &BoundCheck, context: Context<'_>) -> Judgement {
         }
     }
     let Some((excess, point, limit)) = worst else {
-        return not_run("no limit at the selected places");
+        return Err(not_run("no limit at the selected places"));
     };
     let place = point.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
-    let holds = excess <= check.slack + 1e-12;
-    Judgement {
-        verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
-        measured: format!(
-            "closest to its limit: {} {} against {}{place}",
-            point.method,
-            show(point.value),
-            show(limit)
-        ),
-        statistics: if judged == 1 { "1 value".into() } else { format!("{judged} values") },
-        reason: if holds {
-            String::new()
-        } else {
-            format!("passes the limit by {} %", show(100.0 * excess))
-        },
-    }
+    let (value, limit) = (show(point.value), show(limit));
+    let measured = format!("closest to its limit: {} {value} against {limit}{place}", point.method);
+    let statistics = if judged == 1 { "1 value".into() } else { format!("{judged} values") };
+    let reason = format!("passes the limit by {} %", show(100.0 * excess));
+    Ok(Judgement::of(excess <= check.slack + 1e-12, measured, statistics, reason))
 }
 
-fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
-    let (left, right) = match (points(&check.left, context), points(&check.right, context)) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(j), _) | (_, Err(j)) => return j,
-    };
-    let pairs = match pairs((&check.left, &left), (&check.right, &right)) {
-        Ok(pairs) => pairs,
-        Err(judgement) => return judgement,
-    };
+fn equality(check: &EqualityCheck, context: Context<'_>) -> Judged {
+    let left = points(&check.left, context)?;
+    let right = points(&check.right, context)?;
+    let pairs = pairs((&check.left, &left), (&check.right, &right))?;
     if pairs.is_empty() {
-        return not_run("no values in common");
+        return Err(not_run("no values in common"));
     }
     let relative = check.tolerance.relative.is_some();
     let tolerance = check.tolerance.absolute.or(check.tolerance.relative);
     let Some(tolerance) = tolerance else {
-        return not_run("an equality needs `absolute` or `relative`");
+        return Err(not_run("an equality needs `absolute` or `relative`"));
     };
     let difference = |(a, b): &(f64, f64)| {
         let d = (a - b).abs();
@@ -433,23 +360,13 @@ fn equality(check: &EqualityCheck, context: Context<'_>) -> Judgement {
     let holds = largest <= tolerance;
     let unit = if relative { " %" } else { "" };
     let scale = if relative { 100.0 } else { 1.0 };
-    if let Some(reason) = unlike(&check.left, &check.right, context) {
-        let measured = format!("largest difference {}{unit}", show(scale * largest));
-        let statistics = format!("{} pairs", pairs.len());
-        return Judgement { verdict: Verdict::NotComparable, measured, statistics, reason };
+    let unlike = unlike(&check.left, &check.right, context);
+    let mut measured = format!("largest difference {}{unit}", show(scale * largest));
+    if unlike.is_none() {
+        measured += &format!(" (allowed {}{unit})", show(scale * tolerance));
     }
-    Judgement {
-        verdict: if holds { Verdict::Reproduced } else { Verdict::NotReproduced },
-        measured: format!(
-            "largest difference {}{unit} (allowed {}{unit})",
-            show(scale * largest),
-            show(scale * tolerance)
-        ),
-        statistics: if pairs.len() == 1 {
-            "1 pair".into()
-        } else {
-            format!("{} pairs", pairs.len())
-        },
-        reason: if holds { String::new() } else { "the series differ".into() },
-    }
+    let statistics =
+        if pairs.len() == 1 { "1 pair".into() } else { format!("{} pairs", pairs.len()) };
+    let judgement = Judgement::of(holds, measured, statistics, "the series differ".into());
+    Ok(judgement.unless(unlike))
 }

@@ -76,3 +76,22 @@ pub struct Judgement {
     /// Why the verdict is not plain `reproduced`; empty otherwise.
     pub reason: String,
 }
+
+/// A judgement, or why there is none.
+type Judged = Result<Judgement, Judgement>;
+
+impl Judgement {
+    fn of(is_reproduced: bool, measured: String, statistics: String, reason: String) -> Self {
+        let verdict = if is_reproduced { Verdict::Reproduced } else { Verdict::NotReproduced };
+        let reason = if is_reproduced { String::new() } else { reason };
+        Judgement { verdict, measured, statistics, reason }
+    }
+
+    /// The judgement; not comparable if there is a reason against it.
+    fn unless(self, reason: Option<String>) -> Self {
+        match reason {
+            Some(reason) => Judgement { verdict: Verdict::NotComparable, reason, ..self },
+            None => self,
+        }
+    }
+}

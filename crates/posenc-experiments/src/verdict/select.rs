@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::statistics::{self, Interval};
 use super::{Judgement, Verdict};
 use crate::published::Published;
-use crate::record::{Row, Table};
+use crate::record::{Keys, Row, Table};
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance};
 use crate::schema::{Experiment, Group, Profile};
 
@@ -32,28 +32,10 @@ pub(super) struct Point {
     pub value: f64,
 }
 
-/// What tells the rows of a metric from each other: method, signal, repetition and both abscissas.
-type RowKey<'a> = (&'a str, &'a str, u64, Option<u64>, Option<u64>);
-
-/// The key of a row; `None` if an abscissa is NaN, which equals nothing.
-fn row_key<'a>(
-    method: &'a str,
-    signal: &'a str,
-    seed: u64,
-    [x, y]: [Option<f64>; 2],
-) -> Option<RowKey<'a>> {
-    let bits = |v: Option<f64>| match v {
-        Some(v) if v.is_nan() => None,
-        // Adding zero makes one number of 0 and -0.
-        v => Some(v.map(|v| (v + 0.0).to_bits())),
-    };
-    Some((method, signal, seed, bits(x)?, bits(y)?))
-}
-
 impl Point {
-    /// What pairs it with the same point of another metric.
-    pub(super) fn key(&self) -> Option<RowKey<'_>> {
-        row_key(&self.method, &self.signal, self.seed, [self.x, self.y])
+    fn of(row: &Row) -> Point {
+        let (method, signal) = (row.method.clone(), row.signal.clone());
+        Point { method, signal, seed: row.seed, x: row.x, y: row.y, value: row.value }
     }
 }
 
@@ -90,19 +72,17 @@ pub(super) fn describe(select: &Select) -> String {
 pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
     let points: Vec<Point> = match select.from {
         Source::Measured => {
-            let taken_away = TakenAway::new(select, context);
-            rows(select, context)
-                .map(|r| {
-                    Ok(Point {
-                        method: r.method.clone(),
-                        signal: r.signal.clone(),
-                        seed: r.seed,
-                        x: r.x,
-                        y: r.y,
-                        value: r.value - taken_away.of(r)?,
-                    })
-                })
-                .collect::<Result<_, _>>()?
+            let mut points: Vec<Point> = rows(select, context).map(Point::of).collect();
+            if let Some(metric) = &select.minus {
+                let other = Select { metric: metric.clone(), minus: None, ..select.clone() };
+                let others: Vec<Point> = rows(&other, context).map(Point::of).collect();
+                let subtracted = values_at(&points, &others)?;
+                for (point, other_value) in points.iter_mut().zip(subtracted) {
+                    let missing = || not_run(format!("no values for {}", describe(&other)));
+                    point.value -= other_value.ok_or_else(missing)?;
+                }
+            }
+            points
         }
         Source::Published => context
             .published
@@ -127,7 +107,7 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
         Statistic::Mean => |v: &[f64]| Some(statistics::mean_interval(v).mean),
         Statistic::Deviation => |v: &[f64]| posenc_math::statistics::population_std(v).ok(),
     };
-    places(&points)
+    places(&points)?
         .into_iter()
         .map(|p| {
             let value = match p.values.iter().all(|v| v.is_finite()) {
@@ -142,36 +122,48 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
         .collect()
 }
 
-/// Values of the metric that is taken away from another.
-struct TakenAway<'a> {
-    values: Option<HashMap<RowKey<'a>, f64>>,
-    description: String,
+/// A point with its place in its selection.
+type Placed<'a> = (usize, &'a Point);
+
+/// Groups of points of two selections that agree in signal, repetition and second abscissa and, if asked for, in method and
+/// first abscissa: those of the first and those of the second, each with its place in its selection.
+fn matched<'a>(
+    [left, right]: [&'a [Point]; 2],
+    by_method: bool,
+    by_x: bool,
+) -> Result<Vec<[Vec<Placed<'a>>; 2]>, Judgement> {
+    let second = right.iter().enumerate().map(|(place, p)| (true, place, p));
+    let all: Vec<_> =
+        left.iter().enumerate().map(|(place, p)| (false, place, p)).chain(second).collect();
+    let mut keys = Keys::of(&all).by(|p| &p.2.signal).by(|p| &p.2.seed).by(|p| &p.2.y);
+    if by_method {
+        keys = keys.by(|p| &p.2.method);
+    }
+    if by_x {
+        keys = keys.by(|p| &p.2.x);
+    }
+    let sides = |group: Vec<&(bool, usize, &'a Point)>| {
+        [false, true].map(|side| {
+            let own = group.iter().filter(|p| p.0 == side);
+            own.map(|(_, place, point)| (*place, *point)).collect()
+        })
+    };
+    Ok(keys.groups().map_err(not_grouped)?.into_iter().map(sides).collect())
 }
 
-impl<'a> TakenAway<'a> {
-    fn new(select: &Select, context: Context<'a>) -> Self {
-        let Some(metric) = &select.minus else {
-            return TakenAway { values: None, description: String::new() };
-        };
-        let other = Select { metric: metric.clone(), minus: None, ..select.clone() };
-        let mut values = HashMap::new();
-        let all = context.record.into_iter().flat_map(|table| &table.rows);
-        for row in all.filter(|row| row.selected(&other)) {
-            let key = row_key(&row.method, &row.signal, row.seed, [row.x, row.y]);
-            if let Some(key) = key {
-                values.entry(key).or_insert(row.value);
-            }
+/// The value of the first of `others` at the place of each point.
+pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option<f64>>, Judgement> {
+    let mut values = vec![None; points.len()];
+    for [own, other] in matched([points, others], true, true)? {
+        for (place, _) in own {
+            values[place] = other.first().map(|(_, point)| point.value);
         }
-        TakenAway { values: Some(values), description: describe(&other) }
     }
+    Ok(values)
+}
 
-    /// What is taken away from the value of a row; 0 without such a metric.
-    fn of(&self, row: &Row) -> Result<f64, Judgement> {
-        let Some(values) = &self.values else { return Ok(0.0) };
-        let key = row_key(&row.method, &row.signal, row.seed, [row.x, row.y]);
-        let own = key.and_then(|key| values.get(&key).copied());
-        own.ok_or_else(|| not_run(format!("no values for {}", self.description)))
-    }
+pub(super) fn not_grouped(error: polars::error::PolarsError) -> Judgement {
+    not_run(format!("values cannot be grouped: {error}"))
 }
 
 /// All values of a method at an abscissa, whatever signal and seed.
@@ -183,23 +175,20 @@ pub(super) struct Place {
 }
 
 /// Values by method and abscissa: methods in the order of the values, abscissas rising.
-pub(super) fn places(points: &[Point]) -> Vec<Place> {
+pub(super) fn places(points: &[Point]) -> Result<Vec<Place>, Judgement> {
     let mut methods: HashMap<&str, usize> = HashMap::new();
     let mut all: Vec<(usize, Place)> = Vec::new();
-    let mut index: BTreeMap<(usize, Option<u64>), usize> = BTreeMap::new();
-    for p in points {
+    let keys = Keys::of(points).by(|p| &p.method).by(|p| &p.x);
+    for group in keys.groups().map_err(not_grouped)? {
+        let Some(first) = group.first() else { continue };
         let next = methods.len();
-        let method = *methods.entry(&p.method).or_insert(next);
-        // Adding zero makes one number of 0 and -0.
-        let at = *index.entry((method, p.x.map(|x| (x + 0.0).to_bits()))).or_insert_with(|| {
-            all.push((method, Place { method: p.method.clone(), x: p.x, values: Vec::new() }));
-            all.len() - 1
-        });
-        all[at].1.values.push(p.value);
+        let method = *methods.entry(&first.method).or_insert(next);
+        let values = group.iter().map(|p| p.value).collect();
+        all.push((method, Place { method: first.method.clone(), x: first.x, values }));
     }
     let x = |place: &Place| place.x.unwrap_or(f64::NEG_INFINITY);
     all.sort_by(|(m, a), (n, b)| m.cmp(n).then(x(a).total_cmp(&x(b))));
-    all.into_iter().map(|(_, place)| place).collect()
+    Ok(all.into_iter().map(|(_, place)| place).collect())
 }
 
 /// Whether two abscissas are the same: those of files are rounded.
@@ -373,13 +362,6 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
     None
 }
 
-fn pair_key(p: &Point, by_method: bool, by_x: bool) -> RowKey<'_> {
-    let method = if by_method { p.method.as_str() } else { "" };
-    // Bits order well enough for a lookup, and -0 does not occur as an abscissa.
-    let x = p.x.filter(|_| by_x).map(f64::to_bits);
-    (method, p.signal.as_str(), p.seed, x, p.y.map(f64::to_bits))
-}
-
 /// Pairs two selections over signal, seed and place, and over the method where neither selection names one; where one does, with
 /// all methods of the other. Where both name one place of the abscissa, these may differ.
 pub(super) fn pairs(
@@ -389,14 +371,14 @@ pub(super) fn pairs(
     let both = |of: fn(&Select) -> bool| of(left.0) && of(right.0);
     let by_method = both(|s| s.method.is_none());
     let by_x = !both(|s| matches!(s.x, Some(Abscissa::At(_))));
-    let mut index: HashMap<_, Vec<f64>> = HashMap::new();
-    for p in right.1 {
-        index.entry(pair_key(p, by_method, by_x)).or_default().push(p.value);
+    let groups = matched([left.1, right.1], by_method, by_x)?;
+    let counts = groups.iter().map(|[own, others]| own.len().saturating_mul(others.len()));
+    check_pairs(counts.fold(0, usize::saturating_add), [left.1.len(), right.1.len()])?;
+    let mut pairs = Vec::new();
+    for [own, others] in &groups {
+        let with_others = |own| others.iter().map(move |other| (own, other));
+        pairs.extend(own.iter().flat_map(with_others));
     }
-    let others = |p| -> &[f64] {
-        index.get(&pair_key(p, by_method, by_x)).map(Vec::as_slice).unwrap_or_default()
-    };
-    let count = left.1.iter().map(|p| others(p).len()).fold(0, usize::saturating_add);
-    check_pairs(count, [left.1.len(), right.1.len()])?;
-    Ok(left.1.iter().flat_map(|p| others(p).iter().map(|other| (p.value, *other))).collect())
+    pairs.sort_by_key(|(own, other)| (own.0, other.0));
+    Ok(pairs.into_iter().map(|(own, other)| (own.1.value, other.1.value)).collect())
 }

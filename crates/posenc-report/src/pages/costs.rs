@@ -51,11 +51,8 @@ fn opening(costs: &Costs) -> String {
 fn grid(costs: &Costs, first: &str) -> Grid {
     let mut grid = Grid::default();
     grid.column(first, Align::Left);
-    for label in ["units".to_owned(), "FLOP".to_owned(), format!("{} cores", costs.cores)] {
-        grid.column(label, Align::Right);
-    }
-    grid.column("with a GPU", Align::Right);
-    grid.column(format!("{} nodes", costs.nodes), Align::Right);
+    let (cores, nodes) = (format!("{} cores", costs.cores), format!("{} nodes", costs.nodes));
+    grid.columns(["units", "FLOP", &cores, "with a GPU", &nodes], Align::Right);
     grid
 }
 
@@ -82,9 +79,7 @@ fn scientific(value: f64) -> String {
 
 fn table(costs: &Costs, own: &[&ItemCosts]) -> String {
     let mut grid = grid(costs, "item");
-    grid.column("longest job", Align::Right);
-    grid.column("measured GFLOP/s", Align::Right);
-    grid.column("measured / estimated", Align::Right);
+    grid.columns(["longest job", "measured GFLOP/s", "measured / estimated"], Align::Right);
     for item in own {
         let name = format!("[{}]({}.md#{})", label(&item.name), item.paper, slug(&item.item));
         let mut row = vec![name];
@@ -132,38 +127,29 @@ fn whole(costs: &Costs) -> String {
 }
 
 fn refused(costs: &Costs) -> String {
-    let mut text = String::from(
-        "These groups do not run at this profile and are not in the tables above. Each gives its reason.\n\n",
-    );
-    for item in &costs.items {
-        for (group, reason) in &item.refused {
-            text.push_str(&format!(
-                "- [{}]({}.md#{}), {}: {}\n",
-                label(&item.name),
-                item.paper,
-                slug(&item.item),
-                code(group),
-                cell(&reason.split_whitespace().collect::<Vec<_>>().join(" "))
-            ));
-        }
-    }
-    text + "\n"
+    let opening = "These groups do not run at this profile and are not in the tables above. Each gives its reason.";
+    let reason = |text: &str| cell(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    listed(costs, opening, |item| &item.refused, reason)
 }
 
 fn needs(costs: &Costs) -> String {
-    let mut text = String::from(
-        "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.\n\n",
-    );
+    let opening = "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.";
+    listed(costs, opening, |item| &item.needs, code)
+}
+
+/// Groups, each with what `of` an item says about it.
+fn listed(
+    costs: &Costs,
+    opening: &str,
+    of: impl Fn(&ItemCosts) -> &[(String, String)],
+    shown: impl Fn(&str) -> String,
+) -> String {
+    let mut text = format!("{opening}\n\n");
     for item in &costs.items {
-        for (group, set) in &item.needs {
-            text.push_str(&format!(
-                "- [{}]({}.md#{}), {}: {}\n",
-                label(&item.name),
-                item.paper,
-                slug(&item.item),
-                code(group),
-                code(set)
-            ));
+        for (group, what) in of(item) {
+            let place = format!("{}.md#{}", item.paper, slug(&item.item));
+            let (name, group, what) = (label(&item.name), code(group), shown(what));
+            text.push_str(&format!("- [{name}]({place}), {group}: {what}\n"));
         }
     }
     text + "\n"

@@ -1,7 +1,5 @@
 //! Errata page: errors and ambiguities of the papers, each with the numbers of its check.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::experiment::Experiment;
 use posenc_math::errata::{self, Erratum, Severity};
@@ -9,9 +7,9 @@ use posenc_math::errata::{self, Erratum, Severity};
 use super::MARKER;
 use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, cell, label, plain, slug};
-use crate::numbers::{MISSING, significant};
+use crate::numbers::{MISSING, distinct, significant};
 use crate::records::Run;
-use crate::view::{View, Views};
+use crate::view::{SideView, View, Views};
 
 /// Item key of the recorded checks of each paper.
 const ITEM: &str = "errata";
@@ -69,10 +67,7 @@ const SEVERITIES: [Severity; 5] = [
 fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String {
     let mut grid = Grid::default();
     grid.column("Paper", Align::Left);
-    for severity in SEVERITIES {
-        grid.column(severity.name(), Align::Right);
-    }
-    grid.column("confirmed", Align::Right);
+    grid.columns(SEVERITIES.map(Severity::name), Align::Right).column("confirmed", Align::Right);
     for paper in &inputs.catalog.papers {
         let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
         if own.is_empty() {
@@ -90,10 +85,8 @@ fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String 
     if grid.is_empty() { String::new() } else { grid.render() }
 }
 
-fn rows<'a>(run: Option<&'a Run>, erratum: &'a Erratum) -> impl Iterator<Item = &'a Row> + 'a {
-    run.into_iter()
-        .flat_map(|r| &r.table.rows)
-        .filter(|r| r.group == GROUP && r.method == erratum.id)
+fn rows<'a>(run: Option<&'a Run>, erratum: &Erratum) -> impl Iterator<Item = &'a Row> {
+    run.into_iter().flat_map(|run| run.rows(GROUP, erratum.id, None, None))
 }
 
 fn outcome(run: Option<&Run>, erratum: &Erratum) -> Outcome {
@@ -117,11 +110,7 @@ fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> Str
             .sides
             .iter()
             .map(|s| {
-                let who = if view.sides.len() > 1 {
-                    format!("{}: ", s.side.name())
-                } else {
-                    String::new()
-                };
+                let who = view.who(s.side).map(|who| format!("{who}: ")).unwrap_or_default();
                 format!("{who}{}", outcome(s.run.as_ref(), erratum).text())
             })
             .collect(),
@@ -184,50 +173,36 @@ pub fn beside(views: &Views<'_>, experiment: &Experiment) -> String {
     if text.is_empty() { text } else { format!("**Errata**\n\n{}\n\n", text.trim_end()) }
 }
 
-/// Numbers of a quantity by metric.
-type Numbers = BTreeMap<String, (f64, String)>;
-
 fn quantities(view: &View<'_>, erratum: &Erratum) -> String {
-    let mut order: Vec<String> = Vec::new();
-    let mut known = BTreeSet::new();
-    let mut sides: Vec<BTreeMap<String, Numbers>> = Vec::new();
-    for side in &view.sides {
-        let mut found: BTreeMap<String, Numbers> = BTreeMap::new();
-        for row in rows(side.run.as_ref(), erratum).filter(|r| r.metric != "holds") {
-            if known.insert(row.signal.clone()) {
-                order.push(row.signal.clone());
-            }
-            let numbers = found.entry(row.signal.clone()).or_default();
-            numbers.insert(row.metric.clone(), (row.value, row.unit.clone()));
-        }
-        sides.push(found);
-    }
-    if order.is_empty() {
+    let measured = view.sides.iter().flat_map(|side| rows(side.run.as_ref(), erratum));
+    let measured = measured.filter(|row| row.metric != "holds");
+    let names = distinct(measured.map(|row| row.signal.as_str()));
+    if names.is_empty() {
         return String::new();
     }
     let mut grid = Grid::default();
     grid.column("Quantity", Align::Left).column("printed", Align::Right);
     for side in &view.sides {
-        let name = match view.sides.len() {
-            1 => "measured".to_owned(),
-            _ => format!("measured, {}", side.side.name().to_lowercase()),
+        let name = match view.who(side.side) {
+            None => "measured".to_owned(),
+            Some(who) => format!("measured, {}", who.to_lowercase()),
         };
         grid.column(name, Align::Right);
     }
     grid.column("corrected", Align::Right);
-    for name in &order {
-        let number = |side: &BTreeMap<String, Numbers>, metric: &str| {
-            side.get(name).and_then(|n| n.get(metric)).map(|(v, unit)| {
-                let unit =
-                    if unit.is_empty() { String::new() } else { format!(" {}", plain(unit)) };
-                format!("{}{unit}", significant(*v, 6))
-            })
+    for name in names {
+        let number = |side: &SideView, metric: &str| {
+            let run = side.run.as_ref()?;
+            let own = run.rows(GROUP, erratum.id, Some(name), None);
+            let row = own.filter(|row| row.metric == metric).last()?;
+            let unit = Some(format!(" {}", plain(&row.unit))).filter(|_| !row.unit.is_empty());
+            Some(significant(row.value, 6) + &unit.unwrap_or_default())
         };
-        let any = |metric: &str| {
-            sides.iter().find_map(|s| number(s, metric)).unwrap_or_else(|| MISSING.into())
-        };
+        let missing = || MISSING.to_owned();
+        let any =
+            |metric| view.sides.iter().find_map(|s| number(s, metric)).unwrap_or_else(missing);
         let mut row = vec![cell(name), any("printed")];
-        row.extend(sides.iter().map(|s| number(s, "measured").unwrap_or_else(|| MISSING.into())));
+        row.extend(view.sides.iter().map(|s| number(s, "measured").unwrap_or_else(missing)));
         row.push(any("corrected"));
         grid.row(row);
     }

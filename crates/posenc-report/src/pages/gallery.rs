@@ -120,9 +120,7 @@ fn psi(spec: &EmbedderSpec) -> &str {
 
 fn overview(kinds: &[Entry<'_>], formulas: &[Entry<'_>]) -> String {
     let mut grid = Grid::default();
-    grid.column("Kind", Align::Left)
-        .column("Feature", Align::Left)
-        .column("Stable rank", Align::Left);
+    grid.columns(["Kind", "Feature", "Stable rank"], Align::Left);
     grid.column("Items that use it", Align::Right);
     for entry in kinds.iter().chain(formulas) {
         grid.row(vec![
@@ -221,8 +219,7 @@ fn used(inputs: &Inputs<'_>, entry: &Entry<'_>) -> String {
 /// The parameters of a kind.
 fn parameters(kind: &Kind) -> String {
     let mut grid = Grid::default();
-    grid.column("Parameter", Align::Left).column("Default", Align::Left);
-    grid.column("Allowed", Align::Left).column("Meaning", Align::Left);
+    grid.columns(["Parameter", "Default", "Allowed", "Meaning"], Align::Left);
     for parameter in kind.parameters {
         let default = match parameter.presence {
             Presence::Required => "required".to_owned(),

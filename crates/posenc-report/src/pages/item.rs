@@ -11,7 +11,7 @@ use posenc_experiments::schema::paper::Item;
 use super::{claims, errata, failures, parameters, pictures, screens, speed};
 use crate::markdown::{anchor, bare, block, cell, code, inline, plain, slug};
 use crate::records::{Conditions, Run, Side};
-use crate::series::Source;
+use crate::series::FigureSource;
 use crate::view::{View, Views};
 use crate::{Inputs, Section, tables};
 
@@ -76,10 +76,7 @@ pub fn render(
 fn labels(view: &View<'_>) -> String {
     let mut lines = Vec::new();
     for side in &view.sides {
-        let who = match (side.side, view.sides.len()) {
-            (_, 1) => String::new(),
-            (side, _) => format!("{} – ", side.name()),
-        };
+        let who = view.who(side.side).map(|who| format!("{who} – ")).unwrap_or_default();
         match &side.run {
             Some(run) => {
                 let labels = view.conditions(run).labels();
@@ -105,7 +102,7 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
     let mut text = String::new();
     let mut shown = Vec::new();
     for run in view.runs() {
-        let source = Source { experiment, rows: &run.table.rows, published: view.published };
+        let source = FigureSource { experiment, rows: &run.table.rows, published: view.published };
         if !source.shows(plot) {
             continue;
         }
@@ -114,7 +111,7 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
             Side::Reference => format!("{}-{}.svg", experiment.item, plot.id),
             Side::Local => format!("{}-{}-local.svg", experiment.item, plot.id),
         };
-        let figure = source.figure(plot, format!("{} · {}", run.side.name(), conditions.line()));
+        let figure = source.figure(plot, format!("{} · {}", run.side.name(), conditions.line()))?;
         let svg =
             figure.svg().with_context(|| format!("plot `{}` of {}", plot.id, experiment.id()))?;
         let path = format!("figures/{}/{name}", experiment.paper);
@@ -122,11 +119,7 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
         files.insert(PathBuf::from(path), svg.into_bytes());
         let remark = conditions.remark();
         if !remark.is_empty() {
-            let who = if view.sides.len() > 1 {
-                format!("{} – ", run.side.name())
-            } else {
-                String::new()
-            };
+            let who = view.who(run.side).map(|who| format!("{who} – ")).unwrap_or_default();
             shown.push(format!("**{who}{}.**", plain(&remark)));
         }
     }

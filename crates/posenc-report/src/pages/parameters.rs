@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::Inputs;
 use crate::markdown::{code, details, inline, item, plain};
-use crate::numbers::{duration, fixed, significant};
+use crate::numbers::{distinct, duration, fixed, significant};
 use crate::records::Side;
 use crate::view::View;
 
@@ -32,12 +32,9 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         let parts: Vec<_> = view
             .runs()
             .map(|run| {
-                let heading = if view.sides.len() > 1 {
-                    format!("**{}**\n\n", run.side.name())
-                } else {
-                    String::new()
-                };
-                format!("{heading}{}", provenance(&run.provenance, run.side, &view.experiment.id()))
+                let heading = view.who(run.side).map(|who| format!("**{who}**\n\n"));
+                let text = provenance(&run.provenance, run.side, &view.experiment.id());
+                heading.unwrap_or_default() + &text
             })
             .collect();
         text.push_str(&details("Provenance", &parts.join("\n")));
@@ -94,13 +91,7 @@ fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)>
 fn variants(group: &Group, profile: Option<Profile>) -> String {
     let listed = &group.variants[..group.variants.len().min(VARIANTS)];
     let own = |i: usize| profile.map(|p| own_settings(group, p, i)).unwrap_or_default();
-    let mut kinds: Vec<Option<&str>> = Vec::new();
-    for variant in listed {
-        let kind = variant.embedder.as_ref().map(|e| e.kind.as_str());
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
+    let kinds = distinct(listed.iter().map(|v| v.embedder.as_ref().map(|e| e.kind.as_str())));
     let mut text = String::new();
     for kind in kinds {
         let of_kind: Vec<_> = listed

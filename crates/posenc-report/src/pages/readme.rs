@@ -143,9 +143,7 @@ fn scope(views: &Views<'_>, paper: &Paper) -> String {
 fn verdicts(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut grid = Grid::default();
     grid.column("Verdict", Align::Left).column("Meaning", Align::Left);
-    for side in sides(inputs) {
-        grid.column(side.name(), Align::Right);
-    }
+    grid.columns(sides(inputs).into_iter().map(Side::name), Align::Right);
     for verdict in Verdict::ALL {
         let mut row = vec![named(verdict), meaning(verdict).to_owned()];
         for side in sides(inputs) {
@@ -167,9 +165,7 @@ fn results(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> String {
         }
     } else {
         grid.column("Profile", Align::Left).column("Data", Align::Left);
-        for verdict in Verdict::ALL {
-            grid.column(verdict.sign(), Align::Right);
-        }
+        grid.columns(Verdict::ALL.map(Verdict::sign), Align::Right);
     }
     let width = if compared { 4 } else { 2 + Verdict::ALL.len() };
     for item in &paper.items {
@@ -268,10 +264,8 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             continue;
         }
         let mut grid = Grid::default();
-        grid.column("Machine", Align::Left)
-            .column("Cores", Align::Right)
-            .column("Items", Align::Right);
-        grid.column("Units", Align::Right).column("Total wall time of the units", Align::Right);
+        let numbers = ["Cores", "Items", "Units", "Total wall time of the units"];
+        grid.column("Machine", Align::Left).columns(numbers, Align::Right);
         grid.column("Commits", Align::Left);
         for ((machine, cores), share) in &machines {
             let commits: Vec<_> = share

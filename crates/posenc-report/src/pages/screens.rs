@@ -23,7 +23,7 @@ const SHOWN_WIDTH: usize = 200;
 pub fn render(view: &View<'_>, files: &mut Files) -> Result<String> {
     let mut text = String::new();
     for run in view.runs() {
-        let who = if view.sides.len() > 1 { run.side.name() } else { "" };
+        let who = view.who(run.side).unwrap_or_default();
         let mut before = 0;
         for lot in run.captions.lots() {
             let Some(first) = lot.first() else { continue };

@@ -29,12 +29,9 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let with_jax = measured.iter().any(|b| b.jax_s.is_some());
     let mut grid = Grid::default();
     grid.column("Workload", Align::Left);
-    for label in ["ours", "PyTorch", "PyTorch ÷ ours"] {
-        grid.column(label, Align::Right);
-    }
+    grid.columns(["ours", "PyTorch", "PyTorch ÷ ours"], Align::Right);
     if with_jax {
-        grid.column("JAX", Align::Right);
-        grid.column("JAX ÷ ours", Align::Right);
+        grid.columns(["JAX", "JAX ÷ ours"], Align::Right);
     }
     grid.column("ours, share of the machine's GEMM rate", Align::Right);
     for (speed, benchmark) in &found {
@@ -96,9 +93,7 @@ pub fn overview(benchmarks: &Benchmarks) -> String {
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut grid = Grid::default();
     grid.column("workload", Align::Left);
-    for label in ["ours", "PyTorch", "JAX", "faster peer ÷ ours"] {
-        grid.column(label, Align::Right);
-    }
+    grid.columns(["ours", "PyTorch", "JAX", "faster peer ÷ ours"], Align::Right);
     for (ratio, b) in &rows {
         let missing = || MISSING.to_owned();
         let time = |s: Option<f64>| s.map_or_else(missing, |s| times(s, 1));

@@ -78,14 +78,7 @@ impl Axes {
     /// Frame, ticks and labels, to lie above the data.
     pub fn draw(&self, canvas: &Canvas<'_>) -> Result<()> {
         let f = self.frame;
-        let corners = [
-            (f.left, f.top),
-            (f.right, f.top),
-            (f.right, f.bottom),
-            (f.left, f.bottom),
-            (f.left, f.top),
-        ];
-        canvas.line(&corners, FRAME, 1.0, Stroke::Solid(1.0))?;
+        canvas.outline(f, FRAME, 1.0)?;
         for tick in &self.x_ticks {
             let (x, y) = f.at(tick.at, 0.0);
             let length = if tick.label.is_empty() { 3.0 } else { 5.0 };

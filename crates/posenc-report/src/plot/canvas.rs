@@ -1,26 +1,14 @@
 //! A plotters drawing area in pixels of the page, with the few strokes that figures need.
-//!
-//! plotters' SVG back end rounds to whole units. Figures are therefore drawn ten times larger than
-//! they are shown, and the header of the file scales them back.
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::Frame;
+use super::svg::{DASHED, DOTTED, FONT_FACTOR, Svg, UNITS};
 use crate::colors::Rgb;
-use crate::markdown::is_hidden;
 
-/// Drawing units per pixel.
-const UNITS: f64 = 10.0;
-/// plotters divides the size of a font by this before it writes it.
-const FONT_FACTOR: f64 = 1.24;
-/// The back end knows no dashes: strokes of this width, in units, become dashed afterwards.
-const DASHED: u32 = 17;
-/// Likewise for the thin lines of the grid, which are dotted.
-const DOTTED: u32 = 9;
-/// Radius of the card's corners, in pixels.
-const CORNER: f64 = 10.0;
 /// Mean width of a character in units of the font's size; wide, since fonts differ.
 const CHARACTER: f64 = 0.62;
 
@@ -58,9 +46,10 @@ pub enum Anchor {
 }
 
 /// Shapes of markers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Marker {
     /// No marker.
+    #[default]
     None,
     /// A disc.
     Disc,
@@ -98,7 +87,7 @@ impl Marker {
 
 /// A drawing area measured in pixels.
 pub struct Canvas<'a> {
-    area: DrawingArea<SVGBackend<'a>, Shift>,
+    area: DrawingArea<Svg<'a>, Shift>,
 }
 
 /// Draws one file of `width` × `height` pixels; `alt` says what it shows to who cannot see it.
@@ -110,112 +99,11 @@ pub fn draw(
 ) -> Result<String> {
     let mut text = String::new();
     let size = ((width * UNITS) as u32, (height * UNITS) as u32);
-    {
-        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        let canvas = Canvas { area };
-        paint(&canvas)?;
-        canvas.area.present().map_err(|e| anyhow!("SVG: {e}"))?;
-    }
-    Ok(finished(&text, size, alt))
-}
-
-/// Puts the header that scales and names the picture, the card, and what the back end cannot say.
-fn finished(text: &str, (width, height): (u32, u32), alt: &str) -> String {
-    let body = text.split_once('\n').map_or("", |(_, body)| body);
-    let dashes = |width: u32, pattern: &str| {
-        let from = format!(" stroke-width=\"{width}\" ");
-        (from.clone(), format!("{from}stroke-dasharray=\"{pattern}\" "))
-    };
-    let (dashed, dashed_to) = dashes(DASHED, "62 42");
-    let (dotted, dotted_to) = dashes(DOTTED, "2 36");
-    // Texts are escaped, so that a quotation mark followed by these words is always ours.
-    let body = body
-        .replace(" opacity=\"1\"", "")
-        .replace(" font-family=\"sans-serif\"", "")
-        .replace(" stroke=\"none\"", "")
-        .replace(&dashed, &dashed_to)
-        .replace(&dotted, &dotted_to)
-        .replace(" \"/>", "\"/>")
-        .replace("\n</text>", "</text>");
-    let body = joined(&body);
-    let alt = escaped(alt);
-    let px = |units: u32| f64::from(units) / UNITS;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\" \
-         role=\"img\" aria-label=\"{alt}\" \
-         font-family=\"-apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif\" \
-         stroke-linejoin=\"round\" stroke-linecap=\"round\">\n\
-         <title>{alt}</title>\n\
-         <rect x=\"5\" y=\"5\" width=\"{}\" height=\"{}\" rx=\"{}\" fill=\"#FFFFFF\" stroke=\"#D0D7DE\" stroke-width=\"10\"/>\n\
-         {body}",
-        px(width),
-        px(height),
-        width.saturating_sub(10),
-        height.saturating_sub(10),
-        CORNER * UNITS,
-    )
-}
-
-/// Puts a text on the line of its tag, without the space that a line break would be, and makes one
-/// path of rectangles of one color that follow each other: a third of their bytes, and edges that
-/// meet without a seam.
-fn joined(body: &str) -> String {
-    let mut out = String::with_capacity(body.len());
-    let mut open: Option<String> = None;
-    for line in body.lines() {
-        let rectangle = rectangle(line);
-        let fill = rectangle.as_ref().map(|(fill, _)| fill.clone());
-        if open.is_some() && open != fill {
-            out.push_str("\"/>\n");
-            open = None;
-        }
-        match rectangle {
-            Some((fill, path)) => {
-                if open.is_none() {
-                    let edges = "shape-rendering=\"crispEdges\"";
-                    out.push_str(&format!("<path {edges} fill=\"{fill}\" d=\""));
-                    open = Some(fill);
-                }
-                out.push_str(&path);
-            }
-            None => {
-                out.push_str(line);
-                if !line.starts_with("<text ") || line.ends_with("</text>") {
-                    out.push('\n');
-                }
-            }
-        }
-    }
-    out
-}
-
-/// Color and outline of a filled rectangle as the back end writes it.
-fn rectangle(line: &str) -> Option<(String, String)> {
-    let rest = line.strip_prefix("<rect ")?.strip_suffix("/>")?;
-    let mut values = std::collections::BTreeMap::new();
-    for attribute in rest.split_whitespace() {
-        let (name, value) = attribute.split_once('=')?;
-        values.insert(name, value.trim_matches('"'));
-    }
-    if values.len() != 5 {
-        return None;
-    }
-    let number = |name: &str| values.get(name)?.parse::<i32>().ok();
-    let (x, y, w, h) = (number("x")?, number("y")?, number("width")?, number("height")?);
-    Some((values.get("fill")?.to_string(), format!("M{x},{y}h{w}v{h}h{}z", -w)))
-}
-
-fn escaped(text: &str) -> String {
-    text.chars()
-        .filter(|c| !is_hidden(*c))
-        .map(|c| match c {
-            '<' => "&lt;".into(),
-            '>' => "&gt;".into(),
-            '&' => "&amp;".into(),
-            '"' => "&quot;".into(),
-            other => other.to_string(),
-        })
-        .collect()
+    let canvas = Canvas { area: Svg::new(&mut text, size, alt).into_drawing_area() };
+    paint(&canvas)?;
+    drawn(canvas.area.present())?;
+    drop(canvas);
+    Ok(text)
 }
 
 /// About how wide a text will be.
@@ -312,6 +200,14 @@ impl Canvas<'_> {
         }
         let style = color(ink).mix(opacity).stroke_width(width);
         drawn(self.area.draw(&PathElement::new(units, style)))
+    }
+
+    /// The edges of a rectangle.
+    pub(super) fn outline(&self, f: Frame, ink: Rgb, width: f64) -> Result<()> {
+        let (upper, lower) =
+            ([(f.left, f.top), (f.right, f.top)], [(f.right, f.bottom), (f.left, f.bottom)]);
+        let corners = [upper[0], upper[1], lower[0], lower[1], upper[0]];
+        self.line(&corners, ink, 1.0, Stroke::Solid(width))
     }
 
     /// A filled polygon.
@@ -443,7 +339,6 @@ impl Canvas<'_> {
         bold: bool,
         turn: FontTransform,
     ) -> Result<()> {
-        let text: String = text.chars().filter(|c| !is_hidden(*c)).collect();
         let horizontal = match anchor {
             Anchor::Start => HPos::Left,
             Anchor::Middle => HPos::Center,

@@ -27,7 +27,7 @@ pub fn draw(
     map: &Heatmap,
     panels: usize,
 ) -> Result<Frame> {
-    let (grid, values, runs) = fitting(map, panel, RECTANGLES / panels.max(1));
+    let (grid, values, blocks) = fitting(map, panel, RECTANGLES / panels.max(1));
     let ticks: Vec<_> =
         values.ticks(6).into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect();
     let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(34.0, f64::max);
@@ -35,7 +35,7 @@ pub fn draw(
     let beside = 14.0 + BAR + 10.0 + widest + 22.0;
     let scales = (grid.x.scale(panel.x.log), grid.y.scale(panel.y.log));
     let axes = Axes::new(cell, (&panel.x, &panel.y), scales, Some(1.0), beside);
-    for (rows, columns, color) in runs {
+    for (rows, columns, color) in blocks {
         let at = |column: usize, row: usize| {
             let (x, y) = (grid.x.edges[column], grid.y.edges[row]);
             axes.frame.at(axes.x.share(x), axes.y.share(y))
@@ -54,20 +54,20 @@ pub fn draw(
 }
 
 /// The finest grid and colors that keep to a number of rectangles.
-fn fitting(map: &Heatmap, panel: &Panel, budget: usize) -> (Grid, Scale, Vec<Run>) {
+fn fitting(map: &Heatmap, panel: &Panel, budget: usize) -> (Grid, Scale, Vec<Block>) {
     let fine = Grid::of(map, panel, CELLS);
     let values = fine.scale();
     for levels in [64, 32] {
-        let runs = fine.runs(&values, levels);
-        if runs.len() <= budget {
-            return (fine, values, runs);
+        let blocks = fine.blocks(&values, levels);
+        if blocks.len() <= budget {
+            return (fine, values, blocks);
         }
     }
     // So few cells fit whatever their values are.
     let coarse = Grid::of(map, panel, (budget as f64).sqrt() as usize);
     let values = coarse.scale();
-    let runs = coarse.runs(&values, 64);
-    (coarse, values, runs)
+    let blocks = coarse.blocks(&values, 64);
+    (coarse, values, blocks)
 }
 
 fn bar(
@@ -86,14 +86,7 @@ fn bar(
         let color = viridis((i as f64 + 0.5) / steps as f64);
         canvas.rectangle((left, high), (right, low), color)?;
     }
-    let outline = [
-        (left, frame.top),
-        (right, frame.top),
-        (right, frame.bottom),
-        (left, frame.bottom),
-        (left, frame.top),
-    ];
-    canvas.line(&outline, FRAME, 1.0, Stroke::Solid(1.0))?;
+    canvas.outline(Frame { left, right, ..frame }, FRAME, 1.0)?;
     for tick in ticks {
         let (_, y) = frame.at(0.0, tick.at);
         canvas.line(&[(right, y), (right + 5.0, y)], FRAME, 1.0, Stroke::Solid(1.0))?;
@@ -150,7 +143,7 @@ struct Grid {
 }
 
 /// Rows from and to, columns from and to (ends excluded), and their color.
-type Run = ((usize, usize), (usize, usize), Rgb);
+type Block = ((usize, usize), (usize, usize), Rgb);
 
 impl Grid {
     fn of(map: &Heatmap, panel: &Panel, most: usize) -> Grid {
@@ -203,15 +196,15 @@ impl Grid {
         Scale::new(&AxisSpec::default(), self.values.iter().flatten().copied(), true)
     }
 
-    /// Neighboring cells of one color as one rectangle: along rows, and then rows of equal runs.
-    fn runs(&self, scale: &Scale, levels: usize) -> Vec<Run> {
+    /// Neighboring cells of one color as one rectangle: along rows, and then rows of equal extent.
+    fn blocks(&self, scale: &Scale, levels: usize) -> Vec<Block> {
         let level = |v: &Option<f64>| {
             v.and_then(|v| scale.place(v)).map(|s| ((s * levels as f64) as usize).min(levels - 1))
         };
         let color = |level: Option<usize>| {
             level.map_or(HOLE, |l| viridis((l as f64 + 0.5) / levels as f64))
         };
-        let mut runs: Vec<Run> = Vec::new();
+        let mut blocks: Vec<Block> = Vec::new();
         let mut above: HashMap<(usize, usize, Option<usize>), usize> = HashMap::new();
         for (j, row) in self.values.chunks(self.columns).enumerate() {
             let mut here = HashMap::new();
@@ -222,13 +215,13 @@ impl Grid {
                     continue;
                 }
                 let place = match above.get(&(start, i, l)) {
-                    Some(run) => {
-                        runs[*run].0.1 = j + 1;
-                        *run
+                    Some(block) => {
+                        blocks[*block].0.1 = j + 1;
+                        *block
                     }
                     None => {
-                        runs.push(((j, j + 1), (start, i), color(l)));
-                        runs.len() - 1
+                        blocks.push(((j, j + 1), (start, i), color(l)));
+                        blocks.len() - 1
                     }
                 };
                 here.insert((start, i, l), place);
@@ -237,8 +230,8 @@ impl Grid {
             above = here;
         }
         // Rectangles of one color become one path.
-        runs.sort_by_key(|(rows, columns, c)| ((c.0, c.1, c.2), *rows, *columns));
-        runs
+        blocks.sort_by_key(|(rows, columns, c)| ((c.0, c.1, c.2), *rows, *columns));
+        blocks
     }
 }
 

@@ -11,6 +11,7 @@ mod legend;
 mod lines;
 mod scale;
 pub mod screen;
+mod svg;
 #[cfg(test)]
 mod tests;
 
@@ -63,7 +64,7 @@ pub enum Content {
 }
 
 /// One curve, or the points of one kind.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,

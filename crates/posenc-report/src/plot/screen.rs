@@ -38,7 +38,7 @@ pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
         Frame { left: MARGIN, top: MARGIN, right: WIDTH - MARGIN, bottom: MARGIN + inner * ASPECT };
     let boxes: Vec<Frame> = layout.nodes.iter().map(|node| frame(&page, node.bounds)).collect();
     canvas::draw(WIDTH, page.bottom + MARGIN, alt, |canvas| {
-        outline(canvas, page, GRID, 1.0)?;
+        canvas.outline(page, GRID, 1.0)?;
         // What is around others lies below them.
         let mut order: Vec<usize> = (0..boxes.len()).collect();
         let area = |i: &usize| boxes.get(*i).map_or(0.0, |b| b.width() * b.height());
@@ -48,7 +48,7 @@ pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
             glyph(canvas, node.kind, *place)?;
             if !layout.widgets.contains(&i) {
                 let ink = if node.kind == BoxKind::Text { GRID } else { FRAME };
-                outline(canvas, *place, ink, 0.9)?;
+                canvas.outline(*place, ink, 0.9)?;
             }
         }
         // Boxes of neighbors may be drawn over a word's box, not over the word.
@@ -61,7 +61,7 @@ pub fn svg(layout: &Layout, alt: &str) -> Result<String> {
         let labelled: Vec<Frame> =
             layout.widgets.iter().filter_map(|i| boxes.get(*i)).copied().collect();
         for place in &labelled {
-            outline(canvas, *place, LABELLED, 2.4)?;
+            canvas.outline(*place, LABELLED, 2.4)?;
         }
         words.extend(boxes.iter().filter(|f| is_small(f)).map(|f| (*f, 0.3)));
         number(canvas, page, &labelled, words)
@@ -81,17 +81,6 @@ fn frame(page: &Frame, [left, top, right, bottom]: [f64; 4]) -> Frame {
         |v: f64| page.top + v / BORDER * page.height(),
     );
     Frame { left: x(left), top: y(top), right: x(right), bottom: y(bottom) }
-}
-
-fn outline(canvas: &Canvas<'_>, f: Frame, ink: Rgb, width: f64) -> Result<()> {
-    let corners = [
-        (f.left, f.top),
-        (f.right, f.top),
-        (f.right, f.bottom),
-        (f.left, f.bottom),
-        (f.left, f.top),
-    ];
-    canvas.line(&corners, ink, 1.0, Stroke::Solid(width))
 }
 
 /// What tells a kind from the others.

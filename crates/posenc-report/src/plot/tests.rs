@@ -115,14 +115,10 @@ fn plain(points: &[(f64, f64)]) -> Figure {
     let series = Series {
         name: "Gau".into(),
         color: shade(GAUSSIAN, 0, 1),
-        marker: Marker::None,
-        scattered: false,
         points: points.iter().map(|(x, y)| Sample { x: *x, y: *y, half_width: None }).collect(),
         band: "the band",
-        dashed: vec![],
         dashed_label: "the dashes".into(),
-        published: vec![],
-        marks: vec![],
+        ..Series::default()
     };
     Figure {
         alt: "A test".into(),

@@ -12,7 +12,7 @@ use crate::view::View;
 
 /// Identifies a row of the table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct RowKey {
     /// Group key.
     pub group: String,
     /// Method.
@@ -65,7 +65,7 @@ pub fn printed_metric(column: &Column) -> &String {
 }
 
 /// Published values of a cell.
-fn chosen<'a>(view: &'a View<'_>, key: &'a Key, column: &'a Column) -> Vec<&'a PublishedValue> {
+fn chosen<'a>(view: &'a View<'_>, key: &'a RowKey, column: &'a Column) -> Vec<&'a PublishedValue> {
     if !column.published {
         return Vec::new();
     }
@@ -84,7 +84,7 @@ fn chosen<'a>(view: &'a View<'_>, key: &'a Key, column: &'a Column) -> Vec<&'a P
 
 /// Number of decimals of the published numbers in a column, at most `column.digits`: the report adds no
 /// digits to published numbers.
-pub fn printed_digits(view: &View<'_>, keys: &[Key], column: &Column) -> usize {
+pub fn printed_digits(view: &View<'_>, keys: &[RowKey], column: &Column) -> usize {
     let values = keys.iter().flat_map(|k| chosen(view, k, column));
     let numbers = values.flat_map(|v| v.value.into_iter().chain(v.deviation));
     numbers.map(written_digits).max().unwrap_or(0).min(column.digits)
@@ -93,7 +93,7 @@ pub fn printed_digits(view: &View<'_>, keys: &[Key], column: &Column) -> usize {
 /// The published number, or `Err` with the remark if the paper leaves the cell empty.
 pub fn published_cell(
     view: &View<'_>,
-    key: &Key,
+    key: &RowKey,
     column: &Column,
     digits: usize,
     sources: &mut Sources,
@@ -115,7 +115,11 @@ pub fn published_cell(
 }
 
 /// Rows of a run for a cell.
-fn rows<'a>(run: &'a Run, key: &'a Key, column: &'a Column) -> impl Iterator<Item = &'a Row> + 'a {
+fn rows<'a>(
+    run: &'a Run,
+    key: &'a RowKey,
+    column: &'a Column,
+) -> impl Iterator<Item = &'a Row> + 'a {
     run.rows(&key.group, &key.method, key.signal.as_deref(), key.x.or(column.x))
         .filter(|r| r.metric == column.metric && at(key, column, r.x))
 }
@@ -134,7 +138,7 @@ pub struct Mixed {
 pub fn measured_cell(
     view: &View<'_>,
     run: Option<&Run>,
-    key: &Key,
+    key: &RowKey,
     column: &Column,
     published: Option<(&Cell, usize)>,
     mixed: Mixed,
@@ -189,7 +193,7 @@ fn shown(values: &[f64], aggregate: Aggregate, digits: usize, mark: String) -> C
 }
 
 /// Whether an abscissa matches that of the row or, if the row has none, that of the column.
-fn at(key: &Key, column: &Column, x: Option<f64>) -> bool {
+fn at(key: &RowKey, column: &Column, x: Option<f64>) -> bool {
     match (key.x.or(column.x), x) {
         (None, _) => true,
         (Some(wanted), Some(x)) => close(x, wanted),

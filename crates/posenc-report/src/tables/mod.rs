@@ -9,11 +9,11 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Best, By, Table};
 
 use self::cells::{
-    Cell, Key, Mixed, close, is_clock, measured_cell, printed_digits, printed_metric, published,
+    Cell, Mixed, RowKey, close, is_clock, measured_cell, printed_digits, printed_metric, published,
     published_cell,
 };
 use crate::markdown::{Align, Grid, cell, plain};
-use crate::numbers::{MISSING, significant};
+use crate::numbers::{MISSING, distinct, significant};
 use crate::records::{Conditions, Run, Side};
 use crate::sources::Sources;
 use crate::view::View;
@@ -23,7 +23,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     let mut sources = Sources::default();
     let keys = keys(view, table);
     let mut grid = Grid::default();
-    let several = |f: fn(&Key) -> &str| keys.iter().map(f).collect::<BTreeSet<_>>().len() > 1;
+    let several = |f: fn(&RowKey) -> &str| keys.iter().map(f).collect::<BTreeSet<_>>().len() > 1;
     let groups = several(|k| &k.group);
     let methods = table.rows == By::Method || several(|k| &k.method);
     if groups {
@@ -132,7 +132,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     notes.extend(empty_in_paper);
     notes.extend(view.runs().filter_map(|run| {
         let data = data(table, run).into_iter().map(plain).collect::<Vec<_>>().join(", ");
-        let who = if view.sides.len() > 1 { run.side.name() } else { "measured" };
+        let who = view.who(run.side).unwrap_or("measured");
         (!data.is_empty()).then(|| format!("{who} on {data}"))
     }));
     if !notes.is_empty() {
@@ -172,11 +172,7 @@ fn remarks(view: &View<'_>, table: &Table) -> String {
     for run in view.runs() {
         let remark = Conditions::of(view.experiment, run, |r| is_shown(table, r)).remark();
         if !remark.is_empty() {
-            let who = if view.sides.len() > 1 {
-                format!("{} – ", run.side.name())
-            } else {
-                String::new()
-            };
+            let who = view.who(run.side).map(|who| format!("{who} – ")).unwrap_or_default();
             parts.push(format!("*{who}{}*", plain(&remark)));
         }
     }
@@ -209,7 +205,7 @@ fn push(rows: &mut [Vec<String>], cells: &[Option<Cell>], best: Best) {
     }
 }
 
-fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
+fn keys(view: &View<'_>, table: &Table) -> Vec<RowKey> {
     let mut keys = Vec::new();
     for group in &table.groups {
         let own = view.experiment.group(group);
@@ -229,7 +225,7 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
             }
         }
         for method in methods {
-            let key = |signal: Option<String>, x: Option<f64>| Key {
+            let key = |signal: Option<String>, x: Option<f64>| RowKey {
                 group: group.clone(),
                 method: method.clone(),
                 signal,
@@ -248,13 +244,9 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<Key> {
             match table.rows {
                 By::Method | By::Metric => keys.push(key(None, None)),
                 By::Signal => {
-                    let mut seen = BTreeSet::new();
                     let signals = rows().map(|r| &r.signal).chain(printed().map(|v| &v.signal));
-                    for signal in signals.filter(|s| !s.is_empty()) {
-                        if seen.insert(signal) {
-                            keys.push(key(Some(signal.clone()), None));
-                        }
-                    }
+                    let signals = distinct(signals.filter(|s| !s.is_empty()));
+                    keys.extend(signals.into_iter().map(|s| key(Some(s.clone()), None)));
                 }
                 By::X => {
                     let mut xs: Vec<f64> =

@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
+use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
-use super::cells::{Key, Mixed, measured_cell, printed_digits, published_cell};
+use super::cells::{Mixed, RowKey, measured_cell, printed_digits, published_cell};
 use crate::markdown::{Align, Grid, cell, details, plain};
-use crate::numbers::MISSING;
+use crate::numbers::{MISSING, distinct};
 use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
 
 /// Renders the values per signal of all columns with means, one table per column and group.
-pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
+pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
     let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
     let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
     if columns.is_empty() {
@@ -23,17 +24,13 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
     for run in view.runs() {
         for column in &columns {
             for group in &table.groups {
-                let keys: Vec<&Key> = keys.iter().filter(|k| k.group == *group).collect();
+                let keys: Vec<&RowKey> = keys.iter().filter(|k| k.group == *group).collect();
                 let signals = signals(run, column, &keys);
                 if signals.is_empty() {
                     continue;
                 }
                 most = most.max(signals.len());
-                let who = if view.sides.len() > 1 {
-                    format!(", {}", run.side.name())
-                } else {
-                    String::new()
-                };
+                let who = view.who(run.side).map(|who| format!(", {who}")).unwrap_or_default();
                 body.push_str(&format!("{}, {}{who}\n\n", cell(&column.label), plain(group)));
                 body.push_str(&one(view, run, column, &keys, &signals));
             }
@@ -47,28 +44,23 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[Key]) -> String {
 }
 
 /// Signals with values in a group, in record order.
-fn signals<'a>(run: &'a Run, column: &Column, keys: &[&Key]) -> Vec<&'a str> {
+fn signals<'a>(run: &'a Run, column: &Column, keys: &[&RowKey]) -> Vec<&'a str> {
     let methods: HashSet<_> = keys.iter().map(|k| (&k.group, &k.method)).collect();
-    let mut seen = HashSet::new();
-    let mut signals: Vec<&str> = Vec::new();
-    for row in &run.table.rows {
-        let mine = row.metric == column.metric
+    let is_own = |row: &&Row| {
+        row.metric == column.metric
             && row.signal != "-"
-            && methods.contains(&(&row.group, &row.method));
-        if mine && seen.insert(row.signal.as_str()) {
-            signals.push(&row.signal);
-        }
-    }
-    signals
+            && methods.contains(&(&row.group, &row.method))
+    };
+    distinct(run.table.rows.iter().filter(is_own).map(|row| row.signal.as_str()))
 }
 
-fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&Key], signals: &[&str]) -> String {
+fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&RowKey], signals: &[&str]) -> String {
     let mut grid = Grid::default();
     grid.column("Signal", Align::Left);
-    let of = |key: &Key, signal: &str| Key { signal: Some(signal.to_owned()), ..key.clone() };
+    let of = |key: &RowKey, signal: &str| RowKey { signal: Some(signal.to_owned()), ..key.clone() };
     let single = Column { aggregate: Aggregate::Mean, ..column.clone() };
     // Methods with only published values have no values per signal.
-    let measured: Vec<&&Key> = keys
+    let measured: Vec<&&RowKey> = keys
         .iter()
         .filter(|key| {
             let has = |s: &&str| {

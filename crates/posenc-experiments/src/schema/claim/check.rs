@@ -7,25 +7,59 @@ use super::super::experiment::Group;
 use super::select::Select;
 use crate::yaml::{Document, FileError, nearest};
 
-/// What decides a claim.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Check {
+/// Defines the kinds of checks, each with its name in files.
+macro_rules! checks {
+    ($($(#[$doc:meta])* $name:literal $kind:ident($check:ty),)*) => {
+        /// What decides a claim.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Check {
+            $($(#[$doc])* $kind($check),)*
+        }
+
+        /// Kinds of checks, in the order of [`Check`].
+        pub const KINDS: &[&str] = &[$($name),*];
+
+        impl Check {
+            /// The kind's name in files.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Check::$kind(_) => $name,)*
+                }
+            }
+
+            /// The check of a kind; none if there is no such kind.
+            fn typed(
+                document: &Document,
+                path: &str,
+                kind: &str,
+                value: Value,
+            ) -> Result<Option<Self>, FileError> {
+                match kind {
+                    $($name => document.typed(path, value).map(|check| Some(Check::$kind(check))),)*
+                    _ => Ok(None),
+                }
+            }
+        }
+    };
+}
+
+checks! {
     /// The mean of the selected values equals a number.
-    Value(ValueCheck),
+    "value" Value(ValueCheck),
     /// Several selections stand in a given order.
-    Ordering(OrderingCheck),
+    "ordering" Ordering(OrderingCheck),
     /// A quotient lies between limits.
-    Ratio(RatioCheck),
+    "ratio" Ratio(RatioCheck),
     /// Values rise, fall or stay along the abscissa.
-    Trend(TrendCheck),
+    "trend" Trend(TrendCheck),
     /// Every selected value keeps a limit.
-    Bound(BoundCheck),
+    "bound" Bound(BoundCheck),
     /// Two series agree point by point.
-    Equality(EqualityCheck),
+    "equality" Equality(EqualityCheck),
     /// The means of a curve agree with those of another, or with the published ones.
-    Agreement(AgreementCheck),
+    "agreement" Agreement(AgreementCheck),
     /// A feature of a curve lies at a given place.
-    Position(PositionCheck),
+    "position" Position(PositionCheck),
 }
 
 /// How far two numbers may differ. Exactly one of the first four is set.
@@ -33,20 +67,15 @@ pub enum Check {
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
     /// In the unit of the metric.
-    #[serde(default)]
     pub absolute: Option<f64>,
     /// As a share of the expected number.
-    #[serde(default)]
     pub relative: Option<f64>,
     /// In standard deviations published beside the expected number.
-    #[serde(default)]
     pub published_deviations: Option<f64>,
     /// In standard errors of the difference of the two means, √(s²/n + p²/m). Where no deviation p
     /// is published, the measured one stands in for it.
-    #[serde(default)]
     pub standard_errors: Option<f64>,
     /// With `standard_errors`: number m of runs behind the published mean.
-    #[serde(default)]
     pub published_runs: Option<u32>,
 }
 
@@ -111,10 +140,8 @@ pub struct RatioCheck {
     /// Below the line.
     pub denominator: Select,
     /// Smallest quotient that confirms the claim.
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// Largest quotient that confirms the claim.
-    #[serde(default)]
     pub at_most: Option<f64>,
 }
 
@@ -151,10 +178,8 @@ pub struct BoundCheck {
     /// Rows, each of which must keep the limits.
     pub of: Select,
     /// Upper limit.
-    #[serde(default)]
     pub at_most: Option<Limit>,
     /// Lower limit.
-    #[serde(default)]
     pub at_least: Option<Limit>,
     /// Share of the limit that a value may pass it by (rounding).
     #[serde(default)]
@@ -192,7 +217,6 @@ pub struct AgreementCheck {
     /// What it is held against; the published values of the same selection where absent. Methods
     /// are matched where neither selection names one. A published value without abscissa is held
     /// against the mean over all of the curve.
-    #[serde(default)]
     pub with: Option<Select>,
     /// How far off is still the same.
     pub tolerance: Tolerance,
@@ -214,13 +238,10 @@ pub struct PositionCheck {
     /// What is looked for on it.
     pub feature: Feature,
     /// With `last-above` and `first-above`: the level.
-    #[serde(default)]
     pub level: Option<f64>,
     /// Where it should be; or give `with`.
-    #[serde(default)]
     pub at: Option<f64>,
     /// The curve whose feature says where it should be; or give `at`.
-    #[serde(default)]
     pub with: Option<Select>,
     /// How many steps of the curve's grid it may lie beside it. Between two points of the grid both
     /// count as the place itself.
@@ -242,25 +263,7 @@ pub enum Feature {
     FirstAbove,
 }
 
-/// Kinds of checks, in the order of [`Check`].
-pub const KINDS: &[&str] =
-    &["value", "ordering", "ratio", "trend", "bound", "equality", "agreement", "position"];
-
 impl Check {
-    /// The kind's name in files.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Check::Value(_) => KINDS[0],
-            Check::Ordering(_) => KINDS[1],
-            Check::Ratio(_) => KINDS[2],
-            Check::Trend(_) => KINDS[3],
-            Check::Bound(_) => KINDS[4],
-            Check::Equality(_) => KINDS[5],
-            Check::Agreement(_) => KINDS[6],
-            Check::Position(_) => KINDS[7],
-        }
-    }
-
     /// All selections, with their keys inside the check.
     pub fn selects(&self) -> Vec<(String, &Select)> {
         match self {
@@ -296,24 +299,11 @@ impl Check {
             }
         };
         let value = Value::Mapping(mapping);
-        let check = match kind.as_str() {
-            "value" => Check::Value(document.typed(path, value)?),
-            "ordering" => Check::Ordering(document.typed(path, value)?),
-            "ratio" => Check::Ratio(document.typed(path, value)?),
-            "trend" => Check::Trend(document.typed(path, value)?),
-            "bound" => Check::Bound(document.typed(path, value)?),
-            "equality" => Check::Equality(document.typed(path, value)?),
-            "agreement" => Check::Agreement(document.typed(path, value)?),
-            "position" => Check::Position(document.typed(path, value)?),
-            other => {
-                let hint = nearest(other, KINDS.iter().copied())
-                    .map(|n| format!("; did you mean `{n}`?"))
-                    .unwrap_or_default();
-                return Err(document.error(
-                    &format!("{path}.kind"),
-                    format!("unknown kind `{other}`{hint} Allowed: {}", KINDS.join(", ")),
-                ));
-            }
+        let Some(check) = Check::typed(document, path, &kind, value)? else {
+            let hint = nearest(&kind, KINDS.iter().copied());
+            let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            let message = format!("unknown kind `{kind}`{hint} Allowed: {}", KINDS.join(", "));
+            return Err(document.error(&format!("{path}.kind"), message));
         };
         if let Some((key, message)) = check.problem() {
             return Err(document.error(&format!("{path}.{key}"), message));
@@ -392,9 +382,7 @@ impl Tolerance {
         (!set[0].is_finite() || set[0] < 0.0)
             .then(|| ("tolerance", format!("{} is not allowed; allowed: 0 or more", set[0])))
     }
-}
 
-impl Tolerance {
     /// The key that can only be held against published values, where it is used.
     fn needs_published(&self) -> Option<&'static str> {
         let deviations = self.published_deviations.map(|_| "published_deviations");

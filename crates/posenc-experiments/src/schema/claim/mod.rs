@@ -49,7 +49,6 @@ pub(super) struct WireClaim {
     says: String,
     source: String,
     check: Mapping,
-    #[serde(default)]
     erratum: Option<WireErratum>,
 }
 

@@ -15,18 +15,14 @@ pub struct Select {
     /// Group key.
     pub group: String,
     /// Method; all methods where absent.
-    #[serde(default)]
     pub method: Option<String>,
     /// Signal; all where absent.
-    #[serde(default)]
     pub signal: Option<String>,
     /// Metric.
     pub metric: String,
     /// A metric that is taken away from each measured value: that of the same unit, signal and abscissa.
-    #[serde(default)]
     pub minus: Option<String>,
     /// Abscissa: a number, or `{from, to}` (both included); all where absent.
-    #[serde(default)]
     pub x: Option<Abscissa>,
     /// What is looked at: the values themselves, or a statistic of them.
     #[serde(default)]

@@ -23,7 +23,6 @@ pub struct PictureGrid {
     /// Groups, in order.
     pub groups: Vec<String>,
     /// Methods; all where absent.
-    #[serde(default)]
     pub methods: Option<Vec<String>>,
     /// Whose pictures are shown.
     #[serde(default)]
@@ -32,7 +31,6 @@ pub struct PictureGrid {
     #[serde(default = "truth_and_reconstruction")]
     pub show: Vec<String>,
     /// What stands below a reconstruction; the picture's own PSNR where absent.
-    #[serde(default)]
     pub caption: Option<Caption>,
     /// How they are laid out.
     #[serde(default)]

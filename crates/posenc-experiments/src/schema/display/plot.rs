@@ -34,10 +34,8 @@ pub struct Panel {
     /// Metric.
     pub metric: String,
     /// Methods; all of the group where absent.
-    #[serde(default)]
     pub methods: Option<Vec<String>>,
     /// Signals; all of the record where absent.
-    #[serde(default)]
     pub signals: Option<Vec<String>>,
     /// What makes a curve of its own: `method` (default), `signal` or `metric`.
     #[serde(default)]
@@ -46,16 +44,13 @@ pub struct Panel {
     #[serde(default)]
     pub more: Vec<Named>,
     /// With `series: metric`: name of the first metric in the legend; the metric where absent.
-    #[serde(default)]
     pub metric_label: Option<String>,
     /// A metric drawn dashed in the same color: theory.
-    #[serde(default)]
     pub dashed: Option<String>,
     /// What the legend calls dashed curves.
     #[serde(default = "theory")]
     pub dashed_label: String,
     /// A metric that is the same for all methods, such as a target: drawn once, in black.
-    #[serde(default)]
     pub reference: Option<Named>,
     /// What the shaded area says.
     #[serde(default)]
@@ -74,7 +69,6 @@ pub struct Panel {
     /// Ordinate; for heat maps the second coordinate.
     pub y: Axis,
     /// Heat maps only: what the color bar shows.
-    #[serde(default)]
     pub color_label: Option<String>,
 }
 
@@ -138,7 +132,6 @@ pub struct PublishedAs {
     /// Method among the published values.
     pub method: String,
     /// Metric among the published values; the panel's where absent.
-    #[serde(default)]
     pub metric: Option<String>,
     /// Method of the panel.
     pub shown: String,
@@ -167,10 +160,8 @@ pub struct Axis {
     #[serde(default)]
     pub scale: Scale,
     /// Smallest value shown; from the values where absent.
-    #[serde(default)]
     pub from: Option<f64>,
     /// Largest value shown; from the values where absent.
-    #[serde(default)]
     pub to: Option<f64>,
 }
 

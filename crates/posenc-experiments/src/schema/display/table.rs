@@ -18,12 +18,10 @@ pub struct Table {
     #[serde(default)]
     pub rows: By,
     /// Heading of the column that names the rows; `Method`, `Signal` or `x` where absent.
-    #[serde(default)]
     pub row_label: Option<String>,
     /// Groups, in order. A group that is only published (not run yet) may stand here too.
     pub groups: Vec<String>,
     /// Methods; all where absent.
-    #[serde(default)]
     pub methods: Option<Vec<String>>,
     /// Columns.
     pub columns: Vec<Column>,
@@ -54,10 +52,8 @@ pub struct Column {
     pub difference: bool,
     /// Metric of the published values where it has another name; values without an abscissa then
     /// belong to any.
-    #[serde(default)]
     pub published_metric: Option<String>,
     /// One abscissa; all where absent.
-    #[serde(default)]
     pub x: Option<f64>,
     /// Which value stands in bold: `highest`, `lowest` or `none` (default).
     #[serde(default)]

@@ -6,7 +6,6 @@ use posenc_math::random::stream;
 use posenc_math::spectrum::{dot, line_stable_rank, singular_values};
 
 use crate::colors::{Rgb, family, shade};
-use crate::plot::canvas::Marker;
 use crate::plot::{AxisSpec, Content, Figure, Heatmap, Panel, Sample, Series};
 
 /// Number of features, if it is a parameter. It has many divisors.
@@ -48,18 +47,8 @@ fn axis(label: &str) -> AxisSpec {
 }
 
 fn curve(name: String, color: Rgb, points: Vec<(f64, f64)>) -> Series {
-    Series {
-        name,
-        color,
-        marker: Marker::None,
-        scattered: false,
-        points: points.into_iter().map(|(x, y)| Sample { x, y, half_width: None }).collect(),
-        band: "",
-        dashed: Vec::new(),
-        dashed_label: String::new(),
-        published: Vec::new(),
-        marks: Vec::new(),
-    }
+    let points = points.into_iter().map(|(x, y)| Sample { x, y, half_width: None }).collect();
+    Series { name, color, points, ..Series::default() }
 }
 
 /// Three features over the interval $[0, 1]$.

@@ -111,8 +111,7 @@ pub fn render(catalog: &Catalog) -> String {
         return String::new();
     }
     let mut grid = Grid::default();
-    grid.column("Setting", Align::Left).column("Encoding of a position", Align::Left);
-    grid.column("Learned parameters", Align::Left);
+    grid.columns(["Setting", "Encoding of a position", "Learned parameters"], Align::Left);
     grid.column(format!("{} × {}, D = {WIDTH}", SIDES[0], SIDES[1]), Align::Right);
     grid.column("Source", Align::Left);
     for line in lines() {

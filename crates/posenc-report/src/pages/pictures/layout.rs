@@ -7,6 +7,7 @@ use posenc_experiments::record::picture::{Name, Part, Role, name};
 
 use super::Board;
 use crate::markdown::{Align, Grid, attribute, plain};
+use crate::numbers::distinct;
 
 /// Maximum display width of a picture in CSS pixels.
 const WIDEST: usize = 256;
@@ -25,34 +26,26 @@ struct Line<'a> {
 }
 
 impl<'a> Board<'a> {
-    /// The picture of a row and a method, from the first repetition.
-    fn find(&self, line: Line<'_>, method: &str, signal: &str) -> Option<&'a GalleryPicture> {
-        let fits = |p: &&&GalleryPicture| {
+    /// The picture of a row and a method, from the first repetition; without a method the one that all share.
+    fn find(
+        &self,
+        line: Line<'_>,
+        method: Option<&str>,
+        signal: &str,
+    ) -> Option<&'a GalleryPicture> {
+        let fits = |p: &&GalleryPicture| {
             p.group == line.group
-                && p.method == method
+                && method.is_none_or(|method| p.method == method)
                 && p.signal == signal
                 && p.name == line.name.name
         };
-        self.pictures.iter().copied().filter(|p| fits(&p)).min_by_key(|p| p.seed)
-    }
-
-    /// A picture shared by all methods of a group.
-    fn shared(&self, line: Line<'_>, signal: &str) -> Option<&'a GalleryPicture> {
-        let fits = |p: &&&GalleryPicture| {
-            p.group == line.group && p.signal == signal && p.name == line.name.name
-        };
-        self.pictures.iter().copied().filter(|p| fits(&p)).min_by_key(|p| p.seed)
+        self.pictures.iter().copied().filter(fits).min_by_key(|p| p.seed)
     }
 
     /// Methods of a group with pictures, in definition order.
     fn methods(&self, group: &str) -> Vec<&'a str> {
-        let mut methods = Vec::new();
-        for picture in self.pictures.iter().filter(|p| p.group == group) {
-            if !methods.contains(&picture.method.as_str()) {
-                methods.push(&picture.method);
-            }
-        }
-        methods
+        let own = self.pictures.iter().filter(|p| p.group == group);
+        distinct(own.map(|p| p.method.as_str()))
     }
 
     /// Groups with pictures of a signal, in grid order.
@@ -69,13 +62,7 @@ impl<'a> Board<'a> {
 
     /// Roles of the displayed shared pictures.
     fn roles(&self) -> Vec<Role> {
-        let mut roles = Vec::new();
-        for name in self.names(true) {
-            if !roles.contains(&name.role) {
-                roles.push(name.role);
-            }
-        }
-        roles
+        distinct(self.names(true).into_iter().map(|name| name.role))
     }
 
     fn shared_name(&self, role: Role, part: Part) -> Option<&'static Name> {
@@ -121,9 +108,7 @@ impl<'a> Board<'a> {
             let label = self.names(true).iter().find(|n| n.role == *role).map(|n| role_words(n));
             grid.column(label.unwrap_or_default(), Align::Center);
         }
-        for method in methods {
-            grid.column(plain(method), Align::Center);
-        }
+        grid.columns(methods.iter().map(|method| plain(method)), Align::Center);
         let mut last: BTreeMap<(Role, Part), &str> = BTreeMap::new();
         for group in groups {
             for kind in &kinds {
@@ -132,7 +117,7 @@ impl<'a> Board<'a> {
                 for role in &roles {
                     let picture = self
                         .shared_name(*role, kind.part)
-                        .and_then(|name| self.shared(Line { name, ..line }, signal));
+                        .and_then(|name| self.find(Line { name, ..line }, None, signal));
                     // Do not repeat the picture of the row above.
                     let new = picture.filter(|p| {
                         last.insert((*role, kind.part), &p.file) != Some(p.file.as_str())
@@ -140,7 +125,8 @@ impl<'a> Board<'a> {
                     cells.push(new.map_or(String::new(), |p| self.image(p, width, true)));
                 }
                 for method in methods {
-                    let picture = self.find(line, method, signal).filter(|_| !kind.is_shared());
+                    let picture =
+                        self.find(line, Some(method), signal).filter(|_| !kind.is_shared());
                     cells.push(picture.map_or(String::new(), |p| self.image(p, width, true)));
                 }
                 if cells.iter().all(String::is_empty) {
@@ -160,17 +146,9 @@ impl<'a> Board<'a> {
 
     /// One row per method below the signal itself, since wide pictures are easier to compare vertically.
     pub fn strips(&self, signal: &str) -> String {
-        let mut parts: Vec<Part> = Vec::new();
-        for name in self.grid.show.iter().filter_map(|n| name(n)) {
-            if !parts.contains(&name.part) {
-                parts.push(name.part);
-            }
-        }
+        let parts = distinct(self.grid.show.iter().filter_map(|n| Some(name(n)?.part)));
         let mut grid = Grid::default();
-        grid.column("", Align::Left);
-        for part in &parts {
-            grid.column(part_words(*part), Align::Center);
-        }
+        grid.column("", Align::Left).columns(parts.iter().map(|p| part_words(*p)), Align::Center);
         let width = |part: Part| match part {
             Part::Frames | Part::Boxes => WIDEST_STRIP,
             _ => WIDEST,
@@ -183,7 +161,8 @@ impl<'a> Board<'a> {
                 let mut cells = Vec::new();
                 for part in &parts {
                     let name = self.shared_name(role, *part);
-                    let picture = name.and_then(|name| self.shared(Line { group, name }, signal));
+                    let picture =
+                        name.and_then(|name| self.find(Line { group, name }, None, signal));
                     let new = picture
                         .filter(|p| last.insert((role, *part), &p.file) != Some(p.file.as_str()));
                     if let (Some(name), Some(_)) = (name, new) {
@@ -203,8 +182,8 @@ impl<'a> Board<'a> {
                     for part in &parts {
                         let own = self.names(false);
                         let name = own.into_iter().find(|n| n.role == role && n.part == *part);
-                        let picture =
-                            name.and_then(|name| self.find(Line { group, name }, method, signal));
+                        let picture = name
+                            .and_then(|name| self.find(Line { group, name }, Some(method), signal));
                         if let (None, Some(p), Some(name)) = (&label, picture, name) {
                             let mut lines = vec![plain(method)];
                             lines.extend(several.then(|| plain(group)));

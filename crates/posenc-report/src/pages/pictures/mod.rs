@@ -16,7 +16,7 @@ use posenc_experiments::schema::display::{Layout, PictureGrid, Signals};
 use super::item::Files;
 use crate::Inputs;
 use crate::markdown::{attribute, cell, code, details, paragraph, plain};
-use crate::numbers::fixed;
+use crate::numbers::{distinct, fixed};
 use crate::records::{Run, Side};
 use crate::view::View;
 
@@ -44,7 +44,7 @@ pub fn render(
             }
             paths.insert(picture.file.as_str(), path);
         }
-        let who = if view.sides.len() > 1 { run.side.name() } else { "" };
+        let who = view.who(run.side).unwrap_or_default();
         let board = Board { experiment: view.experiment, grid, pictures: shown, paths };
         text.push_str(&board.title(who));
         text.push_str(&board.body(&all));
@@ -128,12 +128,7 @@ impl<'a> Board<'a> {
     }
 
     fn body(&self, all: &[&GalleryPicture]) -> String {
-        let mut signals: Vec<&str> = Vec::new();
-        for picture in &self.pictures {
-            if !signals.contains(&picture.signal.as_str()) {
-                signals.push(&picture.signal);
-            }
-        }
+        let signals = distinct(self.pictures.iter().map(|picture| picture.signal.as_str()));
         let mut sections = Vec::new();
         for signal in &signals {
             let mut section = String::new();

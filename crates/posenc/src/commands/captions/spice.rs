@@ -51,10 +51,8 @@ pub fn input(captions: &UnitCaptions) -> serde_json::Result<String> {
 /// be; by file and entry.
 pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
     let problem = |line: Option<usize>, key: String, message: String| FileError {
-        file: file.to_owned(),
         line,
-        key,
-        message,
+        ..FileError::of(file, message).key(key)
     };
     let text = read_text(file, MAX_RECORD_BYTES)?;
     let entries: Vec<Value> = serde_json::from_str(&text).map_err(|e| {

@@ -65,7 +65,7 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
         };
         let rows = [selected(&a.0), selected(&b.0)];
         let [own, other] = [&rows[0][..], &rows[1][..]];
-        let comparison = numbers::compare([own, other], options.times);
+        let comparison = numbers::compare([own, other], options.times)?;
         let line = |c: numbers::Change| format!("{id} {}: {}", c.what, c.how);
         found.numbers.extend(comparison.changes.into_iter().map(line));
         for (list, surplus) in only.iter_mut().zip(comparison.surplus) {

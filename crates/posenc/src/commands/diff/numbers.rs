@@ -4,9 +4,10 @@
 //! signals and repetitions the differences are tested (paired t), else the means (Welch's t); a difference counts if the
 //! 95 % interval leaves out zero. Where nothing varies, any difference beyond rounding counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use posenc_experiments::record::{Row, is_of_machine};
+use anyhow::Result;
+use posenc_experiments::record::{Keys, Row, is_of_machine};
 use posenc_experiments::verdict::{Interval, difference_interval, mean_interval, show};
 
 /// Numbers whose relative difference is below this are the same: sums in another order, another processor.
@@ -37,31 +38,23 @@ pub struct Comparison {
     pub surplus: [Vec<Surplus>; 2],
 }
 
-/// One value with what pairs it: signal and repetition.
-type Single = (String, u64, f64);
-
-/// The values of two records at an abscissa.
-#[derive(Default)]
-struct Place {
-    x: Option<f64>,
-    y: Option<f64>,
-    sides: [Vec<Single>; 2],
+/// A row of one of the records, with its abscissas rounded.
+struct Single<'a> {
+    side: usize,
+    row: &'a Row,
+    x: String,
+    y: String,
 }
 
-/// The places of a metric of a method.
-#[derive(Default)]
-struct Curve {
-    group: String,
-    method: String,
-    metric: String,
-    unit: String,
-    places: Vec<Place>,
-    index: BTreeMap<(String, String), usize>,
-}
+/// The values of two records at an abscissa: at least one.
+type Place<'a> = Vec<&'a Single<'a>>;
+
+/// The places of a metric of a method: at least one.
+type Curve<'p, 'a> = Vec<&'p Place<'a>>;
 
 /// A difference at a place.
 struct Finding<'a> {
-    place: &'a Place,
+    at: &'a Row,
     means: [f64; 2],
     difference: f64,
     /// In words: how it was tested.
@@ -69,68 +62,49 @@ struct Finding<'a> {
 }
 
 /// Compares the rows of an item; those of the machine only `with_times`.
-pub fn compare(sides: [&[Row]; 2], with_times: bool) -> Comparison {
-    let curves = curves(sides, with_times);
-    let mut comparison = Comparison::default();
-    for side in [0, 1] {
-        comparison.surplus[side] = surplus(&curves, side);
-    }
-    for curve in &curves {
-        comparison.changes.extend(change(curve));
-    }
-    comparison
-}
-
-/// All curves, in the order of the first record and then of the second.
-fn curves(sides: [&[Row]; 2], with_times: bool) -> Vec<Curve> {
-    let mut curves: Vec<Curve> = Vec::new();
-    let mut index: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+pub fn compare(sides: [&[Row]; 2], with_times: bool) -> Result<Comparison> {
+    // Abscissas may be measured, too: those that agree up to rounding are one.
+    let rounded = |x: Option<f64>| x.map(|x| format!("{:.8e}", x + 0.0)).unwrap_or_default();
+    let mut singles = Vec::new();
     for (side, rows) in sides.into_iter().enumerate() {
         for row in rows.iter().filter(|row| with_times || !is_of_machine(&row.metric)) {
-            let at = *index.entry((&row.group, &row.method, &row.metric)).or_insert_with(|| {
-                curves.push(Curve {
-                    group: row.group.clone(),
-                    method: row.method.clone(),
-                    metric: row.metric.clone(),
-                    unit: row.unit.clone(),
-                    ..Curve::default()
-                });
-                curves.len() - 1
-            });
-            let Some(curve) = curves.get_mut(at) else { continue };
-            // Abscissas may be measured, too: those that agree up to rounding are one.
-            let key = |x: Option<f64>| x.map(|x| format!("{:.8e}", x + 0.0)).unwrap_or_default();
-            let place = *curve.index.entry((key(row.x), key(row.y))).or_insert_with(|| {
-                curve.places.push(Place { x: row.x, y: row.y, ..Place::default() });
-                curve.places.len() - 1
-            });
-            if let Some(place) = curve.places.get_mut(place)
-                && let Some(values) = place.sides.get_mut(side)
-            {
-                values.push((row.signal.clone(), row.seed, row.value));
-            }
+            singles.push(Single { side, row, x: rounded(row.x), y: rounded(row.y) });
         }
     }
-    curves
+    let keys = Keys::of(&singles).by(|s| &s.row.group).by(|s| &s.row.method).by(|s| &s.row.metric);
+    let places: Vec<Place<'_>> = keys.by(|s| &s.x).by(|s| &s.y).groups()?;
+    let keys = Keys::of(&places).by(|p| &p[0].row.group).by(|p| &p[0].row.method);
+    let curves: Vec<Curve<'_, '_>> = keys.by(|p| &p[0].row.metric).groups()?;
+    Ok(Comparison {
+        changes: curves.iter().filter_map(|curve| change(curve)).collect(),
+        surplus: [0, 1].map(|side| surplus(&curves, side)),
+    })
+}
+
+fn is_on(place: &Place<'_>, side: usize) -> bool {
+    place.iter().any(|single| single.side == side)
+}
+
+fn first<'a>(curve: &Curve<'_, 'a>) -> &'a Row {
+    curve[0][0].row
 }
 
 /// What only one side has: whole groups and methods in one entry, else metrics, else places.
-fn surplus(curves: &[Curve], side: usize) -> Vec<Surplus> {
-    let (here, there) = if side == 0 { (0, 1) } else { (1, 0) };
-    let only_here = |place: &&Place| !place.sides[here].is_empty() && place.sides[there].is_empty();
-    let only: Vec<usize> =
-        curves.iter().map(|c| c.places.iter().filter(only_here).count()).collect();
-    let is_whole = |(curve, only): (&Curve, &usize)| *only == curve.places.len();
+fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<Surplus> {
+    let only_here = |place: &&&Place<'_>| !is_on(place, 1 - side);
+    let only: Vec<usize> = curves.iter().map(|c| c.iter().filter(only_here).count()).collect();
+    let is_whole = |(curve, only): (&Curve<'_, '_>, &usize)| *only == curve.len();
     let mut whole_groups: HashMap<&str, bool> = HashMap::new();
     for (curve, only) in curves.iter().zip(&only) {
-        *whole_groups.entry(&curve.group).or_insert(true) &= is_whole((curve, only));
+        *whole_groups.entry(&first(curve).group).or_insert(true) &= is_whole((curve, only));
     }
     let mut methods: Vec<(String, bool, Vec<Surplus>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (curve, only) in curves.iter().zip(&only) {
-        let method = match whole_groups.get(curve.group.as_str()) {
-            Some(true) => curve.group.clone(),
-            _ => format!("{}/{}", curve.group, curve.method),
+        let Row { group, method, metric, .. } = first(curve);
+        let method = match whole_groups.get(group.as_str()) {
+            Some(true) => group.clone(),
+            _ => format!("{group}/{method}"),
         };
         let at = *known.entry(method.clone()).or_insert_with(|| {
             methods.push((method.clone(), true, Vec::new()));
@@ -140,12 +114,8 @@ fn surplus(curves: &[Curve], side: usize) -> Vec<Surplus> {
         let is_whole = is_whole((curve, only));
         *all &= is_whole;
         if *only > 0 {
-            let metric = if is_whole {
-                curve.metric.clone()
-            } else {
-                format!("{} at {only} more places", curve.metric)
-            };
-            found.push(Surplus { method, metric: Some(metric) });
+            let more = if is_whole { String::new() } else { format!(" at {only} more places") };
+            found.push(Surplus { method, metric: Some(format!("{metric}{more}")) });
         }
     }
     let entries = methods.into_iter().flat_map(|(method, all, found)| {
@@ -154,29 +124,31 @@ fn surplus(curves: &[Curve], side: usize) -> Vec<Surplus> {
     entries.collect()
 }
 
-fn change(curve: &Curve) -> Option<Change> {
-    let both = |place: &&Place| place.sides.iter().all(|side| !side.is_empty());
-    let compared = curve.places.iter().filter(both).count();
-    let findings: Vec<Finding<'_>> = curve.places.iter().filter(both).filter_map(finding).collect();
+fn change(curve: &Curve<'_, '_>) -> Option<Change> {
+    let places: Vec<_> = curve.iter().filter(|place| is_on(place, 0) && is_on(place, 1)).collect();
+    let compared = places.len();
+    let findings: Vec<Finding<'_>> =
+        places.into_iter().filter_map(|place| finding(place)).collect();
     // What is no number on one side comes first.
     let size =
         |f: &Finding<'_>| if f.difference.is_nan() { f64::INFINITY } else { f.difference.abs() };
     let largest = findings.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let unit = match curve.unit.as_str() {
+    let Row { group, method, metric, unit, .. } = first(curve);
+    let unit = match unit.as_str() {
         "" | "count" => String::new(),
         unit => format!(" {unit}"),
     };
     let mut how = String::new();
     if compared > 1 {
         how = format!("{} of {compared} places; most at x = ", findings.len());
-        how += &largest.place.x.map(show).unwrap_or_default();
-        how += &largest.place.y.map(|y| format!(", y = {}", show(y))).unwrap_or_default();
+        how += &largest.at.x.map(show).unwrap_or_default();
+        how += &largest.at.y.map(|y| format!(", y = {}", show(y))).unwrap_or_default();
         how += ": ";
     }
     let [before, after] = largest.means.map(show);
     how += &format!("{before} → {after}{unit}, ");
     how += &format!("{}{}", signed(largest.difference), largest.test);
-    Some(Change { what: format!("{}/{} {}", curve.group, curve.method, curve.metric), how })
+    Some(Change { what: format!("{group}/{method} {metric}"), how })
 }
 
 fn signed(difference: f64) -> String {
@@ -187,24 +159,22 @@ fn signed(difference: f64) -> String {
 }
 
 /// What differs at a place by more than its noise.
-fn finding(place: &Place) -> Option<Finding<'_>> {
-    let [mut a, mut b] = place.sides.clone();
-    for side in [&mut a, &mut b] {
-        side.sort_by(|x, y| (&x.0, x.1).cmp(&(&y.0, y.1)).then(x.2.total_cmp(&y.2)));
-    }
-    let values = |side: &[Single]| side.iter().map(|single| single.2).collect::<Vec<f64>>();
-    let is_paired = a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (&x.0, x.1) == (&y.0, y.1));
-    let (a, b) = (values(&a), values(&b));
+fn finding<'a>(place: &Place<'a>) -> Option<Finding<'a>> {
+    let pairing = |row: &&'a Row| (row.signal.as_str(), row.seed);
+    let [a, b] = [0, 1].map(|side| {
+        let mut rows: Vec<&Row> = place.iter().filter(|s| s.side == side).map(|s| s.row).collect();
+        rows.sort_by(|x, y| pairing(x).cmp(&pairing(y)).then(x.value.total_cmp(&y.value)));
+        rows
+    });
+    let is_paired = a.iter().map(pairing).eq(b.iter().map(pairing));
+    let at = place.first()?.row;
+    let [a, b] = [a, b].map(|rows| rows.iter().map(|row| row.value).collect::<Vec<f64>>());
     let means = [mean_interval(&a).mean, mean_interval(&b).mean];
     if is_paired && a.iter().zip(&b).all(|(a, b)| is_same(*a, *b)) {
         return None;
     }
-    let of = |interval: Interval, test: String| Finding {
-        place,
-        means,
-        difference: interval.mean,
-        test,
-    };
+    let of =
+        |interval: Interval, test: String| Finding { at, means, difference: interval.mean, test };
     if a.iter().chain(&b).any(|v| !v.is_finite()) {
         let count = |side: &[f64]| side.iter().filter(|v| !v.is_finite()).count();
         let is_other = is_paired || count(&a) != count(&b);
@@ -262,6 +232,7 @@ mod tests {
 
     fn texts(a: &[Row], b: &[Row]) -> Vec<String> {
         compare([a, b], false)
+            .unwrap()
             .changes
             .into_iter()
             .map(|c| format!("{}: {}", c.what, c.how))
@@ -298,13 +269,13 @@ mod tests {
     #[test]
     fn clocks_are_left_out_and_surplus_is_named() {
         let (fast, slow) = (rows("time", &[("-", 1.0)]), rows("time", &[("-", 2.0)]));
-        assert!(compare([&fast, &slow], false).changes.is_empty());
-        assert_eq!(compare([&fast, &slow], true).changes.len(), 1);
+        assert!(compare([&fast, &slow], false).unwrap().changes.is_empty());
+        assert_eq!(compare([&fast, &slow], true).unwrap().changes.len(), 1);
         let both = [rows("rank", &[("-", 1.0)]), rows("psnr", &[("-", 1.0)])].concat();
-        let found = compare([&both, &rows("rank", &[("-", 1.0)])], false);
+        let found = compare([&both, &rows("rank", &[("-", 1.0)])], false).unwrap();
         assert_eq!(found.surplus[0][0].metric.as_deref(), Some("psnr"));
         assert!(found.surplus[1].is_empty());
-        let found = compare([&[], &both], false);
+        let found = compare([&[], &both], false).unwrap();
         assert!(found.surplus[1].len() == 1 && found.surplus[1][0].metric.is_none());
     }
 }
