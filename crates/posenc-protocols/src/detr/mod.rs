@@ -1,4 +1,13 @@
-//! Settings of `detr`: the detector at the paper's scale.
+//! Builds DETR on a residual network, counts its parameters and trains it for some steps on photographs with boxes (`lff` Table 4).
+//!
+//! The normalization layers of the residual network are frozen. The photographs are flipped, resized and cropped as in DETR. Without
+//! `data`, the protocol generates scenes, writes them in COCO's format and reads them back. `data.set` is a set of files of the format
+//! `annotated-images`, `data.weights` one of the format `weights`: a safetensors or PyTorch file with either the residual network alone
+//! (names of torchvision) or the whole model without its position encoding (names of DETR's own code). If the file is missing, the
+//! initial weights are sampled.
+//!
+//! Records `params`, `trained_params` and `encoding_params`; with `steps` also `training_curve` over steps, `time_of_image`,
+//! `operations_of_image`, `rate`, `peak_memory` and `images`, and with `held_out` `ap`, `ap50` and `ap75`.
 
 #[cfg(feature = "attention")]
 mod run;

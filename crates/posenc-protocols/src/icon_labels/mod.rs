@@ -1,4 +1,12 @@
-//! Labels of boxes of real screens (extension of `lff`).
+//! Trains a transformer over the boxes of a screen to predict the label of each box (extension of `lff`).
+//!
+//! `data.set` is a set of files of the format `labelled-screens`. The input of a box is its position alone; it attends to the other
+//! boxes of its screen, without labels. Screens are split anew for each seed. Methods of an item share the split, batches, masks and
+//! initial weights.
+//!
+//! Records on held-out screens `accuracy` and `macro_f1` (%), over steps `accuracy_curve` and `macro_f1_curve`; `majority` (share of the
+//! label most frequent in training, %), `held_out_boxes`, `training_curve` over steps, `training_loss` (mean of the last 50 steps),
+//! `params`, `encoding_params`, `time`, `rate` and `peak_memory`.
 
 #[cfg(feature = "attention")]
 mod run;

@@ -1,4 +1,6 @@
-//! Whether an affine model on the embedding memorizes random targets (Proposition 1).
+//! Tests whether an affine model on a random matrix X memorizes a random target (Proposition 1).
+//!
+//! Records `rank` of X, `augmented_rank` of X with a column of ones, and `relative_residual` of the least-squares fit.
 
 #[cfg(feature = "run")]
 mod run;

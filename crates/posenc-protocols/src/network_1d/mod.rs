@@ -1,4 +1,20 @@
-//! Settings of `network-1d`: affine models and ReLU networks trained on lines of images.
+//! Trains affine models or ReLU networks on 1-D signals with full-batch Adam.
+//!
+//! A signal is a row or a column of the luminance of an image of the group's `data`. Without `data`, the image is a 512 × 512 array of
+//! standard normal noise. Sample i of a line with n values has position i/n. Samples 0, 2s, 4s, … are used for training. All lines and
+//! repeats of a variant share one embedding. All groups and variants of an experiment use the same lines. Runs at all values of a sweep
+//! start from the same random numbers.
+//!
+//! Records, by line (`row 158`, `row 426 (2)`, after the image's name if the set has several) with the repeat as seed:
+//!
+//! - `train_psnr`, `test_psnr`. An error of exactly zero has a PSNR of `inf`.
+//! - `stable_rank` of the scaled training embedding and `params` of one run. Their signal is `-`; with `redraw`, every run records its
+//!   own.
+//! - `diverged_epoch` of runs that diverged. Their other values are NaN.
+//! - With `abscissa: stable-rank`, also `samples` and the parameter of the sweep.
+//! - Curves, means over the repeats with the epoch as x: `train_curve`, `test_curve`, `stable_rank_input`, `stable_rank_layer_1`, ….
+//!   Means over curves are `train_psnr_run_mean` and `test_psnr_run_mean`.
+//! - `prediction` and `target` over the position, for the first repeat.
 
 #[cfg(feature = "run")]
 mod estimate;

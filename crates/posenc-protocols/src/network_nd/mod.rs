@@ -1,4 +1,20 @@
-//! Settings of `network-nd`: coordinate networks trained on whole images and clips.
+//! Trains affine models or ReLU networks on whole images and clips with full-batch Adam.
+//!
+//! Images have the axes y and x, clips t, y and x. Index i of n on an axis has position i/n. With `fraction`, all methods of an
+//! experiment use the same sample per signal.
+//!
+//! | `directions` | meaning | embedder's `dimension` |
+//! |---|---|---|
+//! | `axes` | each axis | per direction |
+//! | `diagonals` | x, y, (x + y)/2, (x − y + 1)/2; images only | per direction |
+//! | `joint` | waves along random directions; kind `rff` only | of the whole encoding |
+//! | `grid` | products of the axes' features | per axis |
+//!
+//! Records per image or clip `test_psnr`, `train_psnr`, `params`, `memory` (four bytes per parameter), `time`, the curves `train_curve`
+//! and `test_curve`, and pictures; with `late_epochs` also `late_test_psnr`, `late_test_psnr_sd`, `late_train_psnr` and
+//! `late_train_psnr_sd`. `time` is the time of one signal on one core, from before the embedding until after the last epoch and its
+//! test. The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
+//! therefore share their random numbers.
 
 #[cfg(feature = "run")]
 mod estimate;

@@ -1,4 +1,11 @@
-//! Settings of `reformer`: the image model at the paper's scale.
+//! Builds the image model of `lff` with hashed attention and reversible layers, counts its parameters and trains it for some steps.
+//!
+//! Without `data`, the protocol generates images, writes them as an archive of downsampled ImageNet and reads them back. `data.set` is a
+//! set of files of the format `downsampled-images`. The default schedule is that of the paper's library,
+//! 0.03125·min(1, s/8000)/√max(s, 8000) at step s.
+//!
+//! Records `params` and `encoding_params`; with `steps` also `training_curve` over steps, `time_of_step` (median), `rate`, `peak_memory`
+//! and `archives` (1: npz, 0: PNG), and with `held_out` `bits`.
 
 #[cfg(feature = "attention")]
 mod run;

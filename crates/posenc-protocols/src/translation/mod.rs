@@ -1,4 +1,10 @@
-//! Settings of `translation`: an encoder–decoder transformer on pairs of sentences.
+//! Trains an encoder–decoder transformer on generated pairs of languages, or on parallel text (`lff` Figure 1).
+//!
+//! `data.set` is a set of files of the format `parallel-text`.
+//!
+//! Records for `source` and `target` `source_similarity` of learned positions (source, first seed), `source_peak` (means over `bin`
+//! positions of how much more similar neighbors are than others, in standard deviations), `source_first_peak`, `source_last_peak` and
+//! `source_decay`; `count`, `loss`, `loss_curve`, `loss_of_guessing`, `time`, `rate` and `peak_memory`.
 
 #[cfg(feature = "attention")]
 mod run;

@@ -1,4 +1,15 @@
-//! Settings of `widget-captioning`: the captioner at the paper's scale.
+//! Builds the public widget captioner, counts its parameters, trains it, and describes the widgets of test screens (`lff` Table 5).
+//!
+//! The model reads words and pixels. Without `data`, the protocol generates screens, writes them as RICO files with captions and reads
+//! them back. `data.set` is a set of files of the format `widget-captions`, `data.weights` one of the format `word-vectors`. If the
+//! vectors are missing, they are sampled. A screen with captions and without a screenshot is an error. The remarks of the record count
+//! skipped rows, such as rows about screens that were never released. The default schedule is that of the public code,
+//! 128^(−1/2)·min(1, s/2000)/√max(s, 2000) at step s. Except for `embed` with `projected`, one dense layer follows the encoding.
+//!
+//! Records `params` (trained ones), `encoding_params` and `module_params`; with `steps` also `training_curve` over steps (means if there
+//! are more than 1,000), `time_of_screen`, `operations_of_screen`, `rate`, `peak_memory`, `screens` and `widgets`; with `held_out`
+//! `test_widgets`, `bleu_1`, `bleu_2`, `rouge`, `meteor`, `cider`, and `cider_seen`, `cider_unseen`, `seen_widgets`, `unseen_widgets` by
+//! boxes in hundredths and, with the suffix `_pixels`, in pixels.
 
 #[cfg(feature = "attention")]
 mod measure;
