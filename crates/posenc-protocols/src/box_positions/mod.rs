@@ -28,7 +28,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoxPositions {
-    /// Screens that are generated; none with `data`.
+    /// Generated screens; none with `data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screens: Option<usize>,
     /// Of a set of the format `widget-captions` instead of `labelled-screens`: the widgets that are trained on.

@@ -35,7 +35,7 @@ pub struct ClosedForm {
     /// precision's ε times the larger side, as in the authors' library, for both precisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cutoff: Option<f64>,
-    /// Side to which signals are reduced by area averages before anything else.
+    /// Side to which signals are reduced first, by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
     /// A random share of all positions trains instead of a grid, and the least squares are solved
@@ -54,7 +54,7 @@ pub struct ClosedForm {
     /// With `fraction`: factor λ of the term λ‖W‖². Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ridge: Option<f64>,
-    /// Whether the reconstruction is kept as pictures.
+    /// Whether pictures of the reconstruction are stored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pictures: bool,
 }

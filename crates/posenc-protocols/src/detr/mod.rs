@@ -36,24 +36,24 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detr {
-    /// Sizes; what is left out is the paper's.
+    /// Sizes; the defaults are the paper's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding.
     pub encoding: Encoding,
-    /// How a cell's place is told.
+    /// Coordinates of a cell.
     #[serde(default)]
     pub coordinates: PatchCoordinates,
-    /// Sizes to which photographs are brought; what is left out is DETR's.
+    /// Sizes of photographs; the defaults are DETR's.
     #[serde(default)]
     pub resizing: Resizing,
-    /// Images per step.
+    /// Images per training step.
     #[serde(default = "one")]
     pub batch: usize,
-    /// Steps; with 0 the model is only counted.
+    /// Training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Images that are measured on after the last step.
+    /// Images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
     /// Learning rate, the same for all steps.
@@ -62,10 +62,10 @@ pub struct Detr {
     /// That of the convolutional network.
     #[serde(default = "backbone_rate")]
     pub backbone_rate: f64,
-    /// Share of each parameter that a step of rate 1 takes away.
+    /// Weight decay of AdamW.
     #[serde(default = "rate")]
     pub weight_decay: f64,
-    /// Gradients of a step are shortened to this length.
+    /// Gradient clipping: largest global norm.
     #[serde(default = "longest")]
     pub longest_gradient: f64,
 }

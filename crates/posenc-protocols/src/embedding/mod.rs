@@ -24,7 +24,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
-    /// Positions x whose rows are drawn.
+    /// Positions x of the recorded rows.
     pub positions: Numbers,
     /// Number of equispaced positions whose rows give the numerical rank.
     #[serde(default = "rank_points")]

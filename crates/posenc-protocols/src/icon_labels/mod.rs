@@ -39,41 +39,41 @@ pub struct IconLabels {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Labels of fewer boxes are taken together.
+    /// Labels with fewer boxes are merged.
     pub least: usize,
-    /// Boxes of a screen beyond so many are left out.
+    /// Maximum number of boxes per screen; others are dropped.
     pub most_boxes: usize,
-    /// Share of the screens that are measured on; drawn anew for each seed.
+    /// Share of held-out screens, sampled anew for each seed.
     #[serde(default = "fifth")]
     pub held_out: f64,
-    /// Numbers per token.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Layers.
+    /// Attention layers.
     pub layers: usize,
-    /// Share of the numbers that are dropped of what attention and dense layers add.
+    /// Dropout on the outputs of attention and dense layers.
     #[serde(default)]
     pub dropout: f64,
-    /// Screens per step.
+    /// Screens per training step.
     pub batch: usize,
-    /// Steps.
+    /// Training steps.
     pub steps: usize,
     /// Steps between measurements.
     pub measure_every: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// Share of each parameter that a step of rate 1 takes away.
+    /// Weight decay of AdamW.
     #[serde(default = "hundredth")]
     pub weight_decay: f64,
 }

@@ -46,39 +46,38 @@ pub struct ImageModel {
     /// With `data`: photographs are reduced by this factor before they are cut.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub reduce: usize,
-    /// Images that are measured on.
+    /// Held-out images.
     pub held_out: usize,
     /// Layers of attention.
     pub layers: usize,
-    /// Numbers per pixel.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
     /// The position encoding.
     pub encoding: Encoding,
-    /// Images per step.
+    /// Images per training step.
     pub batch: usize,
-    /// Steps.
+    /// Training steps.
     pub steps: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// Steps from measurement to measurement; the last step is always measured.
+    /// Steps between measurements; the last step is always measured.
     pub measure_every: usize,
-    /// The term of Eq. 10.
+    /// Regularizer of Eq. 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
-    /// Largest displacement, in pixels, of the map of the similarity before and after training; none where
-    /// absent.
+    /// Largest displacement, in pixels, of the similarity maps before and after training; no maps if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<usize>,
 }

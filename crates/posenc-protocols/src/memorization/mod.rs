@@ -25,12 +25,12 @@ pub struct Memorization {
     pub samples: usize,
     /// Embedding dimension d.
     pub dimension: usize,
-    /// Rank of the N×d matrix X, drawn at random.
+    /// Rank of the random N×d matrix X.
     pub rank: usize,
     /// Whether the columns' means are removed first, so that X has zero-mean features.
     #[serde(default)]
     pub centered: bool,
-    /// Whether the target is drawn in the range of [X, 1] instead of at random.
+    /// Whether the target is sampled in the range of [X, 1].
     #[serde(default)]
     pub target_in_range: bool,
 }

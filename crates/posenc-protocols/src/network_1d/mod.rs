@@ -68,10 +68,10 @@ pub struct Network1d {
     /// Which samples test.
     #[serde(default)]
     pub test: TestSamples,
-    /// What the rows of an embedding are divided by.
+    /// Divisor of embedding rows.
     #[serde(default)]
     pub scale: Scale,
-    /// What the signal is multiplied by.
+    /// Factor on the signal.
     #[serde(default = "unity")]
     pub value_scale: f64,
     /// Number of hidden layers.
@@ -90,10 +90,10 @@ pub struct Network1d {
     /// Runs of each line, each with initial weights of its own.
     #[serde(default = "one")]
     pub repeats: usize,
-    /// Whether every run draws an embedder of its own.
+    /// Whether every run samples a new embedder.
     #[serde(default)]
     pub redraw: bool,
-    /// The PSNR of a run is its mean, in dB, over so many last epochs.
+    /// PSNRs are means in dB over this number of last epochs.
     #[serde(default = "hundred")]
     pub mean_of_last: u64,
     /// A parameter that varies: of the embedder, or [`STEP`].
@@ -102,7 +102,7 @@ pub struct Network1d {
     /// What the records' abscissa is.
     #[serde(default)]
     pub abscissa: Abscissa,
-    /// Curves have a point at every so many epochs; 0 for no curves.
+    /// Epochs between points of curves; 0 records no curves.
     #[serde(default)]
     pub curve_every: u64,
     /// Additionally records means over the points of a curve before this epoch; 0 for none.
@@ -136,7 +136,7 @@ fn hundred() -> u64 {
     100
 }
 
-/// Lines of an image. A row or column may stand there twice.
+/// Lines of an image. Indices may repeat.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {
@@ -146,7 +146,7 @@ pub struct Lines {
     /// Indices of columns, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Numbers>,
-    /// So many rows and as many columns are drawn for each image.
+    /// Number of rows, and of columns, sampled per image.
     #[serde(default)]
     pub random: usize,
 }
@@ -170,7 +170,7 @@ pub enum TestSamples {
     All,
 }
 
-/// What the rows of an embedding are divided by.
+/// Divisor of embedding rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {

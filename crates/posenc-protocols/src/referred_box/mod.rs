@@ -46,35 +46,35 @@ pub struct ReferredBox {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Screens with more boxes are left out.
+    /// Screens with more boxes are dropped.
     pub most_boxes: usize,
-    /// Words of an expression beyond so many are left out.
+    /// Maximum number of words of an expression; others are dropped.
     pub longest: usize,
-    /// Classes of boxes that are told apart, the most frequent ones.
+    /// Number of node classes, the most frequent ones.
     pub classes: usize,
-    /// Parts of the screens; each is measured by a model that was trained on the others.
+    /// Folds of the cross-validation.
     #[serde(default = "five")]
     pub folds: usize,
-    /// Numbers per token.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Layers.
+    /// Attention layers.
     pub layers: usize,
     /// As for `icon-labels`.
     #[serde(default)]
     pub dropout: f64,
-    /// Screens per step.
+    /// Screens per training step.
     pub batch: usize,
-    /// Steps of each model.
+    /// Training steps of each model.
     pub steps: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.

@@ -34,27 +34,27 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reformer {
-    /// Sizes; what is left out is the paper's.
+    /// Sizes; the defaults are the paper's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding.
     pub encoding: Encoding,
-    /// Images per step.
+    /// Images per training step.
     #[serde(default = "one")]
     pub batch: usize,
-    /// Steps; with 0 the model is only counted.
+    /// Training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Validation images that are measured on after the last step.
+    /// Validation images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     #[serde(default = "warm_up")]
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
 }

@@ -42,42 +42,42 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WidgetCaptioning {
-    /// Sizes; what is left out is the public captioner's.
+    /// Sizes; the defaults are the public captioner's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding, of left, top, right and bottom on 0 … 99.
     pub encoding: Encoding,
-    /// Screens that are generated to be trained on where there is no `data`.
+    /// Generated training screens without `data`.
     #[serde(default = "screens")]
     pub screens: usize,
-    /// Screens per step.
+    /// Screens per training step.
     #[serde(default = "batch")]
     pub batch: usize,
-    /// Steps; with 0 the model is only counted.
+    /// Training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Screens of the test split whose widgets are described after the last step, at most.
+    /// Maximum number of test screens that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     #[serde(default = "warm_up")]
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// Gradients of a step are shortened to this length.
+    /// Gradient clipping: largest global norm.
     #[serde(default = "longest")]
     pub longest_gradient: f64,
-    /// Beams of the search for captions; 1 takes the likeliest word each time.
+    /// Beam width; 1 is greedy decoding.
     #[serde(default = "beams")]
     pub beams: usize,
-    /// α of the length penalty of beams.
+    /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]
     pub length_penalty: f64,
 }
