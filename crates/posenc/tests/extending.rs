@@ -58,7 +58,7 @@ fn steps() -> Vec<Step> {
     steps
 }
 
-/// The commands of a block, in words.
+/// The commands of a block, in words without `cargo xtask`. Environment variables stand before them.
 fn commands(block: &str) -> Vec<Vec<String>> {
     let words = |line: &str| {
         let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
@@ -76,8 +76,13 @@ fn commands(block: &str) -> Vec<Vec<String>> {
         words
     };
     let all = block.lines().map(words).filter(|w: &Vec<String>| !w.is_empty());
-    all.map(|w| w.strip_prefix(&["cargo".to_owned(), "xtask".to_owned()][..]).unwrap().to_vec())
-        .collect()
+    let stripped = |mut words: Vec<String>| {
+        let start = words.iter().position(|word| word == "cargo").unwrap();
+        assert_eq!(words[start + 1], "xtask", "{words:?}");
+        words.drain(start..start + 2);
+        words
+    };
+    all.map(stripped).collect()
 }
 
 /// Does a step that changes a file.
@@ -200,7 +205,7 @@ fn the_sections_with_compiling_can_be_followed() {
         return;
     };
     let repository = Repository::new();
-    for name in ["crates", "xtask"] {
+    for name in ["crates", "xtask", "docs"] {
         common::copy(&root().join(name), &repository.path().join(name));
     }
     for name in ["Cargo.toml", "Cargo.lock", "FORMAT.md"] {
@@ -228,17 +233,22 @@ fn the_sections_with_compiling_can_be_followed() {
             }
         }
     }
-    assert!(written > 8 && started == 1 && later.len() == 4, "{written} {started} {later:?}");
+    assert!(written == 8 && started == 1 && later.len() == 5, "{written} {started} {later:?}");
     let kinds = "crates/posenc-math/src/embedder/mod.rs";
     let text = repository.read(kinds);
     repository.write(kinds, &text.replace("// new kinds: above", "starting\n// new kinds: above"));
 
     let binary = workshop.build(repository.path());
     let mut names = vec!["starting".to_owned(), "every_kind".to_owned()];
+    let mut environment = Vec::new();
     for words in &later {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["test", name] => names.push((*name).to_owned()),
+            [setting, "test", name] => {
+                environment.push(setting.split_once('=').unwrap());
+                names.push((*name).to_owned());
+            }
             words => {
                 let mut command = repository.command(words);
                 let mut built = Command::new(&binary);
@@ -255,9 +265,11 @@ fn the_sections_with_compiling_can_be_followed() {
             }
         }
     }
-    let passed = workshop.test(&names);
-    // Three of the starting profile, one of the document's, one of all kinds, one of FORMAT.md.
-    assert!(passed >= 6, "{passed} tests of {names:?}");
+    let passed = workshop.test(&names, &environment);
+    // Three of the starting profile, one of the document's, one of all kinds, two of examples, one of the page of protocols.
+    assert!(passed >= 8, "{passed} tests of {names:?}");
+    let protocols = std::fs::read_to_string(workshop.tree.join("docs/protocols.md")).unwrap();
+    assert!(protocols.contains("## row-norm\n\nComputes norms of embedded rows."), "{protocols}");
     let page = repository.read("out/report/extensions.md");
     for (part, verdict) in [("norms-ends-are-shorter", "✅"), ("lorentz-rank-rises", "✅")] {
         let line = page.lines().find(|l| l.contains(part)).unwrap_or_else(|| panic!("no {part}"));
@@ -275,13 +287,15 @@ struct Workshop {
     target: PathBuf,
 }
 
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 12] = [
     "posenc-attention",
     "posenc-data",
     "posenc-experiments",
     "posenc-files",
+    "posenc-harness",
     "posenc-math",
     "posenc-nets",
+    "posenc-protocols",
     "posenc-report",
     "posenc",
     "posenc-testing",
@@ -326,9 +340,8 @@ impl Workshop {
 
     /// Builds the repository's sources; gives the binary.
     fn build(&self, repository: &Path) -> PathBuf {
-        for name in
-            ["crates", "xtask", "Cargo.toml", "Cargo.lock", "FORMAT.md", "experiments", "data"]
-        {
+        let folders = ["crates", "xtask", "docs", "experiments", "data"];
+        for name in folders.into_iter().chain(["Cargo.toml", "Cargo.lock", "FORMAT.md"]) {
             follow(&repository.join(name), &self.tree.join(name));
         }
         let (from, to) = (&self.release, self.target.join("release"));
@@ -342,19 +355,21 @@ impl Workshop {
     }
 
     /// Runs the tests of those names that the document touches; how many passed.
-    fn test(&self, names: &[String]) -> usize {
+    fn test(&self, names: &[String], environment: &[(&str, &str)]) -> usize {
         let which = [
             "-p",
             "posenc-math",
             "-p",
-            "posenc-experiments",
+            "posenc-protocols",
             "-p",
             "posenc",
             "--lib",
             "--test",
             "format",
         ];
-        let output = self.command("test", &which).arg("--").args(names).output().unwrap();
+        let mut command = self.command("test", &which);
+        command.arg("--").args(names).envs(environment.iter().copied());
+        let output = command.output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
         told.lines().filter(|l| l.starts_with("test ") && l.ends_with(" ok")).count()

@@ -1,4 +1,7 @@
-//! Settings of `blending-weights`: weights between two nodes of a virtual grid.
+//! Computes the weights that blend the encodings of two nodes of a virtual grid (`trading` Eq. 15).
+//!
+//! Records over β `alpha_0`, `alpha_1`, `weight_sum`, `linear` = 1 − β, `excess` = α₀ − (1 − β) and `encoding_error` of the blended row
+//! relative to the true one; and `departure_from_linear`, the largest absolute excess.
 
 #[cfg(feature = "run")]
 mod run;

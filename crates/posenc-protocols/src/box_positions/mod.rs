@@ -1,4 +1,10 @@
-//! How rare positions of widgets are (`lff` Fig. 5).
+//! Counts how rare the positions of widgets are (`lff` Fig. 5).
+//!
+//! Counts the widgets of generated screens, or with `data` the labeled boxes of a set of files of the format `labelled-screens`. With
+//! `captioned: true`, the set has the format `widget-captions`, and the protocol counts the widgets of the training split.
+//!
+//! Records `left_widgets`, `top_widgets`, `right_widgets` and `bottom_widgets` over values from 0 to 99, `rare_bins` (with fewer than
+//! 10, %), `widgets`, `distinct_positions` and `once` (positions that occur once, %).
 
 #[cfg(feature = "attention")]
 mod run;
@@ -22,7 +28,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoxPositions {
-    /// Screens that are generated; none with `data`.
+    /// Generated screens; none with `data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screens: Option<usize>,
     /// Of a set of the format `widget-captions` instead of `labelled-screens`: the widgets that are trained on.

@@ -1,4 +1,14 @@
-//! Settings of `captioning`: what widgets of generated screens do.
+//! Trains a transformer over the nodes of generated screens to describe widgets (`lff` Tables 1 and 2, Figures 8 and 9).
+//!
+//! A caption follows from the position of the widget; some captions copy text from the adjacent node. Coordinates are left, top, right
+//! and bottom; two `groups` are (left, top) and (right, bottom). All seeds use the same screens. All methods of an item also share the
+//! captions that are sampled for training.
+//!
+//! Records `bleu_1`, `bleu_2`, `rouge`, `cider`, `meteor` and `spice`, all × 100; `slot_accuracy` (accuracy, %), `slot_accuracy_copied`
+//! (captions that copy from another node), `slot_accuracy_of_kind` over kinds of captions; `cider` and `slot_accuracy` also with `_seen`
+//! and `_unseen`, and averaged over kinds with equal weight as `_seen_alike` and `_unseen_alike`; `seen_widgets`, `unseen_widgets`;
+//! `training_curve` over steps, `params`, `encoding_params`, `time`, `rate` and `peak_memory`; for Fourier features `initial_` and
+//! `learned_` `length`, `anisotropy` and `correlation`, and with `similarity` the maps `initial_similarity` and `learned_similarity`.
 
 #[cfg(feature = "attention")]
 mod kept;
@@ -41,54 +51,53 @@ pub struct Captioning {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Screens that are trained on.
+    /// Training screens.
     pub screens: usize,
-    /// Screens that are measured on; the same for all seeds.
+    /// Held-out screens; the same for all seeds.
     pub held_out: usize,
-    /// Factor on the ranges from which margins, gaps and sizes are drawn.
+    /// Factor on the ranges of margins, gaps and sizes.
     #[serde(default = "jitter")]
     pub jitter: f64,
-    /// Numbers per token.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
     /// Layers of the encoder.
     pub encoder_layers: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
-    /// Screens per step.
+    /// Screens per training step.
     pub batch: usize,
-    /// Steps.
+    /// Training steps.
     pub steps: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// Gradients of a step are shortened to this length.
+    /// Gradient clipping: largest global norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gradient: Option<f64>,
-    /// Beams of the search for captions; 1 takes the likeliest word each time.
+    /// Beam width; 1 is greedy decoding.
     #[serde(default = "one")]
     pub beams: usize,
-    /// α of the length penalty of beams.
+    /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]
     pub length_penalty: f64,
-    /// The term of Eq. 10.
+    /// Regularizer of Eq. 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
-    /// Largest displacement of the map of the similarity before and after training, and the step between its
-    /// displacements; none where absent.
+    /// Largest displacement and step of the similarity maps before and after training; no maps if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<[usize; 2]>,
-    /// The first seed keeps so many of the held-out screens, the first, for the report to show with what was said of them.
+    /// Number of held-out screens, from the first, that the first seed stores for the report to show with their captions.
     #[serde(default, skip_serializing_if = "is_none")]
     pub shown: usize,
 }

@@ -1,4 +1,6 @@
-//! Counted operations and bytes against measured time (`trading` Appendix C).
+//! Compares counted operations and bytes of an encoding with measured time (`trading` Appendix C).
+//!
+//! Records `operations`, `bytes`, `bytes_printed`, `time`, and the exponents fitted to them.
 
 #[cfg(feature = "run")]
 mod run;

@@ -1,4 +1,13 @@
-//! Settings of `detr`: the detector at the paper's scale.
+//! Builds DETR on a residual network, counts its parameters and trains it for some steps on photographs with boxes (`lff` Table 4).
+//!
+//! The normalization layers of the residual network are frozen. The photographs are flipped, resized and cropped as in DETR. Without
+//! `data`, the protocol generates scenes, writes them in COCO's format and reads them back. `data.set` is a set of files of the format
+//! `annotated-images`, `data.weights` one of the format `weights`: a safetensors or PyTorch file with either the residual network alone
+//! (names of torchvision) or the whole model without its position encoding (names of DETR's own code). If the file is missing, the
+//! initial weights are sampled.
+//!
+//! Records `params`, `trained_params` and `encoding_params`; with `steps` also `training_curve` over steps, `time_of_image`,
+//! `operations_of_image`, `rate`, `peak_memory` and `images`, and with `held_out` `ap`, `ap50` and `ap75`.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -27,24 +36,24 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detr {
-    /// Sizes; what is left out is the paper's.
+    /// Sizes; the defaults are the paper's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding.
     pub encoding: Encoding,
-    /// How a cell's place is told.
+    /// Coordinates of a cell.
     #[serde(default)]
     pub coordinates: PatchCoordinates,
-    /// Sizes to which photographs are brought; what is left out is DETR's.
+    /// Sizes of photographs; the defaults are DETR's.
     #[serde(default)]
     pub resizing: Resizing,
-    /// Images per step.
+    /// Images per training step.
     #[serde(default = "one")]
     pub batch: usize,
-    /// Steps; with 0 the model is only counted.
+    /// Training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Images that are measured on after the last step.
+    /// Images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
     /// Learning rate, the same for all steps.
@@ -53,10 +62,10 @@ pub struct Detr {
     /// That of the convolutional network.
     #[serde(default = "backbone_rate")]
     pub backbone_rate: f64,
-    /// Share of each parameter that a step of rate 1 takes away.
+    /// Weight decay of AdamW.
     #[serde(default = "rate")]
     pub weight_decay: f64,
-    /// Gradients of a step are shortened to this length.
+    /// Gradient clipping: largest global norm.
     #[serde(default = "longest")]
     pub longest_gradient: f64,
 }

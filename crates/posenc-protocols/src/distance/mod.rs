@@ -1,4 +1,7 @@
-//! Embedding distance D against displacement.
+//! Computes the embedding distance D over the displacement.
+//!
+//! Records `distance` = D(Δ)/D(0), `distance_law`, `distance_printed` (if a paper prints another law), and `preserved_length`, the
+//! displacement at which D(Δ)/D(0) falls to 10^−k.
 
 #[cfg(feature = "run")]
 mod run;

@@ -1,4 +1,7 @@
-//! Embedding distance of two-dimensional encodings as a map (`rethinking` Fig. 11).
+//! Maps the embedding distance of a two-dimensional encoding (`rethinking` Fig. 11).
+//!
+//! Records `distance` = D(Δ)/D(0) over Δx and Δy around the center of the unit square, and `distance_axis` and `distance_diagonal` over
+//! the length of Δ.
 
 #[cfg(feature = "run")]
 mod run;

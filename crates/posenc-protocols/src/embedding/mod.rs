@@ -1,4 +1,7 @@
-//! ψ(t, x) as a function of t for a few positions x, and the rank of many such rows.
+//! Samples rows of an embedding matrix, ψ(t, x) as a function of t for some positions x.
+//!
+//! Records `embedding` over the shift, `distinct_values` of a row, `rank` of the rows at `rank_points` positions, and `norm_spread` of
+//! their squared norm.
 
 #[cfg(feature = "run")]
 mod run;
@@ -21,7 +24,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
-    /// Positions x whose rows are drawn.
+    /// Positions x of the recorded rows.
     pub positions: Numbers,
     /// Number of equispaced positions whose rows give the numerical rank.
     #[serde(default = "rank_points")]

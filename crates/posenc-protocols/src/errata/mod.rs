@@ -1,4 +1,6 @@
-//! Numeric checks of errors in a paper.
+//! Checks errors in a paper numerically.
+//!
+//! Records per erratum `holds`, and `printed`, `measured` and `corrected` of each quantity.
 
 #[cfg(feature = "run")]
 mod run;

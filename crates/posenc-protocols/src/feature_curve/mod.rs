@@ -1,4 +1,6 @@
-//! Stable rank against preserved length over random parameters (`rethinking`, notebook).
+//! Compares the stable rank with the preserved length over random parameters of an embedder (`rethinking`, notebook).
+//!
+//! Records `stable_rank` and `stable_rank_curve` over the preserved length. The stable rank is that of all N = d positions.
 
 #[cfg(feature = "run")]
 mod run;

@@ -1,4 +1,12 @@
-//! Labels of boxes of real screens (extension of `lff`).
+//! Trains a transformer over the boxes of a screen to predict the label of each box (extension of `lff`).
+//!
+//! `data.set` is a set of files of the format `labelled-screens`. The input of a box is its position alone; it attends to the other
+//! boxes of its screen, without labels. Screens are split anew for each seed. Methods of an item share the split, batches, masks and
+//! initial weights.
+//!
+//! Records on held-out screens `accuracy` and `macro_f1` (%), over steps `accuracy_curve` and `macro_f1_curve`; `majority` (share of the
+//! label most frequent in training, %), `held_out_boxes`, `training_curve` over steps, `training_loss` (mean of the last 50 steps),
+//! `params`, `encoding_params`, `time`, `rate` and `peak_memory`.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -31,41 +39,41 @@ pub struct IconLabels {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Labels of fewer boxes are taken together.
+    /// Labels with fewer boxes are merged.
     pub least: usize,
-    /// Boxes of a screen beyond so many are left out.
+    /// Maximum number of boxes per screen; others are dropped.
     pub most_boxes: usize,
-    /// Share of the screens that are measured on; drawn anew for each seed.
+    /// Share of held-out screens, sampled anew for each seed.
     #[serde(default = "fifth")]
     pub held_out: f64,
-    /// Numbers per token.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Layers.
+    /// Attention layers.
     pub layers: usize,
-    /// Share of the numbers that are dropped of what attention and dense layers add.
+    /// Dropout on the outputs of attention and dense layers.
     #[serde(default)]
     pub dropout: f64,
-    /// Screens per step.
+    /// Screens per training step.
     pub batch: usize,
-    /// Steps.
+    /// Training steps.
     pub steps: usize,
     /// Steps between measurements.
     pub measure_every: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// Share of each parameter that a step of rate 1 takes away.
+    /// Weight decay of AdamW.
     #[serde(default = "hundredth")]
     pub weight_decay: f64,
 }

@@ -1,4 +1,8 @@
-//! Rank of simple and complex two-dimensional encodings (`trading` Eq. 7–9).
+//! Computes ranks of simple and complex two-dimensional encodings (`trading` Eq. 7–9, Fig. 5).
+//!
+//! Records `rank_axis`, `rank_axis_squared`, `rank_simple`, `rank_complex`, `rank_simple_image`, the stable ranks `stable_rank_axis`,
+//! `stable_rank_axis_squared`, `stable_rank_simple` and `stable_rank_complex`, and `simple_encoding` and `complex_encoding` of one
+//! position.
 
 #[cfg(feature = "run")]
 mod run;

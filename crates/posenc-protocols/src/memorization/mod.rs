@@ -1,4 +1,6 @@
-//! Whether an affine model on the embedding memorizes random targets (Proposition 1).
+//! Tests whether an affine model on a random matrix X memorizes a random target (Proposition 1).
+//!
+//! Records `rank` of X, `augmented_rank` of X with a column of ones, and `relative_residual` of the least-squares fit.
 
 #[cfg(feature = "run")]
 mod run;
@@ -23,12 +25,12 @@ pub struct Memorization {
     pub samples: usize,
     /// Embedding dimension d.
     pub dimension: usize,
-    /// Rank of the N×d matrix X, drawn at random.
+    /// Rank of the random N×d matrix X.
     pub rank: usize,
     /// Whether the columns' means are removed first, so that X has zero-mean features.
     #[serde(default)]
     pub centered: bool,
-    /// Whether the target is drawn in the range of [X, 1] instead of at random.
+    /// Whether the target is sampled in the range of [X, 1].
     #[serde(default)]
     pub target_in_range: bool,
 }

@@ -1,4 +1,20 @@
-//! Settings of `network-1d`: affine models and ReLU networks trained on lines of images.
+//! Trains affine models or ReLU networks on 1-D signals with full-batch Adam.
+//!
+//! A signal is a row or a column of the luminance of an image of the group's `data`. Without `data`, the image is a 512 × 512 array of
+//! standard normal noise. Sample i of a line with n values has position i/n. Samples 0, 2s, 4s, … are used for training. All lines and
+//! repeats of a variant share one embedding. All groups and variants of an experiment use the same lines. Runs at all values of a sweep
+//! start from the same random numbers.
+//!
+//! Records, by line (`row 158`, `row 426 (2)`, after the image's name if the set has several) with the repeat as seed:
+//!
+//! - `train_psnr`, `test_psnr`. An error of exactly zero has a PSNR of `inf`.
+//! - `stable_rank` of the scaled training embedding and `params` of one run. Their signal is `-`; with `redraw`, every run records its
+//!   own.
+//! - `diverged_epoch` of runs that diverged. Their other values are NaN.
+//! - With `abscissa: stable-rank`, also `samples` and the parameter of the sweep.
+//! - Curves, means over the repeats with the epoch as x: `train_curve`, `test_curve`, `stable_rank_input`, `stable_rank_layer_1`, ….
+//!   Means over curves are `train_psnr_run_mean` and `test_psnr_run_mean`.
+//! - `prediction` and `target` over the position, for the first repeat.
 
 #[cfg(feature = "run")]
 mod estimate;
@@ -52,10 +68,10 @@ pub struct Network1d {
     /// Which samples test.
     #[serde(default)]
     pub test: TestSamples,
-    /// What the rows of an embedding are divided by.
+    /// Divisor of embedding rows.
     #[serde(default)]
     pub scale: Scale,
-    /// What the signal is multiplied by.
+    /// Factor on the signal.
     #[serde(default = "unity")]
     pub value_scale: f64,
     /// Number of hidden layers.
@@ -74,10 +90,10 @@ pub struct Network1d {
     /// Runs of each line, each with initial weights of its own.
     #[serde(default = "one")]
     pub repeats: usize,
-    /// Whether every run draws an embedder of its own.
+    /// Whether every run samples a new embedder.
     #[serde(default)]
     pub redraw: bool,
-    /// The PSNR of a run is its mean, in dB, over so many last epochs.
+    /// PSNRs are means in dB over this number of last epochs.
     #[serde(default = "hundred")]
     pub mean_of_last: u64,
     /// A parameter that varies: of the embedder, or [`STEP`].
@@ -86,7 +102,7 @@ pub struct Network1d {
     /// What the records' abscissa is.
     #[serde(default)]
     pub abscissa: Abscissa,
-    /// Curves have a point at every so many epochs; 0 for no curves.
+    /// Epochs between points of curves; 0 records no curves.
     #[serde(default)]
     pub curve_every: u64,
     /// Additionally records means over the points of a curve before this epoch; 0 for none.
@@ -120,7 +136,7 @@ fn hundred() -> u64 {
     100
 }
 
-/// Lines of an image. A row or column may stand there twice.
+/// Lines of an image. Indices may repeat.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {
@@ -130,7 +146,7 @@ pub struct Lines {
     /// Indices of columns, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Numbers>,
-    /// So many rows and as many columns are drawn for each image.
+    /// Number of rows, and of columns, sampled per image.
     #[serde(default)]
     pub random: usize,
 }
@@ -154,7 +170,7 @@ pub enum TestSamples {
     All,
 }
 
-/// What the rows of an embedding are divided by.
+/// Divisor of embedding rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {

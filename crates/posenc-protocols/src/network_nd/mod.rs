@@ -1,4 +1,20 @@
-//! Settings of `network-nd`: coordinate networks trained on whole images and clips.
+//! Trains affine models or ReLU networks on whole images and clips with full-batch Adam.
+//!
+//! Signals are the images or clips of the group's `data`. Images have the axes y and x, clips t, y and x. Index i of n on an axis has
+//! position i/n. With `fraction`, all methods of an experiment use the same sample per signal.
+//!
+//! | `directions` | meaning | embedder's `dimension` |
+//! |---|---|---|
+//! | `axes` | each axis | per direction |
+//! | `diagonals` | x, y, (x + y)/2, (x − y + 1)/2; images only | per direction |
+//! | `joint` | waves along random directions; kind `rff` only | of the whole encoding |
+//! | `grid` | products of the axes' features | per axis |
+//!
+//! Records per image or clip `test_psnr`, `train_psnr`, `params`, `memory` (four bytes per parameter), `time`, the curves `train_curve`
+//! and `test_curve`, and pictures; with `late_epochs` also `late_test_psnr`, `late_test_psnr_sd`, `late_train_psnr` and
+//! `late_train_psnr_sd`. `time` is the time of one signal on one core, from before the embedding until after the last epoch and its
+//! test. The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
+//! therefore share their random numbers.
 
 #[cfg(feature = "run")]
 mod estimate;
@@ -31,7 +47,7 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkNd {
-    /// Side to which signals are reduced by area averages before anything else.
+    /// Side to which signals are reduced first, by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
     /// Every `step`-th position along each axis trains.
@@ -49,10 +65,10 @@ pub struct NetworkNd {
     /// Along which directions a simple encoding embeds.
     #[serde(default)]
     pub directions: Directions,
-    /// What embedded rows are divided by.
+    /// Divisor of embedding rows.
     #[serde(default = "by_training_rows")]
     pub scale: Scale,
-    /// What the signal is multiplied by.
+    /// Factor on the signal.
     #[serde(default = "unity")]
     pub value_scale: f64,
     /// Number of hidden layers.
@@ -61,7 +77,7 @@ pub struct NetworkNd {
     /// Width of every hidden layer.
     #[serde(default = "default_width")]
     pub width: usize,
-    /// What stands after the last layer.
+    /// Function after the last layer.
     #[serde(default)]
     pub output: Output,
     /// Learning rate of Adam.
@@ -74,14 +90,14 @@ pub struct NetworkNd {
     pub beta2: Option<f64>,
     /// Full-batch steps of Adam.
     pub epochs: u64,
-    /// The PSNR of a run is its mean, in dB, over so many last epochs.
+    /// PSNRs are means in dB over this number of last epochs.
     #[serde(default = "one")]
     pub mean_of_last: u64,
     /// Also record mean and standard deviation of both PSNRs over this number of last epochs. At a constant learning
     /// rate the PSNR of a single epoch fluctuates; these show by how much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_epochs: Option<u64>,
-    /// Curves have a point at every so many epochs; 0 for no curves.
+    /// Epochs between points of curves; 0 records no curves.
     #[serde(default)]
     pub curve_every: u64,
     /// Embedder parameters that vary together.
@@ -93,7 +109,7 @@ pub struct NetworkNd {
     /// The arithmetic of a complex encoding on a grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub products: Option<Products>,
-    /// Whether the reconstruction is kept as pictures.
+    /// Whether pictures of the reconstruction are stored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pictures: bool,
 }
@@ -161,7 +177,7 @@ pub enum Directions {
     Grid,
 }
 
-/// What stands after the last layer.
+/// Function after the last layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {

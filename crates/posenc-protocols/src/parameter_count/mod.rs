@@ -1,4 +1,6 @@
-//! Parameter counts by arithmetic from the architecture (`lff` Tables 3–5).
+//! Counts parameters of the models of `lff` by arithmetic from their architecture (Tables 3–5).
+//!
+//! Records `params`, `params_rounded`, `matches` and `module_params`.
 
 #[cfg(feature = "run")]
 mod run;

@@ -1,4 +1,19 @@
-//! Boxes of real screens that expressions refer to (extension of `lff`).
+//! Trains a transformer to choose the box of a screen that an expression refers to (extension of `lff`).
+//!
+//! `data.set` is a set of files of the format `referring-screens`. The model attends to the words of the expression and to the boxes of
+//! the screen. The input of a box is its position and three features of the node that overlaps it most in the screen's tree: its class,
+//! the number of words of the expression in its text or description, and the number in its name. A unit is a whole cross-validation.
+//! The vocabulary contains words that occur at least twice in the training expressions; all other words share one token. Methods of an
+//! item share the folds, batches, masks and initial weights.
+//!
+//! Spatial words describe a position or an order: above, adjacent, after, before, behind, below, beneath, beside, between, bottom,
+//! bottommost, center, centre, column, corner, down, end, inside, last, left, leftmost, line, lower, middle, near, nearby, next,
+//! outside, over, right, rightmost, row, side, top, topmost, under, underneath, up, upper, and ordinals (first to tenth, 1st to 9th).
+//! Their sense in an expression is not checked.
+//!
+//! Records over all folds `accuracy` (%), `accuracy_spatial` and `accuracy_other` (expressions with and without a spatial word),
+//! `screens`, `screens_spatial`, `screens_other`, `chance` (%); means over folds of `training_curve` and `training_loss`; `params` (last
+//! fold, since vocabularies differ), `encoding_params`, `time`, `rate` and `peak_memory`.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -31,35 +46,35 @@ pub struct ReferredBox {
     /// The unit of coordinates.
     #[serde(default)]
     pub scale: BoxScale,
-    /// Screens with more boxes are left out.
+    /// Screens with more boxes are dropped.
     pub most_boxes: usize,
-    /// Words of an expression beyond so many are left out.
+    /// Maximum number of words of an expression; others are dropped.
     pub longest: usize,
-    /// Classes of boxes that are told apart, the most frequent ones.
+    /// Number of node classes, the most frequent ones.
     pub classes: usize,
-    /// Parts of the screens; each is measured by a model that was trained on the others.
+    /// Folds of the cross-validation.
     #[serde(default = "five")]
     pub folds: usize,
-    /// Numbers per token.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Layers.
+    /// Attention layers.
     pub layers: usize,
     /// As for `icon-labels`.
     #[serde(default)]
     pub dropout: f64,
-    /// Screens per step.
+    /// Screens per training step.
     pub batch: usize,
-    /// Steps of each model.
+    /// Training steps of each model.
     pub steps: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.

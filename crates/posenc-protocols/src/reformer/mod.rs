@@ -1,4 +1,11 @@
-//! Settings of `reformer`: the image model at the paper's scale.
+//! Builds the image model of `lff` with hashed attention and reversible layers, counts its parameters and trains it for some steps.
+//!
+//! Without `data`, the protocol generates images, writes them as an archive of downsampled ImageNet and reads them back. `data.set` is a
+//! set of files of the format `downsampled-images`. The default schedule is that of the paper's library,
+//! 0.03125·min(1, s/8000)/√max(s, 8000) at step s.
+//!
+//! Records `params` and `encoding_params`; with `steps` also `training_curve` over steps, `time_of_step` (median), `rate`, `peak_memory`
+//! and `archives` (1: npz, 0: PNG), and with `held_out` `bits`.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -27,27 +34,27 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reformer {
-    /// Sizes; what is left out is the paper's.
+    /// Sizes; the defaults are the paper's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding.
     pub encoding: Encoding,
-    /// Images per step.
+    /// Images per training step.
     #[serde(default = "one")]
     pub batch: usize,
-    /// Steps; with 0 the model is only counted.
+    /// Training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Validation images that are measured on after the last step.
+    /// Validation images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     #[serde(default = "warm_up")]
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
 }

@@ -1,4 +1,6 @@
-//! Similarity of two-dimensional position encodings to one center (`lff` Fig. 2).
+//! Computes the similarity of two-dimensional position encodings to that of one cell (`lff` Fig. 2).
+//!
+//! Records `similarity` over the grid, `similarity_axis`, `similarity_diagonal`, `decay_ratio` and `similarity_expected`.
 
 #[cfg(feature = "run")]
 mod run;

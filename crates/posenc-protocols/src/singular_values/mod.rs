@@ -1,4 +1,6 @@
-//! Singular values of the embedding matrix, with stable and numerical rank.
+//! Computes the singular values of an embedding matrix.
+//!
+//! Records `singular_value` over its index, `stable_rank`, `rank_above_one_percent`, `numerical_rank` and `condition_number`.
 
 #[cfg(feature = "run")]
 mod run;

@@ -1,4 +1,7 @@
-//! Stable rank against the number of samples or against a parameter of the embedder.
+//! Computes the stable rank of an embedding matrix over the number of samples, or over a parameter of the embedder.
+//!
+//! Records `stable_rank`, `stable_rank_bound` = min(N, bound), `stable_rank_law` = N·D(0)/Σ D(j/N) and `stable_rank_limit` (d → ∞,
+//! Fourier kinds). The abscissa is N, or the value of the sweep.
 
 #[cfg(feature = "run")]
 mod run;

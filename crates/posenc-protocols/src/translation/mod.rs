@@ -1,4 +1,10 @@
-//! Settings of `translation`: an encoder–decoder transformer on pairs of sentences.
+//! Trains an encoder–decoder transformer on generated pairs of languages, or on parallel text (`lff` Figure 1).
+//!
+//! `data.set` is a set of files of the format `parallel-text`.
+//!
+//! Records for `source` and `target` `source_similarity` of learned positions (source, first seed), `source_peak` (means over `bin`
+//! positions of how much more similar neighbors are than others, in standard deviations), `source_first_peak`, `source_last_peak` and
+//! `source_decay`; `count`, `loss`, `loss_curve`, `loss_of_guessing`, `time`, `rate` and `peak_memory`.
 
 #[cfg(feature = "attention")]
 mod run;
@@ -47,36 +53,36 @@ impl SentenceLengths {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Translation {
-    /// Words of each language; with `data` the most frequent ones, and one more stands for all others.
+    /// Vocabulary of each language; with `data` the most frequent words, and all others share one token.
     pub words: usize,
-    /// Longest sentence, in words; rows of the tables of positions.
+    /// Maximum sentence length in words, and rows of the position tables.
     pub longest: usize,
     /// How long sentences are.
     pub lengths: SentenceLengths,
-    /// Pairs that are measured on.
+    /// Held-out pairs.
     pub held_out: usize,
     /// Layers of the encoder, and of the decoder.
     pub layers: usize,
-    /// Numbers per word.
+    /// Width of the model.
     pub width: usize,
-    /// Heads, which share the width.
+    /// Attention heads; they divide the width.
     pub heads: usize,
-    /// Numbers between the dense layers of a block.
+    /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Standard deviation of the tables of positions at the beginning.
+    /// Initial standard deviation of the position tables.
     pub deviation: f64,
-    /// Pairs per step.
+    /// Pairs per training step.
     pub batch: usize,
-    /// Steps.
+    /// Training steps.
     pub steps: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
-    /// Positions that are taken together for a mean.
+    /// Positions per mean.
     pub bin: usize,
 }
 

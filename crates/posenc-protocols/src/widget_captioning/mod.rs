@@ -1,4 +1,15 @@
-//! Settings of `widget-captioning`: the captioner at the paper's scale.
+//! Builds the public widget captioner, counts its parameters, trains it, and describes the widgets of test screens (`lff` Table 5).
+//!
+//! The model reads words and pixels. Without `data`, the protocol generates screens, writes them as RICO files with captions and reads
+//! them back. `data.set` is a set of files of the format `widget-captions`, `data.weights` one of the format `word-vectors`. If the
+//! vectors are missing, they are sampled. A screen with captions and without a screenshot is an error. The remarks of the record count
+//! skipped rows, such as rows about screens that were never released. The default schedule is that of the public code,
+//! 128^(−1/2)·min(1, s/2000)/√max(s, 2000) at step s. Except for `embed` with `projected`, one dense layer follows the encoding.
+//!
+//! Records `params` (trained ones), `encoding_params` and `module_params`; with `steps` also `training_curve` over steps (means if there
+//! are more than 1,000), `time_of_screen`, `operations_of_screen`, `rate`, `peak_memory`, `screens` and `widgets`; with `held_out`
+//! `test_widgets`, `bleu_1`, `bleu_2`, `rouge`, `meteor`, `cider`, and `cider_seen`, `cider_unseen`, `seen_widgets`, `unseen_widgets` by
+//! boxes in hundredths and, with the suffix `_pixels`, in pixels.
 
 #[cfg(feature = "attention")]
 mod measure;
@@ -31,42 +42,42 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WidgetCaptioning {
-    /// Sizes; what is left out is the public captioner's.
+    /// Sizes; the defaults are the public captioner's.
     #[serde(default)]
     pub model: Sizes,
     /// The position encoding, of left, top, right and bottom on 0 … 99.
     pub encoding: Encoding,
-    /// Screens that are generated to be trained on where there is no `data`.
+    /// Generated training screens without `data`.
     #[serde(default = "screens")]
     pub screens: usize,
-    /// Screens per step.
+    /// Screens per training step.
     #[serde(default = "batch")]
     pub batch: usize,
-    /// Steps; with 0 the model is only counted.
+    /// Training steps; 0 only counts parameters.
     #[serde(default)]
     pub steps: usize,
-    /// Screens of the test split whose widgets are described after the last step, at most.
+    /// Maximum number of test screens that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
-    /// Largest learning rate.
+    /// Peak learning rate.
     #[serde(default = "rate")]
     pub learning_rate: f64,
-    /// Steps in which it rises.
+    /// Steps of the linear rise to the peak.
     #[serde(default = "warm_up")]
     pub warm_up: usize,
-    /// How it falls.
+    /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
     #[serde(default = "beta2")]
     pub beta2: f64,
-    /// Gradients of a step are shortened to this length.
+    /// Gradient clipping: largest global norm.
     #[serde(default = "longest")]
     pub longest_gradient: f64,
-    /// Beams of the search for captions; 1 takes the likeliest word each time.
+    /// Beam width; 1 is greedy decoding.
     #[serde(default = "beams")]
     pub beams: usize,
-    /// α of the length penalty of beams.
+    /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]
     pub length_penalty: f64,
 }
