@@ -278,7 +278,7 @@ mod tests {
             sections.keys().map(|p| (p.clone(), Vec::new())).collect();
         files.insert("costs.md".into(), b"# What it costs\n\ntext\n".to_vec());
         files.insert("figures/a/fig1.svg".into(), b"<svg/>".to_vec());
-        Report { files, sections, unlisted: Vec::new() }
+        Report { files, sections, ..Report::default() }
     }
 
     /// Catches a page of the report that the site lacks, and papers in another order than on the first page.

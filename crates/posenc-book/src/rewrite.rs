@@ -259,7 +259,7 @@ mod tests {
     fn made(text: &str, pictures: &[(&str, Vec<u8>)]) -> Site {
         let mut outline = outline(text);
         let files = pictures.iter().map(|(n, b)| ((*n).into(), b.clone())).collect();
-        let report = Report { files, sections: BTreeMap::new(), unlisted: Vec::new() };
+        let report = Report { files, ..Report::default() };
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("data")).unwrap();
         std::fs::write(root.path().join("data/a.yaml"), "a: <1>\n").unwrap();

@@ -93,7 +93,7 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
         let page = pages::costs::render(inputs, costs);
         files.insert(PathBuf::from("costs.md"), finished(&page));
     }
-    Ok(Report { files, sections, unlisted: unlisted(inputs) })
+    Ok(Report { files, sections, verdicts: views.verdicts(), unlisted: unlisted(inputs) })
 }
 
 /// Puts the table of measured speed between the two lines `<!-- speed … -->` and `<!-- /speed -->` of the

@@ -5,13 +5,16 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use posenc_experiments::verdict::Verdict;
 use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::pages::MARKER;
 
 /// All files of a report, by path below its directory.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
+    /// Verdicts of the last run that the pages show, by paper and item: what a program compares with those before its run.
+    pub verdicts: BTreeMap<(String, String), Vec<Verdict>>,
     /// Their bytes.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
     /// The pages that have parts which can stand alone, by path: for readers other than that of one file.

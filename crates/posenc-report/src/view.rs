@@ -109,6 +109,15 @@ pub struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
+    /// Verdicts of the last run shown, that of this machine if there is one, by paper and item.
+    pub fn verdicts(&self) -> BTreeMap<(String, String), Vec<Verdict>> {
+        let of = |view: &View<'_>| {
+            let side = view.sides.last();
+            side.map(|side| side.judgements.iter().map(|j| j.verdict).collect()).unwrap_or_default()
+        };
+        self.views.iter().map(|(key, view)| (key.clone(), of(view))).collect()
+    }
+
     /// Prepares every experiment.
     pub fn new(inputs: &Inputs<'a>) -> Result<Views<'a>> {
         let catalog: &'a Catalog = inputs.catalog;

@@ -41,7 +41,11 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Captions(options) => captions::captions(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),
         Verb::Work(options) => {
-            let write_results = reproduce::results::write;
+            let write_results: slurm::WriteResults =
+                |repository, plans, store, devices, options, out| {
+                    reproduce::results::write(repository, plans, store, devices, options, out)
+                        .map(drop)
+                };
             slurm::work(&options, &slurm::Program { kinds: KINDS, write_results })
         }
     }

@@ -112,11 +112,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let page = out.join("report/README.md");
     let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
     let written = if options.record || units > 0 || !report.is_fresh() {
-        results::write(repository, &plans, store, devices, options, &out).map(|()| report.keep())
+        results::write(repository, &plans, store, devices, options, &out).inspect(|_| report.keep())
     } else {
-        Ok(())
+        Ok(results::Verdicts::default())
     };
-    let changed = verdicts.changed();
+    let changed = written.as_ref().map_or_else(|_| Vec::new(), |after| verdicts.changed(after));
     progress.event(&Event::RunFinished {
         units: outcome.items.values().map(|tally| tally.done).sum(),
         failed: outcome.failures.len(),

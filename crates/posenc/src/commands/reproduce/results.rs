@@ -1,9 +1,11 @@
 //! What is left of a run: tables and the report of this machine, and on request what enters the reference.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
+use posenc_experiments::verdict::Verdict;
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
@@ -16,7 +18,10 @@ use posenc_harness::promote::{Promotion, files, promote, promote_captions, promo
 use posenc_harness::repository::Repository;
 use posenc_harness::store::Store;
 
-/// Tables and report of this machine, and on request the promotion into the reference.
+/// Verdicts of all items on the records of this machine, by paper and item.
+pub type Verdicts = BTreeMap<(String, String), Vec<Verdict>>;
+
+/// Writes tables and report of this machine, and on request promotes records into the reference.
 pub fn write(
     repository: &Repository,
     plans: &Plans<'_>,
@@ -24,7 +29,7 @@ pub fn write(
     devices: &Devices,
     options: &Reproduce,
     out: &Path,
-) -> Result<()> {
+) -> Result<Verdicts> {
     let catalog = plans.catalog;
     let local_directory = out.join("record");
     let mut promoted = false;
@@ -81,5 +86,8 @@ pub fn write(
         costs: Some(&costs),
     })?;
     let directory = out.join("report");
-    report.write(&directory).with_context(|| format!("{} cannot be written", directory.display()))
+    report
+        .write(&directory)
+        .with_context(|| format!("{} cannot be written", directory.display()))?;
+    Ok(report.verdicts)
 }

@@ -1,6 +1,7 @@
 //! What is said at the end: what was done of each item, which verdicts are others than before, what is left.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use posenc_experiments::record::Table;
 use posenc_experiments::shell::quoted;
@@ -19,8 +20,6 @@ const LISTED: usize = 20;
 
 /// Verdicts of the items that a run may change, as they are before it.
 pub struct Verdicts<'a> {
-    catalog: &'a Catalog,
-    directory: PathBuf,
     before: Vec<(&'a Experiment, Vec<Verdict>)>,
 }
 
@@ -31,16 +30,17 @@ impl<'a> Verdicts<'a> {
             |e: &&Experiment| work.iter().any(|work| std::ptr::eq(work.job.experiment, *e));
         let before = catalog.experiments.iter().filter(is_of_work);
         let before = before.map(|e| (e, verdicts(catalog, e, directory))).collect();
-        Verdicts { catalog, directory: directory.to_owned(), before }
+        Verdicts { before }
     }
 
-    /// Judges them again.
-    pub fn changed(&self) -> Vec<ChangedVerdict> {
+    /// The verdicts that differ in a report rendered after the run.
+    pub fn changed(&self, after: &BTreeMap<(String, String), Vec<Verdict>>) -> Vec<ChangedVerdict> {
         let mut changed = Vec::new();
         for (experiment, before) in &self.before {
-            let after = verdicts(self.catalog, experiment, &self.directory);
+            let after = after.get(&(experiment.paper.clone(), experiment.item.clone()));
+            let after = after.into_iter().flatten();
             for ((claim, before), after) in experiment.claims.iter().zip(before).zip(after) {
-                if *before != after {
+                if before != after {
                     changed.push(ChangedVerdict {
                         item: experiment.id(),
                         claim: claim.id.clone(),
