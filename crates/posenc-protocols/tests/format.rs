@@ -180,6 +180,32 @@ fn keys(example: &str) -> Vec<Key> {
     keys
 }
 
+/// An example with the keys that are commented out.
+fn complete(keys: &[Key]) -> String {
+    keys.iter().map(|key| format!("{}\n", key.text)).collect()
+}
+
+/// The same without the keys that may be left out because they have their defaults.
+fn without_defaults(keys: &[Key]) -> String {
+    let kept: Vec<&Key> = keys.iter().filter(|key| !key.comment.starts_with("default")).collect();
+    let mut text = String::new();
+    for (i, key) in kept.iter().enumerate() {
+        let line = key.text.split("  # ").next().unwrap().trim_end();
+        let is_parent = kept.get(i + 1).is_some_and(|next| next.indent > key.indent);
+        let value = if line.ends_with(':') && !is_parent { " {}" } else { "" };
+        writeln!(text, "{line}{value}").unwrap();
+    }
+    text
+}
+
+/// The settings in an example as JSON, with types but without ranges: keys may exclude each other.
+fn typed(kind: &Kind, example: &str) -> Result<String, String> {
+    let document = Document::parse(Path::new("a.yaml"), example).map_err(|e| e.to_string())?;
+    let mut settings: Value = serde_yaml::from_str(example).map_err(|e| e.to_string())?;
+    settings.as_mapping_mut().unwrap().remove("kind");
+    (kind.parse)(&document, "", settings).map(|(_, json)| json).map_err(|e| e.to_string())
+}
+
 /// The value with a key `zz` in each of its mappings in turn, and the keys that this mapping has.
 fn probes(value: &Value) -> Vec<(Vec<&str>, Value)> {
     let Value::Mapping(mapping) = value else { return Vec::new() };
@@ -204,17 +230,11 @@ fn every_example_parses_and_shows_its_defaults() {
     for kind in posenc_protocols::KINDS.0 {
         let (example, data) = (kind.example, data_of(kind));
         let canonical = |text: &str| with_protocol(kind, data, text).map(|p| p.canonical());
-        let whole = canonical(example).unwrap();
-        assert!(whole.starts_with(&format!("{} ", kind.name)), "the example of {}", kind.name);
+        assert!(canonical(example).unwrap().starts_with(&format!("{} ", kind.name)));
         let keys = keys(example);
-        let without = |is_left_out: &dyn Fn(usize) -> bool| -> String {
-            let lines = example.lines().enumerate().filter(|(line, _)| !is_left_out(*line));
-            lines.map(|(_, line)| format!("{line}\n")).collect()
-        };
-        let is_default = |key: &&Key| !key.is_commented && key.comment.starts_with("default");
-        let defaults: Vec<usize> = keys.iter().filter(is_default).map(|key| key.line).collect();
-        let short = without(&|line| defaults.contains(&line));
-        assert_eq!(canonical(&short).as_ref(), Ok(&whole), "{} without defaults", kind.name);
+        let whole = typed(kind, &complete(&keys)).unwrap();
+        let short = typed(kind, &without_defaults(&keys)).unwrap();
+        assert_eq!(whole, short, "the example of {} without defaults", kind.name);
         for (i, key) in keys.iter().enumerate().filter(|(_, key)| key.name != "kind") {
             let name = format!("`{}` in the example of {}", key.name, kind.name);
             assert!(!key.comment.is_empty(), "{name} has no comment");
@@ -223,7 +243,9 @@ fn every_example_parses_and_shows_its_defaults() {
                 let rest = keys[i + 1..].iter().filter(|k| !k.is_commented);
                 let mut next = rest.filter(|k| k.indent <= key.indent).map(|k| k.line);
                 let end = next.next().unwrap_or(usize::MAX);
-                let text = without(&|line| (key.line..end).contains(&line));
+                let lines = example.lines().enumerate();
+                let left = lines.filter(|(line, _)| !(key.line..end).contains(line));
+                let text: String = left.map(|(_, line)| format!("{line}\n")).collect();
                 assert!(canonical(&text).is_err(), "{name} is not required");
             }
         }
