@@ -1,11 +1,11 @@
 //! Which job is next.
 //!
-//! Without a budget the longest job is first: the last worker then does not end long after the others.
+//! Items with the cheapest verdicts come first: they are ordered by their seconds per claim, each with its longest jobs first. The
+//! longest job that waits starts out of this order as soon as the others would end before it.
 //!
-//! With a budget what gives verdicts soonest is first. Items are ordered by their seconds per claim. Those that fit as a whole
-//! into what is left of the workers' time are taken in this order, each with its longest jobs first; jobs of the others follow,
-//! the shortest first. No job starts that would not end within the budget, by what such jobs took so far; time that jobs which
-//! run alone need at the end is kept for them.
+//! With a budget only items that fit as a whole into what is left of the workers' time are taken in this order; jobs of the others
+//! follow, the shortest first. No job starts that would not end within the budget, by what such jobs took so far; time that jobs
+//! which run alone need at the end is kept for them.
 //!
 //! No job starts whose memory, by its estimate, is not there: it waits for others to end while smaller ones start. One that
 //! needs more than the whole run may take is handed out as refused.
@@ -113,6 +113,7 @@ pub enum Next<'a> {
 pub struct Queue<'a> {
     lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>>,
     memory: Memory,
+    workers: usize,
     has_budget: bool,
     is_closed: bool,
 }
@@ -125,21 +126,14 @@ impl<'a> Queue<'a> {
         workers: usize,
         cost_model: &CostModel,
     ) -> Self {
-        let ordered = match budget {
-            None => {
-                let mut work: Vec<Waiting<'a>> =
-                    work.into_iter().map(|work| Waiting { work, is_admitted: true }).collect();
-                work.sort_by(|a, b| b.work.cost.total_cmp(&a.work.cost));
-                work
-            }
-            Some(seconds) => by_verdicts(work, seconds * workers as f64, workers, cost_model),
-        };
+        let capacity = budget.map_or(f64::INFINITY, |seconds| seconds * workers as f64);
+        let ordered = by_verdicts(work, capacity, workers, cost_model);
         let mut lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>> = BTreeMap::new();
         for waiting in ordered {
             lanes.entry(Lane::of(&waiting.work)).or_default().push_back(waiting);
         }
         let memory = Memory::new(None);
-        Queue { lanes, memory, has_budget: budget.is_some(), is_closed: false }
+        Queue { lanes, memory, workers, has_budget: budget.is_some(), is_closed: false }
     }
 
     /// Hands out no more jobs at a time than fit into this memory.
@@ -167,7 +161,15 @@ impl<'a> Queue<'a> {
         let memory = self.memory;
         let in_time = || jobs.iter().enumerate().filter(|(_, waiting)| is_in_time(waiting));
         let fit = |waiting: &Waiting<'_>| memory.fit(waiting.work.memory);
-        let now = in_time().find(|(_, waiting)| fit(waiting) == Fit::Now);
+        let now = || in_time().filter(|(_, waiting)| fit(waiting) == Fit::Now);
+        let seconds =
+            |waiting: &Waiting<'_>| cost_model.seconds(waiting.work.kind(), waiting.work.cost);
+        let longest = now().max_by(|(_, a), (_, b)| seconds(a).total_cmp(&seconds(b)));
+        let all: f64 = jobs.iter().map(seconds).sum();
+        let is_urgent = |waiting: &Waiting<'_>| {
+            !has_budget && lane == Lane::Cpu && seconds(waiting) * self.workers as f64 >= all
+        };
+        let now = longest.filter(|(_, waiting)| is_urgent(waiting)).or_else(|| now().next());
         let Some((place, fit)) = now.or_else(|| in_time().next()).map(|(i, w)| (i, fit(w))) else {
             return Next::End;
         };
@@ -381,6 +383,42 @@ mod tests {
         );
         queue.close();
         assert!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).is_none());
+    }
+
+    /// Catches verdicts that come late although they are cheap, and a long job that starts last and then runs alone.
+    #[test]
+    fn cheap_verdicts_come_first_and_a_long_job_starts_in_time() {
+        let costs = [&[40.0, 2.0][..], &[6.0, 4.0], &[30.0, 30.0, 30.0]];
+        let experiments = [
+            // 42 s, 1 s and 45 s a claim.
+            experiment("a", 1, RANK, costs[0]),
+            experiment("b", 10, RANK, costs[1]),
+            experiment("c", 2, RANK, costs[2]),
+        ];
+        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
+        let cost_model = CostModel::default();
+        let mut queue = Queue::new(all, None, 2, &cost_model);
+        let mut order = Vec::new();
+        while let Some(work) = run(queue.next(Lane::Cpu, 0.0, &cost_model)) {
+            order.push((work.job.experiment.item.clone(), work.cost));
+        }
+        let expected = [
+            ("b", 6.0),
+            ("b", 4.0),
+            ("a", 40.0),
+            ("a", 2.0),
+            ("c", 30.0),
+            ("c", 30.0),
+            ("c", 30.0),
+        ];
+        assert_eq!(order, expected.map(|(item, cost)| (item.to_owned(), cost)));
+        // 50 s of two workers are left when the job of 60 s starts, before its turn.
+        let costs = [&[25.0, 25.0][..], &[60.0]];
+        let experiments = [experiment("a", 9, RANK, costs[0]), experiment("b", 1, RANK, costs[1])];
+        let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
+        let mut queue = Queue::new(all, None, 2, &cost_model);
+        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap().cost, 60.0);
+        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap().cost, 25.0);
     }
 
     /// Catches jobs that begin beyond the memory, small ones that wait behind a large one, a large one that nobody runs when its

@@ -44,8 +44,19 @@ pub struct Options {
     pub end: Option<Instant>,
     /// Memory that jobs may take together; what the machine has left if absent.
     pub memory: Option<Bytes>,
+    /// Hears which items are finished.
+    pub watcher: Option<Arc<dyn Watcher>>,
     /// Interrupts that end the run.
     pub signals: Interrupts,
+}
+
+/// Hears how far a run is. It is called by the supervising thread and must return at once.
+pub trait Watcher: Send + Sync {
+    /// All units of an item have run or failed; `left` units of the run have not, for about so many seconds.
+    fn item_finished(&self, item: &str, left: usize, seconds: f64);
+
+    /// Lines to print.
+    fn lines(&self) -> Vec<String>;
 }
 
 /// A unit that failed.
@@ -113,6 +124,8 @@ pub fn run(
     let total: usize = jobs.iter().map(|work| work.units.len()).sum();
     let budget = options.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
     let memory = options.memory.or_else(memory::available);
+    let per_item: Vec<(String, usize)> =
+        jobs.iter().map(|work| (work.job.experiment.id(), work.units.len())).collect();
     let queue = Queue::new(jobs, budget, workers, &cost_model).within(memory);
     let (sender, messages) = channel();
     let shared = Arc::new(Shared {
@@ -124,8 +137,13 @@ pub fn run(
         messages: sender,
         next: AtomicU64::new(0),
     });
+    let mut unfinished: BTreeMap<String, usize> = BTreeMap::new();
+    for (item, units) in per_item {
+        *unfinished.entry(item).or_default() += units;
+    }
     let mut supervisor = Supervisor {
         shared,
+        unfinished,
         options,
         workers,
         jobs: BTreeMap::new(),
@@ -159,6 +177,8 @@ struct Supervisor<'r> {
     shared: Arc<Shared>,
     options: &'r Options,
     workers: usize,
+    /// Units of each item that have neither run nor failed.
+    unfinished: BTreeMap<String, usize>,
     jobs: BTreeMap<u64, Job>,
     /// Workers that have not said that they are idle.
     alive: BTreeMap<Lane, usize>,
@@ -228,6 +248,9 @@ impl Supervisor<'_> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.look_at_clock();
+            for line in self.options.watcher.iter().flat_map(|watcher| watcher.lines()) {
+                self.progress.warn(&line);
+            }
             if self.is_given_up() {
                 return;
             }
@@ -273,7 +296,8 @@ impl Supervisor<'_> {
                     cost_model.add(job.work.kind(), estimated, seconds);
                 }
                 drop(cost_model);
-                let tally = self.outcome.items.entry(job.work.job.experiment.id()).or_default();
+                let item = job.work.job.experiment.id();
+                let tally = self.outcome.items.entry(item.clone()).or_default();
                 tally.done += 1;
                 tally.seconds += seconds;
                 let name = unit_name(&job.work, unit);
@@ -290,6 +314,7 @@ impl Supervisor<'_> {
                 if let Some(next) = job.work.units.get(index + 1).filter(|_| !is_together) {
                     self.progress.begins(&unit_name(&job.work, next));
                 }
+                self.count_down(&item);
             }
             Message::Note(line) => self.progress.note(&line),
             Message::Ended { id, end } => {
@@ -318,6 +343,20 @@ impl Supervisor<'_> {
                     *alive = alive.saturating_sub(1);
                 }
             }
+        }
+    }
+
+    /// A unit of an item has run or failed.
+    fn count_down(&mut self, item: &str) {
+        let Some(left) = self.unfinished.get_mut(item) else { return };
+        *left = left.saturating_sub(1);
+        if *left > 0 {
+            return;
+        }
+        self.unfinished.remove(item);
+        if let Some(watcher) = &self.options.watcher {
+            let seconds = time_left(&self.shared, &self.jobs, self.workers);
+            watcher.item_finished(item, self.unfinished.values().sum(), seconds);
         }
     }
 
@@ -351,6 +390,7 @@ impl Supervisor<'_> {
                 key: unit.parts.key(),
                 message: reason.to_owned(),
             });
+            self.count_down(&experiment.id());
         }
         if self.options.fail_fast {
             lock(&self.shared.queue).close();

@@ -50,7 +50,7 @@ fn of_kind(name: &str) -> [f64; 3] {
 
 /// Steps of the golden angle, in dark and in light: far from each other, however many there are.
 fn added(place: usize) -> [f64; 3] {
-    let light = if place % 2 == 0 { 0.38 } else { 0.84 };
+    let light = if place.is_multiple_of(2) { 0.38 } else { 0.84 };
     [light, 0.120, 320.0 + 137.508 * (place % 8) as f64]
 }
 

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use posenc_experiments::verdict::Verdict;
 use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
+use crate::markdown;
 use crate::pages::MARKER;
 
 /// All files of a report, by path below its directory.
@@ -70,6 +71,18 @@ impl std::fmt::Display for Stale {
 }
 
 impl Report {
+    /// Adds a notice below the title of the first page, such as that a run is not finished.
+    pub fn with_notice(mut self, notice: &str) -> Self {
+        if let Some(page) = self.files.get_mut(Path::new("README.md")) {
+            let text = String::from_utf8_lossy(page).into_owned();
+            let title = text.find("\n# ").map_or(0, |at| at + 1);
+            let end = text.get(title..).and_then(|rest| rest.find('\n')).map_or(0, |at| title + at);
+            let (head, rest) = text.split_at(end);
+            *page = format!("{head}\n\n> {}{rest}", markdown::plain(notice)).into_bytes();
+        }
+        self
+    }
+
     /// Writes what differs, each file whole or not at all, and removes generated pages and
     /// pictures that are no longer part of the report. Other files stay as they are.
     ///

@@ -159,7 +159,7 @@ pub(super) const SCENES: [Scene; 8] = [
     // Autumn on the ground.
     Scene {
         ground: 0x22_16_10,
-        palette: [0xba_5c_22, 0xd2_94_32, 0x84_34_20, 0x9a_74_3e, 0x62_46_2c, 0xc4_b0_70],
+        palette: [0xba_5c_22, 0xd29432, 0x84_34_20, 0x9a_74_3e, 0x62_46_2c, 0xc4_b0_70],
         mixture: [0.25, 0.75, 0.0],
         slimness: [0.35, 0.75],
         patterned: 0.8,

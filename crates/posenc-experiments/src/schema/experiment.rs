@@ -569,7 +569,7 @@ impl WireGroup {
                     ));
                 }
                 let data = self.data.as_ref();
-                check_data(data, kind)
+                check_data(data, kind, asked.kinds)
                     .and_then(|()| protocol.settings().check_data(data))
                     .map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?;
                 resolved.push(Resolved { protocol, seeds, signals });
@@ -591,14 +591,18 @@ impl WireGroup {
 }
 
 /// Keys of `data` that only some protocols take.
-fn check_data(data: Option<&Data>, kind: &Kind) -> Result<(), Fault> {
+fn check_data(data: Option<&Data>, kind: &Kind, kinds: Kinds) -> Result<(), Fault> {
     let Some(data) = data else { return Ok(()) };
-    for (key, is_given, is_taken) in [
-        ("data.weights", data.weights.is_some(), kind.takes_weights),
-        ("data.held_out", data.held_out.is_some(), kind.takes_held_out),
-    ] {
-        if is_given && !is_taken {
-            return Err((key, format!("protocol `{}` does not take this key", kind.name)));
+    type IsTaken = fn(&Kind) -> bool;
+    let keys: [(_, _, IsTaken); 2] = [
+        ("data.weights", data.weights.is_some(), |kind| kind.takes_weights),
+        ("data.held_out", data.held_out.is_some(), |kind| kind.takes_held_out),
+    ];
+    for (key, is_given, is_taken) in keys {
+        if is_given && !is_taken(kind) {
+            let takers = kinds.0.iter().filter(|kind| is_taken(kind));
+            let names: Vec<String> = takers.map(|kind| format!("`{}`", kind.name)).collect();
+            return Err((key, format!("belongs to {}", names.join(" and "))));
         }
     }
     Ok(())

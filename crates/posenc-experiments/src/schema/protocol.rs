@@ -253,11 +253,15 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// Settings that nothing is known of.
+    /// Settings of which only `width` is part of a model.
     #[derive(Debug, Deserialize, Serialize)]
     struct AnySettings(BTreeMap<String, Value>);
 
-    impl Settings for AnySettings {}
+    impl Settings for AnySettings {
+        fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
+            Some(self.0.get("width") == other.downcast_ref::<Self>()?.0.get("width"))
+        }
+    }
 
     const fn kind(name: &'static str) -> Kind {
         Kind { needs_embedder: true, ..Kind::of::<AnySettings>(name) }

@@ -78,6 +78,9 @@ pub struct Reproduce {
     /// Begin nothing after the first unit that fails.
     #[arg(long, conflicts_with = "keep_going")]
     pub fail_fast: bool,
+    /// Write the report this often while units run, such as 5m; after the first minute and after each item if absent.
+    #[arg(long, value_name = "TIME")]
+    pub report_every: Option<Span>,
     /// Write what happens as it happens, one JSON object per line (FORMAT.md); - for the standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub events: Option<PathBuf>,

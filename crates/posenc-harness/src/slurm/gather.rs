@@ -10,7 +10,7 @@ use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
 use posenc_experiments::record::{Failure, UnitFailure};
 
 use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, TaskReport};
-use super::{Program, shares, slurm, submit};
+use super::{Program, client, shares, submit};
 use crate::data::{self, DataSets};
 use crate::options::{Reproduce, parse_profile, parse_selectors};
 use crate::plan::{Plans, expand};
@@ -204,7 +204,7 @@ fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
         Some((_, index)) => submitted.array.as_ref().map(|(array, _)| format!("{array}_{index}")),
         None => None,
     };
-    let state = number.and_then(|number| slurm::ended(&number));
+    let state = number.and_then(|number| client::ended(&number));
     let state = state.unwrap_or_else(|| "Slurm has forgotten how".to_owned());
     if posenc_files::is_there(&folder.file(CANCELLED)) || state.starts_with("CANCELLED") {
         return Fate::Settled(format!("the task was cancelled ({state})"));

@@ -6,10 +6,10 @@
 //! submits what is missing once more, then writes tables and report. The submitting process waits and can go
 //! ([`watch`]): all it knows stands in files ([`files`]).
 
+mod client;
 mod files;
 mod gather;
 mod shares;
-mod slurm;
 mod submit;
 mod task;
 mod watch;
@@ -111,7 +111,7 @@ pub fn run(
 ) -> Result<Option<ExitCode>> {
     let out = std::path::absolute(repository.out(options.out.as_deref()))?;
     let root = std::path::absolute(repository.root())?;
-    slurm::check()?;
+    client::check()?;
     // While it looks and submits; who waits does not hold it.
     let lock = Lock::take(&out)?;
     let arguments = submit::arguments(repository, options)?;

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::client::{self, Job};
 use super::files::{self, Claim, FORMAT, Folder, Round, Run};
 use super::shares;
-use super::slurm::{self, Job};
 use crate::device::{CPU, Devices, GPU, Request};
 use crate::options::Reproduce;
 use crate::repository::Repository;
@@ -41,7 +41,7 @@ pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<Str
     let full = |path: &Path| -> Result<String> {
         let path = std::path::absolute(path)
             .with_context(|| format!("{} has no full path", path.display()))?;
-        Ok(slurm::text(&path)?.to_owned())
+        Ok(client::text(&path)?.to_owned())
     };
     let mut all = vec![format!("--root={}", full(repository.root())?), "reproduce".to_owned()];
     let mut add = |name: &str, value: &str| all.push(format!("--{name}={value}"));
@@ -103,7 +103,7 @@ pub fn begin(
             units,
         };
         files::write(&folder.file("run.json"), &run)?;
-        let script = slurm::script(&run, &slurm::copy_binary(&folder)?, root)?;
+        let script = client::script(&run, &client::copy_binary(&folder)?, root)?;
         posenc_files::write_new(&folder.file("task.sh"), script.as_bytes())
             .with_context(|| format!("{} cannot be written", folder.file("task.sh").display()))?;
         Ok(run)
@@ -135,7 +135,7 @@ pub fn round(
     }
     let obtained = RefCell::new(Vec::new());
     let submit = |job: Job<'_>| {
-        let number = slurm::submit(run, folder, root, round, &job)?;
+        let number = client::submit(run, folder, root, round, &job)?;
         obtained.borrow_mut().push(number.clone());
         Ok::<_, anyhow::Error>(number)
     };
@@ -149,11 +149,11 @@ pub fn round(
     };
     let submitted = all().inspect_err(|_| {
         if round == 1 {
-            let _ = slurm::cancel(&run.job_name());
+            let _ = client::cancel(&run.job_name());
         }
         // The collecting step of an earlier round has the same name and is this process: it has the error to tell.
         for number in obtained.borrow().iter().filter(|_| round > 1) {
-            let _ = slurm::cancel_job(number);
+            let _ = client::cancel_job(number);
         }
     })?;
     let mut state = folder.state()?;
@@ -218,7 +218,7 @@ pub fn alive(out: &Path) -> Result<Option<(Folder, Run)>> {
         )
     };
     let name = files::job_name(&claim.id);
-    let waits = slurm::queue(&name).with_context(unknown)?;
+    let waits = client::queue(&name).with_context(unknown)?;
     let ended = folder.ending().with_context(unknown)?.is_some();
     let submitted = folder.state().with_context(unknown)?.rounds;
     if ended || waits.is_empty() {
@@ -238,7 +238,7 @@ pub fn alive(out: &Path) -> Result<Option<(Folder, Run)>> {
         // Killed between the array and its collecting step: nothing would ever collect. The directory's lock says
         // that the submitting process is gone, if it was one of this machine.
         eprintln!("note: run {} was not submitted whole; it is cancelled", claim.id);
-        slurm::cancel(&name)?;
+        client::cancel(&name)?;
         release(out, &claim.id);
         return Ok(None);
     }

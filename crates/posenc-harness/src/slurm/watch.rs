@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use super::client::{self, Queued};
 use super::files::{Ending, Folder, Run};
 use super::gather::CANCELLED;
-use super::slurm::{self, Queued};
 use super::submit::release;
 use crate::interrupts::Interrupts;
 use crate::span::{counted, duration};
@@ -70,7 +70,7 @@ pub fn watch(
             return told(run, &ending);
         }
         let share = missing.done();
-        match slurm::queue(&run.job_name()) {
+        match client::queue(&run.job_name()) {
             Ok(queue) => {
                 failures = 0;
                 if queue.is_empty() {
@@ -179,9 +179,9 @@ pub fn cancel(folder: &Folder, run: &Run, out: &Path) -> Result<()> {
     posenc_files::write_atomically(&folder.file(CANCELLED), b"")?;
     let started = Instant::now();
     loop {
-        slurm::cancel(&run.job_name())?;
+        client::cancel(&run.job_name())?;
         std::thread::sleep(STEP);
-        if slurm::queue(&run.job_name())?.is_empty() {
+        if client::queue(&run.job_name())?.is_empty() {
             break;
         }
         if started.elapsed() > GRACE {

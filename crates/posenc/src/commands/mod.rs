@@ -43,7 +43,7 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Work(options) => {
             let write_results: slurm::WriteResults =
                 |repository, plans, store, devices, options, out| {
-                    reproduce::results::write(repository, plans, store, devices, options, out)
+                    reproduce::results::write(repository, plans, store, devices, options, out, None)
                         .map(drop)
                 };
             slurm::work(&options, &slurm::Program { kinds: KINDS, write_results })

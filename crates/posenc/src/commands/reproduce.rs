@@ -2,12 +2,14 @@
 
 mod announce;
 mod fresh;
+mod live;
 pub mod results;
 mod summary;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -104,15 +106,24 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
+        watcher: None,
     };
     let site = RunEnv { store, data, devices, seed: options.seed };
-    let outcome = supervisor::run(work, site, &run, cost_model, &mut progress);
+    let inputs =
+        live::Inputs { repository, plans: &plans, store, devices, options, out: &out, units };
+    let outcome = std::thread::scope(|scope| {
+        let (feed, reporter) = live::channels();
+        scope.spawn(|| reporter.run(&inputs));
+        let run = supervisor::Options { watcher: Some(Arc::new(feed)), ..run };
+        supervisor::run(work, site, &run, cost_model, &mut progress)
+    });
     signals.end_at_once();
     outcome.cost_model.write(&out);
     let page = out.join("report/README.md");
     let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
     let written = if options.record || units > 0 || !report.is_fresh() {
-        results::write(repository, &plans, store, devices, options, &out).inspect(|_| report.keep())
+        results::write(repository, &plans, store, devices, options, &out, None)
+            .inspect(|_| report.keep())
     } else {
         Ok(results::Verdicts::default())
     };

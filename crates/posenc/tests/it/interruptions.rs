@@ -203,3 +203,24 @@ fn events_of_a_killed_run_are_whole_lines() {
     assert!(all.len() >= 3 && all[0]["event"] == "run-started", "{all:?}");
     assert!(all.iter().all(|event| event["event"] != "run-finished"));
 }
+
+/// Catches a report that is there only when the run has ended, one that does not say that the run goes on, and one that still says
+/// so afterwards.
+#[test]
+fn the_report_is_there_while_the_run_goes_on() {
+    let repository = Repository::with_experiment(&training(100_000_000));
+    let mut child = repository.start(&["reproduce", "--report-every", "1s"]);
+    let page = repository.path().join("out/report/README.md");
+    let notice = "This run is not finished";
+    let started = std::time::Instant::now();
+    let is_there = || std::fs::read_to_string(&page).is_ok_and(|text| text.contains(notice));
+    while !is_there() {
+        assert!(child.try_wait().unwrap().is_none(), "the run has ended");
+        assert!(started.elapsed() < std::time::Duration::from_secs(120), "no report");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    send("-TERM", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(!text.contains(notice) && text.contains("# Reproducibility summary"), "{text}");
+}

@@ -21,7 +21,8 @@ use posenc_harness::store::Store;
 /// Verdicts of all items on the records of this machine, by paper and item.
 pub type Verdicts = BTreeMap<(String, String), Vec<Verdict>>;
 
-/// Writes tables and report of this machine, and on request promotes records into the reference.
+/// Writes tables and report of this machine, and on request promotes records into the reference. With a notice the run is not
+/// finished: the report shows it, and nothing is promoted.
 pub fn write(
     repository: &Repository,
     plans: &Plans<'_>,
@@ -29,12 +30,14 @@ pub fn write(
     devices: &Devices,
     options: &Reproduce,
     out: &Path,
+    notice: Option<&str>,
 ) -> Result<Verdicts> {
     let catalog = plans.catalog;
     let local_directory = out.join("record");
     let mut promoted = false;
     // Until the report is rendered: two runs that record at a time would each lose the other's rows.
-    let _lock = options.record.then(|| Lock::of_reference(repository)).transpose()?;
+    let is_promoted = options.record && notice.is_none();
+    let _lock = is_promoted.then(|| Lock::of_reference(repository)).transpose()?;
     for experiment in &catalog.experiments {
         let (paper, item) = (&experiment.paper, &experiment.item);
         // Never into the reference: what fails here says nothing of the run that stands there.
@@ -54,7 +57,7 @@ pub fn write(
         Gallery::write(&local_directory, &experiment.paper, &experiment.item, pictures)?;
         let captions = CaptionRecord { methods: local.captioned()? };
         captions.write(&local_directory, &experiment.paper, &experiment.item)?;
-        if options.record {
+        if is_promoted {
             promoted |= promote_captions(experiment, &captions.methods, &repository.record())?;
             promoted |= promote_pictures(experiment, &local, &repository.record())?;
             for (method, promotion) in promote(experiment, &local, &repository.record())? {
@@ -76,7 +79,7 @@ pub fn write(
     }
     let local = Records::read(&local_directory, catalog)?;
     let costs = crate::commands::costs::of_reference(repository, catalog, &reference)?;
-    let report = posenc_report::render(&Inputs {
+    let mut report = posenc_report::render(&Inputs {
         catalog,
         reference: &reference,
         local: Some(&local),
@@ -85,6 +88,9 @@ pub fn write(
         record: None,
         costs: Some(&costs),
     })?;
+    if let Some(notice) = notice {
+        report = report.with_notice(notice);
+    }
     let directory = out.join("report");
     report
         .write(&directory)

@@ -1,0 +1,158 @@
+//! The report while a run goes on: after the first minute, and after each item that finishes.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use posenc_experiments::Catalog;
+use posenc_harness::device::Devices;
+use posenc_harness::options::Reproduce;
+use posenc_harness::plan::Plans;
+use posenc_harness::repository::Repository;
+use posenc_harness::span::duration;
+use posenc_harness::store::Store;
+use posenc_harness::supervisor::Watcher;
+
+use super::results::{self, Verdicts};
+
+/// When the report is written first.
+const FIRST: Duration = Duration::from_secs(60);
+/// Least time between two reports.
+const INTERVAL: Duration = Duration::from_secs(20);
+/// Writing reports may take at most one part in so many of the time.
+const SHARE: u32 = 20;
+
+/// An item that is finished, with what is left of the run.
+struct Finished {
+    item: String,
+    left: usize,
+    seconds: f64,
+}
+
+/// The side of the run: it hands over finished items and takes lines to print.
+pub struct Feed {
+    finished: Mutex<Sender<Finished>>,
+    lines: Mutex<Receiver<String>>,
+}
+
+/// The side of the report.
+pub struct Reporter {
+    finished: Receiver<Finished>,
+    lines: Sender<String>,
+}
+
+/// Both sides.
+pub fn channels() -> (Feed, Reporter) {
+    let (items, finished) = channel();
+    let (lines, printed) = channel();
+    (Feed { finished: Mutex::new(items), lines: Mutex::new(printed) }, Reporter { finished, lines })
+}
+
+impl Watcher for Feed {
+    fn item_finished(&self, item: &str, left: usize, seconds: f64) {
+        let item = Finished { item: item.to_owned(), left, seconds };
+        if let Ok(finished) = self.finished.lock() {
+            // A reporter that is gone has nothing more to write.
+            let _ = finished.send(item);
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().map_or_else(|_| Vec::new(), |lines| lines.try_iter().collect())
+    }
+}
+
+/// What the report is written from.
+pub struct Inputs<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// The plans of all items.
+    pub plans: &'a Plans<'a>,
+    /// Raw records.
+    pub store: &'a Store,
+    /// Devices of the run.
+    pub devices: &'a Devices,
+    /// Options of the run.
+    pub options: &'a Reproduce,
+    /// Output directory.
+    pub out: &'a Path,
+    /// Units of the run.
+    pub units: usize,
+}
+
+impl Reporter {
+    /// Writes reports until the run ends, which drops its side.
+    pub fn run(self, inputs: &Inputs<'_>) {
+        let every = inputs.options.report_every.map(|every| every.0);
+        let mut next = Instant::now() + every.unwrap_or(FIRST);
+        let mut is_first = true;
+        let mut finished: Vec<Finished> = Vec::new();
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            match self.finished.recv_timeout(wait) {
+                Ok(item) => {
+                    finished.push(item);
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if finished.is_empty() && !is_first && every.is_none() {
+                // The next item decides.
+                match self.finished.recv() {
+                    Ok(item) => finished.push(item),
+                    Err(_) => return,
+                }
+            }
+            let began = Instant::now();
+            self.write(inputs, &finished, is_first);
+            finished.clear();
+            is_first = false;
+            next = Instant::now()
+                + every.unwrap_or(INTERVAL).max(began.elapsed().saturating_mul(SHARE));
+        }
+    }
+
+    fn write(&self, inputs: &Inputs<'_>, finished: &[Finished], is_first: bool) {
+        let Inputs { repository, plans, store, devices, options, out, units } = *inputs;
+        let left = match finished.last() {
+            Some(Finished { left, seconds, .. }) => {
+                format!("{left} of {units} units are left, for about {}", duration(*seconds))
+            }
+            None => format!("{units} units run"),
+        };
+        let notice = format!("This run is not finished: {left}. Reload this page later.");
+        let written =
+            results::write(repository, plans, store, devices, options, out, Some(&notice));
+        // An interim report that cannot be written is no failure of the run, whose last one will say why.
+        let Ok(verdicts) = written else { return };
+        let mut lines: Vec<String> =
+            finished.iter().map(|f| line(plans.catalog, &f.item, &verdicts)).collect();
+        if is_first {
+            lines.push(format!("report so far: {}", out.join("report/README.md").display()));
+        }
+        for line in lines {
+            let _ = self.lines.send(line);
+        }
+    }
+}
+
+/// An item with the number of each verdict.
+fn line(catalog: &Catalog, item: &str, verdicts: &Verdicts) -> String {
+    let experiment = catalog.experiments.iter().find(|e| e.id() == item);
+    let of = experiment.and_then(|e| verdicts.get(&(e.paper.clone(), e.item.clone())));
+    let mut counts: Vec<(posenc_experiments::verdict::Verdict, usize)> = Vec::new();
+    for verdict in of.into_iter().flatten() {
+        match counts.iter_mut().find(|(seen, _)| seen == verdict) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((*verdict, 1)),
+        }
+    }
+    let each = counts.iter().map(|(verdict, n)| format!("{n} {}", verdict.name()));
+    let each: Vec<String> = each.collect();
+    match each.as_slice() {
+        [] => format!("{item}: finished"),
+        each => format!("{item}: {}", each.join(", ")),
+    }
+}
