@@ -26,35 +26,89 @@ pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// Builds `posenc` and starts it with `arguments`, in the directory the user stands in.
+/// How much of `posenc` is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All of it.
+    Whole,
+    /// Without attention models, which take as long to build as all the rest.
+    WithoutAttention,
+}
+
+/// Says that all of `posenc` is to be built.
+const EXTENT: &str = "POSENC_BUILD";
+
+/// Options of `reproduce` that need all protocols at once.
+const WHOLE: [&str; 4] = ["--dry-run", "--events", "--executor", "--from"];
+
+/// Builds `posenc` and starts it with `arguments`, in the directory the user stands in. The first `reproduce` starts a build without
+/// attention models, which builds them in the background if it needs them.
 pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
-    start("posenc", arguments)
+    let is_first = arguments.first().is_some_and(|verb| verb == "reproduce")
+        && std::env::var_os(EXTENT).is_none()
+        && !stamp().exists()
+        && !arguments.iter().any(|argument| {
+            let text = argument.to_string_lossy();
+            WHOLE.iter().any(|option| text.split('=').next() == Some(option))
+        });
+    start("posenc", arguments, if is_first { Extent::WithoutAttention } else { Extent::Whole })
 }
 
-/// Builds the site's binary, which the runner does without, and starts it.
+/// Builds the site's binary, which `posenc` does without, and starts it.
 pub fn book(arguments: &[OsString]) -> Result<ExitCode, String> {
-    start("posenc-book", arguments)
+    start("posenc-book", arguments, Extent::Whole)
 }
 
-fn start(name: &str, arguments: &[OsString]) -> Result<ExitCode, String> {
+/// Builds all of `posenc` at low priority and starts nothing: for a run of a build without attention models.
+pub fn build_rest() -> Result<ExitCode, String> {
+    let features = [video::features(), gpu::features(&[])].concat();
+    let nice = Command::new("nice").arg("true").status().is_ok_and(|status| status.success());
+    let mut command = cargo();
+    if nice {
+        let cargo = command.get_program().to_owned();
+        command = Command::new("nice");
+        command.args(["-n", "10"]).arg(cargo).current_dir(root());
+    }
+    let built = finish(command, "posenc", &features, true)?;
+    Ok(ExitCode::from(u8::from(!built)))
+}
+
+/// A file that is there once all of `posenc` was built.
+fn stamp() -> PathBuf {
+    target_directory().join("release/posenc-is-whole")
+}
+
+fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode, String> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let binary = target_directory().join("release").join(file);
     if !binary.exists() {
-        eprintln!("building {name}; the first time takes a few minutes");
+        eprintln!("building {name}; the first time takes about five minutes");
     }
     // The features of the other binary, too: what both need is then built once.
     let (video, gpu) = (video::features(), gpu::features(arguments));
-    let mut built = build(name, &[video, gpu].concat(), binary.exists())?;
+    let own: &[&str] = match extent {
+        Extent::Whole => &[],
+        Extent::WithoutAttention => &["--no-default-features"],
+    };
+    let mut built = build(name, &[own, video, gpu].concat(), binary.exists())?;
     if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
         eprintln!("video: does not build here (see above); building without it");
-        built = build(name, gpu, false)?;
+        built = build(name, &[own, gpu].concat(), false)?;
     }
     if !built {
         return Err(format!("{name} does not build; see above"));
     }
     let mut command = Command::new(&binary);
     command.args(arguments).env("POSENC_ROOT", root());
+    match (extent, std::env::current_exe()) {
+        (Extent::WithoutAttention, Ok(own)) => {
+            command.env("POSENC_XTASK", own);
+        }
+        _ => {
+            command.env_remove("POSENC_XTASK");
+        }
+    }
     become_it(command).map_err(|e| format!("{} cannot be started: {e}", binary.display()))
 }
 
@@ -73,12 +127,25 @@ fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
 
 /// Builds a binary; whether that worked.
 fn build(name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
-    let mut build = cargo();
+    finish(cargo(), name, features, quietly)
+}
+
+/// Runs a build; whether that worked.
+fn finish(
+    mut build: Command,
+    name: &str,
+    features: &[&str],
+    quietly: bool,
+) -> Result<bool, String> {
     build.args(["build", "--release", "--workspace", "--bin", name]).args(features);
     if quietly {
         build.arg("--quiet");
     }
     let status = build.status().map_err(|e| format!("cargo cannot be started: {e}"))?;
+    if status.success() && name == "posenc" && !features.contains(&"--no-default-features") {
+        // Without it the next `reproduce` builds less first, which is no mistake.
+        let _ = std::fs::write(stamp(), "");
+    }
     Ok(status.success())
 }
 

@@ -103,6 +103,30 @@ fn a_device_from_the_environment_is_built_for() {
     assert!(!scene.calls().contains("wgpu"), "{}", scene.calls());
 }
 
+/// Catches a first run that waits for models which it may not need, later ones that build without them, and a build in the
+/// background that starts something.
+#[test]
+fn the_first_run_is_built_without_attention_models() {
+    let scene = Scene::new("extent");
+    let environment = [NO_VIDEO, NO_GPU];
+    let small = "build --release --workspace --bin posenc --no-default-features --quiet\n";
+    let whole = "build --release --workspace --bin posenc --quiet\n";
+    scene.run(&["reproduce", "trading"], &environment);
+    assert_eq!(scene.calls(), small);
+    // What plans all protocols at once needs all.
+    scene.run(&["reproduce", "--events=x"], &[NO_VIDEO, NO_GPU, ("POSENC_BUILD", "whole")]);
+    assert_eq!(scene.calls(), [small, whole].concat());
+    scene.run(&["reproduce", "trading"], &environment);
+    assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
+
+    let scene = Scene::new("background");
+    let run = scene.run(&["build-rest"], &environment);
+    assert_eq!(scene.calls(), whole);
+    assert!(run.stdout.is_empty(), "{:?}", run.stdout);
+    scene.run(&["reproduce"], &environment);
+    assert_eq!(scene.calls(), [whole, whole].concat());
+}
+
 /// Catches skipped tests that the summary does not name or counts as passed.
 #[test]
 fn the_summary_counts_skipped_tests_by_reason() {

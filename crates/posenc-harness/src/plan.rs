@@ -203,6 +203,14 @@ impl<'a> Plans<'a> {
         Plans { catalog, data, published, seed, planned: Mutex::default() }
     }
 
+    /// Whether this build can run all groups of an experiment.
+    pub fn is_whole(&self, experiment: &Experiment) -> bool {
+        experiment.groups.iter().all(|group| {
+            let resolved = Profile::ALL.into_iter().filter_map(|p| group.resolved(p, 0)).next();
+            resolved.is_none_or(|resolved| protocol::is_built(&resolved.protocol))
+        })
+    }
+
     /// The jobs of an experiment at all profiles, the smallest profile first. Groups that pick signals which a smaller data set
     /// of the user's does not have are left out: they ran on other data, or not at all.
     ///
@@ -221,7 +229,7 @@ impl<'a> Plans<'a> {
             jobs.into_iter().filter(move |job| job.profile == profile)
         };
         let mut all: Vec<Job<'a>> = Profile::ALL.into_iter().flat_map(of_profile).collect();
-        all.retain(|job| picks_what_is_there(job, self.data));
+        all.retain(|job| protocol::is_built(job.protocol()) && picks_what_is_there(job, self.data));
         let planned = Arc::new(expand(all, self.data, &self.published, self.seed, CPU)?);
         lock().insert(id, planned.clone());
         Ok(planned)

@@ -141,6 +141,11 @@ pub fn placement(protocol: &schema::Protocol) -> Placement {
     of(protocol).map_or(Placement::Cpu, |own| own.placement())
 }
 
+/// Whether this build can run a protocol.
+pub fn is_built(protocol: &schema::Protocol) -> bool {
+    of(protocol).is_ok()
+}
+
 /// Estimated cost of units.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimate {

@@ -79,6 +79,7 @@ pub fn reduced(shape: SignalShape, side: Option<usize>) -> (f64, i32) {
 }
 
 /// A transformer, roughly.
+#[cfg(feature = "attention")]
 #[derive(Default)]
 pub struct Transformer {
     pub layers: usize,
@@ -92,6 +93,7 @@ pub struct Transformer {
     pub length: usize,
 }
 
+#[cfg(feature = "attention")]
 impl Transformer {
     /// Bytes that training takes.
     pub fn bytes(&self) -> f64 {

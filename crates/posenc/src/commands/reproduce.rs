@@ -3,6 +3,7 @@
 mod announce;
 mod fresh;
 mod live;
+mod rest;
 pub mod results;
 mod summary;
 
@@ -51,6 +52,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let store = keep(Store::new(&out));
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
+    let rest = rest::Rest::take_out(&mut selected)?;
     announce::refusals(catalog, &selectors, profile);
     announce::data_sets(&selected, data)?;
     leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
@@ -149,10 +151,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         true => eprintln!("{}", page.display()),
         false => println!("{}", page.display()),
     }
-    Ok(match outcome.interrupted {
-        Some(signal) => ExitCode::from(128 + signal as u8),
-        None => ExitCode::from(u8::from(!outcome.failures.is_empty())),
-    })
+    match outcome.interrupted {
+        Some(signal) => Ok(ExitCode::from(128 + signal as u8)),
+        None => rest.go_on(ExitCode::from(u8::from(!outcome.failures.is_empty()))),
+    }
 }
 
 /// Removes checkpoints that no run resumes from.

@@ -2,6 +2,7 @@
 //! matrix-product rate measured between them.
 
 mod closed_form;
+#[cfg(feature = "attention")]
 mod image_model;
 mod measure;
 mod networks;
@@ -52,8 +53,14 @@ struct Measured {
 fn names() -> impl Iterator<Item = &'static str> {
     let closed_form = closed_form::WORKLOADS.iter().map(|w| w.name);
     let networks = networks::WORKLOADS.iter().map(|w| w.name);
-    closed_form.chain(networks).chain([image_model::NAME])
+    closed_form.chain(networks).chain(IMAGE_MODEL)
 }
+
+/// The workload of attention models, in builds that have them.
+#[cfg(feature = "attention")]
+const IMAGE_MODEL: Option<&str> = Some(image_model::NAME);
+#[cfg(not(feature = "attention"))]
+const IMAGE_MODEL: Option<&str> = None;
 
 /// Refuses what is no workload.
 fn check(asked: &[String]) -> Result<()> {
@@ -100,6 +107,7 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
         all.push(networks::measure(workload, threads, repeats, &peers, device.as_ref())?);
     }
+    #[cfg(feature = "attention")]
     if device.is_none() && asked(image_model::NAME) {
         let torch = peers.iter().find(|p| p.framework == Framework::Torch);
         all.push(image_model::measure(threads, repeats, torch)?);

@@ -200,7 +200,7 @@ impl Peer {
         let environment: &[(&str, &str)] =
             if sleeping { &[("OMP_WAIT_POLICY", "PASSIVE")] } else { &[] };
         let script =
-            if workload == super::image_model::NAME { "attention.py" } else { "networks.py" };
+            if super::IMAGE_MODEL == Some(workload) { "attention.py" } else { "networks.py" };
         self.run(script, &options, threads, repeats, environment)
     }
 

@@ -39,6 +39,10 @@ pub fn write(
     let is_promoted = options.record && notice.is_none();
     let _lock = is_promoted.then(|| Lock::of_reference(repository)).transpose()?;
     for experiment in &catalog.experiments {
+        if !plans.is_whole(experiment) {
+            // A build with attention models collects the item.
+            continue;
+        }
         let (paper, item) = (&experiment.paper, &experiment.item);
         // Never into the reference: what fails here says nothing of the run that stands there.
         let (failures, damaged) = failed::current(experiment, plans, store)?;
@@ -78,7 +82,10 @@ pub fn write(
             .context("report/ cannot be written")?;
     }
     let local = Records::read(&local_directory, catalog)?;
-    let costs = crate::commands::costs::of_reference(repository, catalog, &reference)?;
+    let is_whole = catalog.experiments.iter().all(|experiment| plans.is_whole(experiment));
+    let costs = is_whole
+        .then(|| crate::commands::costs::of_reference(repository, catalog, &reference))
+        .transpose()?;
     let mut report = posenc_report::render(&Inputs {
         catalog,
         reference: &reference,
@@ -86,7 +93,7 @@ pub fn write(
         // Links to files of the repository hold from the default place only.
         repository: if options.out.is_none() { "../.." } else { "" },
         record: None,
-        costs: Some(&costs),
+        costs: costs.as_ref(),
     })?;
     if let Some(notice) = notice {
         report = report.with_notice(notice);
