@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::digest;
 use crate::directory::DataDirectory;
 use crate::error::DataError;
+use crate::fetch::Download;
 use crate::source::{Origin, compared};
 
 /// Most files of a set without a checksum of its own that are listed: more than all of ImageNet.
@@ -33,6 +34,8 @@ pub enum Format {
     LabelledScreens,
     /// Screens with expressions that refer to a box: [`crate::interfaces::ReferringScreens`].
     ReferringScreens,
+    /// Screens with all their elements, as nested lists in CSV. No protocol reads them yet.
+    AnnotatedScreens,
     /// Screens with captions of widgets: [`crate::interfaces::WidgetScreens`].
     WidgetCaptions,
     /// Vectors of words: [`crate::interfaces::WordVectors`].
@@ -50,6 +53,7 @@ impl Format {
             Format::Weights => "weights",
             Format::LabelledScreens => "labelled screens",
             Format::ReferringScreens => "referring screens",
+            Format::AnnotatedScreens => "annotated screens",
             Format::WidgetCaptions => "widget captions",
             Format::WordVectors => "word vectors",
         }
@@ -73,6 +77,8 @@ pub struct FileSet {
     pub any_of: Vec<PathBuf>,
     /// SHA-256 of what `sha256sum *` prints in the folder; none where nobody has published one.
     pub sha256: Option<String>,
+    /// How its files can be obtained.
+    pub download: Download,
     /// What the set is used instead of, where the paper's data cannot be had.
     pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
@@ -137,7 +143,7 @@ impl FileSet {
     pub fn absence(&self, directory: &DataDirectory) -> String {
         let paths: Vec<String> = self.any_of.iter().map(|p| p.display().to_string()).collect();
         format!(
-            "{}: not found in {} (looked for {}); it can be had from {}",
+            "{0}: not found in {1} (looked for {2}); it is available from {3}; see `cargo xtask data fetch {0}`",
             self.id,
             directory.path().display(),
             paths.join(", "),

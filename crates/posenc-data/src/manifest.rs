@@ -14,12 +14,13 @@ use serde::{Deserialize, Deserializer};
 
 use crate::clip::Clip;
 use crate::error::{DataError, list};
+use crate::fetch::{Download, RemoteFile, check_url};
 use crate::files::{FileSet, Format, inside, read_whole};
 use crate::frame::MAX_CLIP_BYTES;
 use crate::generate::Generator;
 use crate::image::Image;
 
-/// Most bytes of a manifest, ten times ours. What aliases can make of so little text is bounded by its square.
+/// Most bytes of a manifest, several times ours. What aliases can make of so little text is bounded by its square.
 const MAX_MANIFEST_BYTES: u64 = 1 << 17;
 /// Longest text or path of a manifest, in bytes; the longest has a tenth of that.
 const MAX_TEXT_BYTES: usize = 5000;
@@ -57,6 +58,8 @@ pub struct DataSet {
     /// image or frame by frame, row by row, channels fastest. Of a folder of video files: of the
     /// lines that `sha256sum` prints for them. Empty for a set that is always generated.
     pub sha256: String,
+    /// How its files can be obtained.
+    pub download: Download,
     /// What the set's own files are used instead of, where the paper's data cannot be had.
     pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
@@ -300,6 +303,9 @@ struct WireFileSet {
     format: Format,
     any_of: Vec<WirePath>,
     sha256: Option<WireSha256>,
+    #[serde(default)]
+    files: Vec<WireFile>,
+    steps: Option<WireText>,
     substitutes_for: Option<WireText>,
     used_by: Vec<WireText>,
 }
@@ -318,9 +324,21 @@ struct WireSet {
     count: WireCount<10_000>,
     layout: Option<WireLayout>,
     sha256: Option<WireSha256>,
+    #[serde(default)]
+    files: Vec<WireFile>,
+    steps: Option<WireText>,
     substitutes_for: Option<WireText>,
     used_by: Vec<WireText>,
     stand_in: WireStandIn,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireFile {
+    path: WirePath,
+    bytes: WireCount<{ u32::MAX }>,
+    sha256: WireDigits,
+    url: Option<WireUrl>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -351,16 +369,47 @@ fn paths(any_of: Vec<WirePath>, key: &str) -> Result<Vec<PathBuf>, String> {
     }
 }
 
+/// How the files of a set can be obtained. A file lies where the set is looked for, so that it is found afterwards.
+fn download(
+    files: Vec<WireFile>,
+    steps: Option<WireText>,
+    any_of: &[PathBuf],
+) -> Result<Download, String> {
+    let mut paths = BTreeSet::new();
+    for WireFile { path: WirePath(path), .. } in &files {
+        let shown = path.display();
+        if !any_of.iter().any(|place| path.starts_with(place)) {
+            return Err(format!("file '{shown}' lies at none of the paths of any_of"));
+        }
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+            return Err(format!("file '{shown}' is hidden, so it would not be read; rename it"));
+        }
+        if !paths.insert(path) {
+            return Err(format!("file '{shown}' is listed twice; remove one entry"));
+        }
+    }
+    let files = files.into_iter().map(|file| RemoteFile {
+        path: file.path.0,
+        bytes: file.bytes.0.into(),
+        sha256: file.sha256.0,
+        url: file.url.map(|url| url.0),
+    });
+    Ok(Download { files: files.collect(), steps: steps.map(|steps| steps.0) })
+}
+
 impl WireFileSet {
     fn into_file_set(self) -> Result<FileSet, String> {
+        let any_of = paths(self.any_of, "any_of")?;
+        let download = download(self.files, self.steps, &any_of)?;
         Ok(FileSet {
             id: self.id.0,
             title: self.title.0,
             license: self.license.0,
             origin: self.origin.0,
             format: self.format,
-            any_of: paths(self.any_of, "any_of")?,
+            any_of,
             sha256: self.sha256.map(|sha256| sha256.0),
+            download,
             substitutes_for: self.substitutes_for.map(|text| text.0),
             used_by: self.used_by.into_iter().map(|text| text.0).collect(),
         })
@@ -415,6 +464,7 @@ impl WireSet {
                 return Err("sha256 is missing; every set with a layout needs one".to_owned());
             }
         };
+        let download = download(self.files, self.steps, layout.any_of())?;
         Ok(DataSet {
             id: self.id.0,
             title: self.title.0,
@@ -426,6 +476,7 @@ impl WireSet {
             count: count as usize,
             layout,
             sha256,
+            download,
             substitutes_for: self.substitutes_for.map(|text| text.0),
             used_by: self.used_by.into_iter().map(|text| text.0).collect(),
             stand_in: generator,
@@ -501,7 +552,7 @@ macro_rules! checked {
     )*};
 }
 
-checked!(WireId, WireSha256, WirePath, WireText);
+checked!(WireId, WireSha256, WireDigits, WireUrl, WirePath, WireText);
 
 /// Text for people. An alias of three bytes may repeat it, so that its length has a limit.
 struct WireText(String);
@@ -542,11 +593,41 @@ impl TryFrom<String> for WireSha256 {
     type Error = String;
 
     fn try_from(digits: String) -> Result<Self, String> {
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        match digits.len() == 64 && digits.bytes().all(is_digit) {
+        match digits.len() == 64 && is_hexadecimal(&digits) {
             true => Ok(WireSha256(digits)),
             false => Err(format!("'{digits}' is no SHA-256; 64 digits 0-9 and a-f are required")),
         }
+    }
+}
+
+fn is_hexadecimal(digits: &str) -> bool {
+    digits.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// A SHA-256, or its leading digits where no more are published.
+struct WireDigits(String);
+
+impl TryFrom<String> for WireDigits {
+    type Error = String;
+
+    fn try_from(digits: String) -> Result<Self, String> {
+        match (8..=64).contains(&digits.len()) && is_hexadecimal(&digits) {
+            true => Ok(WireDigits(digits)),
+            false => Err(format!(
+                "'{digits}' is not the beginning of a SHA-256; 8 to 64 digits 0-9 and a-f are required"
+            )),
+        }
+    }
+}
+
+/// The address of a file.
+struct WireUrl(String);
+
+impl TryFrom<String> for WireUrl {
+    type Error = String;
+
+    fn try_from(url: String) -> Result<Self, String> {
+        check_url(&url).map(|()| WireUrl(url))
     }
 }
 

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use posenc_text::escaped;
+
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
+use crate::fetch::Download;
 use crate::files::FileSet;
 use crate::footage::{self, Footage};
 use crate::manifest::{DataSet, Kind, Layout, Manifest};
@@ -29,6 +32,8 @@ pub struct Status {
     pub license: String,
     /// Who made it, and where it can be had.
     pub origin: String,
+    /// How its files can be obtained.
+    pub download: Download,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
     /// Label of what stands in where it is absent; `None` if what reads it does not run then.
@@ -139,6 +144,7 @@ fn statuses(
             path,
             license: set.license.clone(),
             origin: set.origin.clone(),
+            download: set.download.clone(),
             used_by: set.used_by.clone(),
             stand_in: Some(format!("embedded:{}", set.stand_in.name())),
         }
@@ -165,6 +171,7 @@ fn of_files(
             path,
             license: set.license.clone(),
             origin: set.origin.clone(),
+            download: set.download.clone(),
             used_by: set.used_by.clone(),
             stand_in: None,
         }
@@ -203,7 +210,10 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.id, self.title)?;
+        // Each value stays in its line.
+        let (title, license, origin) =
+            (escaped(&self.title), escaped(&self.license), escaped(&self.origin));
+        writeln!(f, "{}: {title}", self.id)?;
         let path = self.path.display();
         let stand_in = self.stand_in.as_deref().unwrap_or_default();
         match &self.state {
@@ -231,8 +241,12 @@ impl fmt::Display for Status {
             State::Unusable(error) => writeln!(f, "  unusable   {error}")?,
         }
         writeln!(f, "  signals    {}", self.signals)?;
-        writeln!(f, "  license    {}", self.license)?;
-        writeln!(f, "  origin     {}", self.origin)?;
+        writeln!(f, "  license    {license}")?;
+        writeln!(f, "  origin     {origin}")?;
+        if !matches!(self.state, State::Generated) {
+            writeln!(f, "  size       {}", self.download.size())?;
+            writeln!(f, "  get        {}", escaped(&self.download.instructions(&self.id)))?;
+        }
         let used_by = match self.used_by[..] {
             [] => "no item yet".to_owned(),
             _ => self.used_by.join(", "),

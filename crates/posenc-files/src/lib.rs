@@ -24,6 +24,6 @@ pub use lock::{Lock, LockError, host};
 pub use read::{ReadError, is_same, is_there, open, read};
 pub use roots::protect;
 pub use write::{
-    Prepared, create_new, create_program, is_full, prepare, prepare_with, write_atomically,
-    write_if_changed, write_new, write_parts_atomically, write_with,
+    Prepared, create_new, create_program, is_full, open_or_create, prepare, prepare_with,
+    write_atomically, write_if_changed, write_new, write_parts_atomically, write_with,
 };

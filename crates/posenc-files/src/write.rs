@@ -140,6 +140,16 @@ pub fn create_new(path: &Path) -> Result<File> {
     folder.create_new(&name, false)
 }
 
+/// Opens a regular file for reading and writing. A file that is missing is made, as are its folders.
+///
+/// # Errors
+///
+/// A file that is not a regular one; a folder that cannot be written.
+pub fn open_or_create(path: &Path) -> Result<File> {
+    let (folder, name) = locate(path, true)?;
+    folder.open_or_create(&name)
+}
+
 /// Creates a file that was not there and that can be executed.
 ///
 /// # Errors

@@ -27,19 +27,22 @@ pub enum Need {
     Data,
     /// The permission to mount a file system, for the tests of full disks.
     Mount,
+    /// curl, for the tests of downloads.
+    Curl,
     /// Cargo and a release build, for the tests that compile examples of the documentation.
     Cargo,
 }
 
 impl Need {
     /// All of them.
-    pub const ALL: [Need; 7] = [
+    pub const ALL: [Need; 8] = [
         Need::Slurm,
         Need::Ffmpeg,
         Need::Vulkan,
         Need::Chromium,
         Need::Data,
         Need::Mount,
+        Need::Curl,
         Need::Cargo,
     ];
 
@@ -52,6 +55,7 @@ impl Need {
             Need::Chromium => "chromium",
             Need::Data => "data",
             Need::Mount => "mount",
+            Need::Curl => "curl",
             Need::Cargo => "cargo",
         }
     }
@@ -74,6 +78,7 @@ impl Need {
                 "set POSENC_DATA to a directory with the published data; `cargo xtask data list` shows its layout"
             }
             Need::Mount => "run the tests as root",
+            Need::Curl => "install it with `apt-get install curl`",
             Need::Cargo => "run the tests by `cargo xtask test`",
         }
     }

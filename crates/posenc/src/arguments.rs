@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use posenc_harness::device::Request;
 use posenc_harness::options::{DataOptions, Reproduce};
 use posenc_harness::slurm::Task;
+use posenc_harness::span::Span;
 
 /// Verbs that `xtask` keeps to itself, since they run cargo or a program of another crate.
 const CHORES: &str = "And of cargo xtask itself:
@@ -46,7 +47,7 @@ pub enum Verb {
     Costs(CostOptions),
     /// Fit a picture or a clip of your own and write what an encoding makes of it.
     Fit(Fit),
-    /// Say which data sets are here and whether they are what they claim.
+    /// List, verify and download data sets.
     #[command(subcommand)]
     Data(DataVerb),
     /// Measure speed against peers and against this machine's own limit.
@@ -155,10 +156,33 @@ fn positive(text: &str) -> Result<f64, String> {
 /// `data`.
 #[derive(Subcommand)]
 pub enum DataVerb {
-    /// What each data set is, where it is cached for and what stands in for it.
+    /// Show for each data set: whether it is present, its size and license, how to get it and what stands in for it.
     List(DataOptions),
     /// Recompute all checksums.
     Check(DataOptions),
+    /// Download data sets, verify their checksums and put them into the data directory.
+    Fetch(Fetch),
+}
+
+/// `data fetch`.
+#[derive(Args)]
+pub struct Fetch {
+    /// Ids of data sets, or items such as trading/table1 for the sets that they use; all sets where absent.
+    pub sets: Vec<String>,
+    /// Data directory; else $POSENC_DATA, else data/ in the repository.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Download from this address, which has the files as in the data directory, instead of those of the manifest.
+    #[arg(long, value_name = "URL", value_parser = url)]
+    pub mirror: Option<String>,
+    /// Fail when no data arrives for this long, such as 30s or 2m.
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub stall: Span,
+}
+
+/// An address of the web.
+fn url(text: &str) -> Result<String, String> {
+    posenc_data::check_url(text).map(|()| text.to_owned())
 }
 
 /// `new`.

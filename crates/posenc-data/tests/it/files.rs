@@ -212,6 +212,7 @@ fn file_set(sha256: Option<String>, substitutes_for: Option<&str>) -> FileSet {
         format: Format::ParallelText,
         any_of: vec!["first".into(), "second".into()],
         sha256,
+        download: posenc_data::Download::default(),
         substitutes_for: substitutes_for.map(str::to_owned),
         used_by: Vec::new(),
     }

@@ -18,6 +18,9 @@ const SOUND: &str = "sets:
       key: k
       any_of: [a/b.npz]
     sha256: '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'
+    files:
+      - { path: a/b.npz, bytes: 10, sha256: '01234567', url: 'https://example.org/b.npz' }
+    steps: by hand
     used_by: [p/fig1]
     stand_in: { generator: dead-leaves }
 ";
@@ -49,8 +52,8 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
     refused("    title: t", "    tittle: t", 3, &["unknown field `tittle`", "`title`"]);
     refused("      key: k", "      keys: k", 11, &["unknown field `keys`"]);
     refused("channels: rgb", "channels: cmyk", 8, &["cmyk", "`rgb`", "`gray`"]);
-    refused("dead-leaves }", "noise }", 15, &["noise", "`dead-leaves`"]);
-    refused("dead-leaves }", "dead-leaves, seed: 1 }", 15, &["unknown field `seed`"]);
+    refused("dead-leaves }", "noise }", 18, &["noise", "`dead-leaves`"]);
+    refused("dead-leaves }", "dead-leaves, seed: 1 }", 18, &["unknown field `seed`"]);
     refused("kind: images", "kind: sounds", 4, &["sounds", "`images`"]);
 }
 
@@ -70,6 +73,25 @@ fn values_out_of_range_are_refused_with_what_is_allowed() {
     refused("id: one", "id: '..'", 2, &["'..'", "small letters"]);
     let long = "a".repeat(61);
     refused("id: one", &format!("id: {long}"), 2, &["at most 60"]);
+}
+
+/// Catches downloads that would leave the data directory, land where nothing looks for them, or come from no server.
+#[test]
+fn files_to_download_are_checked() {
+    let manifest = parse(SOUND).unwrap();
+    let download = &manifest.get("one").unwrap().download;
+    assert_eq!((download.files[0].bytes, download.files[0].sha256.as_str()), (10, "01234567"));
+    assert_eq!(download.instructions("one"), "cargo xtask data fetch one");
+    refused("path: a/b.npz", "path: ../b.npz", 15, &["leads out of the folder"]);
+    refused("path: a/b.npz", "path: a/c.npz", 2, &["'a/c.npz'", "any_of"]);
+    refused("bytes: 10", "bytes: 0", 15, &["0 is out of range"]);
+    refused("'01234567'", "'0123456'", 15, &["8 to 64 digits"]);
+    refused("'01234567'", "'0123456g'", 15, &["8 to 64 digits"]);
+    refused("https://example.org/b.npz", "file:///b.npz", 15, &["http:// and https://"]);
+    refused("url:", "uri:", 15, &["unknown field `uri`", "`url`"]);
+    refused("path: a/b.npz, bytes: 10", "path: a/b.npz", 15, &["missing field `bytes`"]);
+    let entry = "      - { path: a/b.npz, bytes: 1, sha256: '01234567' }\n    steps";
+    refused("    steps", entry, 2, &["'a/b.npz' is listed twice"]);
 }
 
 /// Catches a small manifest that aliases make large, and a large one that is read at all.
@@ -93,7 +115,7 @@ fn contradictions_are_refused_with_the_line_of_the_set() {
     let twice = format!("{SOUND}{}", SOUND.strip_prefix("sets:\n").unwrap());
     assert_says(
         &parse(&twice).unwrap_err(),
-        &["data/manifest.yaml:16: ", "'one' is defined twice"],
+        &["data/manifest.yaml:19: ", "'one' is defined twice"],
     );
 }
 
@@ -135,6 +157,14 @@ fn the_manifest_of_this_repository_is_sound() {
     // By these ids the report tells generated sets from stand-ins.
     for set in manifest.sets() {
         assert_eq!(set.layout == Layout::Generated, set.id.starts_with("embedded-"), "{}", set.id);
+    }
+    for set in manifest.sets().iter().filter(|set| set.layout != Layout::Generated) {
+        let download = &set.download;
+        assert!(download.has_urls() || download.steps.is_some(), "{}: no way to get it", set.id);
+    }
+    for set in manifest.file_sets() {
+        let download = &set.download;
+        assert!(download.has_urls() || download.steps.is_some(), "{}: no way to get it", set.id);
     }
     let with_files = || manifest.sets().iter().filter(|set| set.layout != Layout::Generated);
     let checksums: BTreeSet<&str> = with_files().map(|set| set.sha256.as_str()).collect();

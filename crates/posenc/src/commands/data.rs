@@ -1,18 +1,24 @@
-//! `data list` and `data check`.
+//! `data list`, `data check` and `data fetch`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use posenc_data::{DataDirectory, Fetcher, Manifest, State, Status};
 
-use crate::arguments::DataVerb;
+use crate::arguments::{DataVerb, Fetch};
 use posenc_harness::data::source;
+use posenc_harness::interrupts::Interrupts;
 use posenc_harness::repository::Repository;
+use posenc_text::terminal::print_lines;
 
 /// Runs the verb.
 pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
     let (options, check) = match verb {
         DataVerb::List(options) => (options, false),
         DataVerb::Check(options) => (options, true),
+        DataVerb::Fetch(options) => return fetch(repository, options),
     };
     let source = source(repository, options)?;
     println!("data directory: {}", source.directory().path().display());
@@ -22,8 +28,128 @@ pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
         posenc_data::list(source.manifest(), source.directory())
     };
     for status in &statuses {
-        println!("{status}");
+        print_lines(&format!("{status}\n"));
     }
-    let attention = check && statuses.iter().any(posenc_data::Status::needs_attention);
+    let attention = check && statuses.iter().any(Status::needs_attention);
     Ok(ExitCode::from(u8::from(attention)))
+}
+
+/// How the download of a set ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Present,
+    ByHand,
+    Failed,
+}
+
+fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
+    let manifest = Manifest::read(&repository.manifest())?;
+    let directory = DataDirectory::resolve(options.data.as_deref(), repository.root())?;
+    // A limit on the size of files becomes an error of the write; Ctrl-C still ends the process, and the next run resumes.
+    Interrupts::listen()?.end_at_once();
+    println!("data directory: {}", directory.path().display());
+    let statuses = posenc_data::list(&manifest, &directory);
+    let selected = selected(&statuses, &options.sets)?;
+    let mirror = options.mirror.as_deref();
+    let fetcher = Fetcher { directory: &directory, mirror, patience: options.stall.0 };
+    let outcomes: Vec<Outcome> =
+        selected.into_iter().map(|status| fetch_set(&fetcher, status)).collect();
+    let count = |outcome| outcomes.iter().filter(|o| **o == outcome).count();
+    let (by_hand, failed) = (count(Outcome::ByHand), count(Outcome::Failed));
+    println!("present: {}, to get by hand: {by_hand}, failed: {failed}", count(Outcome::Present));
+    // Sets that were named are wanted.
+    let is_incomplete = failed > 0 || (by_hand > 0 && !options.sets.is_empty());
+    Ok(ExitCode::from(u8::from(is_incomplete)))
+}
+
+/// The sets that have files and one of these names, or that one of these items uses; all where no name is given.
+fn selected<'s>(statuses: &'s [Status], names: &[String]) -> Result<Vec<&'s Status>> {
+    let has_name = |status: &Status, name: &str| {
+        status.id == name || status.used_by.iter().any(|item| item == name)
+    };
+    let with_files: Vec<&Status> =
+        statuses.iter().filter(|status| !matches!(status.state, State::Generated)).collect();
+    for name in names {
+        if !with_files.iter().any(|status| has_name(status, name)) {
+            let ids: Vec<&str> = with_files.iter().map(|status| status.id.as_str()).collect();
+            bail!(
+                "`{name}` is neither a data set with files nor an item that uses one; allowed are {}, and items such as \
+                 trading/table1",
+                ids.join(", ")
+            );
+        }
+    }
+    let is_selected =
+        |status: &&Status| names.is_empty() || names.iter().any(|name| has_name(status, name));
+    Ok(with_files.into_iter().filter(is_selected).collect())
+}
+
+fn fetch_set(fetcher: &Fetcher, status: &Status) -> Outcome {
+    println!("{}: {}", status.id, status.title);
+    println!("  license    {}", status.license);
+    println!("  origin     {}", status.origin);
+    println!("  size       {}", status.download.size());
+    let files = &status.download.files;
+    let root = fetcher.directory.path();
+    // The same data in another form, such as TIFF instead of PNG, would lose its place to the new files.
+    let has_none = files.iter().all(|file| !root.join(&file.path).exists());
+    if matches!(status.state, State::Present | State::NeedsVideo)
+        && has_none
+        && is_occupied(&status.path)
+    {
+        println!(
+            "  present    {} (not compared; see `cargo xtask data check`)",
+            status.path.display()
+        );
+        return Outcome::Present;
+    }
+    let missing = match fetcher.missing(files) {
+        Ok(missing) => missing,
+        Err(error) => return failed(&status.id, error),
+    };
+    if files.is_empty() || missing.iter().any(|file| fetcher.address(file).is_none()) {
+        println!("  get        {}", status.download.instructions(&status.id));
+        return Outcome::ByHand;
+    }
+    if missing.is_empty() {
+        println!("  present    all files, with the checksums of the manifest");
+        return Outcome::Present;
+    }
+    let bar = ProgressBar::new(missing.iter().map(|file| file.bytes).sum());
+    let style = "  {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left: {msg}";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    let (mut before, mut current) = (0, None);
+    let result = fetcher.fetch(files, &mut |file, bytes| {
+        if current.as_ref() != Some(file) {
+            before += current.as_ref().map_or(0, |file| file.bytes);
+            bar.set_message(file.path.display().to_string());
+            current = Some(file.clone());
+        }
+        bar.set_position(before + bytes);
+    });
+    bar.finish_and_clear();
+    match result {
+        Ok(fetched) => {
+            println!(
+                "  fetched    {} of {} files to {}, SHA-256 verified",
+                fetched.len(),
+                files.len(),
+                root.display()
+            );
+            Outcome::Present
+        }
+        Err(error) => failed(&status.id, error),
+    }
+}
+
+fn failed(id: &str, error: posenc_data::DataError) -> Outcome {
+    eprintln!("error: {id}: {error}");
+    Outcome::Failed
+}
+
+/// Whether a file or a folder that is not empty lies there.
+fn is_occupied(path: &Path) -> bool {
+    path.is_file() || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }

@@ -9,6 +9,7 @@ mod costs;
 mod data;
 mod device;
 mod failures;
+mod fetch;
 mod files;
 mod fit;
 mod hostile_files;

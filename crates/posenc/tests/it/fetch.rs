@@ -1,0 +1,442 @@
+//! `data fetch` against servers of these tests: real transfers by curl, real files.
+
+mod server;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use crate::common::{Repository, Run, files_in};
+use posenc_testing::{Need, skip};
+use server::{Server, cut, full, ranged, status};
+use sha2::{Digest, Sha256};
+
+/// Whether curl is missing, which skips the calling test.
+fn lacks_curl() -> bool {
+    let quiet = |command: &mut Command| command.stdout(Stdio::null()).status();
+    let is_missing = !quiet(Command::new("curl").arg("--version")).is_ok_and(|s| s.success());
+    if is_missing {
+        skip(Need::Curl, "curl cannot be started");
+    }
+    is_missing
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes without a period that a range could hide.
+fn body(length: usize) -> Vec<u8> {
+    (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+/// A repository whose manifest has one set of these files, whose contents the manifest knows.
+fn repository(files: &[(&str, &[u8])]) -> Repository {
+    let entries = files.iter().map(|(path, bytes)| {
+        let (length, sha256) = (bytes.len(), sha256(bytes));
+        format!("  - {{ path: 'text/{path}', bytes: {length}, sha256: '{sha256}' }}\n")
+    });
+    with_files(&entries.collect::<String>())
+}
+
+fn with_files(entries: &str) -> Repository {
+    let repository = Repository::new();
+    let manifest = format!(
+        "sets: []\nfile_sets:\n- id: text\n  title: Some text\n  license: for this test only\n  origin: this test\n  \
+         format: parallel-text\n  any_of: [text]\n  used_by: [lff/fig1]\n  steps: write it yourself\n  files:\n{entries}"
+    );
+    repository.write("data/manifest.yaml", &manifest);
+    repository
+}
+
+/// Fetches the set from a mirror.
+fn fetch(repository: &Repository, server: &Server) -> Run {
+    repository.run(&["data", "fetch", "text", "--mirror", &server.url, "--stall", "1s"])
+}
+
+#[track_caller]
+fn fails(repository: &Repository, server: &Server, needles: &[&str]) {
+    let run = fetch(repository, server);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    for needle in needles {
+        assert!(run.stderr.contains(needle), "no `{needle}` in: {}", run.stderr);
+    }
+}
+
+#[track_caller]
+fn succeeds(repository: &Repository, server: &Server) -> Run {
+    let run = fetch(repository, server);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    run
+}
+
+fn at(repository: &Repository, path: &str) -> Option<Vec<u8>> {
+    std::fs::read(repository.path().join("data").join(path)).ok()
+}
+
+/// Catches a file without verification or in another place, a license that is shown too late, and a second transfer of what is
+/// there.
+#[test]
+fn files_are_fetched_verified_and_listed() {
+    if lacks_curl() {
+        return;
+    }
+    let (one, two) = (body(300_000), body(10));
+    let repository = repository(&[("a file ü.gz", &one), ("inner/two", &two)]);
+    let (first, second) = (one.clone(), two.clone());
+    let server = Server::start(move |request, stream| match request.path.as_str() {
+        "/base/text/a%20file%20%C3%BC.gz" => full(stream, &first),
+        "/base/text/inner/two" => full(stream, &second),
+        _ => status(stream, "404 Not Found", &[]),
+    });
+    let listed = repository.ok(&["data", "list"]).stdout;
+    let is_line = |line: &str| listed.lines().any(|shown| shown.starts_with(line));
+    for line in [
+        "  absent     looked for",
+        "  license    for this test only",
+        "  size       0.3 MB in 2 files",
+        "  get        by hand: write it yourself; or from a mirror: cargo xtask data fetch text --mirror URL",
+    ] {
+        assert!(is_line(line), "no `{line}` in: {listed}");
+    }
+    let mirror = format!("{}/base/", server.url);
+    // By the name of an item that uses it.
+    let run = repository.ok(&["data", "fetch", "lff/fig1", "--mirror", &mirror]);
+    let places = ["license    for this test only", "fetched    "].map(|t| run.stdout.find(t));
+    assert!(places[0].is_some() && places[0] < places[1], "{}", run.stdout);
+    assert_eq!(at(&repository, "text/a file ü.gz"), Some(one));
+    assert_eq!(at(&repository, "text/inner/two"), Some(two));
+    assert_eq!(files_in(&repository.path().join("data"), "part"), [Path::new(""); 0]);
+    assert!(repository.ok(&["data", "list"]).stdout.contains("  present    "));
+    let run = repository.ok(&["data", "fetch", "--mirror", &mirror]);
+    assert!(run.stdout.contains("all files, with the checksums of the manifest"), "{}", run.stdout);
+    assert_eq!(server.requests().len(), 2);
+}
+
+/// Catches a transfer that starts again from the beginning, and one that is taken for complete.
+#[test]
+fn an_interrupted_transfer_resumes() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(200_000);
+    let repository = repository(&[("a", &bytes)]);
+    let works = Arc::new(AtomicBool::new(false));
+    let (content, is_working) = (bytes.clone(), works.clone());
+    let server = Server::start(move |request, stream| match request.from {
+        _ if is_working.load(SeqCst) => ranged(stream, &content, request.from),
+        // Half of the file, then half of the rest, then nothing.
+        None => cut(stream, &content, 0, 100_000),
+        Some(100_000) => cut(stream, &content, 100_000, 50_000),
+        Some(from) => cut(stream, &content, from, 0),
+    });
+    fails(
+        &repository,
+        &server,
+        &["150000 of 200000 bytes", "run the same command again to resume"],
+    );
+    assert_eq!(at(&repository, "text/a"), None);
+    assert_eq!(at(&repository, ".fetch/text/a.part").as_deref(), bytes.get(..150_000));
+    assert!(repository.ok(&["data", "list"]).stdout.contains("  absent     "));
+    works.store(true, SeqCst);
+    succeeds(&repository, &server);
+    assert_eq!(at(&repository, "text/a"), Some(bytes));
+    let ranges: Vec<_> = server.requests().into_iter().map(|request| request.from).collect();
+    assert_eq!(ranges, [None, Some(100_000), Some(150_000), Some(150_000)]);
+}
+
+/// Catches a partial file that blocks a set: from a server that cannot resume, of another version, too long, or complete.
+#[test]
+fn a_partial_file_never_blocks_a_set() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(50_000);
+    for (part, requests, has_ranges) in [
+        (&bytes[..20_000], vec![Some(20_000), None], false),
+        (&vec![7; 20_000][..], vec![Some(20_000), None], true),
+        (&vec![7; 50_000][..], vec![None], true),
+        (&vec![7; 60_000][..], vec![None], true),
+        (&bytes[..], vec![], true),
+    ] {
+        let repository = repository(&[("a", &bytes)]);
+        let file = repository.path().join("data/.fetch/text/a.part");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, part).unwrap();
+        let content = bytes.clone();
+        let server = Server::start(move |request, stream| match has_ranges {
+            true => ranged(stream, &content, request.from),
+            false => full(stream, &content),
+        });
+        succeeds(&repository, &server);
+        assert_eq!(at(&repository, "text/a").as_ref(), Some(&bytes));
+        let ranges: Vec<_> = server.requests().into_iter().map(|request| request.from).collect();
+        assert_eq!(ranges, requests);
+    }
+}
+
+/// Catches a size of the manifest that is only a bound and stops a complete partial file from being used (status 416).
+#[test]
+fn a_size_may_be_an_upper_bound() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(5000);
+    let digits = &sha256(&bytes)[..8];
+    let entry = format!("  - {{ path: text/a, bytes: 9000, sha256: '{digits}' }}\n");
+    let content = bytes.clone();
+    let server = Server::start(move |request, stream| match request.from {
+        Some(5000) => status(stream, "416 Range Not Satisfiable", &["Content-Range: bytes */5000"]),
+        from => ranged(stream, &content, from),
+    });
+    for part in [0, 5000] {
+        let repository = with_files(&entry);
+        let file = repository.path().join("data/.fetch/text/a.part");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, &bytes[..part]).unwrap();
+        succeeds(&repository, &server);
+        assert_eq!(at(&repository, "text/a").as_ref(), Some(&bytes));
+    }
+    assert_eq!(server.requests().len(), 2);
+}
+
+/// Catches data that fail verification and get a place, and an existing file that is replaced.
+#[test]
+fn a_wrong_checksum_changes_nothing() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(1000);
+    let repository = repository(&[("a", &bytes), ("b", &bytes)]);
+    let content = bytes.clone();
+    let server = Server::start(move |request, stream| match request.path.ends_with('a') {
+        true => full(stream, &content),
+        false => full(stream, &body(1001)[1..]),
+    });
+    fails(&repository, &server, &["/text/b: the file has SHA-256", &sha256(&bytes), "discarded"]);
+    // All files of a set or none.
+    assert!(!repository.path().join("data/text").exists());
+    assert_eq!(at(&repository, ".fetch/text/b.part"), None);
+    // What is there stays, whatever it is.
+    repository.write("data/text/b", "mine");
+    let before = server.requests().len();
+    fails(&repository, &server, &["data/text/b", "existing files are never replaced"]);
+    assert_eq!(at(&repository, "text/b").as_deref(), Some(&b"mine"[..]));
+    assert_eq!(at(&repository, "text/a"), None);
+    assert_eq!(server.requests().len(), before);
+}
+
+/// Catches an error page that is stored, and a set of which only some files get their places.
+#[test]
+fn a_missing_file_is_named_and_the_others_wait_for_it() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(1000);
+    let repository = repository(&[("a", &bytes), ("b", &bytes)]);
+    let is_there = Arc::new(AtomicBool::new(false));
+    let (content, has_second) = (bytes.clone(), is_there.clone());
+    let server = Server::start(move |request, stream| {
+        match request.path.ends_with('a') || has_second.load(SeqCst) {
+            true => full(stream, &content),
+            false => status(stream, "404 Not Found", &[]),
+        }
+    });
+    fails(&repository, &server, &["/text/b: the server answers with status 404", "--mirror"]);
+    assert!(!repository.path().join("data/text").exists());
+    is_there.store(true, SeqCst);
+    succeeds(&repository, &server);
+    assert_eq!(at(&repository, "text/b"), Some(bytes));
+    let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
+    assert_eq!(paths, ["/text/a", "/text/b", "/text/b"]);
+}
+
+/// Catches a wait without end: before the answer, and in the middle of it.
+#[test]
+fn a_server_that_stalls_is_left() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(1000);
+    for sent in [None, Some(400)] {
+        let repository = repository(&[("a", &bytes)]);
+        let content = bytes.clone();
+        let server = Server::start(move |request, stream| {
+            if let (Some(sent), None) = (sent, request.from) {
+                cut(stream, &content, 0, sent);
+            }
+            // The connection stays open as long as the test runs.
+            loop {
+                std::thread::park();
+            }
+        });
+        fails(&repository, &server, &["no data arrived for 1 s", "run the same command again"]);
+        let part = at(&repository, ".fetch/text/a.part");
+        assert_eq!(part.as_deref(), sent.map(|sent| &bytes[..sent]));
+    }
+}
+
+/// Catches an answer that fills the disk, and redirections to files, to other protocols or in a circle.
+#[test]
+fn hostile_answers_are_refused() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(1000);
+    let repository = repository(&[("a", &bytes)]);
+    let endless = Server::start(|_, stream| {
+        use std::io::Write as _;
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+        while stream.write_all(&[7; 1 << 16]).is_ok() {}
+    });
+    fails(&repository, &endless, &["longer than the 1000 bytes of the manifest"]);
+    assert_eq!(at(&repository, ".fetch/text/a.part"), None);
+    let redirect = |to: &'static str| {
+        Server::start(move |_, stream| status(stream, "302 Found", &[&format!("Location: {to}")]))
+    };
+    for (to, reason) in [
+        ("file:///etc/passwd", "rotocol"),
+        ("ftp://127.0.0.1/a", "rotocol"),
+        ("/text/a", "redirects"),
+    ] {
+        fails(&repository, &redirect(to), &[reason]);
+    }
+    let content = bytes.clone();
+    let good = Server::start(move |_, stream| full(stream, &content));
+    let location = format!("Location: {}/elsewhere", good.url);
+    let server =
+        Server::start(move |_, stream| status(stream, "301 Moved Permanently", &[&location]));
+    succeeds(&repository, &server);
+    assert_eq!(at(&repository, "text/a"), Some(bytes));
+}
+
+/// Catches a link in the folder of partial files that leads elsewhere.
+#[cfg(unix)]
+#[test]
+fn links_below_the_partial_files_are_not_followed() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(1000);
+    let repository = repository(&[("a", &bytes)]);
+    repository.write("precious/a.part", "precious");
+    std::fs::create_dir(repository.path().join("data/.fetch")).unwrap();
+    let link = repository.path().join("data/.fetch/text");
+    std::os::unix::fs::symlink(repository.path().join("precious"), link).unwrap();
+    let content = bytes.clone();
+    let server = Server::start(move |_, stream| full(stream, &content));
+    fails(&repository, &server, &["symbolic link"]);
+    assert_eq!(repository.read("precious/a.part"), "precious");
+}
+
+/// Catches a process that is killed by a limit, a full disk without advice, and a second transfer of what was written.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_named_and_the_transfer_resumes() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(200_000);
+    let repository = repository(&[("a", &bytes)]);
+    let content = bytes.clone();
+    let server = Server::start(move |request, stream| ranged(stream, &content, request.from));
+    let script = format!(
+        "ulimit -f 64; exec {} data fetch text --mirror {}",
+        env!("CARGO_BIN_EXE_posenc"),
+        server.url
+    );
+    let mut limited = Command::new("bash");
+    limited.args(["-c", &script]).current_dir(repository.path()).env_remove("POSENC_DATA");
+    let run = Run::from(limited.env_remove("POSENC_ROOT").output().unwrap());
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    for needle in ["a.part: cannot be written", "free some space"] {
+        assert!(run.stderr.contains(needle), "{}", run.stderr);
+    }
+    let part = at(&repository, ".fetch/text/a.part").unwrap();
+    assert_eq!(Some(&part[..]), bytes.get(..65_536));
+    assert!(!repository.path().join("data/text").exists());
+    succeeds(&repository, &server);
+    assert_eq!(at(&repository, "text/a"), Some(bytes));
+    assert_eq!(server.requests().last().unwrap().from, Some(65_536));
+}
+
+/// Catches two processes that write one partial file.
+#[test]
+fn one_process_downloads_at_a_time() {
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(10);
+    let repository = repository(&[("a", &bytes)]);
+    repository.write("data/.fetch/lock", "");
+    let lock = std::fs::File::open(repository.path().join("data/.fetch/lock")).unwrap();
+    lock.lock().unwrap();
+    let server = Server::start(move |_, stream| full(stream, &bytes));
+    fails(&repository, &server, &[".fetch: cannot be locked", "one `data fetch` at a time"]);
+    assert_eq!(server.requests().len(), 0);
+    drop(lock);
+    succeeds(&repository, &server);
+}
+
+/// Catches a set without addresses that looks as if it were fetched, a name that selects nothing, and addresses of other kinds.
+#[test]
+fn sets_without_addresses_show_their_steps() {
+    let bytes = body(10);
+    let repository = repository(&[("a", &bytes)]);
+    let steps = "  get        by hand: write it yourself";
+    let run = repository.run(&["data", "fetch", "text"]);
+    assert!(run.code == 1 && run.stdout.contains(steps), "{}{}", run.stdout, run.stderr);
+    // Without a name the sets that can be fetched are meant.
+    assert!(
+        repository
+            .ok(&["data", "fetch"])
+            .stdout
+            .contains("present: 0, to get by hand: 1, failed: 0")
+    );
+    repository.fails(&["data", "fetch", "txt"], &["`txt` is neither", "allowed are text"]);
+    for mirror in ["file:///tmp", "-o/tmp/x", "http://a b"] {
+        let mirror = format!("--mirror={mirror}");
+        repository
+            .fails(&["data", "fetch", "text", &mirror], &["allowed are http:// and https://"]);
+    }
+    // The user's own files in another form stay the set.
+    repository.write("data/text/b", "mine");
+    let run = repository.ok(&["data", "fetch", "text", "--mirror", "http://127.0.0.1:1"]);
+    assert!(run.stdout.contains("not compared"), "{}", run.stdout);
+    assert!(!repository.path().join("data/.fetch").exists());
+}
+
+/// Catches fetched data that a run does not use, or does not take for the paper's.
+#[test]
+fn fetched_data_change_verdicts() {
+    let data = std::env::var_os("POSENC_DATA").map(std::path::PathBuf::from);
+    let Some(data) = data.filter(|data| data.join("div2k/data_div2k.npz").exists()) else {
+        skip(Need::Data, "POSENC_DATA names no directory with div2k/data_div2k.npz");
+        return;
+    };
+    if lacks_curl() {
+        return;
+    }
+    let repository = Repository::new();
+    let row = |mark: &str| {
+        let run = repository.ok(&["reproduce", "trading/table1/closed-form/Tri"]);
+        let page = repository.read("out/report/trading/table1.md");
+        let claim = "The closed form with Tri has a test PSNR of 26.36 dB";
+        let row =
+            page.lines().find(|line| line.contains(claim)).unwrap_or_else(|| panic!("{page}"));
+        assert!(row.contains(mark), "no {mark} in {row}; {}", run.stderr);
+    };
+    row("◌");
+    let server = Server::start(move |request, stream| {
+        match std::fs::read(data.join(request.path.trim_start_matches('/'))) {
+            Ok(bytes) => ranged(stream, &bytes, request.from),
+            Err(_) => status(stream, "404 Not Found", &[]),
+        }
+    });
+    let run = repository.ok(&["data", "fetch", "trading/table1", "--mirror", &server.url]);
+    assert!(run.stdout.contains("present: 2, to get by hand: 0, failed: 0"), "{}", run.stdout);
+    // One archive holds both sets.
+    assert_eq!(server.requests().len(), 1);
+    row("✅");
+}
