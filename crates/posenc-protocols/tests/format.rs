@@ -681,7 +681,7 @@ fn absurd_numbers_are_refused() {
             "at most 512",
         ),
         (
-            protocol(&format!("{{ {words}, words: 9, longest: 512, layers: 48, width: 8, feed_forward: 8, batch: 4096 }}"))
+            protocol(&format!("{{ {words}, words: 9, max_len: 512, layers: 48, width: 8, feed_forward: 8, batch: 4096 }}"))
                 .replace("data: { set: div2k-test }", "")
                 .replace("signals: 1 }", "}"),
             "a step would keep",

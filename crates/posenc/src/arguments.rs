@@ -31,7 +31,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 pub enum Verb {
     /// Run what has no record yet and render the report of this machine.
-    Reproduce(Reproduce),
+    Reproduce(Box<Reproduce>),
     /// Say what two records differ in: claims first, then numbers, then parameters.
     Diff(Diff),
     /// Run a sample of units again, on one thread and on several, and compare every bit.

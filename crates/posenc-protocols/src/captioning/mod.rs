@@ -84,7 +84,8 @@ pub struct Captioning {
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub longest_gradient: Option<f64>,
+    #[serde(rename(serialize = "longest_gradient"))]
+    pub max_grad_norm: Option<f64>,
     /// Beam width; 1 is greedy decoding.
     #[serde(default = "one")]
     pub beams: usize,
@@ -139,8 +140,8 @@ impl Settings for Captioning {
         range("decoder_layers", self.decoder_layers, 1, 48)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         check_beta2(self.beta2)?;
-        if let Some(longest) = self.longest_gradient {
-            positive("longest_gradient", longest, 1e9)?;
+        if let Some(longest) = self.max_grad_norm {
+            positive("max_grad_norm", longest, 1e9)?;
         }
         Transformer {
             layers: self.encoder_layers + self.decoder_layers,

@@ -97,7 +97,8 @@ pub struct Detection {
     pub weight_decay: f64,
     /// Gradient clipping: largest global norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub longest_gradient: Option<f64>,
+    #[serde(rename(serialize = "longest_gradient"))]
+    pub max_grad_norm: Option<f64>,
     /// Steps between measurements; the last step is always measured.
     pub measure_every: usize,
     /// Average precision that defines `steps_to_level`.
@@ -126,8 +127,8 @@ impl Settings for Detection {
         range("queries", self.queries, 2, 1000)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
-        if let Some(longest) = self.longest_gradient {
-            positive("longest_gradient", longest, 1e9)?;
+        if let Some(longest) = self.max_grad_norm {
+            positive("max_grad_norm", longest, 1e9)?;
         }
         range("measure_every", self.measure_every, 1, self.steps)?;
         range("level", self.level, 0.0, 1.0)?;

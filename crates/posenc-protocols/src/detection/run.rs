@@ -76,7 +76,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let model = Detector::new(&sizes, &s.encoding, &mut content, &mut code, &device);
     let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.longest_gradient);
+    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.max_grad_norm);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let cells = s.sides.iter().map(|side| side / s.patch);

@@ -67,7 +67,8 @@ pub struct Detr {
     pub weight_decay: f64,
     /// Gradient clipping: largest global norm.
     #[serde(default = "longest")]
-    pub longest_gradient: f64,
+    #[serde(rename(serialize = "longest_gradient"))]
+    pub max_grad_norm: f64,
 }
 
 fn one() -> usize {
@@ -110,7 +111,7 @@ impl Settings for Detr {
         .check()?;
         range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
-        positive("longest_gradient", self.longest_gradient, 1e9)?;
+        positive("max_grad_norm", self.max_grad_norm, 1e9)?;
         if self.encoding.flat {
             return Err(("encoding", "flat: cells have rows and columns here".into()));
         }

@@ -79,7 +79,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     model = with_weights(context, model, &mut outcome.remarks)?;
     let images = Images::open(context, s)?;
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
-    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, Some(s.longest_gradient));
+    (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, Some(s.max_grad_norm));
     let (peak, decay) = (s.learning_rate, Decay::Constant);
     let learning_rate = LearningRate { peak, warm_up: 0, decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);

@@ -40,9 +40,11 @@ pub struct IconLabels {
     #[serde(default)]
     pub scale: BoxScale,
     /// Labels with fewer boxes are merged.
-    pub least: usize,
+    #[serde(rename(serialize = "least"))]
+    pub min_count: usize,
     /// Maximum number of boxes per screen; others are dropped.
-    pub most_boxes: usize,
+    #[serde(rename(serialize = "most_boxes"))]
+    pub max_boxes: usize,
     /// Share of held-out screens, sampled anew for each seed.
     #[serde(default = "fifth")]
     pub held_out: f64,
@@ -84,8 +86,8 @@ fn fifth() -> f64 {
 
 impl Settings for IconLabels {
     fn check(&self) -> Result<(), Fault> {
-        range("least", self.least, 1, 1_000_000)?;
-        range("most_boxes", self.most_boxes, 1, 256)?;
+        range("min_count", self.min_count, 1, 1_000_000)?;
+        range("max_boxes", self.max_boxes, 1, 256)?;
         if !(self.held_out > 0.0 && self.held_out < 1.0) {
             let message = format!("{} is not allowed; allowed: above 0, below 1", self.held_out);
             return Err(("held_out", message));
@@ -113,7 +115,7 @@ impl IconLabels {
             feed_forward: self.feed_forward,
             others: 0.0,
             batch: self.batch,
-            length: self.most_boxes,
+            length: self.max_boxes,
         }
     }
 }

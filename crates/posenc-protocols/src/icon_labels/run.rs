@@ -145,24 +145,25 @@ fn inputs(
     for own in all.screens.iter().flat_map(|screen| &screen.boxes) {
         counts[own.label] += 1;
     }
-    let kept: Vec<usize> = (0..counts.len()).filter(|&label| counts[label] >= s.least).collect();
+    let kept: Vec<usize> =
+        (0..counts.len()).filter(|&label| counts[label] >= s.min_count).collect();
     ensure!(
         !kept.is_empty(),
         "{LABELLED_SCREENS}: no label has {} boxes; lower `protocol.least` (the most frequent has {})",
-        s.least,
+        s.min_count,
         counts.iter().max().unwrap_or(&0)
     );
     let number = |label: usize| kept.binary_search(&label).unwrap_or(kept.len());
     let one = |screen: &&posenc_data::interfaces::LabelledScreen| {
-        let own = || screen.boxes.iter().take(s.most_boxes);
+        let own = || screen.boxes.iter().take(s.max_boxes);
         LabelledScreen {
             boxes: own().map(|own| bounds(own.corners, s.scale)).collect(),
             labels: own().map(|own| number(own.label)).collect(),
         }
     };
     let screens: Vec<LabelledScreen> = filled.iter().map(one).collect();
-    let over = filled.iter().map(|screen| screen.boxes.len().saturating_sub(s.most_boxes));
-    let others: usize = counts.iter().filter(|count| **count < s.least).sum();
+    let over = filled.iter().map(|screen| screen.boxes.len().saturating_sub(s.max_boxes));
+    let others: usize = counts.iter().filter(|count| **count < s.min_count).sum();
     remarks.push(format!(
         "{LABELLED_SCREENS}: of {} screens {} have no boxes and are left out; of {} boxes {} are left out, since their \
          screens have more than {}; {} labels of fewer than {} boxes, {others} boxes together, are one",
@@ -170,9 +171,9 @@ fn inputs(
         all.screens.len() - filled.len(),
         counts.iter().sum::<usize>(),
         over.sum::<usize>(),
-        s.most_boxes,
+        s.max_boxes,
         counts.len() - kept.len(),
-        s.least
+        s.min_count
     ));
     Ok((screens, kept.len() + 1))
 }
@@ -227,7 +228,7 @@ impl Protocol for IconLabels {
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::training(
-            layers(self).operations(self.batch, self.most_boxes) * self.steps as f64,
+            layers(self).operations(self.batch, self.max_boxes) * self.steps as f64,
             RATE,
         )
     }
@@ -239,7 +240,7 @@ impl Protocol for IconLabels {
             heads: self.heads,
             feed_forward: self.feed_forward,
             batch: self.batch,
-            length: self.most_boxes,
+            length: self.max_boxes,
             ..Transformer::default()
         }
         .bytes()

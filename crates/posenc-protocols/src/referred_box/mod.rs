@@ -47,9 +47,11 @@ pub struct ReferredBox {
     #[serde(default)]
     pub scale: BoxScale,
     /// Screens with more boxes are dropped.
-    pub most_boxes: usize,
+    #[serde(rename(serialize = "most_boxes"))]
+    pub max_boxes: usize,
     /// Maximum number of words of an expression; others are dropped.
-    pub longest: usize,
+    #[serde(rename(serialize = "longest"))]
+    pub max_len: usize,
     /// Number of node classes, the most frequent ones.
     pub classes: usize,
     /// Folds of the cross-validation.
@@ -87,8 +89,8 @@ pub struct ReferredBox {
 
 impl Settings for ReferredBox {
     fn check(&self) -> Result<(), Fault> {
-        range("most_boxes", self.most_boxes, 2, 256)?;
-        range("longest", self.longest, 1, 256)?;
+        range("max_boxes", self.max_boxes, 2, 256)?;
+        range("max_len", self.max_len, 1, 256)?;
         range("classes", self.classes, 1, 10_000)?;
         range("folds", self.folds, 2, 100)?;
         check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
@@ -113,7 +115,7 @@ impl ReferredBox {
             feed_forward: self.feed_forward,
             others: 0.0,
             batch: self.batch,
-            length: self.most_boxes,
+            length: self.max_boxes,
         }
     }
 }

@@ -159,24 +159,24 @@ fn kept<'a>(
     s: &ReferredBox,
     remarks: &mut Vec<String>,
 ) -> Result<Vec<&'a Read>> {
-    let fits = |screen: &&Read| screen.objects.len() <= s.most_boxes;
+    let fits = |screen: &&Read| screen.objects.len() <= s.max_boxes;
     let screens: Vec<&Read> = all.screens.iter().filter(fits).collect();
     let names: BTreeSet<&str> = screens.iter().map(|screen| screen.screen.as_str()).collect();
     ensure!(
         names.len() >= s.folds,
         "{REFERRING_SCREENS}: {} screens have at most {} boxes; as many as `protocol.folds` are needed at least, {}",
         names.len(),
-        s.most_boxes,
+        s.max_boxes,
         s.folds
     );
-    let cut = screens.iter().filter(|screen| screen.words.len() > s.longest).count();
+    let cut = screens.iter().filter(|screen| screen.words.len() > s.max_len).count();
     remarks.push(format!(
         "{REFERRING_SCREENS}: of {} screens {} are left out, since they have more than {} boxes; of {cut} expressions only the \
          first {} words are read",
         all.screens.len(),
         all.screens.len() - screens.len(),
-        s.most_boxes,
-        s.longest
+        s.max_boxes,
+        s.max_len
     ));
     remarks.extend(all.remark());
     Ok(screens)
@@ -232,7 +232,7 @@ fn begin(
     let sizes = ReferrerSizes {
         layers: layers(s),
         vocabulary: words.size(),
-        max_len: s.longest,
+        max_len: s.max_len,
         classes: classes.size(),
     };
     let (mut content, mut code) = (draw("content"), draw("encoding"));
@@ -270,7 +270,7 @@ fn input(
         }
     };
     let mut numbers = words.text(&screen.words);
-    numbers.truncate(s.longest);
+    numbers.truncate(s.max_len);
     ReferringScreen {
         words: numbers,
         candidates: screen.objects.iter().zip(nodes).map(candidate).collect(),
@@ -323,7 +323,7 @@ impl Protocol for ReferredBox {
     }
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let step = layers(self).operations(self.batch, self.longest + self.most_boxes);
+        let step = layers(self).operations(self.batch, self.max_len + self.max_boxes);
         Estimate::training((self.folds * self.steps) as f64 * step, RATE)
     }
 
@@ -334,7 +334,7 @@ impl Protocol for ReferredBox {
             heads: self.heads,
             feed_forward: self.feed_forward,
             batch: self.batch,
-            length: self.most_boxes + self.longest,
+            length: self.max_boxes + self.max_len,
             ..Transformer::default()
         }
         .bytes()
@@ -357,8 +357,8 @@ mod tests {
         ReferredBox {
             encoding: Encoding::none(),
             scale: BoxScale::Hundredths,
-            most_boxes: 8,
-            longest: 4,
+            max_boxes: 8,
+            max_len: 4,
             classes: 1,
             folds: 2,
             width: 4,

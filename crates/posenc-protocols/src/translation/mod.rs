@@ -56,7 +56,8 @@ pub struct Translation {
     /// Vocabulary of each language; with `data` the most frequent words, and all others share one token.
     pub words: usize,
     /// Maximum sentence length in words, and rows of the position tables.
-    pub longest: usize,
+    #[serde(rename(serialize = "longest"))]
+    pub max_len: usize,
     /// How long sentences are.
     pub lengths: SentenceLengths,
     /// Held-out pairs.
@@ -89,7 +90,7 @@ pub struct Translation {
 impl Settings for Translation {
     fn check(&self) -> Result<(), Fault> {
         range("words", self.words, 2, 50_000)?;
-        range("longest", self.longest, 4, 512)?;
+        range("max_len", self.max_len, 4, 512)?;
         range("held_out", self.held_out, 1, 100_000)?;
         range("layers", self.layers, 1, 48)?;
         range("width", self.width, 1, 4096)?;
@@ -104,10 +105,10 @@ impl Settings for Translation {
             feed_forward: self.feed_forward,
             others: 3.0 * self.words as f64 * self.width as f64,
             batch: self.batch,
-            length: self.longest,
+            length: self.max_len,
         }
         .check()?;
-        range("bin", self.bin, 1, self.longest / 2)
+        range("bin", self.bin, 1, self.max_len / 2)
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {

@@ -54,7 +54,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
     // How often each position is trained, over all sentences of the run.
-    let mut counts = vec![0usize; s.longest];
+    let mut counts = vec![0usize; s.max_len];
     let mut rng = draw("batches");
     let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
     let mut losses: Vec<(usize, f64)> = Vec::new();
@@ -101,7 +101,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     for (name, table) in ["source", "target"].into_iter().zip(trainer.model.positions()) {
         let table: Vec<f64> = table.into_iter().map(f64::from).collect();
         ensure!(
-            table.len() == s.longest * s.width,
+            table.len() == s.max_len * s.width,
             "the table of positions could not be read back"
         );
         record(name, &table, s, &mut values);
@@ -143,7 +143,7 @@ impl Pairs {
                 }
             };
             return Ok(Pairs::Generated(generate::Translation::new(
-                s.words, lengths, s.longest, rng,
+                s.words, lengths, s.max_len, rng,
             )));
         };
         let folder = context.data.folder(&data.set)?;
@@ -159,7 +159,7 @@ impl Pairs {
         }
         let vocabulary = Vocabulary::new(&train, s.words);
         let (trained, measured) = (vocabulary.number(&train), vocabulary.number(&validation));
-        let unigram = trained.target_entropy(vocabulary.size(), s.longest);
+        let unigram = trained.target_entropy(vocabulary.size(), s.max_len);
         Ok(Pairs::Text { trained, measured, words: vocabulary.size(), unigram })
     }
 
@@ -196,15 +196,15 @@ impl Pairs {
 
 fn of_text(corpus: &Corpus, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
     match s.lengths {
-        SentenceLengths::Filled => corpus.filled(s.longest, rng),
-        _ => corpus.natural(s.longest, rng),
+        SentenceLengths::Filled => corpus.filled(s.max_len, rng),
+        _ => corpus.natural(s.max_len, rng),
     }
 }
 
 /// The similarities of the rows of the source's table.
 fn map(table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
-        let (row, column) = (i / s.longest, i % s.longest);
+        let (row, column) = (i / s.max_len, i % s.max_len);
         let six = (similarity * 1e6).round() / 1e6;
         values.push(Value::new("source_similarity", six).at(column as f64).and(row as f64));
     }
@@ -233,7 +233,7 @@ fn sizes(s: &Translation, words: usize) -> Sizes {
         feed_forward: s.feed_forward,
         layers: s.layers,
     };
-    Sizes { words, positions: s.longest, transformer }
+    Sizes { words, positions: s.max_len, transformer }
 }
 
 impl Protocol for Translation {
@@ -247,7 +247,7 @@ impl Protocol for Translation {
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::training(
-            sizes(self, self.words).operations(self.batch, self.longest) * self.steps as f64,
+            sizes(self, self.words).operations(self.batch, self.max_len) * self.steps as f64,
             RATE,
         )
     }
@@ -260,7 +260,7 @@ impl Protocol for Translation {
             feed_forward: self.feed_forward,
             others: 3.0 * (self.words * self.width) as f64,
             batch: self.batch,
-            length: self.longest,
+            length: self.max_len,
         }
         .bytes()
     }

@@ -73,7 +73,8 @@ pub struct WidgetCaptioning {
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
     #[serde(default = "longest")]
-    pub longest_gradient: f64,
+    #[serde(rename(serialize = "longest_gradient"))]
+    pub max_grad_norm: f64,
     /// Beam width; 1 is greedy decoding.
     #[serde(default = "beams")]
     pub beams: usize,
@@ -141,7 +142,7 @@ impl Settings for WidgetCaptioning {
         positive("learning_rate", self.learning_rate, 10.0)?;
         range("warm_up", self.warm_up, 0, 10_000_000)?;
         check_beta2(self.beta2)?;
-        positive("longest_gradient", self.longest_gradient, 1e9)?;
+        positive("max_grad_norm", self.max_grad_norm, 1e9)?;
         range("beams", self.beams, 1, 64)?;
         range("length_penalty", self.length_penalty, 0.0, 10.0)?;
         if self.encoding.flat {

@@ -97,7 +97,7 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     };
     outcome.remarks.append(remarks);
     let mut adam = Adam::new(0.9, s.beta2, EPSILON);
-    adam.max_grad_norm = Some(s.longest_gradient);
+    adam.max_grad_norm = Some(s.max_grad_norm);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);

@@ -2,7 +2,6 @@
 
 mod server;
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -107,7 +106,7 @@ fn files_are_fetched_verified_and_listed() {
     assert!(places[0].is_some() && places[0] < places[1], "{}", run.stdout);
     assert_eq!(at(&repository, "text/a file ü.gz"), Some(one));
     assert_eq!(at(&repository, "text/inner/two"), Some(two));
-    assert_eq!(files_in(&repository.path().join("data"), "part"), [Path::new(""); 0]);
+    assert!(files_in(&repository.path().join("data"), "part").is_empty());
     assert!(repository.ok(&["data", "list"]).stdout.contains("  present    "));
     let run = repository.ok(&["data", "fetch", "--mirror", &mirror]);
     assert!(run.stdout.contains("all files, with the checksums of the manifest"), "{}", run.stdout);

@@ -29,7 +29,7 @@ fn detr(data: &str) -> String {
 
 fn text(data: &str, lengths: &str) -> String {
     experiment(&format!(
-        "  - id: text\n{data}    protocol: {{ kind: translation, words: 6, longest: 8, lengths: {lengths}, held_out: 4, layers: 1, width: 8, heads: 2, feed_forward: 8, deviation: 0.02, batch: 4, steps: 3, learning_rate: 0.01, warm_up: 1, bin: 2 }}\n    variants: [{{ id: one }}]\n"
+        "  - id: text\n{data}    protocol: {{ kind: translation, words: 6, max_len: 8, lengths: {lengths}, held_out: 4, layers: 1, width: 8, heads: 2, feed_forward: 8, deviation: 0.02, batch: 4, steps: 3, learning_rate: 0.01, warm_up: 1, bin: 2 }}\n    variants: [{{ id: one }}]\n"
     ))
 }
 

@@ -132,7 +132,7 @@ fn a_refused_profile_says_what_is_missing() {
 fn translations_have_the_same_bits_and_share_their_draws() {
     let text = |variants: &str| {
         experiment(&format!(
-            "  - id: pairs\n    protocol: {{ kind: translation, words: 8, longest: 12, lengths: log-normal, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, deviation: 0.02, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4 }}\n    variants:\n{variants}"
+            "  - id: pairs\n    protocol: {{ kind: translation, words: 8, max_len: 12, lengths: log-normal, held_out: 8, layers: 1, width: 16, heads: 2, feed_forward: 16, deviation: 0.02, batch: 4, steps: 6, learning_rate: 0.01, warm_up: 2, bin: 4 }}\n    variants:\n{variants}"
         ))
     };
     let repository = Repository::with_experiment(&text(
@@ -165,7 +165,7 @@ fn killed_trainings_go_on_with_the_same_bits() {
             .replace("steps: 6", "steps: 3000")
             .replace("measure_every: 2", "measure_every: 900")
     );
-    let sentences = "{ kind: translation, words: 6, longest: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, \
+    let sentences = "{ kind: translation, words: 6, max_len: 8, lengths: uniform, held_out: 4, layers: 1, width: 16, \
                      heads: 2, feed_forward: 16, deviation: 0.02, batch: 8, steps: 3000, learning_rate: 0.01, \
                      warm_up: 1, bin: 2 }";
     let colors = "{ kind: reformer, steps: 700, batch: 2, held_out: 2, learning_rate: 0.01, warm_up: 0, encoding: \

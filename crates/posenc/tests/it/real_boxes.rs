@@ -8,10 +8,10 @@ use common::Repository;
 
 const FOURIER: &str = "{ features: fourier, learned: true, gamma: 10, groups: 2, width: 8, modulator: { hidden: 8, dropout: 0.2 } }";
 
-const LABELS: &str = "kind: icon-labels, least: 20, most_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, \
+const LABELS: &str = "kind: icon-labels, min_count: 20, max_boxes: 4, width: 16, heads: 2, feed_forward: 16, layers: 1, dropout: 0.1, \
                       batch: 4, steps: 8, measure_every: 4, learning_rate: 0.004, warm_up: 2, decay: cosine";
 
-const REFERRED: &str = "kind: referred-box, most_boxes: 3, longest: 4, classes: 2, folds: 3, width: 16, heads: 2, feed_forward: 16, \
+const REFERRED: &str = "kind: referred-box, max_boxes: 3, max_len: 4, classes: 2, folds: 3, width: 16, heads: 2, feed_forward: 16, \
                         layers: 1, dropout: 0.1, batch: 4, steps: 4, learning_rate: 0.004, warm_up: 1, decay: cosine";
 
 fn experiment(set: &str, protocol: &str, variants: &str) -> String {
@@ -222,7 +222,7 @@ fn damage_fails_its_unit_and_is_named() {
         repository("rico-semantics", &format!("{LABELS}, encoding: {FOURIER}"), "{ id: one }");
     std::fs::remove_file(repository.path().join("data/rico_semantics/val.json")).unwrap();
     repository.fails(&["reproduce"], &["val.json", "no such file"]);
-    let text = format!("{LABELS}, encoding: {FOURIER}").replace("least: 20", "least: 500");
+    let text = format!("{LABELS}, encoding: {FOURIER}").replace("min_count: 20", "min_count: 500");
     let repository = self::repository("rico-semantics", &text, "{ id: one }");
     repository.fails(&["reproduce"], &["no label has 500 boxes", "protocol.least"]);
 }
@@ -253,7 +253,7 @@ fn wrong_settings_are_named() {
         ("rico-semantics", LABELS, "{ heads: 3 }", "do not divide"),
         ("rico-semantics", LABELS, "{ dropout: 1 }", "dropout"),
         ("rico-semantics", LABELS, "{ held_out: 1 }", "above 0, below 1"),
-        ("rico-semantics", LABELS, "{ least: 0 }", "least"),
+        ("rico-semantics", LABELS, "{ min_count: 0 }", "min_count"),
         ("rico-semantics", LABELS, "{ measure_every: 0 }", "measure_every"),
         ("rico-semantics", LABELS, "{ weight_decay: -1 }", "weight_decay"),
         (
@@ -271,9 +271,9 @@ fn wrong_settings_are_named() {
         ("rico-semantics", LABELS, "{ encoding: { features: fourier } }", "gamma"),
         ("rico-semantics", LABELS, "{ folds: 3 }", "folds"),
         ("uibert-refexp", REFERRED, "{ folds: 1 }", "folds"),
-        ("uibert-refexp", REFERRED, "{ most_boxes: 1 }", "most_boxes"),
+        ("uibert-refexp", REFERRED, "{ max_boxes: 1 }", "max_boxes"),
         ("uibert-refexp", REFERRED, "{ classes: 0 }", "classes"),
-        ("uibert-refexp", REFERRED, "{ longest: 0 }", "longest"),
+        ("uibert-refexp", REFERRED, "{ max_len: 0 }", "max_len"),
         ("", LABELS, "{}", "needs `data:"),
         ("", REFERRED, "{}", "needs `data:"),
         ("", "kind: box-positions", "{}", "protocol.screens"),
