@@ -1,8 +1,11 @@
 //! The published data, where a person has them: in the directory that `POSENC_DATA` names.
 
 use std::path::Path;
+use std::time::Duration;
 
-use posenc_data::{DataDirectory, DataSet, DataSource, Kind, Layout, Manifest, Origin};
+use posenc_data::{
+    DataDirectory, DataSet, DataSource, Download, Fetcher, Kind, Layout, Manifest, Origin,
+};
 use posenc_testing::{Need, skip};
 
 use crate::support::real;
@@ -29,4 +32,28 @@ fn the_published_data_have_the_checksums_of_the_manifest() {
             loaded.signals.iter().all(|image| (image.width, image.height, image.channels) == shape)
         );
     }
+}
+
+// Catches a file to download whose path, size or checksum in the manifest is not that of the published file.
+#[test]
+fn files_to_download_are_the_published_ones() {
+    let Some(data) = real(".") else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
+    let directory = &DataDirectory::resolve(Some(&data), &root).unwrap();
+    let fetcher = Fetcher { directory, mirror: None, patience: Duration::from_secs(1) };
+    let signals = manifest.sets().iter().map(|set| (&set.id, &set.download));
+    let all = signals.chain(manifest.file_sets().iter().map(|set| (&set.id, &set.download)));
+    let with_files: Vec<(&String, &Download)> =
+        all.filter(|(_, download)| !download.files.is_empty()).collect();
+    for (id, download) in &with_files {
+        // Files that are there are compared; nobody has all sets.
+        fetcher.missing(&download.files).unwrap_or_else(|error| panic!("{id}: {error}"));
+        for file in &download.files {
+            if let Ok(found) = std::fs::metadata(data.join(&file.path)) {
+                assert_eq!(found.len(), file.bytes, "{}", file.path.display());
+            }
+        }
+    }
+    assert!(with_files.len() > 10, "{with_files:?}");
 }
