@@ -221,3 +221,32 @@ fn the_manifest_names_the_items_that_read_each_set() {
         assert_eq!(named, reading, "used_by of {set}");
     }
 }
+
+/// Catches a profile whose definition was removed or cut while rows of the reference record still refer to it: their reduction
+/// would be unknown, and they would be compared with published values as if they had run at full scale.
+#[test]
+fn every_recorded_row_has_its_profile() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let catalog = Catalog::read(&root, posenc_protocols::KINDS).unwrap();
+    let mut checked = 0;
+    for experiment in &catalog.experiments {
+        let file = root.join(format!("report/record/{}.csv", experiment.id()));
+        if !file.exists() {
+            continue;
+        }
+        for row in &record(&experiment.paper, &experiment.item).rows {
+            let group = experiment.group(&row.group);
+            let group =
+                group.unwrap_or_else(|| panic!("{}: no group {}", experiment.id(), row.group));
+            assert!(
+                group.runs_at(row.profile),
+                "{}/{} at {}",
+                experiment.id(),
+                row.group,
+                row.profile
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 10_000, "{checked} rows were checked");
+}
