@@ -49,14 +49,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let store = keep(Store::new(&out));
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
-    announce::refusals(catalog, &selectors, profile);
-    announce::data_sets(&selected, data)?;
+    let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
     leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
     let devices = keep(slurm::devices(options)?);
     let planned =
         expand(selected, data, &repository.published_checksum(), options.seed, devices.training())?;
 
     if options.dry_run {
+        notices.print(options.verbose);
         return dry_run(&planned, &out, store, options);
     }
     if options.executor.executor == Executor::Slurm
@@ -73,16 +73,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let work = to_run(&planned, store, options, &mut cost_model);
     let units: usize = work.iter().map(|w| w.units.len()).sum();
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
-    if options.failed {
-        eprintln!("profile {profile}: {units} units of {total} to run, which failed last time");
-    } else {
-        eprintln!(
-            "profile {profile}: {units} of {total} units to run, {} on record",
-            total - units
-        );
-    }
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    announce::devices(&work, devices);
+    let seconds = estimated_time(&work, &cost_model, workers);
+    let size = announce::Size { units, total, workers, seconds };
+    notices.start(&size, options, &work, devices);
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
     let detail = Detail::asked(options.quiet, options.verbose);
@@ -94,7 +88,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         seed: options.seed,
         units,
         workers,
-        estimated_seconds: millis(estimated_time(&work, &cost_model, workers)),
+        estimated_seconds: millis(seconds),
     });
     let signals = Interrupts::listen().context("signals cannot be listened to")?;
     let run = supervisor::Options {
