@@ -2,6 +2,7 @@
 
 mod announce;
 mod fresh;
+mod guide;
 pub mod results;
 mod summary;
 
@@ -91,6 +92,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         estimated_seconds: millis(seconds),
     });
     let signals = Interrupts::listen().context("signals cannot be listened to")?;
+    // After it, a limit on the size of files is an error and no longer ends the process.
+    guide::write(&out);
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast && !options.keep_going,
