@@ -1,6 +1,6 @@
-//! What a person sees while units run: bars on a terminal, one line per unit elsewhere.
+//! What a person sees while units run: bars on a terminal, one line per finished item elsewhere.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use posenc_experiments::plan::NO_SIGNAL;
 use posenc_text::escaped;
 
 use crate::events::{Event, Events, UnitName, millis};
-use crate::span::duration;
+use crate::span::{counted, duration};
 
-/// Without a terminal the time left is told this often.
-const TELL_EVERY: Duration = Duration::from_secs(30);
+/// Without a terminal the time left is printed if nothing else was printed for this long.
+const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Events tell it this often.
 const EVENT_EVERY: Duration = Duration::from_secs(1);
 /// A terminal is drawn anew this often.
@@ -27,10 +27,10 @@ const MOST_LINES: usize = 24;
 pub enum Detail {
     /// Failures, warnings and what was done.
     Quiet,
-    /// And each unit.
+    /// And each item that has finished.
     #[default]
     Usual,
-    /// And its key, why it ran, what was estimated and how much memory it took.
+    /// And each unit: its key, why it ran, its estimate and its memory.
     Verbose,
 }
 
@@ -82,15 +82,28 @@ pub struct Progress {
     total: usize,
     done: usize,
     failed: usize,
+    /// Items of the run, by `paper/item`.
+    items: BTreeMap<String, Tally>,
     told: Instant,
     drawn: Instant,
     sent: (Instant, usize),
+}
+
+/// What was done of an item.
+#[derive(Default)]
+struct Tally {
+    total: usize,
+    done: usize,
+    failed: usize,
+    seconds: f64,
 }
 
 /// What is drawn on a terminal.
 struct Screen {
     all: MultiProgress,
     bar: ProgressBar,
+    /// Styles of a running unit with and without a known fraction.
+    styles: [ProgressStyle; 2],
     lines: Vec<ProgressBar>,
     last: Vec<ProgressBar>,
     /// The latest results, the newest last.
@@ -100,18 +113,19 @@ struct Screen {
 impl Screen {
     fn new(workers: usize) -> Self {
         let all = MultiProgress::new();
-        let line = |template: &str| {
-            let bar = all.add(ProgressBar::new(1000));
-            // The templates are fixed text; if one could not be parsed the default would serve.
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
+        // The templates are fixed text; if one could not be parsed the default would serve.
+        let style = |template: &str| {
+            ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("=> ")
         };
-        let bar = line("{bar:30} {wide_msg}");
-        let lines = (0..workers.clamp(1, MOST_LINES)).map(|_| line("  {wide_msg}")).collect();
-        let last = (0..RESULTS).map(|_| line("  {wide_msg}")).collect();
-        Screen { all, bar, lines, last, results: VecDeque::new() }
+        let line = |style: ProgressStyle| all.add(ProgressBar::new(1000).with_style(style));
+        let styles = [style("  {bar:12} {wide_msg}"), style("  {wide_msg}")];
+        let bar = line(style("{bar:30} {wide_msg}"));
+        let [_, plain] = &styles;
+        let lines = (0..workers.clamp(1, MOST_LINES)).map(|_| line(plain.clone())).collect();
+        let last = (0..RESULTS).map(|_| line(plain.clone())).collect();
+        Screen { all, bar, styles, lines, last, results: VecDeque::new() }
     }
 
     /// Shows a unit's result below those in flight.
@@ -144,10 +158,46 @@ impl Progress {
             total,
             done: 0,
             failed: 0,
+            items: BTreeMap::new(),
             told: now,
             drawn: now,
             sent: (now, 0),
         }
+    }
+
+    /// Announces the units of each item, so that an item can be reported when its last unit ends.
+    pub fn expect(&mut self, items: impl Iterator<Item = (String, usize)>) {
+        for (item, units) in items {
+            self.items.entry(item).or_default().total += units;
+        }
+    }
+
+    /// Counts a unit that ended, and reports its item if it was the last one.
+    fn count(&mut self, path: &str, seconds: f64, has_failed: bool) {
+        let item = path.match_indices('/').nth(1).and_then(|(end, _)| path.get(..end));
+        let Some((item, tally)) = item.and_then(|item| Some((item, self.items.get_mut(item)?)))
+        else {
+            return;
+        };
+        tally.done += usize::from(!has_failed);
+        tally.failed += usize::from(has_failed);
+        tally.seconds += seconds;
+        let Tally { total, done, failed, seconds } = *tally;
+        if done + failed < total || self.screen.is_some() || self.detail == Detail::Quiet {
+            return;
+        }
+        let failed = match failed {
+            0 => String::new(),
+            n => format!(", {n} failed"),
+        };
+        let finished = self.items.values().filter(|t| t.done + t.failed >= t.total).count();
+        self.say(&format!(
+            "[{finished}/{}] {item}: {}{failed}, {}",
+            self.items.len(),
+            counted(done),
+            duration(seconds)
+        ));
+        self.told = Instant::now();
     }
 
     /// A line above the bars.
@@ -187,27 +237,24 @@ impl Progress {
             }
             None => String::new(),
         };
-        let mut line =
-            format!("[{}/{}] {name}: {:.2} s", self.done + self.failed, self.total, unit.seconds);
-        if self.detail == Detail::Verbose {
-            line += &result;
-            line += &format!(", expected {}", duration(unit.expected));
-            if let Some(bytes) = unit.peak_memory {
-                line += &format!(", {} MiB held at most", bytes >> 20);
-            }
-            line += &format!(", {} values, key {}", unit.values, unit.unit.key);
-        }
         if let Some(screen) = &mut self.screen {
             screen.result(format!("done: {name}: {:.2} s{result}", unit.seconds));
         }
-        let is_told = match self.detail {
-            Detail::Quiet => false,
-            Detail::Usual => self.screen.is_none(),
-            Detail::Verbose => true,
-        };
-        if is_told {
-            self.say(&line);
+        if self.detail == Detail::Verbose {
+            let memory =
+                unit.peak_memory.map(|bytes| format!(", {} MiB held at most", bytes >> 20));
+            self.say(&format!(
+                "[{}/{}] {name}: {:.2} s{result}, expected {}{}, {} values, key {}",
+                self.done + self.failed,
+                self.total,
+                unit.seconds,
+                duration(unit.expected),
+                memory.unwrap_or_default(),
+                unit.values,
+                unit.unit.key
+            ));
         }
+        self.count(&unit.unit.path, unit.seconds, false);
         let (metric, value, measure) = match unit.main {
             Some((metric, value, measure)) => {
                 (Some(metric.as_str()), Some(*value), measure.as_str())
@@ -229,6 +276,7 @@ impl Progress {
     pub fn failed(&mut self, unit: &UnitName, seconds: f64, reason: &str) {
         self.failed += 1;
         self.say(&format!("failed {}: {reason}", named(&unit.path, &unit.signal)));
+        self.count(&unit.path, seconds, true);
         self.event(&Event::UnitFailed { unit, seconds: millis(seconds), reason });
     }
 
@@ -283,9 +331,14 @@ impl Progress {
             self.drawn = at;
             screen.bar.set_position((share * 1000.0) as u64);
             screen.bar.set_message(line);
+            let [with_bar, plain] = &screen.styles;
             for (place, bar) in screen.lines.iter().enumerate() {
-                bar.set_message(in_flight.get(place).map_or_else(String::new, |unit| {
-                    let part = unit.fraction.map(|f| format!(", {:.0} %", 100.0 * f));
+                let unit = in_flight.get(place);
+                let fraction = unit.and_then(|unit| unit.fraction);
+                bar.set_style(if fraction.is_some() { with_bar } else { plain }.clone());
+                bar.set_position((fraction.unwrap_or(0.0) * 1000.0) as u64);
+                bar.set_message(unit.map_or_else(String::new, |unit| {
+                    let part = fraction.map(|f| format!(", {:.0} %", 100.0 * f));
                     let name = escaped(&unit.name);
                     format!("{name}: {}{}", duration(unit.elapsed), part.unwrap_or_default())
                 }));

@@ -122,6 +122,7 @@ pub fn run(
 ) -> Outcome {
     let workers = options.workers.max(1);
     let total: usize = jobs.iter().map(|work| work.units.len()).sum();
+    progress.expect(jobs.iter().map(|work| (work.job.experiment.id(), work.units.len())));
     let budget = options.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
     let memory = options.memory.or_else(memory::available);
     let per_item: Vec<(String, usize)> =

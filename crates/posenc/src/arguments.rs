@@ -10,7 +10,7 @@ use posenc_harness::slurm::Task;
 use posenc_harness::span::Span;
 
 /// Verbs that `xtask` keeps to itself, since they run cargo or a program of another crate.
-const CHORES: &str = "And of cargo xtask itself:
+const CHORES: &str = "Commands of cargo xtask itself:
   book       Render report and documents as a site in out/book
   test       Build and run all tests
   check      Check formatting, lints and that the committed report is fresh";
@@ -19,10 +19,10 @@ const CHORES: &str = "And of cargo xtask itself:
 #[derive(Parser)]
 #[command(name = "cargo xtask", version, max_term_width = 100, after_help = CHORES)]
 pub struct Arguments {
-    /// Repository; found from the current directory upwards where absent.
+    /// Root of the repository. Default: the nearest one above the current directory.
     #[arg(long, global = true, value_name = "DIR", env = "POSENC_ROOT")]
     pub root: Option<PathBuf>,
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -30,33 +30,62 @@ pub struct Arguments {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Run what has no record yet and render the report of this machine.
+    /// Run the experiments that have no record yet and render a report of the results.
+    ///
+    /// Examples:
+    ///   cargo xtask reproduce                         all papers, about 12 minutes on two cores
+    ///   cargo xtask reproduce trading/table1          one table
+    ///   cargo xtask reproduce 'lff/fig*' --dry-run    what would run, and how long it would take
+    ///   cargo xtask reproduce --profile long          more seeds, images and epochs
+    ///   cargo xtask reproduce --budget 1h             start only what ends within an hour
+    #[command(verbatim_doc_comment)]
     Reproduce(Box<Reproduce>),
-    /// Say what two records differ in: claims first, then numbers, then parameters.
+    /// Compare two records: verdicts first, then numbers, then parameters.
+    ///
+    /// Examples:
+    ///   cargo xtask diff report/record out/record             the reference and this machine
+    ///   cargo xtask diff HEAD~1 report/record trading/table1  one table before and after a commit
+    #[command(verbatim_doc_comment)]
     Diff(Diff),
-    /// Run a sample of units again, on one thread and on several, and compare every bit.
+    /// Run a sample of units again, on one thread and on several, and compare every bit of the results.
     Verify(Verify),
-    /// Render report/ from the reference records, or check that it is fresh.
+    /// Render report/ from the reference records, or check that it is up to date.
     Report(Report),
     /// List papers, items, groups and methods.
+    ///
+    /// Examples:
+    ///   cargo xtask list                  everything
+    ///   cargo xtask list trading/table1   one table
+    ///   cargo xtask list --embedders      embedders and their parameters
+    #[command(verbatim_doc_comment)]
     List(List),
-    /// Write the files of an embedder or an experiment of your own.
+    /// Create an embedder or an experiment of your own.
     #[command(subcommand)]
     New(NewVerb),
-    /// Estimate what a profile takes on this many cores, on a GPU, on a cluster.
+    /// Estimate how long a profile takes on a number of cores, on a GPU and on a cluster.
+    ///
+    /// Examples:
+    ///   cargo xtask costs --profile quick --cores 8
+    ///   cargo xtask costs lff --nodes 16 --gpu-tflops 20
+    #[command(verbatim_doc_comment)]
     Costs(CostOptions),
-    /// Fit a picture or a clip of your own and write what an encoding makes of it.
+    /// Fit a picture or a clip of your own and write its reconstruction.
+    ///
+    /// Examples:
+    ///   cargo xtask fit photo.jpg --size 512 --out fitted.png
+    ///   cargo xtask fit photo.jpg --mask 0.25 --embedder rff --out fitted.png
+    #[command(verbatim_doc_comment)]
     Fit(Fit),
     /// List, verify and download data sets.
     #[command(subcommand)]
     Data(DataVerb),
-    /// Measure speed against peers and against this machine's own limit.
+    /// Measure speed and compare it with PyTorch, JAX and this machine's own limit.
     Bench(Bench),
-    /// Hand captions of this machine to SPICE's own scorer (Java), or read its scores.
+    /// Export captions of this machine for the SPICE scorer (Java), or read its scores.
     Captions(Captions),
-    /// Say what this machine offers, what is switched off and how to get it.
+    /// Show what this machine supports, what is disabled and how to enable it.
     Doctor(Doctor),
-    /// What jobs of Slurm run.
+    /// Run one share of a Slurm job.
     #[command(hide = true)]
     Work(Task),
 }
@@ -64,15 +93,15 @@ pub enum Verb {
 /// `diff`.
 #[derive(Args)]
 pub struct Diff {
-    /// Directory of records, such as report/record or out/record, or a git revision, whose report/record is read.
+    /// A directory of records, such as report/record or out/record, or a git revision, whose report/record is read.
     #[arg(value_name = "A")]
     pub before: String,
-    /// The other one.
+    /// The record to compare with.
     #[arg(value_name = "B")]
     pub after: String,
-    /// Globs on paper/item/group/method; all where absent.
+    /// Globs on paper/item/group/method. Default: all.
     pub selectors: Vec<String>,
-    /// Compare times, rates and memory, too.
+    /// Also compare times, rates and memory.
     #[arg(long)]
     pub times: bool,
 }
@@ -80,21 +109,21 @@ pub struct Diff {
 /// `verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// Globs on paper/item/group/method; all where absent.
+    /// Globs on paper/item/group/method. Default: all.
     pub selectors: Vec<String>,
-    /// How many units.
+    /// Number of units.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub units: u16,
-    /// Seed of the choice of units.
+    /// Seed that selects the units.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Profile whose units are chosen from: smoke, quick, long, paper.
+    /// Profile to select units from: smoke, quick, long or paper.
     #[arg(long, default_value = "quick")]
     pub profile: String,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Where the records of this machine are; out/ where absent.
+    /// Directory with the records of this machine. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Only run the units, into this directory: what the processes that `verify` starts are told.
@@ -108,10 +137,10 @@ pub struct Verify {
 /// `report`.
 #[derive(Args)]
 pub struct Report {
-    /// Only say whether report/ is what its records give; exit 1 if not.
+    /// Only check that report/ matches its records; exit with 1 if it does not.
     #[arg(long)]
     pub check: bool,
-    /// Render there instead of report/.
+    /// Render into this directory instead of report/.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub out: Option<PathBuf>,
 }
@@ -119,7 +148,7 @@ pub struct Report {
 /// `list`.
 #[derive(Args)]
 pub struct List {
-    /// Globs on paper/item/group/method; all where absent.
+    /// Globs on paper/item/group/method. Default: all.
     pub selectors: Vec<String>,
     /// List the embedders with their parameters instead.
     #[arg(long)]
@@ -129,9 +158,9 @@ pub struct List {
 /// `costs`.
 #[derive(Args)]
 pub struct CostOptions {
-    /// Globs on paper/item/group/method; all where absent.
+    /// Globs on paper/item/group/method. Default: all.
     pub selectors: Vec<String>,
-    /// Profile: smoke, quick, long, paper.
+    /// Profile: smoke, quick, long or paper.
     #[arg(long, default_value = "paper")]
     pub profile: String,
     /// Cores of the machine, or of each node.
@@ -140,7 +169,7 @@ pub struct CostOptions {
     /// Nodes of the cluster.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     pub nodes: u16,
-    /// Floating-point operations that a GPU does in a second, sustained, in units of 10^12: an assumption of yours.
+    /// Assumed sustained speed of a GPU in TFLOP/s.
     #[arg(long, value_name = "R", default_value_t = 10.0, value_parser = positive)]
     pub gpu_tflops: f64,
 }
@@ -156,9 +185,9 @@ fn positive(text: &str) -> Result<f64, String> {
 /// `data`.
 #[derive(Subcommand)]
 pub enum DataVerb {
-    /// Show for each data set: whether it is present, its size and license, how to get it and what stands in for it.
+    /// Show for each data set: whether it is present, its size and license, how to get it and what is used instead.
     List(DataOptions),
-    /// Recompute all checksums.
+    /// Compute and compare all checksums.
     Check(DataOptions),
     /// Download data sets, verify their checksums and put them into the data directory.
     Fetch(Fetch),
@@ -188,27 +217,27 @@ fn url(text: &str) -> Result<String, String> {
 /// `new`.
 #[derive(Subcommand)]
 pub enum NewVerb {
-    /// An embedder, with an experiment that compares it: by formula without compiling, else by code.
+    /// Create an embedder and an experiment that compares it with others, from a formula or as Rust code.
     Embedder(NewEmbedder),
-    /// An experiment from one that there is, cut down to what is yours to change.
+    /// Copy an experiment, reduced to the parts that you may want to change.
     Experiment(NewExperiment),
 }
 
 /// `new embedder`.
 #[derive(Args)]
 pub struct NewEmbedder {
-    /// Its name: a-z, 0-9, hyphens, such as lorentzian.
+    /// Name of a-z, 0-9 and hyphens, such as lorentzian.
     pub name: String,
     /// The profile psi(u) of u = t - x, such as "1/(1+(u/w)^2)"; nothing is compiled.
     #[arg(long, value_name = "PSI", conflicts_with = "code")]
     pub formula: Option<String>,
-    /// A number that stands in the formula, such as w=0.01.
+    /// Value of a parameter of the formula, such as w=0.01.
     #[arg(long, value_name = "NAME=VALUE", requires = "formula")]
     pub set: Vec<String>,
-    /// Write Rust with a starting profile to change; what is done without --formula.
+    /// Write Rust code to edit. This is the default without --formula.
     #[arg(long)]
     pub code: bool,
-    /// Print what would be written and stop.
+    /// Print the files without writing them.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -216,25 +245,25 @@ pub struct NewEmbedder {
 /// `new experiment`.
 #[derive(Args)]
 pub struct NewExperiment {
-    /// Its name: a-z, 0-9, hyphens.
+    /// Name of a-z, 0-9 and hyphens.
     pub name: String,
-    /// The item it is made from, such as trading/table1.
+    /// Item to copy, such as trading/table1.
     #[arg(long, value_name = "ITEM")]
     pub from: String,
-    /// Only this group of it; may stand several times.
+    /// Copy only this group. Can be repeated.
     #[arg(long, value_name = "GROUP")]
     pub group: Vec<String>,
-    /// Print what would be written and stop.
+    /// Print the files without writing them.
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// How the axes' features are joined.
+/// How the features of the axes are combined.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitEncoding {
-    /// One after the other.
+    /// Concatenation.
     Simple,
-    /// Their Kronecker product.
+    /// Kronecker product.
     Complex,
 }
 
@@ -247,7 +276,7 @@ impl std::fmt::Display for FitEncoding {
     }
 }
 
-/// How weights are found.
+/// How the weights are computed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitSolver {
     /// Least squares: factorizations on a grid, iterations with --mask.
@@ -261,26 +290,26 @@ pub enum FitSolver {
 pub struct Fit {
     /// Picture, video, folder of frames or npz file.
     pub file: PathBuf,
-    /// How the axes' features are joined.
+    /// How the features of the axes are combined.
     #[arg(long, value_enum, default_value = "complex")]
     pub encoding: FitEncoding,
-    /// Kind of embedder; `list --embedders` shows all.
+    /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN)]
     pub embedder: String,
-    /// A parameter of the embedder, such as sigma=0.003; the papers' choice where absent.
+    /// Parameter of the embedder, such as sigma=0.003. Default: the papers' value.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// How weights are found.
+    /// How the weights are computed.
     #[arg(long, value_enum, default_value = "closed-form")]
     pub solver: FitSolver,
-    /// Cut out the middle and reduce it to N × N (clips: N × N × N).
+    /// Crop the center and downsample it to N × N (clips: N × N × N).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=4096))]
     pub size: Option<u32>,
-    /// Every so many positions along each axis train; 1 for all.
+    /// Train on every S-th position along each axis; 1 trains on all.
     #[arg(long, value_name = "S", default_value_t = 2, conflicts_with = "mask",
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub step: u16,
-    /// A random share of the positions trains instead.
+    /// Train on a random fraction of the positions instead.
     #[arg(long, value_name = "FRACTION")]
     pub mask: Option<f64>,
     /// Hidden layers (gradient descent).
@@ -292,19 +321,19 @@ pub struct Fit {
     /// Steps of Adam.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: u32,
-    /// Learning rate of Adam; the papers' where absent.
+    /// Learning rate of Adam. Default: the papers' value.
     #[arg(long, value_name = "RATE")]
     pub learning_rate: Option<f64>,
-    /// Most iterations of the closed form with --mask; fewer smooth.
+    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub iterations: u32,
-    /// Where gradient descent runs: auto (a GPU where there is one, else the CPU), cpu, wgpu, or wgpu:NAME.
+    /// Device for gradient descent: auto (a GPU if available, else the CPU), cpu, wgpu, or wgpu:NAME.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
     pub device: Request,
     /// Seed of the mask, of random frequencies and of the initial weights.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Where the reconstruction goes: .png for a picture, .npz or a folder for a clip.
+    /// File for the reconstruction: .png for a picture, .npz or a folder for a clip.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 }
@@ -312,19 +341,19 @@ pub struct Fit {
 /// `bench`.
 #[derive(Args)]
 pub struct Bench {
-    /// Workloads; all where absent.
+    /// Workloads. Default: all.
     pub names: Vec<String>,
-    /// What is measured: cpu, auto (a GPU where there is one), wgpu, or wgpu:NAME. On a device the
-    /// workloads that train.
+    /// Device to measure: cpu, auto (a GPU if available), wgpu, or wgpu:NAME. On a GPU only
+    /// training workloads run.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: Request,
-    /// Write the numbers there as JSON.
+    /// Write the results to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Put the numbers into report/record, from where the report shows them.
+    /// Store the results in report/record, so that the report shows them.
     #[arg(long)]
     pub record: bool,
-    /// Measured runs per workload; medians are shown.
+    /// Number of measured runs per workload. Medians are printed.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeats: u16,
 }
@@ -332,15 +361,15 @@ pub struct Bench {
 /// `captions`.
 #[derive(Args)]
 pub struct Captions {
-    /// Item whose units describe widgets, such as lff/table1.
+    /// Item with captions of widgets, such as lff/table1.
     pub item: String,
-    /// Write what the scorer reads, a file per unit, into DIR/in, and say how to start it.
+    /// Write the scorer's input into DIR/in, one file per unit, and print how to start the scorer.
     #[arg(long, value_name = "DIR", required_unless_present = "scores")]
     pub export: Option<PathBuf>,
-    /// Read what the scorer wrote into DIR/out, and print its scores per method.
+    /// Read the scorer's output from DIR/out and print the scores per method.
     #[arg(long, value_name = "DIR", conflicts_with = "export")]
     pub scores: Option<PathBuf>,
-    /// Where the records of this machine are; out/ where absent.
+    /// Directory with the records of this machine. Default: out/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seed of the run.
@@ -354,7 +383,7 @@ pub struct Doctor {
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Open a device, too, and say what trains there: auto, cpu, wgpu, or wgpu:NAME.
+    /// Also open this device and show what it can train: auto, cpu, wgpu, or wgpu:NAME.
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Request>,
 }

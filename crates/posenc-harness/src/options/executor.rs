@@ -21,7 +21,7 @@ pub struct ExecutorOptions {
     /// Where units run: on this machine, or on a cluster as a job array of Slurm (docs/SLURM.md).
     #[arg(long, value_enum, value_name = "WHERE", default_value = "local")]
     pub executor: Executor,
-    /// Slurm: submit, say how to watch and cancel, and do not wait.
+    /// Slurm: submit the jobs, print how to watch and cancel them, and do not wait.
     #[arg(long)]
     pub detach: bool,
     /// Slurm.
@@ -33,19 +33,19 @@ pub struct ExecutorOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlurmOptions {
-    /// Slurm: the partition; the cluster's own default where absent.
+    /// Slurm: partition. Default: the cluster's default.
     #[arg(long, value_name = "P")]
     pub partition: Option<String>,
-    /// Slurm: how many tasks the array has; where absent one per minute of estimated work, 16 at most.
+    /// Slurm: number of tasks of the array. Default: one per minute of estimated work, at most 16.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub array_size: Option<u16>,
-    /// Slurm: generic resources of each task, such as gpu:1; then --device auto means wgpu.
+    /// Slurm: generic resources of each task, such as gpu:1. --device auto then means wgpu.
     #[arg(long, value_name = "G")]
     pub gres: Option<String>,
-    /// Slurm: time limit of each task, such as 4:00:00. A task that meets it goes on in a later round.
+    /// Slurm: time limit of each task, such as 4:00:00. A task that reaches it continues in a later round.
     #[arg(long, value_name = "T")]
     pub time: Option<String>,
-    /// Slurm: an argument for sbatch as it stands, such as --sbatch-arg=--cpus-per-task=8; may be given several times.
+    /// Slurm: an argument passed to sbatch unchanged, such as --sbatch-arg=--cpus-per-task=8. Can be repeated.
     #[arg(long = "sbatch-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub sbatch_args: Vec<String>,
 }

@@ -18,10 +18,10 @@ pub use executor::{Executor, ExecutorOptions, SlurmOptions};
 /// Where data is.
 #[derive(Args, Clone)]
 pub struct DataOptions {
-    /// Data directory; else $POSENC_DATA, else data/ in the repository.
+    /// Data directory. Default: $POSENC_DATA, or else data/ in the repository.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// A folder of your own images in place of an image set, such as div2k-test=~/photos.
+    /// Use a folder of your own images instead of an image set, such as div2k-test=~/photos.
     #[arg(long, value_name = "SET=DIR")]
     pub images: Vec<String>,
 }
@@ -29,68 +29,68 @@ pub struct DataOptions {
 /// `reproduce`.
 #[derive(Args)]
 pub struct Reproduce {
-    /// Globs on paper/item/group/method, such as trading/table1/closed-form; all where absent.
+    /// Globs on paper/item/group/method, such as trading/table1/closed-form. Default: all.
     pub selectors: Vec<String>,
-    /// How much of the published protocol: smoke, quick, long, paper.
+    /// How much of the published protocol runs: smoke (a minute), quick (about 12 minutes), long (hours) or paper (all).
     #[arg(long, default_value = "quick")]
     pub profile: String,
-    /// Repeat what made these records (a directory such as report/record, or a git revision) and compare every bit; exit
-    /// 1 if one differs. Profile and seed are as recorded.
+    /// Repeat the runs behind these records (a directory such as report/record, or a git revision) and compare every
+    /// bit; exit with 1 if one differs. Profile and seed are as recorded.
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record", "failed", "budget",
           "timeout", "events"])]
     pub from: Option<String>,
     /// Data.
     #[command(flatten)]
     pub data: DataOptions,
-    /// Where records and the report of this machine go; out/ where absent, with --from out/repeat.
+    /// Directory for records and the report. Default: out/, or out/repeat with --from.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Where training runs: auto (a GPU where there is one, else the CPU), cpu, wgpu, or wgpu:NAME.
+    /// Device for training: auto (a GPU if available, else the CPU), cpu, wgpu, or wgpu:NAME.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
     pub device: Request,
-    /// Units run at a time; the number of cores where absent.
+    /// Number of units that run at a time. Default: the number of cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
     /// Seed of every random stream.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Print the plan and stop.
+    /// Print the plan without running it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Run units again that have a record.
+    /// Also run units that already have a record.
     #[arg(long)]
     pub force: bool,
     /// Run only units that failed last time.
     #[arg(long, conflicts_with = "force")]
     pub failed: bool,
-    /// Begin only what ends within this time, such as 2h or 1h30m, what gives verdicts soonest first.
+    /// Run the cheapest claims first and start nothing that would exceed this time, such as 2h or 1h30m.
     #[arg(long, value_name = "TIME", conflicts_with = "dry_run")]
     pub budget: Option<Span>,
-    /// A unit that takes longer than this, such as 10m, fails, and the others go on.
+    /// Fail units that take longer than this, such as 10m, and continue with the others.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<Span>,
-    /// Memory that units may take together, such as 8GiB; what the machine, its container and `ulimit` leave if absent.
+    /// Memory limit for all units together, such as 8GiB. Default: what the machine, its container and `ulimit` allow.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Go on after a unit that fails: so it is without this option, too.
+    /// Continue after failures (default).
     #[arg(long)]
     pub keep_going: bool,
-    /// Begin nothing after the first unit that fails.
+    /// Start no further units after the first failure.
     #[arg(long, conflicts_with = "keep_going")]
     pub fail_fast: bool,
-    /// Write the report this often while units run, such as 5m; after the first minute and after each item if absent.
+    /// Write the report this often while units run, such as 5m. Default: after the first minute, then after each item.
     #[arg(long, value_name = "TIME")]
     pub report_every: Option<Span>,
-    /// Write what happens as it happens, one JSON object per line (FORMAT.md); - for the standard output.
+    /// Write events as they happen, one JSON object per line (FORMAT.md); - writes to standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub events: Option<PathBuf>,
-    /// Tell of each unit its key, why it runs, what was expected and what it took.
+    /// Print every note, and for each unit its key, the reason to run it, its estimate and its time.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Tell failures, warnings and the summary only.
+    /// Print only failures, warnings and the summary.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Promote the records of this run into report/record, where they are not worse.
+    /// Copy the records of this run into report/record unless the records there are better.
     #[arg(long)]
     pub record: bool,
     /// Where units run.

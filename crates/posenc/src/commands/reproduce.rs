@@ -2,6 +2,7 @@
 
 mod announce;
 mod fresh;
+mod guide;
 mod live;
 mod rest;
 pub mod results;
@@ -53,14 +54,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
 
     let mut selected = jobs(catalog.experiments.iter(), &selectors, profile);
     let rest = rest::Rest::take_out(&mut selected)?;
-    announce::refusals(catalog, &selectors, profile);
-    announce::data_sets(&selected, data)?;
+    let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
     leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
     let devices = keep(slurm::devices(options)?);
     let planned =
         expand(selected, data, &repository.published_checksum(), options.seed, devices.training())?;
 
     if options.dry_run {
+        notices.print(options.verbose);
         return dry_run(&planned, &out, store, options);
     }
     if options.executor.executor == Executor::Slurm
@@ -77,16 +78,10 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let work = to_run(&planned, store, options, &mut cost_model);
     let units: usize = work.iter().map(|w| w.units.len()).sum();
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
-    if options.failed {
-        eprintln!("profile {profile}: {units} units of {total} to run, which failed last time");
-    } else {
-        eprintln!(
-            "profile {profile}: {units} of {total} units to run, {} on record",
-            total - units
-        );
-    }
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    announce::devices(&work, devices);
+    let seconds = estimated_time(&work, &cost_model, workers);
+    let size = announce::Size { units, total, workers, seconds };
+    notices.start(&size, options, &work, devices);
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
 
     let detail = Detail::asked(options.quiet, options.verbose);
@@ -98,9 +93,11 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         seed: options.seed,
         units,
         workers,
-        estimated_seconds: millis(estimated_time(&work, &cost_model, workers)),
+        estimated_seconds: millis(seconds),
     });
     let signals = Interrupts::listen().context("signals cannot be listened to")?;
+    // After it, a limit on the size of files is an error and no longer ends the process.
+    guide::write(&out);
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast && !options.keep_going,
@@ -271,9 +268,8 @@ fn dry_run(
         waiting.push((kind, cost));
     }
     // Only now is known how long such units took.
-    let mut text = String::new();
     for (name, kind, cost) in lines {
-        text += &format!("{name}, about {}\n", duration(cost_model.seconds(kind, cost)));
+        println!("{name}, about {}", duration(cost_model.seconds(kind, cost)));
     }
     let total: usize = planned.iter().map(|p| p.units.len()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
@@ -282,7 +278,7 @@ fn dry_run(
     seconds.sort_by(|a, b| b.total_cmp(a));
     let seconds = estimate_makespan(&[], seconds.into_iter(), workers);
     println!(
-        "{text}{units} of {total} units would run, about {} on {workers} workers",
+        "{units} of {total} units would run, about {} on {workers} workers",
         duration(seconds)
     );
     if options.executor.executor == Executor::Slurm {

@@ -1,6 +1,7 @@
-//! What is said before anything runs.
+//! What is printed before anything runs: one screen, or every detail with `--verbose`.
 
 use anyhow::Result;
+use posenc_data::{Origin, VIDEO_CURE};
 use posenc_experiments::plan::Job;
 use posenc_experiments::schema::Variant;
 use posenc_experiments::selector::Selectors;
@@ -8,71 +9,202 @@ use posenc_experiments::{Catalog, Profile};
 
 use posenc_harness::data::DataSets;
 use posenc_harness::device::{CPU, Devices};
+use posenc_harness::options::Reproduce;
 use posenc_harness::protocol::{self, Placement};
 use posenc_harness::queue::Work;
+use posenc_harness::span::duration;
 
-/// One line per group that was asked for and does not run at this profile.
-pub fn refusals(catalog: &Catalog, selectors: &Selectors, profile: Profile) {
-    for experiment in &catalog.experiments {
-        for group in &experiment.groups {
-            let is_selected = |v: &Variant| {
-                selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
-            };
-            if let Some(reason) = group.refused(profile)
-                && group.variants.iter().any(is_selected)
-            {
-                eprintln!(
-                    "not run at `{profile}`: {}/{}: {}",
-                    experiment.id(),
-                    group.id,
-                    reason.trim()
-                );
-            }
-        }
-    }
+/// What a user should know about a plan: groups that do not run, and the data that is used.
+pub struct Notices {
+    profile: Profile,
+    refused: usize,
+    sets: Vec<SetLine>,
+    details: Vec<String>,
 }
 
-/// One line per data set that is not the paper's own, and per group that lacks its files.
-pub fn data_sets(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
-    let mut seen = Vec::new();
-    for set in selected.iter().filter_map(|j| j.group.data.as_ref()) {
-        if seen.contains(&&set.set) {
-            continue;
-        }
-        seen.push(&set.set);
-        if let Some(files) = data.files(&set.set)? {
-            match &files.found {
-                Ok(found) => found.warnings.iter().for_each(|w| eprintln!("note: {w}")),
-                Err(absence) => {
-                    let lacking =
-                        |j: &&Job<'_>| j.group.data.as_ref().is_some_and(|d| d.set == set.set);
-                    let mut groups: Vec<String> = (selected.iter().filter(lacking))
-                        .map(|j| format!("{}/{}", j.experiment.id(), j.group.id))
-                        .collect();
-                    groups.dedup();
-                    eprintln!("not run: {}: {absence}", groups.join(", "));
+/// One data set of the plan.
+struct SetLine {
+    name: String,
+    status: &'static str,
+    effect: String,
+    is_missing: bool,
+}
+
+/// How much there is to do.
+pub struct Size {
+    /// Units to run.
+    pub units: usize,
+    /// All units of the plan.
+    pub total: usize,
+    /// Units that run at a time.
+    pub workers: usize,
+    /// Estimated time.
+    pub seconds: f64,
+}
+
+impl Notices {
+    /// Looks at the groups and data sets of a plan.
+    pub fn of(
+        catalog: &Catalog,
+        selectors: &Selectors,
+        profile: Profile,
+        selected: &[Job<'_>],
+        data: &DataSets,
+    ) -> Result<Self> {
+        let mut notices = Notices { profile, refused: 0, sets: Vec::new(), details: Vec::new() };
+        notices.add_refusals(catalog, selectors);
+        notices.add_data_sets(selected, data)?;
+        Ok(notices)
+    }
+
+    fn add_refusals(&mut self, catalog: &Catalog, selectors: &Selectors) {
+        for experiment in &catalog.experiments {
+            for group in &experiment.groups {
+                let is_selected = |v: &Variant| {
+                    selectors.matches(&experiment.paper, &experiment.item, &group.id, &v.id)
+                };
+                if let Some(reason) = group.refused(self.profile)
+                    && group.variants.iter().any(is_selected)
+                {
+                    self.refused += 1;
+                    self.details.push(format!(
+                        "not run at `{}`: {}/{}: {}",
+                        self.profile,
+                        experiment.id(),
+                        group.id,
+                        reason.trim()
+                    ));
                 }
             }
-            continue;
-        }
-        for warning in &data.identity(&set.set)?.warnings {
-            eprintln!("note: {warning}");
         }
     }
-    Ok(())
+
+    fn add_data_sets(&mut self, selected: &[Job<'_>], data: &DataSets) -> Result<()> {
+        let mut seen = Vec::new();
+        for set in selected.iter().filter_map(|j| j.group.data.as_ref()) {
+            if seen.contains(&&set.set) {
+                continue;
+            }
+            seen.push(&set.set);
+            let mut line = |status, effect, is_missing| {
+                self.sets.push(SetLine { name: set.set.clone(), status, effect, is_missing });
+            };
+            let (label, origin, warnings) = match data.files(&set.set)? {
+                Some(files) => match &files.found {
+                    Ok(found) => (found.label.clone(), found.origin, found.warnings.clone()),
+                    Err(absence) => {
+                        let groups = readers(selected, &set.set);
+                        line("missing", format!("{} not run", counted_groups(groups.len())), true);
+                        self.details.push(format!("not run: {}: {absence}", groups.join(", ")));
+                        continue;
+                    }
+                },
+                None => {
+                    let identity = data.identity(&set.set)?;
+                    (identity.label.clone(), identity.origin, identity.warnings.clone())
+                }
+            };
+            match origin {
+                Origin::Published => line("found", "the paper's data".to_owned(), false),
+                Origin::Substitute => line("substitute", format!("labeled {label}"), false),
+                Origin::Other => line("other data", format!("labeled {label}"), false),
+                Origin::User if label.starts_with("unverified:") => {
+                    line("unverified", format!("labeled {label}"), false);
+                }
+                Origin::User => line("your data", format!("labeled {label}"), false),
+                // A set that is always generated has nothing to warn of.
+                Origin::Embedded if warnings.is_empty() => {}
+                Origin::Embedded if warnings.iter().any(|w| w.contains(VIDEO_CURE)) => {
+                    line("unread", format!("labeled {label}; {VIDEO_CURE}"), false);
+                }
+                Origin::Embedded => {
+                    line("missing", format!("generated images stand in, labeled {label}"), true);
+                }
+            }
+            self.details.extend(warnings.iter().map(|warning| format!("note: {warning}")));
+        }
+        Ok(())
+    }
+
+    /// Prints a table of data sets, or every detail.
+    pub fn print(&self, is_detailed: bool) {
+        if is_detailed {
+            self.details.iter().for_each(|line| eprintln!("{line}"));
+            return;
+        }
+        let width = self.sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
+        for SetLine { name, status, effect, .. } in &self.sets {
+            eprintln!("  {name:width$}  {status:10}  {effect}");
+        }
+        if self.sets.iter().any(|set| set.is_missing) {
+            eprintln!(
+                "get missing data sets with `cargo xtask data fetch`; `cargo xtask data list` describes all of them"
+            );
+        }
+        if self.refused > 0 {
+            let do_not = if self.refused == 1 { "does not" } else { "do not" };
+            eprintln!(
+                "{} {do_not} run at profile {}; --verbose prints the reasons",
+                counted_groups(self.refused),
+                self.profile
+            );
+        }
+    }
+
+    /// Prints what is about to run.
+    pub fn start(&self, size: &Size, options: &Reproduce, work: &[Work<'_>], devices: &Devices) {
+        let &Size { units, total, workers, seconds } = size;
+        if !options.quiet {
+            let is_gpu = work.iter().any(|w| w.units.iter().any(|unit| unit.parts.device != CPU));
+            let device = if is_gpu { devices.header() } else { "the CPU".to_owned() };
+            let version = env!("CARGO_PKG_VERSION");
+            eprintln!("posenc {version}: training on {device}; up to {workers} units at a time");
+            // Whoever asked only for what cannot run wants to know why.
+            self.print(options.verbose || total == 0);
+        }
+        let time = match units {
+            0 => String::new(),
+            _ => format!(", about {}", duration(seconds)),
+        };
+        if options.failed {
+            eprintln!(
+                "profile {}: {units} units of {total} to run, which failed last time{time}",
+                self.profile
+            );
+        } else {
+            eprintln!(
+                "profile {}: {units} of {total} units to run, {} on record{time}",
+                self.profile,
+                total - units
+            );
+        }
+        if !options.quiet
+            && devices.training() != CPU
+            && work
+                .iter()
+                .any(|w| protocol::placement(w.job.protocol()) == Placement::CpuInThisBuild)
+        {
+            eprintln!(
+                "note: attention models train on the CPU in this build; set POSENC_WGPU=attention to build them for \
+                 wgpu, too"
+            );
+        }
+    }
 }
 
-/// What trains, where that is not the CPU.
-pub fn devices(work: &[Work<'_>], devices: &Devices) {
-    if work.iter().any(|w| w.units.iter().any(|unit| unit.parts.device != CPU)) {
-        eprintln!("device: training on {}", devices.header());
-    }
-    if devices.training() != CPU
-        && work.iter().any(|w| protocol::placement(w.job.protocol()) == Placement::CpuInThisBuild)
-    {
-        eprintln!(
-            "note: attention models train on the CPU in this build; POSENC_WGPU=attention before the command builds \
-             them for wgpu, too"
-        );
+/// The groups that read a data set.
+fn readers(selected: &[Job<'_>], set: &str) -> Vec<String> {
+    let reads = |j: &&Job<'_>| j.group.data.as_ref().is_some_and(|d| d.set == set);
+    let mut groups: Vec<String> = (selected.iter().filter(reads))
+        .map(|j| format!("{}/{}", j.experiment.id(), j.group.id))
+        .collect();
+    groups.dedup();
+    groups
+}
+
+fn counted_groups(groups: usize) -> String {
+    match groups {
+        1 => "1 group".to_owned(),
+        n => format!("{n} groups"),
     }
 }

@@ -1,0 +1,62 @@
+//! `out/README.md`: what the folders of a run contain and which of them can be deleted.
+
+use std::path::Path;
+
+use posenc_experiments::text::read_text;
+use posenc_files::{is_there, write_if_changed};
+
+/// First line of the file. A file that begins with another line belongs to the user.
+const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
+
+/// The file below its title.
+const TEXT: &str = "
+Read `report/README.md` first. Git ignores this folder, and nothing in it is needed to build the project.
+
+| name | contents | if you delete it |
+|---|---|---|
+| `report/` | the report of this machine's results | the next run renders it again |
+| `record/` | one table per figure, table or proposition (CSV), with its provenance | the next run collects it again from `raw/` |
+| `raw/` | one JSON record per finished unit | **the next run computes these units again** |
+| `checkpoints/` | unfinished training runs | interrupted training starts from the beginning |
+| `failed/` | units that failed, each with its reason | `--failed` no longer finds them |
+| `slurm/` | jobs submitted to a cluster, with their logs | running jobs can no longer be collected |
+| `repeat/` | records of `reproduce --from` | the next comparison computes them again |
+| `book/` | the report as a site (`cargo xtask book`) | the next call renders it again |
+| `pace.json` | measured times, used for estimates only | estimates of the next run are less accurate |
+| `report.checksum` | checksum that shows whether the report is up to date | the next run renders the report again |
+
+Delete the whole folder to start from scratch. Do not delete anything while a run is active.
+";
+
+/// Most bytes of a file that can be an older version of this one.
+const LIMIT: u64 = 64 << 10;
+
+/// Writes the file, unless the user has a file of that name. A failure does not matter to the run.
+pub fn write(out: &Path) {
+    let file = out.join("README.md");
+    let is_ours = || read_text(&file, LIMIT).is_ok_and(|text| text.starts_with(TITLE));
+    if !is_there(&file) || is_ours() {
+        let _ = write_if_changed(&file, format!("{TITLE}{TEXT}").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a guide that replaces the user's own file, and one that is not renewed.
+    #[test]
+    fn only_our_own_file_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("README.md");
+        let text = || std::fs::read_to_string(&file).unwrap();
+        write(directory.path());
+        assert!(text().contains("`raw/`"));
+        std::fs::write(&file, format!("{TITLE}old")).unwrap();
+        write(directory.path());
+        assert!(text().contains("`raw/`"));
+        std::fs::write(&file, "# Mine\n").unwrap();
+        write(directory.path());
+        assert_eq!(text(), "# Mine\n");
+    }
+}
