@@ -184,7 +184,7 @@ impl Kind {
 
     /// The formula in Markdown, followed by the values the specification gives.
     ///
-    /// A specification that does not pass [`validate`] gives whatever can be printed of it.
+    /// A specification that does not pass [`super::validate`] gives whatever can be printed of it.
     pub fn formula(&self, spec: &EmbedderSpec) -> String {
         let text = |name: &str| match spec.parameters.get(name) {
             Some(ParameterValue::Text(text)) => Some(text.as_str()),
