@@ -38,8 +38,18 @@ enum Extent {
 /// Says that all of `posenc` is to be built.
 const EXTENT: &str = "POSENC_BUILD";
 
-/// Options of `reproduce` that need all protocols at once.
-const WHOLE: [&str; 4] = ["--dry-run", "--events", "--executor", "--from"];
+/// Options of `reproduce` that need all protocols in one run: they plan or report all units at once, limit the whole run, or would
+/// apply twice to the units of the first build.
+const WHOLE: [&str; 8] = [
+    "--budget",
+    "--dry-run",
+    "--events",
+    "--executor",
+    "--fail-fast",
+    "--failed",
+    "--force",
+    "--from",
+];
 
 /// Builds `posenc` and starts it with `arguments`, in the directory the user stands in. The first `reproduce` starts a build without
 /// attention models, which builds them in the background if it needs them.
@@ -69,7 +79,7 @@ pub fn build_rest() -> Result<ExitCode, String> {
         command = Command::new("nice");
         command.args(["-n", "10"]).arg(cargo).current_dir(root());
     }
-    let built = finish(command, "posenc", &features, true)?;
+    let built = build(command, "posenc", &features, true)?;
     Ok(ExitCode::from(u8::from(!built)))
 }
 
@@ -90,11 +100,11 @@ fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode,
         Extent::Whole => &[],
         Extent::WithoutAttention => &["--no-default-features"],
     };
-    let mut built = build(name, &[own, video, gpu].concat(), binary.exists())?;
+    let mut built = build(cargo(), name, &[own, video, gpu].concat(), binary.exists())?;
     if !built && !video.is_empty() {
         // A version of FFmpeg that the bindings do not know must not stop everything else.
         eprintln!("video: does not build here (see above); building without it");
-        built = build(name, &[own, gpu].concat(), false)?;
+        built = build(cargo(), name, &[own, gpu].concat(), false)?;
     }
     if !built {
         return Err(format!("{name} does not build; see above"));
@@ -125,18 +135,8 @@ fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     command.status().map(exit_code)
 }
 
-/// Builds a binary; whether that worked.
-fn build(name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
-    finish(cargo(), name, features, quietly)
-}
-
-/// Runs a build; whether that worked.
-fn finish(
-    mut build: Command,
-    name: &str,
-    features: &[&str],
-    quietly: bool,
-) -> Result<bool, String> {
+/// Builds a binary with the given cargo command; whether that worked.
+fn build(mut build: Command, name: &str, features: &[&str], quietly: bool) -> Result<bool, String> {
     build.args(["build", "--release", "--workspace", "--bin", name]).args(features);
     if quietly {
         build.arg("--quiet");

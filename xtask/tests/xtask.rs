@@ -113,11 +113,17 @@ fn the_first_run_is_built_without_attention_models() {
     let whole = "build --release --workspace --bin posenc --quiet\n";
     scene.run(&["reproduce", "trading"], &environment);
     assert_eq!(scene.calls(), small);
-    // What plans all protocols at once needs all.
-    scene.run(&["reproduce", "--events=x"], &[NO_VIDEO, NO_GPU, ("POSENC_BUILD", "whole")]);
+    scene.run(&["reproduce", "trading"], &[NO_VIDEO, NO_GPU, ("POSENC_BUILD", "whole")]);
     assert_eq!(scene.calls(), [small, whole].concat());
     scene.run(&["reproduce", "trading"], &environment);
     assert_eq!(scene.calls(), [small, whole, whole].concat(), "all is built already");
+
+    // Options that need all protocols in one run.
+    for (i, option) in ["--events=x", "--force", "--dry-run", "--from"].into_iter().enumerate() {
+        let scene = Scene::new(&format!("option-{i}"));
+        scene.run(&["reproduce", option], &environment);
+        assert_eq!(scene.calls(), whole, "{option}");
+    }
 
     let scene = Scene::new("background");
     let run = scene.run(&["build-rest"], &environment);

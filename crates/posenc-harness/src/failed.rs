@@ -38,7 +38,7 @@ pub fn current<'a>(
             *is_defined |= failure.group == job.group.id
                 && failure.method == job.variant.id
                 && failure.seed == job.seed_index
-                // Signals, device and seed are the failure's own: the data at hand may be others.
+                // Signals, device and seed are the failure's own: this run may use other data.
                 && job.key_parts(&failure.signal, &parts.data, &parts.device, parts.seed, &revision)
                     == *parts;
         }

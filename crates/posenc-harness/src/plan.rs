@@ -112,8 +112,7 @@ pub fn expand<'a>(
 ) -> Result<Vec<PlannedJob<'a>>> {
     let mut planned = Vec::new();
     for job in jobs {
-        let own = protocol::of(job.protocol());
-        let wanted = own.as_ref().map_or(None, |own| own.reads());
+        let wanted = protocol::of(job.protocol())?.reads();
         let files = match &job.group.data {
             Some(set) => data.files(&set.set)?,
             None => None,
@@ -201,6 +200,11 @@ impl<'a> Plans<'a> {
     /// Nothing is planned yet.
     pub fn new(catalog: &'a Catalog, data: &'a DataSets, published: String, seed: u64) -> Self {
         Plans { catalog, data, published, seed, planned: Mutex::default() }
+    }
+
+    /// Whether this build can run all experiments.
+    pub fn are_whole(&self) -> bool {
+        self.catalog.experiments.iter().all(|experiment| self.is_whole(experiment))
     }
 
     /// Whether this build can run all groups of an experiment.

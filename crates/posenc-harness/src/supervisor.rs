@@ -52,7 +52,7 @@ pub struct Options {
 
 /// Hears how far a run is. It is called by the supervising thread and must return at once.
 pub trait Watcher: Send + Sync {
-    /// All units of an item have run or failed; `left` units of the run have not, for about so many seconds.
+    /// All units of an item have run or failed; `left` units of the run have not, and need about `seconds`.
     fn item_finished(&self, item: &str, left: usize, seconds: f64);
 
     /// Lines to print.
@@ -250,7 +250,7 @@ impl Supervisor<'_> {
             }
             self.look_at_clock();
             for line in self.options.watcher.iter().flat_map(|watcher| watcher.lines()) {
-                self.progress.warn(&line);
+                self.progress.note(&line);
             }
             if self.is_given_up() {
                 return;

@@ -72,7 +72,7 @@ impl dyn Settings {
 /// Types the settings of a kind, which are at the given path of the document, and gives them as JSON, too.
 pub type Parse = fn(&Document, &str, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
 
-/// A kind of protocol: what is the same for all its settings.
+/// A kind of protocol, with the properties that all its settings share.
 #[derive(Clone, Copy)]
 pub struct Kind {
     /// Name under `protocol.kind`.
@@ -253,7 +253,7 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// Settings of which only `width` is part of a model.
+    /// Settings whose `width` alone is part of a model.
     #[derive(Debug, Deserialize, Serialize)]
     struct AnySettings(BTreeMap<String, Value>);
 

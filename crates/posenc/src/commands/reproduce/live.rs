@@ -20,7 +20,7 @@ use super::results::{self, Verdicts};
 const FIRST: Duration = Duration::from_secs(60);
 /// Least time between two reports.
 const INTERVAL: Duration = Duration::from_secs(20);
-/// Writing reports may take at most one part in so many of the time.
+/// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
 
 /// An item that is finished, with what is left of the run.

@@ -49,7 +49,7 @@ impl Rest {
         Ok(Rest { builder: Some(builder) })
     }
 
-    /// Runs what was taken out, in another build in the place of this process. `code` is what this build ends with if nothing was.
+    /// Runs what was taken out, by another build that replaces this process. Without any, returns `code`.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Rest {
     }
 }
 
-/// Starts a program in the place of this one.
+/// Replaces this process by a program.
 #[cfg(unix)]
 fn start(mut command: Command) -> std::io::Result<ExitCode> {
     Err(std::os::unix::process::CommandExt::exec(&mut command))

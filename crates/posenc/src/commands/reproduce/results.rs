@@ -46,7 +46,9 @@ pub fn write(
         let (paper, item) = (&experiment.paper, &experiment.item);
         // Never into the reference: what fails here says nothing of the run that stands there.
         let (failures, damaged) = failed::current(experiment, plans, store)?;
-        damaged.iter().for_each(|line| eprintln!("note: {line}"));
+        if notice.is_none() {
+            damaged.iter().for_each(|line| eprintln!("note: {line}"));
+        }
         write_failures(&local_directory, paper, item, &failures)?;
         let (csv, provenance) = files(&local_directory, experiment);
         let Some(local) = collect(experiment, plans, store, devices, repository)? else {
@@ -82,8 +84,8 @@ pub fn write(
             .context("report/ cannot be written")?;
     }
     let local = Records::read(&local_directory, catalog)?;
-    let is_whole = catalog.experiments.iter().all(|experiment| plans.is_whole(experiment));
-    let costs = is_whole
+    let costs = plans
+        .are_whole()
         .then(|| crate::commands::costs::of_reference(repository, catalog, &reference))
         .transpose()?;
     let mut report = posenc_report::render(&Inputs {
