@@ -60,7 +60,7 @@ fn run_tests(
             outcomes.take(&line);
         }
     }
-    child.wait().map_err(|e| format!("cargo cannot be waited for: {e}"))
+    child.wait().map_err(|e| format!("waiting for cargo failed: {e}"))
 }
 
 /// The names of all tests, without those of examples in documentation; none if cargo fails.

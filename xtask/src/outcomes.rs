@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(sum.summary(vec![]), expected);
     }
 
-    /// Catches a skipped test that counts as passed, twice, or beside its own failure.
+    /// Catches a skipped test that counts as passed, twice, or next to its own failure.
     #[test]
     fn skipped_tests_count_once_and_not_as_passed() {
         let sum = outcomes(&[

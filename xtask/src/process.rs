@@ -51,8 +51,8 @@ const WHOLE: [&str; 8] = [
     "--from",
 ];
 
-/// Builds `posenc` and starts it with `arguments`, in the directory the user stands in. The first `reproduce` starts a build without
-/// attention models, which builds them in the background if it needs them.
+/// Builds `posenc` and starts it with `arguments` in the current directory. The first `reproduce` builds without attention
+/// models; that binary builds them in the background if it needs them.
 pub fn runner(arguments: &[OsString]) -> Result<ExitCode, String> {
     let is_first = arguments.first().is_some_and(|verb| verb == "reproduce")
         && std::env::var_os(EXTENT).is_none()
@@ -122,7 +122,7 @@ fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode,
     become_it(command).map_err(|e| format!("{} cannot be started: {e}", binary.display()))
 }
 
-/// Starts the runner in the place of this process, so that signals and its exit status are its own.
+/// Replaces this process by the runner, so that the runner receives signals and returns its own exit status.
 #[cfg(unix)]
 fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;

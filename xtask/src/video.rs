@@ -58,7 +58,7 @@ fn missing() -> Vec<String> {
     missing
 }
 
-/// Whether pkg-config exits well with an argument; `None` where there is no pkg-config.
+/// Whether pkg-config exits well with an argument; `None` if there is no pkg-config.
 fn pkg_config(argument: &str) -> Option<bool> {
     let program = std::env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
     let status = Command::new(program)

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with a script `cargo` and a script in the place of the built `posenc`.
+/// A folder with a script `cargo` and a script instead of the built `posenc`.
 struct Scene(PathBuf);
 
 const CARGO: &str = r#"#!/bin/sh

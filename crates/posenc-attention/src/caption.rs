@@ -112,8 +112,10 @@ impl Beam {
     }
 }
 
-/// The likeliest captions of so many widgets. `next` gives log-probabilities `[N, vocabulary]` of the word after those that were said,
-/// `[N, T]` with the start, of the widgets at the given places `[N]`.
+/// The most likely captions of `widgets` widgets, by greedy or beam search, without start and end words.
+///
+/// `next` takes the indices `[N]` of widgets and the words so far `[N, T]`, start word included. It returns
+/// log-probabilities `[N, vocabulary]` of the next word.
 pub fn search(
     widgets: usize,
     how: Search,
@@ -124,7 +126,7 @@ pub fn search(
     let start = Beam { words: Vec::new(), score: 0.0, has_ended: false };
     let mut all: Vec<Vec<Beam>> = vec![vec![start]; widgets];
     for length in 1..=how.max_len + 1 {
-        // Beams that go on, with the widget of each.
+        // Beams that continue, with the widget of each.
         let mut going = Vec::new();
         for (widget, own) in all.iter().enumerate() {
             going.extend(own.iter().filter(|beam| !beam.has_ended).map(|beam| (widget, beam)));

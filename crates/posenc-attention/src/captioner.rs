@@ -49,8 +49,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Multiplications and additions of a step of training on screens of so many nodes and captions of so many words, their
-    /// ends with them: three times those of a pass forward.
+    /// Floating-point operations of a training step: three times those of a forward pass. `nodes` has the number of nodes of
+    /// each screen, `captions` the number of words of each caption, including the end word.
     pub fn operations(&self, nodes: &[usize], captions: &[usize]) -> f64 {
         let d = self.transformer.width as f64;
         let block = |length: usize| length as f64 * self.transformer.layer_operations(length);

@@ -11,9 +11,11 @@ mod loss;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
+use posenc_math::lff::divergence::{Divergence, Form};
 use posenc_math::lff::encoding::{Encoding, Features};
 use rand_chacha::ChaCha8Rng;
 
+use crate::divergence::{TargetVariance, penalty};
 use crate::draw::{Draw, constant};
 use crate::layers::{
     Activation, Block, DecoderBlock, Dense, Dropout, FeedForward, LayerNorm, LayerStyle,
@@ -105,6 +107,8 @@ pub struct Detector {
     queries: Param<Tensor<2>>,
     decoder_layers: Vec<DecoderBlock>,
     head: PredictionHead,
+    /// Of the divergence of LFF Eq. 9.
+    target: Option<TargetVariance>,
 }
 
 /// The predictions of a decoder layer.
@@ -197,7 +201,20 @@ impl Detector {
             queries: draw.normal([sizes.queries, d], 1.0),
             decoder_layers,
             head: PredictionHead::new(draw, d, sizes.classes),
+            target: None,
         })
+    }
+
+    /// With a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
+    #[must_use]
+    pub fn with_target(self, gamma: f64, device: &Device) -> Self {
+        Detector { target: Some(TargetVariance::new(gamma, device)), ..self }
+    }
+
+    /// The divergence of the trained frequencies; `None` without them or without a target.
+    pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
+        let frequencies = self.position.trained_frequencies()?;
+        Some(self.target.as_ref()?.divergence(frequencies, form))
     }
 
     /// The position code.
@@ -233,12 +250,14 @@ impl Detector {
         images: &[ImageInput],
         sizes: &Sizes,
         grids: &Grids,
+        divergence: Option<Divergence>,
         device: &Device,
     ) -> Option<Loss> {
         let batch = Batch::new(images, sizes, grids, device)?;
         let predictions = self.forward(sizes, &batch, grids);
         let value = loss(&predictions, &batch.targets, &Weights::default())?;
-        Some(Loss { value, penalty: None, operations: sizes.operations(images.len()) })
+        let penalty = penalty(divergence, |form| self.divergence(form));
+        Some(Loss { value, penalty, operations: sizes.operations(images.len()) })
     }
 
     /// The predictions of every decoder layer for a batch.

@@ -29,6 +29,9 @@ pub struct Sizes {
     pub side: usize,
     /// Number of gray levels.
     pub levels: usize,
+    /// Numbers of a token that are its position encoding, after those of its level; `None` if both have the width of the
+    /// model and are added.
+    pub concatenated: Option<usize>,
     /// Sizes of the layers.
     pub transformer: TransformerSizes,
 }
@@ -37,6 +40,12 @@ impl Sizes {
     /// Slots of a sequence.
     pub fn length(&self) -> usize {
         self.side * self.side
+    }
+
+    /// Numbers of a token for its level and for its position; both the width of the model if they are added.
+    pub fn token_widths(&self) -> (usize, usize) {
+        let width = self.transformer.width;
+        self.concatenated.map_or((width, width), |code| (width.saturating_sub(code), code))
     }
 
     /// Multiplications and additions of a step of training on `images` images, dense layers and attention,
@@ -67,6 +76,8 @@ pub struct Fixed {
     positions: Prepared,
     /// Of [`causal_bias`].
     bias: Tensor<4>,
+    /// Width of the model.
+    width: usize,
 }
 
 /// What a pass gives.
@@ -94,11 +105,12 @@ impl ImageModel {
     ) -> Result<Self, (&'static str, String)> {
         let sides = [sizes.side; 2];
         let TransformerSizes { width, layers, .. } = sizes.transformer;
+        let (level_width, code_width) = sizes.token_widths();
         let position =
-            PositionEncoding::new(encoding, &sides, width, &mut Draw { rng: code, device })?;
+            PositionEncoding::new(encoding, &sides, code_width, &mut Draw { rng: code, device })?;
         let mut draw = Draw { rng: content, device };
         Ok(ImageModel {
-            levels: draw.normal([sizes.levels, width], 1.0),
+            levels: draw.normal([sizes.levels, level_width], 1.0),
             position,
             blocks: Block::stack(&mut draw, &sizes.transformer, layers, LayerStyle::GELU),
             output_norm: draw.layer_norm(width),
@@ -141,7 +153,7 @@ impl ImageModel {
     pub fn fix(&self, sizes: &Sizes, device: &Device) -> Fixed {
         let positions = self.position.prepare(&Positions::grid(&[sizes.side; 2]), device);
         let bias = causal_bias(sizes.length(), device);
-        Fixed { positions, bias }
+        Fixed { positions, bias, width: sizes.transformer.width }
     }
 
     /// The position encoding.
@@ -162,7 +174,15 @@ impl ImageModel {
         dropout: Option<&mut ChaCha8Rng>,
     ) -> Pass {
         let codes = self.position.encode(&fixed.positions, dropout);
-        let mut x = embed_moved(&self.levels, images) + codes.unsqueeze::<3>();
+        let levels = embed_moved(&self.levels, images);
+        let [count, length, level_width] = levels.dims();
+        let [_, code_width] = codes.dims();
+        let codes = codes.unsqueeze::<3>();
+        let mut x = if level_width == fixed.width {
+            levels + codes
+        } else {
+            Tensor::cat(vec![levels, codes.expand([count, length, code_width])], 2)
+        };
         let mut attention = Vec::new();
         for block in &self.blocks {
             let weights;

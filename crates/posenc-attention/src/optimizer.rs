@@ -50,7 +50,7 @@ impl Adam {
         self.begin();
         self.max_grad_norm.map_or(1.0, |limit| {
             let norm = norm(model, gradients);
-            // NaN leaves the gradient as it is; the next loss shows it.
+            // A NaN norm leaves the gradient unchanged; the next loss is NaN and stops training.
             if norm > limit { limit / norm } else { 1.0 }
         })
     }

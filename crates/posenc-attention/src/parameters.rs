@@ -67,7 +67,7 @@ pub fn count_trained<M: Module>(model: &M) -> usize {
     all.0
 }
 
-/// Gradients in the order of [`values`]; zero where there is none.
+/// Gradients in the order of [`values`]; zero for parameters without a gradient.
 pub fn gradients<M: Module>(model: &M, gradients: &Gradients) -> Vec<f32> {
     struct Collect<'a>(&'a Gradients, Vec<f32>);
     impl ModuleVisitor for Collect<'_> {

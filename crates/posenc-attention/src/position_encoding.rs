@@ -20,7 +20,7 @@ const PUBLIC_DEVIATION: f64 = 0.1;
 /// Positions of several coordinates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Positions {
-    /// How many values each coordinate can take: 0, 1, …; tables have so many rows.
+    /// Number of values of each coordinate, which are 0, 1, …. An embedding table has one row per value.
     pub sides: Vec<usize>,
     /// Coordinates, position by position.
     pub coordinates: Vec<f64>,
@@ -125,8 +125,8 @@ pub struct Prepared {
 }
 
 impl PositionEncoding {
-    /// Draws an encoder for positions of the given sides in a model of width `width`. $W_r$ is drawn first, so
-    /// that encodings which differ in what stands on it share it.
+    /// Samples an encoder for positions of the given sides in a model of width `width`. $W_r$ is sampled first, so encodings
+    /// that differ only in the layers after it share it.
     ///
     /// # Errors
     ///

@@ -66,7 +66,7 @@ impl TrainState {
 /// A model in training.
 #[derive(Debug, Clone)]
 pub struct Trainer<M> {
-    /// The model as it is.
+    /// The current model.
     pub model: M,
     adam: Adam,
     learning_rate: LearningRate,
@@ -107,8 +107,8 @@ impl<M: Module> Trainer<M> {
         self.operations
     }
 
-    /// One step down the gradient of a loss and its penalty. Returns the loss. If it is NaN or infinite, or there is none because
-    /// the batch does not fit the model, training stops and the model stays as it was.
+    /// Takes one gradient step on a loss and its penalty and returns the loss. If the loss is NaN or infinite, or missing because
+    /// the batch does not fit the model, training stops and the model is unchanged.
     pub fn step(&mut self, loss: impl FnOnce(&M) -> Option<Loss>) -> f64 {
         let Some(Loss { value: loss, penalty, operations }) = loss(&self.model) else {
             return self.stop(f64::NAN);

@@ -68,7 +68,7 @@ pub struct Translator {
 pub struct Batch {
     /// `[B, S]`.
     source: Tensor<2, Int>,
-    /// Zero where there is a word, [`MASK_BIAS`] elsewhere, `[B, 1, 1, S]`.
+    /// Zero if there is a word, [`MASK_BIAS`] elsewhere, `[B, 1, 1, S]`.
     source_bias: Tensor<4>,
     /// What the decoder reads and predicts.
     target: Sentences,

@@ -100,7 +100,8 @@ impl WidgetCaptioner {
     ) -> Result<Self, (&'static str, String)> {
         let shape = [sizes.vocabulary, sizes.word_width];
         if words.len() != shape[0] * shape[1] {
-            let message = format!("{} numbers are no table of {shape:?}", words.len());
+            let message =
+                format!("{} numbers do not form an array of shape {shape:?}", words.len());
             return Err(("word_width", message));
         }
         let (d, layers) = (sizes.width, sizes.encoder_layers);
@@ -215,7 +216,7 @@ impl WidgetCaptioner {
         self.word_projection.forward(self.words.clone().select(0, words.clone()))
     }
 
-    /// Vectors `[W, T, D]` of the decoder after words `[W T]`, rows of `[N, D]`, of which the last is zero and stands for the start.
+    /// Decoder outputs `[W, T, D]` after the words `[W T]`, indices into `vectors` `[N, D]`. The start word is index N, a zero vector.
     fn decode(
         &self,
         memory: Tensor<2>,

@@ -1,6 +1,6 @@
-//! From Markdown to HTML that can be trusted, whatever the Markdown contains.
+//! Converts Markdown to safe HTML.
 //!
-//! Pages contain text from experiments, records and documents, none of which is trusted. Three steps make it safe:
+//! Pages contain untrusted text from experiments, records and documents. Three steps make it safe:
 //!
 //! 1. Raw HTML passes tag by tag: a tag that is not in [`INLINE`] or [`BLOCK`] becomes text. Tags are closed in the order in which they
 //!    were opened, and no deeper than [`DEEPEST`], so that a parser of HTML has nothing to repair; repairs can take
@@ -22,8 +22,8 @@ const DEEPEST: usize = 100;
 /// Elements within a line that may be written as HTML.
 const INLINE: [&str; 12] =
     ["a", "b", "br", "code", "em", "i", "img", "kbd", "s", "strong", "sub", "sup"];
-/// Elements that may be written as HTML between paragraphs. Within one they would end it, and a parser would open the
-/// formatting around them again, as often as they are repeated.
+/// Elements that may be written as HTML between paragraphs. Within a paragraph they would end it, and a parser would
+/// reopen the surrounding formatting once for each of them.
 const BLOCK: [&str; 3] = ["details", "hr", "summary"];
 /// Elements written as HTML that are open at a time.
 const DEEPEST_RAW: usize = 8;

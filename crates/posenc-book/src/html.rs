@@ -15,7 +15,7 @@ pub enum Token<'a> {
 /// A tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag<'a> {
-    /// The tag as it stands in the page.
+    /// The tag's source text.
     pub raw: &'a str,
     /// The element's name.
     pub name: &'a str,
@@ -88,7 +88,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Text as it may stand in a page or in the value of an attribute.
+/// Text escaped for a page or an attribute value.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -120,7 +120,7 @@ pub fn between<'a>(page: &'a str, from: &str, to: &str) -> Option<(&'a str, &'a 
 mod tests {
     use super::*;
 
-    /// Catches a page that does not come back whole, and attributes that are taken for each other.
+    /// Catches a page that does not come back whole, and attributes that are confused.
     #[test]
     fn a_page_is_its_tokens() {
         let page = "a <!-- <b> --> <a href=\"x?a=1&amp;b\" data-href=\"no\">é</a><br><img alt=\"a = > b\" src=\"c.svg\">";
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(tags[2].attribute("href"), None);
     }
 
-    /// Catches a page whose end is taken for its beginning.
+    /// Catches a page whose end is mistaken for its beginning.
     #[test]
     fn the_content_is_found() {
         assert_eq!(between("x<m>a</m>b</m>y", "<m>", "</m>"), Some(("x<m>", "a</m>b", "</m>y")));

@@ -2,7 +2,7 @@
 //!
 //! [`Site::new`] takes a rendered report and the repository it is about. mdBook makes the navigation; what
 //! this crate adds is a page per item, formulas as MathML, links that stay within the site, pictures that can be
-//! enlarged, tables that can be sorted, and an upper bound on what a page weighs. Nothing in a record, an experiment or a
+//! enlarged, tables that can be sorted, a search, and an upper bound on what a page weighs. Nothing in a record, an experiment or a
 //! document can run a script on a page, or publish a file that is not public.
 //!
 //! It is no dependency of the runner, so that whoever wants numbers only does not compile mdBook.
@@ -20,6 +20,7 @@ mod pictures;
 mod render;
 mod repository;
 mod rewrite;
+mod search;
 mod weight;
 
 use std::collections::BTreeMap;
@@ -57,6 +58,7 @@ impl Site {
         }
         let rendered = render::render(&outline)?;
         let mut site = rewrite::rewrite(&outline, rendered, &formulas, report, repository)?;
+        site.files.insert(search::FILE.to_owned(), search::index(report, &outline)?);
         let unreadable = formulas.unreadable();
         if !repository.is_listed() {
             let root = repository.root().display();
@@ -64,7 +66,7 @@ impl Site {
                 "git lists no files of {root}, so the site has neither the documents nor other files of the repository"
             ));
         }
-        site.remarks.extend(unreadable.map(|f| format!("the formula {f} cannot be shown as one")));
+        site.remarks.extend(unreadable.map(|f| format!("the formula {f} cannot be converted")));
         Ok(site)
     }
 

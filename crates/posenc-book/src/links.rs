@@ -1,5 +1,5 @@
-//! Where links lead: documents became pages, public files of the repository are shown as they are, and nothing else is
-//! part of the site.
+//! Resolves links. Links to documents lead to pages of the site, and links to public files of the repository to a copy of the
+//! file's text. The site contains nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use posenc_report::Report;
 
 use crate::html::{Token, escaped, tokens};
-use crate::pages::{Outline, REPORT};
+use crate::pages::{Outline, Page, REPORT};
 use crate::repository::Repository;
 
 /// Folder of the site for files of the repository.
@@ -30,26 +30,26 @@ pub enum Target {
 pub struct Links<'a> {
     report: &'a Report,
     repository: &'a Repository,
-    /// Pages of each document, with the places in them, in their order.
-    documents: BTreeMap<&'a str, Vec<(String, BTreeSet<String>)>>,
+    /// The page of each document, with the places in it.
+    documents: BTreeMap<&'a str, (String, BTreeSet<String>)>,
     /// Files of the repository that a link leads to, with their text, by path below its root.
     sources: BTreeMap<String, String>,
 }
 
 impl<'a> Links<'a> {
-    /// Of the pages, of which `bodies` has the content by path.
+    /// Collects the link targets of all pages. `bodies` maps the path of a page to its HTML.
     pub fn new(
         outline: &'a Outline,
         bodies: &BTreeMap<String, String>,
         report: &'a Report,
         repository: &'a Repository,
     ) -> Self {
-        let mut documents: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-        for page in outline.pages() {
+        let of = |page: &'a Page| {
             let path = html_path(&page.path);
             let places = bodies.get(&path).map(|html| places(html)).unwrap_or_default();
-            documents.entry(&page.document).or_default().push((path, places));
-        }
+            (page.document.as_str(), (path, places))
+        };
+        let documents = outline.pages().map(of).collect();
         Links { report, repository, documents, sources: BTreeMap::new() }
     }
 
@@ -67,8 +67,11 @@ impl<'a> Links<'a> {
             None => (href, None),
         };
         let Some(path) = joined(document, &decoded(path)) else { return Target::Nowhere };
-        if let Some(pages) = self.documents.get(path.as_str()) {
-            return page(pages, place);
+        if let Some((file, places)) = self.documents.get(path.as_str()) {
+            return match place {
+                Some(place) if !places.contains(place) => Target::Nowhere,
+                place => Target::File(file.clone(), place.map(str::to_owned)),
+            };
         }
         if let Some(file) = self.in_report(&path) {
             return Target::File(file, None);
@@ -114,18 +117,6 @@ impl<'a> Links<'a> {
     }
 }
 
-/// The page that has a place, or the document's first.
-fn page(pages: &[(String, BTreeSet<String>)], place: Option<&str>) -> Target {
-    let first = pages.first().map(|(path, _)| path.clone());
-    match place {
-        None => first.map_or(Target::Nowhere, |path| Target::File(path, None)),
-        Some(place) => match pages.iter().find(|(_, places)| places.contains(place)) {
-            Some((path, _)) => Target::File(path.clone(), Some(place.to_owned())),
-            None => Target::Nowhere,
-        },
-    }
-}
-
 /// Places of a page that links can name.
 fn places(html: &str) -> BTreeSet<String> {
     let tags = tokens(html).filter_map(|token| match token {
@@ -163,7 +154,7 @@ fn joined(document: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// A file of the site as seen from a page of it, as it may stand in a link.
+/// Relative link from `page` to `file`, both paths within the site, percent-encoded.
 pub fn relative(page: &str, file: &str, place: Option<&str>) -> String {
     if page == file
         && let Some(place) = place
@@ -198,7 +189,7 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// The reverse; what is no text stays as it is.
+/// Decodes percent-encoding. Text that is not valid UTF-8 afterwards is returned unchanged.
 pub fn decoded(link: &str) -> String {
     let mut bytes = Vec::with_capacity(link.len());
     let mut rest = link;

@@ -19,10 +19,10 @@ use posenc_report::{Inputs, Records};
 #[derive(Parser)]
 #[command(name = "cargo xtask book", version, max_term_width = 100)]
 struct Arguments {
-    /// Where the site goes; out/book in the repository where absent.
+    /// Where the site goes; out/book in the repository if absent.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Records of this machine, to be shown beside the reference; out/record where they are.
+    /// Records of this machine, to be shown next to the reference; out/record where they are.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// Leave this machine's records out.
@@ -31,7 +31,7 @@ struct Arguments {
     /// Open the first page in the browser: the program in BROWSER, or the system's own.
     #[arg(long)]
     open: bool,
-    /// Repository; the current directory where absent.
+    /// Repository; the current directory if absent.
     #[arg(long, value_name = "DIR", env = "POSENC_ROOT", default_value = ".")]
     root: PathBuf,
 }
@@ -51,7 +51,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let root = &arguments.root;
     if !root.join("experiments").is_dir() || !root.join("data").is_dir() {
         bail!(
-            "{} is no repository of posenc: it needs the folders experiments/ and data/",
+            "{} is not a posenc repository: it needs the folders experiments/ and data/",
             root.display()
         );
     }
@@ -85,14 +85,17 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The records of this machine, where there are any.
+/// The records of this machine, if there are any.
 fn local(arguments: &Arguments, catalog: &Catalog) -> Result<Option<Records>> {
     if arguments.reference {
         return Ok(None);
     }
     let directory = match &arguments.record {
         Some(given) if !given.is_dir() => {
-            bail!("{} is no directory of records; cargo xtask reproduce makes one", given.display())
+            bail!(
+                "{} is not a directory of records; `cargo xtask reproduce` writes one",
+                given.display()
+            )
         }
         Some(given) => given.clone(),
         None => arguments.root.join("out/record"),

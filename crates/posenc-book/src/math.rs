@@ -127,7 +127,7 @@ impl Formulas {
         for piece in pieces(page) {
             match piece.math {
                 Some(math) => out.push_str(&self.stand_in(math, is_cell == Some(true))),
-                // Characters that would be taken for formulas have no other meaning.
+                // Characters that would be mistaken for formulas have no other meaning.
                 None => out.extend(piece.raw.chars().filter(|c| !is_reserved(*c))),
             }
             for c in piece.raw.chars() {

@@ -1,15 +1,13 @@
-//! Which pages the site has, in which order, and from which document each comes.
+//! The pages of the site, their order, and the document that each comes from.
 
 use std::path::Path;
 
-use posenc_report::{Report, Section};
+use posenc_report::{PageKind, Report};
 
 use crate::repository::Repository;
 
 /// Where the report lies in the repository, as far as its links are concerned.
 pub const REPORT: &str = "report";
-/// Sections of the report's summary that stand on the first page, behind its opening.
-const FIRST: [&str; 2] = ["Results", "How to run it"];
 /// Documents of the repository that are part of the site, with their titles there; others under `docs/` follow.
 const DOCUMENTS: [(&str, &str); 8] = [
     ("README.md", "What posenc is"),
@@ -28,7 +26,7 @@ const LONGEST_TITLE: usize = 200;
 /// A page of the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Where it lies below the site, with the ending `md`; its HTML lies beside that place.
+    /// Where it lies below the site, with the ending `md`; its HTML lies next to that place.
     pub path: String,
     /// Its name in the navigation, without markup.
     pub title: String,
@@ -59,7 +57,7 @@ pub struct Part {
 /// All pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// The first page, which stands above all parts.
+    /// The first page, before all parts.
     pub first: Page,
     /// The parts.
     pub parts: Vec<Part>,
@@ -68,23 +66,36 @@ pub struct Outline {
 impl Outline {
     /// The pages of a report, and the public documents of the repository.
     pub fn new(report: &Report, repository: &Repository) -> Self {
-        let (first, claims) = summary(report);
-        let mut papers = Vec::new();
-        let mut others = vec![Chapter { page: claims, below: Vec::new() }];
-        for (path, sections) in &report.sections {
-            if path != Path::new(SUMMARY) {
-                papers.push(paper(path, sections));
+        let (mut first, mut papers, mut others) =
+            (None, Vec::<Chapter>::new(), Vec::<Chapter>::new());
+        for entry in &report.pages {
+            let Some(page) = in_site(report, &entry.path, Some(&entry.title)) else { continue };
+            let chapter = |page| Chapter { page, below: Vec::new() };
+            match entry.kind {
+                PageKind::Summary => first = Some(page),
+                PageKind::Paper => papers.push(chapter(page)),
+                PageKind::Overview => others.push(chapter(page)),
+                PageKind::Item => {
+                    papers.last_mut().into_iter().for_each(|c| c.below.push(page.clone()))
+                }
+                PageKind::Part => {
+                    others.last_mut().into_iter().for_each(|c| c.below.push(page.clone()))
+                }
             }
         }
-        papers.sort_by_key(|chapter| position(&first.text, &chapter.page.document));
-        for (path, bytes) in &report.files {
-            let is_page = path.extension().is_some_and(|e| e == "md");
-            if is_page && !report.sections.contains_key(path) {
-                let text = String::from_utf8_lossy(bytes).into_owned();
-                let page = whole(&in_report(path), &slashed(path), None, text);
-                others.push(Chapter { page, below: Vec::new() });
+        // Pages that the caller added.
+        for path in report.files.keys().filter(|path| path.extension().is_some_and(|e| e == "md")) {
+            if report.pages.iter().all(|entry| entry.path != *path) {
+                let page = in_site(report, path, None);
+                others.extend(page.map(|page| Chapter { page, below: Vec::new() }));
             }
         }
+        let first = first.unwrap_or_else(|| Page {
+            path: FIRST.into(),
+            title: "Overview".into(),
+            document: in_report(Path::new(SUMMARY)),
+            text: String::new(),
+        });
         let parts = vec![
             Part { title: "Papers", chapters: papers },
             Part { title: "Across papers", chapters: others },
@@ -139,50 +150,17 @@ impl Outline {
 
 /// The report's summary.
 const SUMMARY: &str = "README.md";
+/// The site's first page.
+const FIRST: &str = "index.md";
 
-/// The first page, and the rest of the report's summary.
-fn summary(report: &Report) -> (Page, Page) {
-    let sections = report.sections.get(Path::new(SUMMARY)).map_or(&[][..], Vec::as_slice);
-    let (opening, rest) = sections.split_at(sections.len().min(1));
-    let chosen = FIRST.iter().filter_map(|title| rest.iter().find(|s| s.title == *title));
-    let first = opening.iter().chain(chosen).map(|s| &*s.text).collect::<String>();
-    let rest = rest.iter().filter(|s| !FIRST.contains(&&*s.title)).map(|s| &*s.text);
-    let rest = format!("# Claims, methods, machines\n\n{}", rest.collect::<String>());
-    let page = |path: &str, title: &str, text: String| Page {
-        path: path.into(),
-        title: title.into(),
-        document: in_report(Path::new(SUMMARY)),
-        text: without_marker(&text).to_owned(),
+/// A page of the report; its title is that of its heading where none is given.
+fn in_site(report: &Report, path: &Path, title: Option<&str>) -> Option<Page> {
+    let text = String::from_utf8_lossy(report.files.get(path)?).into_owned();
+    let (place, title) = match slashed(path).as_str() {
+        SUMMARY => (FIRST.to_owned(), Some("Overview".to_owned())),
+        place => (place.to_owned(), title.map(plain)),
     };
-    let (first_path, rest_path) = ("index.md", "claims.md");
-    (page(first_path, "Overview", first), page(rest_path, "Claims, methods, machines", rest))
-}
-
-/// The page of a paper, with one for each of its items.
-fn paper(path: &Path, sections: &[Section]) -> Chapter {
-    let key = slashed(&path.with_extension(""));
-    let document = in_report(path);
-    let page = |name: &str, title: &str, text: String| Page {
-        path: format!("{key}/{name}.md"),
-        title: plain(title),
-        document: document.clone(),
-        text: without_marker(&text).to_owned(),
-    };
-    let (opening, items) = sections.split_at(sections.len().min(1));
-    let title = opening.first().map_or(&*key, |s| &*s.title);
-    let text = opening.iter().map(|s| &*s.text).collect();
-    let item = |(number, section): (usize, &Section)| {
-        let numbered = format!("part-{}", number + 1);
-        let name = section.anchor.as_deref().filter(|a| *a != "index").unwrap_or(&numbered);
-        let anchor = section.anchor.iter().map(|a| format!("<a id=\"{a}\"></a>\n\n"));
-        let text =
-            format!("# {}\n\n{}{}", section.title, anchor.collect::<String>(), section.body());
-        page(name, &section.title, text)
-    };
-    Chapter {
-        page: page("index", title, text),
-        below: items.iter().enumerate().map(item).collect(),
-    }
+    Some(whole(&in_report(path), &place, title.as_deref(), text))
 }
 
 /// Documents of the repository: those that it publishes.
@@ -210,12 +188,6 @@ fn whole(document: &str, path: &str, title: Option<&str>, text: String) -> Page 
     Page { path: path.into(), title, document: document.into(), text }
 }
 
-/// Where the first page first speaks of a document of the report; behind all others where it does not.
-fn position(text: &str, document: &str) -> usize {
-    let name = document.rsplit('/').next().unwrap_or(document);
-    text.find(&format!("]({name})")).unwrap_or(usize::MAX)
-}
-
 /// The first line of a generated page speaks to whoever edits it.
 fn without_marker(text: &str) -> &str {
     match text.strip_prefix("<!-- Generated by").and_then(|rest| rest.split_once("-->")) {
@@ -235,50 +207,36 @@ fn slashed(path: &Path) -> String {
 }
 
 /// Where a file of the report lies in the repository.
-fn in_report(path: &Path) -> String {
+pub fn in_report(path: &Path) -> String {
     format!("{REPORT}/{}", slashed(path))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::path::PathBuf;
-
     use super::*;
 
     fn report() -> Report {
-        let section = |anchor: Option<&str>, title: &str, text: &str| Section {
-            anchor: anchor.map(str::to_owned),
-            title: title.to_owned(),
-            text: text.to_owned(),
-        };
-        let summary = vec![
-            section(
-                None,
-                "Summary",
-                "<!-- Generated by x. -->\n\n# Summary\n\n[B](b.md) [A](a.md)\n\n",
+        let mut report = Report::default();
+        for (path, kind, text) in [
+            (
+                "README.md",
+                PageKind::Summary,
+                "<!-- Generated by x. -->\n\n# Summary\n\n[B](b.md)\n",
             ),
-            section(None, "Scope", "## Scope\n\nscope\n\n"),
-            section(None, "Results", "## Results\n\nresults\n\n"),
-        ];
-        let paper = |name: &str| {
-            vec![
-                section(None, name, "# P\n\nof items\n\n"),
-                section(
-                    Some("fig1"),
-                    "Figure 1. $x$",
-                    "<a id=\"fig1\"></a>\n\n## Figure 1. $x$\n\nbody\n\n",
-                ),
-            ]
-        };
-        let sections = [("README.md", summary), ("a.md", paper("A")), ("b.md", paper("B"))];
-        let sections: BTreeMap<_, _> =
-            sections.into_iter().map(|(n, s)| (PathBuf::from(n), s)).collect();
-        let mut files: BTreeMap<PathBuf, Vec<u8>> =
-            sections.keys().map(|p| (p.clone(), Vec::new())).collect();
-        files.insert("costs.md".into(), b"# What it costs\n\ntext\n".to_vec());
-        files.insert("figures/a/fig1.svg".into(), b"<svg/>".to_vec());
-        Report { files, sections, ..Report::default() }
+            ("b.md", PageKind::Paper, "# B\n\nof items\n"),
+            ("b/fig1.md", PageKind::Item, "# Figure 1. $x$\n\nbody\n"),
+            ("a.md", PageKind::Paper, "# A\n"),
+            ("a/index.md", PageKind::Item, "# Index\n"),
+            ("claims.md", PageKind::Overview, "# Claims\n"),
+            ("claims/a.md", PageKind::Part, "# Claims of A\n"),
+        ] {
+            let title = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap().to_owned();
+            report.pages.push(posenc_report::Page { path: path.into(), title, kind });
+            report.files.insert(path.into(), text.as_bytes().to_vec());
+        }
+        report.files.insert("costs.md".into(), b"# What it costs\n\ntext\n".to_vec());
+        report.files.insert("figures/a/fig1.svg".into(), b"<svg/>".to_vec());
+        report
     }
 
     /// Catches a page of the report that the site lacks, and papers in another order than on the first page.
@@ -296,21 +254,21 @@ mod tests {
             pages,
             [
                 ("index.md", "Overview"),
-                ("b/index.md", "B"),
+                ("b.md", "B"),
                 ("b/fig1.md", "Figure 1. x"),
-                ("a/index.md", "A"),
-                ("a/fig1.md", "Figure 1. x"),
-                ("claims.md", "Claims, methods, machines"),
+                ("a.md", "A"),
+                ("a/index.md", "Index"),
+                ("claims.md", "Claims"),
+                ("claims/a.md", "Claims of A"),
                 ("costs.md", "What it costs"),
                 ("docs/format.md", "Format of experiments"),
                 ("docs/cluster.md", "On a cluster"),
             ]
         );
         assert!(outline.first.text.starts_with("# Summary\n"), "{}", outline.first.text);
-        assert!(outline.first.text.contains("results") && !outline.first.text.contains("scope"));
         let item = outline.pages().nth(2).unwrap();
-        assert_eq!(item.text, "# Figure 1. $x$\n\n<a id=\"fig1\"></a>\n\nbody\n\n");
-        assert_eq!(item.document, "report/b.md");
+        assert_eq!(item.text, "# Figure 1. $x$\n\nbody\n");
+        assert_eq!(item.document, "report/b/fig1.md");
         assert!(outline.summary().contains("  - [Figure 1\\. x](<b/fig1.md>)"));
     }
 }

@@ -26,7 +26,7 @@ const THEME: [(&str, &str); 6] = [
     ("posenc.js", include_str!("../theme/posenc.js")),
 ];
 
-/// Settings of mdBook, most of which leave something out.
+/// Settings of mdBook. Most of them turn a feature off.
 const SETTINGS: &str = r#"
 [book]
 title = "posenc"

@@ -9,7 +9,7 @@ const LONGEST: u64 = 500_000;
 
 /// A repository, and which of its files are public.
 ///
-/// A link in a text may name any path. Published is a file only if git tracks it, which keeps out what lies beside it
+/// A link in a text may name any path. Published is a file only if git tracks it, which keeps out what lies next to it
 /// (`.git`, data, notes), if no part of its path is hidden or a symbolic link, and if it is short text.
 #[derive(Debug, Clone)]
 pub struct Repository {

@@ -179,7 +179,7 @@ impl Maker<'_> {
         }
     }
 
-    /// By how much a page's pictures must be made smaller; `None` where all fit as they are.
+    /// The factor by which a page's pictures must shrink; `None` if they all fit.
     fn shrinking(&self, page: &Page, content: &str) -> Option<Shrinking> {
         let mut pictures: BTreeMap<String, u32> = BTreeMap::new();
         for token in tokens(content) {
@@ -249,8 +249,8 @@ mod tests {
             document: document.into(),
             text: text.into(),
         };
-        let below = vec![page("p/fig1.md", "report/p.md", text)];
-        let paper = page("p/index.md", "report/p.md", "# P\n\n[a](#fig1) [b](#nothing)\n");
+        let below = vec![page("p/fig1.md", "report/p/fig1.md", text)];
+        let paper = page("p.md", "report/p.md", "# P\n\n[a](p/fig1.md) [b](#nothing)\n");
         let chapters = vec![crate::pages::Chapter { page: paper, below }];
         let parts = vec![crate::pages::Part { title: "Papers", chapters }];
         Outline { first: page("index.md", "report/README.md", "# Title\n"), parts }
@@ -284,8 +284,8 @@ mod tests {
     fn a_page_as_it_is_shown() {
         let drawing = b"<svg width=\"480\" height=\"240\"></svg>".to_vec();
         let site = made(
-            "# Figure 1. $\\sigma$\n\n<a id=\"fig1\"></a>\n\n![a $x$ \"b\"](figures/p/f.svg)\n\n\
-             [up](README.md), [data](../data/a.yaml), [folder](../data/), [lost](gone.md), \
+            "# Figure 1. $\\sigma$\n\n<a id=\"fig1\"></a>\n\n![a $x$ \"b\"](../figures/p/f.svg)\n\n\
+             [up](../README.md), [data](../../data/a.yaml), [folder](../../data/), [lost](gone.md), \
              [paper](https://example.org/x.md)\n\n| a | b |\n|---|---|\n| ✅ reproduced | `✅` $|x|$ |\n",
             &[("figures/p/f.svg", drawing)],
         );
@@ -308,13 +308,13 @@ mod tests {
         has("<code>✅</code>");
         assert_eq!(content.matches("<img").count(), 1);
         assert!(page(&site, "source/data/a.yaml.html").contains("a: &lt;1&gt;"));
-        let paper = page(&site, "p/index.html");
-        assert!(paper.contains("<a href=\"fig1.html#fig1\">a</a> <span>b</span>"), "{paper}");
+        let paper = page(&site, "p.html");
+        assert!(paper.contains("<a href=\"p/fig1.html\">a</a> <span>b</span>"), "{paper}");
         assert_eq!(
             site.remarks,
             [
                 "report/p.md: the link #nothing leads nowhere",
-                "report/p.md: the link gone.md leads nowhere"
+                "report/p/fig1.md: the link gone.md leads nowhere"
             ]
         );
         assert!(!item.contains("prefetch") && !item.contains("<label class=\"checkbox"));
@@ -325,7 +325,8 @@ mod tests {
     fn pictures_are_made_smaller_where_a_page_would_be_too_heavy() {
         let noise = crate::pictures::tests::noise(500, 400);
         let text = |n: usize| {
-            let one = |i| format!("<img src=\"pictures/p/{i}.png\" width=\"256\" alt=\"{i}\">\n");
+            let one =
+                |i| format!("<img src=\"../pictures/p/{i}.png\" width=\"256\" alt=\"{i}\">\n");
             format!("# Title\n\n{}\n", (0..n).map(one).collect::<String>())
         };
         let names: Vec<_> = (0..4).map(|i| format!("pictures/p/{i}.png")).collect();

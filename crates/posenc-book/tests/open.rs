@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A page's path that a shell would take apart and run.
 const FOLDER: &str = "a & b; $(touch ran) 'c' \"d\" #%20";
 
-/// A program that writes its arguments, a line each, to a file beside it.
+/// A program that writes its arguments, a line each, to a file next to it.
 fn program(folder: &Path, name: &str) -> PathBuf {
     let file = folder.join(name);
     let script =

@@ -1,7 +1,7 @@
 'use strict';
 
-// Tables that can be sorted, pictures that can be enlarged. Without this script both are there as they are: tables in
-// their own order, pictures as links to their files.
+// Tables that can be sorted, lists of claims that can be filtered, pictures that can be enlarged, and a search. Without this
+// script pages are complete: tables are in their own order, and pictures are links to their files.
 
 (function themes() {
     const dark = document.getElementById('mdbook-theme-navy');
@@ -156,6 +156,147 @@
     reach();
     window.addEventListener('resize', reach);
     document.addEventListener('toggle', reach, true);
+})();
+
+(function filters() {
+    const SHORTEST = 8;
+    document.querySelectorAll('main table').forEach(table => {
+        const head = table.tHead && table.tHead.rows[0];
+        const body = table.tBodies[0];
+        const names = head ? Array.from(head.cells, cell => cell.textContent.trim()) : [];
+        if (!names.includes('Claim') || !body || body.rows.length < SHORTEST) {
+            return;
+        }
+        const bar = document.createElement('div');
+        bar.className = 'claim-filter';
+        const input = document.createElement('input');
+        input.type = 'search';
+        input.placeholder = 'Filter claims';
+        input.setAttribute('aria-label', 'Filter claims by words');
+        bar.append(input);
+        const rows = Array.from(body.rows);
+        const shown = (row, column) => row.cells[column].textContent.replace(/\s+/g, ' ').trim();
+        // A menu for each column of few different values.
+        const menus = [];
+        names.forEach((name, column) => {
+            const values = Array.from(new Set(rows.map(row => shown(row, column)))).sort();
+            if (name === 'Claim' || name === 'Item' || values.length < 2 || values.length > 12) {
+                return;
+            }
+            const menu = document.createElement('select');
+            menu.setAttribute('aria-label', name);
+            menu.append(new Option(`${name}: all`, ''));
+            values.forEach(value => menu.append(new Option(value, value)));
+            menus.push([menu, column]);
+            bar.append(menu);
+        });
+        const count = document.createElement('output');
+        bar.append(count);
+        function update() {
+            const words = input.value.toLowerCase().split(/\s+/).filter(word => word);
+            let kept = 0;
+            for (const row of rows) {
+                const text = row.textContent.toLowerCase();
+                const fits = words.every(word => text.includes(word))
+                    && menus.every(([menu, column]) => menu.value === '' || shown(row, column) === menu.value);
+                row.hidden = !fits;
+                kept += fits ? 1 : 0;
+            }
+            count.textContent = `${kept} of ${rows.length} claims`;
+        }
+        bar.addEventListener('input', update);
+        // Keys in the filter are not those of the book.
+        bar.addEventListener('keydown', event => event.stopPropagation());
+        update();
+        (table.closest('.table-wrapper') || table).before(bar);
+    });
+})();
+
+(function search() {
+    const MOST = 40;
+    const buttons = document.querySelector('#mdbook-menu-bar .left-buttons');
+    const main = document.querySelector('main');
+    if (!buttons || !main || typeof path_to_root === 'undefined') {
+        return;
+    }
+    const toggle = document.createElement('button');
+    toggle.id = 'site-search-toggle';
+    toggle.type = 'button';
+    toggle.textContent = 'Search';
+    toggle.title = 'Search claims, items, embedders and errata (/)';
+    toggle.setAttribute('aria-expanded', 'false');
+    buttons.append(toggle);
+    const box = document.createElement('div');
+    box.className = 'site-search';
+    box.hidden = true;
+    const input = document.createElement('input');
+    input.type = 'search';
+    input.placeholder = 'Search claims, items, embedders and errata';
+    input.setAttribute('aria-label', input.placeholder);
+    const count = document.createElement('output');
+    const list = document.createElement('ol');
+    box.append(input, count, list);
+    main.before(box);
+
+    /** The index is loaded when it is first needed. */
+    let loading = null;
+    function load() {
+        loading = loading || new Promise((resolve, reject) => {
+            const script = document.createElement('script');
+            script.src = `${path_to_root}search.js`;
+            script.onload = resolve;
+            script.onerror = reject;
+            document.head.append(script);
+        });
+        return loading;
+    }
+
+    function find() {
+        const words = input.value.toLowerCase().split(/\s+/).filter(word => word);
+        const all = window.posenc_entries || [];
+        const found = words.length === 0 ? [] : all.filter(([kind, title, text]) => {
+            const whole = `${kind} ${title} ${text}`.toLowerCase();
+            return words.every(word => whole.includes(word));
+        });
+        count.textContent = words.length === 0 ? '' : `${found.length} found`;
+        list.replaceChildren(...found.slice(0, MOST).map(([kind, title, text, link]) => {
+            const entry = document.createElement('li');
+            const anchor = document.createElement('a');
+            anchor.href = path_to_root + link;
+            anchor.textContent = title;
+            entry.append(`${kind}: `, anchor, text ? ` – ${text}` : '');
+            return entry;
+        }));
+    }
+
+    function open() {
+        box.hidden = false;
+        toggle.setAttribute('aria-expanded', 'true');
+        load().then(find, () => { count.textContent = 'The index cannot be loaded.'; });
+        input.focus();
+    }
+
+    function close() {
+        box.hidden = true;
+        toggle.setAttribute('aria-expanded', 'false');
+        toggle.focus();
+    }
+
+    toggle.addEventListener('click', () => box.hidden ? open() : close());
+    input.addEventListener('input', () => load().then(find));
+    box.addEventListener('keydown', event => {
+        event.stopPropagation();
+        if (event.key === 'Escape') {
+            close();
+        }
+    });
+    document.addEventListener('keydown', event => {
+        const is_typed = event.target.closest && event.target.closest('input, select, textarea, dialog');
+        if (event.key === '/' && !is_typed && !event.ctrlKey && !event.metaKey) {
+            event.preventDefault();
+            open();
+        }
+    });
 })();
 
 (function pictures() {

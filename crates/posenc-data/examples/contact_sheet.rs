@@ -1,4 +1,4 @@
-//! Writes a sheet of the embedded dead-leaves images, to look at what stands in for absent data:
+//! Writes a contact sheet of the generated dead-leaves images that replace missing data:
 //!
 //! `cargo run --release -p posenc-data --example contact_sheet -- sheet.png 512 16`
 //! (file, side length of each image, number of images)

@@ -1,5 +1,4 @@
-//! Writes every sixteenth frame of generated clips as a strip, and an x–t slice beside it, to look
-//! at what stands in for absent clips:
+//! Writes every sixteenth frame of generated clips as a strip, next to an x–t slice. These clips replace missing data:
 //!
 //! `cargo run --release -p posenc-data --example film_strip -- strip.png 128 4`
 //! (file, side length of each frame, number of clips)

@@ -28,7 +28,7 @@ use crate::write::unwritable_signal;
 /// Most bytes of a file of annotations: those of COCO 2017 have 4.5 · 10⁸.
 const MAX_ANNOTATION_BYTES: u64 = 1 << 30;
 
-/// The photographs of a split and what is on them; pixels are read as they are needed.
+/// The photographs of a split and their annotations; pixels are read on demand.
 #[derive(Debug, Clone)]
 pub struct AnnotatedImages {
     /// The file of annotations.
@@ -115,8 +115,7 @@ impl AnnotatedImages {
                 "." => String::new(),
                 path => format!("{path}: "),
             };
-            let reason =
-                format!("{}; a download that was cut short looks like this", error.inner());
+            let reason = format!("{}; the download may be incomplete", error.inner());
             DataError::in_entry(&file, &entry, reason)
         })?;
         reader.end().map_err(|error| DataError::in_entry(&file, "", error))?;
@@ -145,7 +144,7 @@ impl AnnotatedImages {
                 return Err(wrong(entry(), reason));
             }
             if places.insert(image.id, i).is_some() {
-                return Err(wrong(entry(), "the id stands twice".to_owned()));
+                return Err(wrong(entry(), "the id appears twice".to_owned()));
             }
             if !path.is_file() {
                 return Err(wrong(entry(), format!("there is no photograph {}", path.display())));
@@ -238,7 +237,7 @@ impl AnnotatedImages {
         let [rows, columns] = image.size;
         if (picture.height() as usize, picture.width() as usize) != (rows, columns) {
             let message = format!(
-                "{} × {} pixels, but {rows} × {columns} (rows × columns), as {} says of image {}, are expected; fetch \
+                "{} × {} pixels, but {rows} × {columns} (rows × columns) according to {} for image {}; fetch \
                  the file again or remove it",
                 picture.height(),
                 picture.width(),
@@ -308,7 +307,10 @@ pub fn write_annotated(
         let picture = RgbImage::from_raw(*width as u32, *height as u32, pixels.clone());
         let picture = picture.ok_or_else(|| {
             let bytes = pixels.len();
-            unwritable_signal(&file_name, format!("{bytes} bytes are no {height} × {width} pixels"))
+            unwritable_signal(
+                &file_name,
+                format!("{bytes} bytes do not make {height} × {width} pixels"),
+            )
         })?;
         let mut bytes = Vec::new();
         let written = picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95));

@@ -31,7 +31,7 @@ impl Clip {
         self.height * self.width * self.channels
     }
 
-    /// Frame `t` as an image named after the clip. `None` where there is no such frame.
+    /// Frame `t` as an image named after the clip. `None` if there is no such frame.
     #[must_use]
     pub fn frame(&self, t: usize) -> Option<Image> {
         let length = self.frame_length();
@@ -45,7 +45,7 @@ impl Clip {
         })
     }
 
-    /// Row `y` of all frames below each other: an image with one row for each frame. `None` where
+    /// Row `y` of all frames below each other: an image with one row for each frame. `None` if
     /// there is no such row.
     #[must_use]
     pub fn row_over_time(&self, y: usize) -> Option<Image> {
@@ -78,7 +78,7 @@ impl Clip {
         Ok(Clip { name, frames: side, height: side, width: side, voxels, ..*self })
     }
 
-    /// The luminance, as [`Image::luminance`]; a gray clip is returned as it is.
+    /// The luminance, as [`Image::luminance`]; a gray clip is returned unchanged.
     #[must_use]
     pub fn luminance(self) -> Clip {
         if self.channels == 1 {

@@ -29,7 +29,7 @@ impl GrayCrops {
     ) -> Result<Self, DataError> {
         let too_small = |name: &str, height: usize, width: usize| {
             DataError::Invalid(format!(
-                "{name}: {height} × {width} pixels, reduced by {reduce}, hold no crop of {side} × {side}; give larger \
+                "{name}: {height} × {width} pixels, reduced by {reduce}, contain no crop of {side} × {side}; give larger \
                  photographs, or lower `side` or `reduce`"
             ))
         };

@@ -18,7 +18,7 @@ pub(crate) fn of_file(path: &Path) -> Result<String, DataError> {
     let unreadable = |source| DataError::io(path, "file", source);
     let file = posenc_files::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
-    // A file that grows as fast as it is read would have no end.
+    // A file that grows while it is read must not be read forever.
     let mut file = file.take(length.saturating_add(1));
     let (mut state, mut total) = (Sha256::new(), 0);
     let mut piece = vec![0; 1 << 16];

@@ -1,5 +1,5 @@
-//! ImageNet at 64 × 64 (or another side) as it is distributed, in two variants that were filtered differently:
-//! numbers measured on one do not compare with those on the other.
+//! ImageNet downsampled to 64 × 64 (or another side), in the two public variants. Their filters differ, so numbers measured on
+//! one do not compare with numbers on the other.
 //!
 //! - [`Variant::Archives`] (Chrabaszcz et al. 2017): `train_data_batch_1.npz` … and `val_data.npz`, each with `data`, bytes
 //!   `(n, 3 side²)`: all of red row by row, then green, then blue. `labels` and `mean` are not read.
@@ -37,7 +37,7 @@ pub enum Variant {
     Pictures,
 }
 
-/// The images of a split, read as they are needed.
+/// The images of a split, read on demand.
 #[derive(Debug, Clone)]
 pub struct DownsampledImages {
     side: usize,
@@ -126,7 +126,7 @@ impl DownsampledImages {
         3 * self.side * self.side
     }
 
-    /// The next `count` images in a random order, each row by row with red, green and blue of a pixel beside
+    /// The next `count` images in a random order, each row by row with red, green and blue of a pixel next to
     /// each other. Every image of a file is taken before the next file's, and every file before the first comes
     /// again; one archive is in memory at a time.
     ///
@@ -178,7 +178,7 @@ impl DownsampledImages {
         Ok(fits)
     }
 
-    /// The first `count` images in the order of the files, or fewer where there are not so many.
+    /// The first `count` images in file order, or all if there are fewer.
     ///
     /// # Errors
     /// As [`DownsampledImages::batch`].
@@ -195,7 +195,7 @@ impl DownsampledImages {
         Ok(images)
     }
 
-    /// All images of a file, colors of a pixel beside each other.
+    /// All images of a file, colors of a pixel next to each other.
     fn read(&self, path: &Path) -> Result<Vec<u8>, DataError> {
         match self.variant {
             Variant::Archives => self.read_archive(path),

@@ -130,7 +130,7 @@ impl DataError {
     }
 }
 
-/// The names, or a word where there are none.
+/// The names, separated by commas; `none` if there are no names.
 pub(crate) fn list(names: &[String], none: &str) -> String {
     match names {
         [] => none.to_owned(),

@@ -17,7 +17,7 @@ use crate::error::DataError;
 
 /// The folder of partial files in the data directory.
 const STAGING: &str = ".fetch";
-/// Transfers of one file that resume, or start anew, in one run.
+/// Transfers of one file that resume, or start over, in one run.
 const MOST_RETRIES: usize = 5;
 /// Longest address, in bytes.
 const LONGEST_URL: usize = 2000;

@@ -60,7 +60,7 @@ impl Format {
     }
 }
 
-/// A set of files of the manifest. Nothing stands in where it is absent: what reads it does not run.
+/// A set of files in the manifest. If it is missing, the protocols that read it do not run; nothing replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSet {
     /// Name: small letters, digits and hyphens.
@@ -69,7 +69,7 @@ pub struct FileSet {
     pub title: String,
     /// License of the data.
     pub license: String,
-    /// Who made it, and where it can be had.
+    /// Author and address.
     pub origin: String,
     /// What it holds.
     pub format: Format,
@@ -79,7 +79,7 @@ pub struct FileSet {
     pub sha256: Option<String>,
     /// How its files can be obtained.
     pub download: Download,
-    /// What the set is used instead of, where the paper's data cannot be had.
+    /// The unavailable data of the paper that the set replaces.
     pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
@@ -101,7 +101,7 @@ pub struct FileIdentity {
 }
 
 impl FileSet {
-    /// Looks for the set in a data directory; `None` where it is not there.
+    /// Looks for the set in a data directory; `None` if it is not there.
     ///
     /// # Errors
     /// When what lies there cannot be read.

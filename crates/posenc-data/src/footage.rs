@@ -221,7 +221,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
     }
 }
 
-/// The images in a folder as one clip; `None` where there are none.
+/// The images in a folder as one clip; `None` if the folder has no images.
 fn frames_in(folder: &Path) -> Result<Option<Footage>, DataError> {
     match picture::images_in(folder) {
         Ok(mut files) => {

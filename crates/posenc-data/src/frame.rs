@@ -84,7 +84,7 @@ pub(crate) struct Target<'a> {
 impl Target<'_> {
     fn too_short(&self, frames: usize, required: usize) -> DataError {
         let message = format!(
-            "the clip has {frames} frames, but {} needs at least {required}; frames are never made up: use a longer clip",
+            "the clip has {frames} frames, but {} needs at least {required}; no frames are generated: use a longer clip",
             self.purpose
         );
         DataError::at(self.path, message)
@@ -102,20 +102,21 @@ impl Target<'_> {
     fn differs(&self, frame: usize, found: &Frame, expected: (usize, usize, usize)) -> DataError {
         let message = format!(
             "frame {frame} is {}, but the frames before it are {}; all frames of a clip must be alike: cut the clip there, \
-             or bring the frames to one size",
+             or convert the frames to one size and color mode",
             Frame::describe(found.shape()),
             Frame::describe(expected)
         );
         DataError::at(self.path, message)
     }
 
-    /// A clip prepared as in `trading`, Section 6.2: of the first 2 `n_frames` frames (where there
-    /// are fewer, of all, at least `n_frames`), each resized to 2 `side` × 2 `side`, the
-    /// middle `n_frames` × `side` × `side`. Frames are resized by averaging, both sides by their own
-    /// factor. A side below 2 `side` is not resized, only cut: nothing is enlarged.
+    /// Prepares a clip as in `trading`, Section 6.2.
     ///
-    /// Holds one frame as it is and at most 1.5 `n_frames` that have been cut. The second value
-    /// says what differs from the papers' preparation.
+    /// Takes the first 2 `n_frames` frames (all, and at least `n_frames`, if there are fewer), resizes each to 2 `side` ×
+    /// 2 `side` by averaging with one factor per side, and cuts out the middle `n_frames` × `side` × `side`. A side below
+    /// 2 `side` is cut without resizing, because nothing is enlarged.
+    ///
+    /// Keeps one full frame and at most 1.5 `n_frames` cut frames in memory. The second value describes differences from the
+    /// paper's preparation.
     ///
     /// # Errors
     /// When there are fewer than `n_frames` frames, a side is shorter than `side`, or the frames
@@ -158,7 +159,7 @@ impl Target<'_> {
         let mut notes = Vec::new();
         if n_read < 2 * n_frames {
             notes.push(format!(
-                "{}: {n_read} frames, not {}; the middle {n_frames} are taken",
+                "{}: {n_read} frames, not {}; using the middle {n_frames}",
                 self.path.display(),
                 2 * n_frames
             ));
@@ -246,7 +247,7 @@ impl Target<'_> {
         let file = self.path.display();
         let mut notes = Vec::new();
         if more {
-            notes.push(format!("{file}: only the first {MAX_FRAMES} frames are taken"));
+            notes.push(format!("{file}: using only the first {MAX_FRAMES} frames"));
         }
         let (new_height, new_width) = (rows.keep.len(), columns.keep.len());
         let new_frames = size.unwrap_or(n_frames - n_frames % 2);
@@ -279,7 +280,7 @@ impl Target<'_> {
     }
 }
 
-/// `n` samples resized to 2 `side`, where there are as many, and cut to the middle `side`.
+/// `n` samples resized to 2 `side`, if there are as many, and cut to the middle `side`.
 fn middle(n: usize, side: usize) -> Axis {
     let resized = n.min(2 * side);
     let start = (resized - side) / 2;

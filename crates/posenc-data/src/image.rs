@@ -41,7 +41,7 @@ impl Image {
     }
 
     /// The luminance Y = 0.2125 R + 0.7154 G + 0.0721 B as an image of one channel; a gray image is
-    /// returned as it is.
+    /// returned unchanged.
     #[must_use]
     pub fn luminance(&self) -> Image {
         if self.channels == 1 {
@@ -76,7 +76,7 @@ impl Image {
         Ok(Image { name: self.name.clone(), width: side, height: side, pixels, ..*self })
     }
 
-    /// Channel `c` alone: `height * width` values, row by row. `None` where there is no such
+    /// Channel `c` alone: `height * width` values, row by row. `None` if there is no such
     /// channel.
     #[must_use]
     pub fn channel(&self, c: usize) -> Option<Vec<f64>> {

@@ -63,7 +63,7 @@ fn from_unit(unit: Corners) -> Result<Corners, String> {
     let is_inside = unit.iter().all(|v| (0.0..=1.0).contains(v));
     if !is_inside || left >= right || top >= bottom {
         return Err(format!(
-            "left {left}, top {top}, right {right}, bottom {bottom} are no box; allowed: numbers from 0 to 1 with left < \
+            "left {left}, top {top}, right {right}, bottom {bottom} do not form a box; allowed: numbers from 0 to 1 with left < \
              right and top < bottom"
         ));
     }
@@ -80,7 +80,7 @@ fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// JSON as `T`; `entry` is where it stands in the file, with what separates it from the place inside.
+/// Parses JSON as `T`. `entry` names its entry in the file, with a separator from the path inside it.
 fn from_json<T: DeserializeOwned>(path: &Path, entry: &str, bytes: &[u8]) -> Result<T, DataError> {
     let wrong = |place: String, reason: String| {
         DataError::in_entry(path, &format!("{entry}{}", shortened(&place)), reason)
@@ -93,13 +93,10 @@ fn from_json<T: DeserializeOwned>(path: &Path, entry: &str, bytes: &[u8]) -> Res
         };
         let inner = error.inner();
         let hint = match inner.classify() {
-            serde_json::error::Category::Eof => {
-                "; a download that was cut short looks like this".to_owned()
+            serde_json::error::Category::Eof => "; the download may be incomplete".to_owned(),
+            _ if inner.to_string().starts_with("recursion limit") => {
+                format!("; objects and lists may be nested at most {} deep", hierarchy::MOST_LEVELS)
             }
-            _ if inner.to_string().starts_with("recursion limit") => format!(
-                "; objects and lists may stand in each other {} deep",
-                hierarchy::MOST_LEVELS
-            ),
             _ => String::new(),
         };
         wrong(place, format!("{inner}{hint}"))

@@ -1,13 +1,12 @@
 //! Data sets: loaders, generators and the manifest.
 //!
-//! An experiment names a data set of the manifest (`data/manifest.yaml`); [`DataSource::load`] and
-//! [`DataSource::load_clips`] give its signals, from the first of these that exists: images or
-//! clips that the user names, the manifest's files in the data directory, a folder of the user's
-//! own there, or an embedded generator. What it gave is told by [`Origin`] and by a label that goes
-//! into every record. [`load_signal_file`] reads a single picture or clip outside of any set.
+//! An experiment names a data set of the manifest (`data/manifest.yaml`). [`DataSource::load`] and
+//! [`DataSource::load_clips`] return its signals from the first of these sources that exists: images or clips that the user
+//! names, the manifest's files in the data directory, the user's own folder there, or an embedded generator. [`Origin`] and
+//! a label in every record name the source. [`load_signal_file`] reads a single picture or clip outside of any set.
 //!
-//! Nothing here trusts a file: sizes are compared with limits before memory is asked for, and every
-//! message says what was wrong, where, what is allowed, and what to do.
+//! All files are untrusted: sizes are checked against limits before memory is allocated. Every message states the error,
+//! its place, the allowed values, and how to fix it.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

@@ -1,8 +1,8 @@
-//! The manifest `data/manifest.yaml`: which data sets there are, under which license, where they
-//! lie, what uses them and what stands in for them.
+//! The manifest `data/manifest.yaml`: the data sets with their licenses and paths, the items that use them, and the
+//! generators that replace missing ones.
 //!
-//! Serde sees the private types whose names begin with `Wire`; they refuse unknown keys.
-//! [`Manifest::parse`] turns them into [`DataSet`]s, and nothing later checks again.
+//! Serde reads into private types whose names begin with `Wire`; they reject unknown keys. [`Manifest::parse`] converts them
+//! to [`DataSet`]s, which are valid by construction.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -44,7 +44,7 @@ pub struct DataSet {
     pub kind: Kind,
     /// License of the data.
     pub license: String,
-    /// Who made it, and where it can be had.
+    /// Author and address.
     pub origin: String,
     /// Side length of the (square) images or frames.
     pub size: u32,
@@ -54,13 +54,13 @@ pub struct DataSet {
     pub count: usize,
     /// Where it lies in the data directory.
     pub layout: Layout,
-    /// SHA-256 of the data. Of images and arrays: of the elements as they are stored, image by
-    /// image or frame by frame, row by row, channels fastest. Of a folder of video files: of the
-    /// lines that `sha256sum` prints for them. Empty for a set that is always generated.
+    /// SHA-256 of the data. For images and arrays: of the stored elements, image by image or frame by frame, row by row,
+    /// channels fastest. For a folder of video files: of the lines that `sha256sum` prints for them. Empty for a set that is
+    /// always generated.
     pub sha256: String,
     /// How its files can be obtained.
     pub download: Download,
-    /// What the set's own files are used instead of, where the paper's data cannot be had.
+    /// The unavailable data of the paper that the set's own files replace.
     pub substitutes_for: Option<String>,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
@@ -189,7 +189,7 @@ impl Manifest {
             None => DataError::at(path, reason),
         };
         if text.len() as u64 > MAX_MANIFEST_BYTES {
-            let message = format!("more than {MAX_MANIFEST_BYTES} bytes, which is the most");
+            let message = format!("more than {MAX_MANIFEST_BYTES} bytes, the limit");
             return Err(fail(None, message));
         }
         // libyaml takes a byte order mark for a document of its own.
@@ -254,7 +254,7 @@ impl Manifest {
     /// The data set named `id`.
     ///
     /// # Errors
-    /// When there is none; the message lists those that there are.
+    /// When no set has this name; the message lists the existing ones.
     pub fn get(&self, id: &str) -> Result<&DataSet, DataError> {
         self.sets.iter().find(|set| set.id == id).ok_or_else(|| {
             let sets = self.sets.iter().map(|set| set.id.clone());
@@ -595,7 +595,9 @@ impl TryFrom<String> for WireSha256 {
     fn try_from(digits: String) -> Result<Self, String> {
         match digits.len() == 64 && is_hexadecimal(&digits) {
             true => Ok(WireSha256(digits)),
-            false => Err(format!("'{digits}' is no SHA-256; 64 digits 0-9 and a-f are required")),
+            false => {
+                Err(format!("'{digits}' is not a SHA-256; 64 digits 0-9 and a-f are required"))
+            }
         }
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! An npz is a zip archive with one `.npy` file per array: the magic `\x93NUMPY`, a version, the
 //! length of a header, the header (a Python dictionary with `descr`, `fortran_order` and `shape`)
-//! and the elements in C order. Only what image and clip sets need is read, by a parser of our own:
-//! a general one recurses on nested headers and trusts the lengths it finds in them, and this one
-//! must survive any bytes.
+//! and the elements in C order. Our own parser reads only what image and clip sets need: general parsers recurse on nested
+//! headers and trust the lengths in them, and this one must survive any bytes.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -177,8 +176,8 @@ fn open(path: &Path) -> Result<ZipArchive<BufReader<File>>, DataError> {
     let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
     ZipArchive::new(BufReader::new(file)).map_err(|error| {
         let message = format!(
-            "not a complete npz archive ({error}); an npz is a zip file of .npy arrays, so a download that was cut \
-             short looks like this: fetch the file again"
+            "not a complete npz archive ({error}); an npz is a zip file of .npy arrays, so the download may be \
+             incomplete: fetch the file again"
         );
         DataError::at(path, message)
     })

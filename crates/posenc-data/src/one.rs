@@ -56,17 +56,15 @@ pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>
 pub fn load_picture_file(path: &Path, size: Option<u32>) -> Result<Loaded<Image>, DataError> {
     let picture = Picture::read(path)?;
     let mut picture = match size {
-        Some(size) => picture.fit(size, "the size asked for")?,
+        Some(size) => picture.fit(size, "the requested size")?,
         None => picture.even()?,
     };
     let file = path.display();
     if picture.is_deep() {
-        picture
-            .warnings
-            .push(format!("{file}: 16 bits for each value, of which PNG output keeps 8"));
+        picture.warnings.push(format!("{file} has 16 bits per value; PNG output keeps 8 of them"));
     }
     if picture.channels() == 1 {
-        picture.warnings.push(format!("{file}: gray, taken as one channel"));
+        picture.warnings.push(format!("{file}: gray, read as one channel"));
     }
     let signal = picture.to_image(file_name(path));
     Ok(Loaded { signal, warnings: picture.warnings })
@@ -86,14 +84,14 @@ pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, Da
     let [clip] = &clips[..] else {
         let names: Vec<String> = clips.iter().take(5).map(Footage::name).collect();
         let message = format!(
-            "there are {} clips ({}), but one is asked for; name the file or folder of one, or save the array of one",
+            "there are {} clips ({}), but one is expected; name the file or folder of one, or save the array of one",
             clips.len(),
             names.join(", ")
         );
         return Err(DataError::at(path, message));
     };
     let name = file_name(path);
-    let target = Target { path, name: &name, purpose: "the size asked for" };
+    let target = Target { path, name: &name, purpose: "the requested size" };
     let (signal, warnings) = target.whole(clip.frames()?, size.map(|size| size as usize))?;
     Ok(Loaded { signal, warnings })
 }

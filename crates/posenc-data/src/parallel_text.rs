@@ -18,9 +18,9 @@ const MAX_LINE_BYTES: usize = 1 << 16;
 const MOST_LINES: usize = 1 << 24;
 /// Most words of a file, a little more than one side of WMT14: a word takes about 50 bytes, whatever its length.
 const MOST_WORDS: usize = 1 << 27;
-/// How much longer than the file its text may be: text becomes three to ten times as long, zeros a thousand times.
+/// Maximum ratio of the text's size to that of its compressed file: text expands 3 to 10 times, zeros 1,000 times.
 const MOST_EXPANSION: u64 = 100;
-/// Text of which the expansion is not looked at, in bytes.
+/// Texts of at most this size, in bytes, may exceed the ratio.
 const SHORT_TEXT: u64 = 1 << 24;
 
 /// Pairs of sentences as words: lower case, punctuation by itself.
@@ -28,7 +28,7 @@ const SHORT_TEXT: u64 = 1 << 24;
 pub struct ParallelText {
     /// Words of both languages, pair by pair.
     pub pairs: Vec<[Vec<String>; 2]>,
-    /// Pairs of which a side has no word; they are passed over.
+    /// Pairs that are skipped because one side has no word.
     pub skipped: usize,
 }
 
@@ -92,7 +92,7 @@ fn read_lines(path: &Path) -> Result<Vec<Vec<String>>, DataError> {
         line.clear();
         let n =
             (&mut reader).take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line).map_err(
-                |error| damaged(format!("cannot be read on ({error}); fetch the file again")),
+                |error| damaged(format!("cannot be read further ({error}); fetch the file again")),
             )?;
         total += n as u64;
         if total > most_bytes {

@@ -146,9 +146,9 @@ impl Picture {
         DataError::at(&self.path, message)
     }
 
-    /// Makes a square of `size` pixels: the largest square in the middle is cut out and reduced
-    /// with the Catmull–Rom cubic filter, widened by the reduction so that it also low-passes.
-    /// Values are filtered as they are stored (gamma-encoded), as common tools do.
+    /// Makes a square of `size` pixels: cuts out the largest centered square and reduces it with the Catmull–Rom cubic
+    /// filter, widened by the reduction factor so that it also low-passes. Filters the stored (gamma-encoded) values, as
+    /// common tools do.
     ///
     /// # Errors
     /// When a side is shorter than `size`: enlarging would make a signal smoother than any real
@@ -283,7 +283,7 @@ fn is_whole_jpeg(bytes: &[u8]) -> bool {
 }
 
 fn has_image_extension(path: &Path) -> bool {
-    // The hidden "._photo.jpg" that some systems leave beside photo.jpg are no images.
+    // The hidden "._photo.jpg" that some systems leave next to photo.jpg are no images.
     let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let known = ["png", "jpg", "jpeg", "tif", "tiff"];

@@ -45,7 +45,7 @@ impl Axis {
         Axis { n, from: 0..n, m, keep: 0..m }
     }
 
-    /// The samples in `keep`, as they are.
+    /// The samples in `keep`, unchanged.
     pub(crate) fn cut(n: usize, keep: Range<usize>) -> Self {
         Axis { n, from: 0..n, m: n, keep }
     }
@@ -114,7 +114,7 @@ pub(crate) fn to_side<T: Sample>(
         return Ok(means);
     }
     Err(DataError::Invalid(format!(
-        "'{name}' cannot be reduced to a side of {side}; 1 to {shortest} is allowed, as its shortest side is"
+        "'{name}' cannot be reduced to a side of {side}; allowed: 1 to {shortest}, its shortest side"
     )))
 }
 

@@ -21,9 +21,8 @@ use crate::video::{no_support, video_support};
 pub enum Origin {
     /// The paper's own data: the checksum is the manifest's.
     Published,
-    /// The manifest's files with the manifest's checksum, which are used instead of the paper's
-    /// own data, because those cannot be had: real, the same everywhere, and not comparable with
-    /// published values.
+    /// The manifest's files with the manifest's checksum, which replace data of the paper that is unavailable. They are real
+    /// and the same everywhere, but results do not compare with published values.
     Substitute,
     /// Found where the paper's data lie, but with another checksum.
     Other,
@@ -325,7 +324,7 @@ impl DataSource {
             return Ok(generated(set, seed, warnings));
         }
         warnings.push(format!(
-            "{id}: not found in {} (looked for {}); generated {} stand in, labeled embedded:{stand_in}",
+            "{id}: not found in {} (looked for {}); using generated {} instead, labeled embedded:{stand_in}",
             self.directory.path().display(),
             set.layout
                 .any_of()
@@ -377,7 +376,7 @@ pub(crate) fn compared(
     }
 }
 
-/// What stands in: generated signals, identified by what they follow from.
+/// The generated signals that replace a missing set, identified by their generator's settings.
 fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Found) {
     let mut text = set.stand_in.specification(seed, &set.id, set.size as usize, set.channels);
     if let Kind::Clips { frames } = set.kind {
@@ -396,7 +395,7 @@ fn generated(set: &DataSet, seed: u64, warnings: Vec<String>) -> (Identity, Foun
 
 fn wrong_kind(set: &DataSet, asked: &'static str) -> DataError {
     DataError::Invalid(format!(
-        "data set '{}' holds {}, but {asked} are asked for; name a set of {asked} ('data list' shows them)",
+        "data set '{}' holds {}, but {asked} are expected; name a set of {asked} ('data list' shows them)",
         set.id,
         set.kind.name()
     ))
@@ -421,7 +420,7 @@ fn needs_video(found: &Found) -> bool {
 
 fn no_video(id: &str, path: &Path, stand_in: &str) -> String {
     format!(
-        "{id}: {} holds video files, which this build does not read; generated clips stand in, labeled \
+        "{id}: {} holds video files, which this build cannot read; using generated clips instead, labeled \
          embedded:{stand_in}; {VIDEO_CURE}",
         path.display()
     )

@@ -30,13 +30,13 @@ pub struct Status {
     pub path: PathBuf,
     /// License of the data.
     pub license: String,
-    /// Who made it, and where it can be had.
+    /// Author and address.
     pub origin: String,
     /// How its files can be obtained.
     pub download: Download,
     /// The items of the papers that use it, as `paper/item`.
     pub used_by: Vec<String>,
-    /// Label of what stands in where it is absent; `None` if what reads it does not run then.
+    /// Label of the generated signals that replace a missing set; `None` if the protocols that read it do not run then.
     pub stand_in: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub enum State {
         /// SHA-256 of what was found.
         sha256: String,
     },
-    /// A folder of the user's own images or clips stands in.
+    /// A folder of the user's own images or clips replaces the set.
     User {
         /// Number of images or clips in it.
         n_signals: usize,
@@ -92,7 +92,7 @@ pub fn check(manifest: &Manifest, directory: &DataDirectory) -> Vec<Status> {
         Ok((identity, _)) => match identity.origin {
             Origin::Published => State::Published,
             Origin::Substitute => State::Substitute,
-            // Something is there, and what stands in was chosen: it is videos.
+            // The files exist and the generator was chosen, so the files are videos.
             Origin::Embedded => State::NeedsVideo,
             Origin::Other | Origin::User => State::Other { sha256: identity.sha256 },
         },
@@ -224,7 +224,7 @@ impl fmt::Display for Status {
             }
             State::NeedsVideo => writeln!(
                 f,
-                "  unread     {path} holds video files, which this build does not read; {stand_in} stands in; {VIDEO_CURE}"
+                "  unread     {path} holds video files, which this build cannot read; {stand_in} is used instead; {VIDEO_CURE}"
             )?,
             State::Generated => writeln!(f, "  generated  always, as {stand_in}")?,
             State::Other { sha256 } => {
@@ -235,9 +235,14 @@ impl fmt::Display for Status {
             }
             State::User { n_signals } => writeln!(f, "  your own   {path} ({n_signals} files)")?,
             State::Absent if self.stand_in.is_none() => {
-                writeln!(f, "  absent     looked for {path}; what reads it does not run")?;
+                writeln!(
+                    f,
+                    "  absent     looked for {path}; experiments that read it are skipped"
+                )?;
             }
-            State::Absent => writeln!(f, "  absent     looked for {path}; {stand_in} stands in")?,
+            State::Absent => {
+                writeln!(f, "  absent     looked for {path}; {stand_in} is used instead")?
+            }
             State::Unusable(error) => writeln!(f, "  unusable   {error}")?,
         }
         writeln!(f, "  signals    {}", self.signals)?;

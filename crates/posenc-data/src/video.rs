@@ -17,7 +17,7 @@ pub const fn video_support() -> bool {
 /// A video file is to be read by a build that cannot.
 pub(crate) fn no_support(path: &Path) -> DataError {
     let message = format!(
-        "this build reads no video files; {VIDEO_CURE}; or give a folder of frames or an npz array"
+        "this build cannot read video files; {VIDEO_CURE}; or give a folder of frames or an npz array"
     );
     DataError::at(path, message)
 }
@@ -68,7 +68,7 @@ mod backend {
             .build()
             .map_err(|error| {
                 let message = format!(
-                    "not a readable video ({}); allowed is whatever this machine's FFmpeg decodes, such as mp4 with H.264: \
+                    "not a readable video ({}); allowed: formats that this machine's FFmpeg decodes, such as mp4 with H.264: \
                      check that the file is complete, or convert it with: ffmpeg -i FILE -pix_fmt yuv420p OUT.mp4",
                     why(&error)
                 );
@@ -167,7 +167,7 @@ mod backend {
             self.ended = true;
             let announced = self.announced.map(|n| format!(" of {n}")).unwrap_or_default();
             let message = format!(
-                "damaged after {} frames{announced} ({reason}); a download or copy that was cut short looks like this: \
+                "damaged after {} frames{announced} ({reason}); the download or copy may be incomplete: \
                  fetch the file again",
                 self.n_decoded
             );
@@ -194,7 +194,7 @@ mod backend {
 
 pub(crate) use backend::frames;
 
-/// The FFmpeg that reads video files; `None` where this build reads none.
+/// The FFmpeg that reads video files; `None` if this build reads none.
 #[must_use]
 pub fn ffmpeg_version() -> Option<String> {
     backend::version()

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 1 << 31;
 /// Endings of the files that are looked for.
 const ENDINGS: [&str; 3] = ["safetensors", "pth", "pt"];
 
-/// A file of weights; arrays are read as they are needed.
+/// A file of weights; arrays are read on demand.
 pub struct WeightFile {
     path: PathBuf,
     content: Content,
@@ -38,7 +38,7 @@ impl WeightFile {
     /// Opens the one file of weights in a folder.
     ///
     /// # Errors
-    /// When there is none, or several; and those of [`WeightFile::open`].
+    /// When the folder has no such file, or several; and those of [`WeightFile::open`].
     pub fn in_folder(folder: &Path) -> Result<Self, DataError> {
         let is_weights = |path: &PathBuf| {
             path.extension().is_some_and(|e| ENDINGS.iter().any(|own| e.eq_ignore_ascii_case(own)))
@@ -78,7 +78,7 @@ impl WeightFile {
         }
         drop(text);
         let reader = PytorchReader::new(&path).map_err(|e| damaged(e.to_string()))?;
-        // Checkpoints keep weights beside other things.
+        // Checkpoints keep weights next to other things.
         let holds = |prefix: &&str| reader.keys().iter().any(|key| key.starts_with(*prefix));
         let prefix = ["model.", "state_dict."].into_iter().find(holds).unwrap_or("");
         Ok(WeightFile { path, content: Content::PyTorch(reader, prefix) })

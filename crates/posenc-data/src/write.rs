@@ -34,7 +34,7 @@ impl Image {
         let values: Vec<u8> = self.pixels.iter().map(|&value| to_byte(value)).collect();
         if values.is_empty() || values.len() != self.width * self.height * self.channels {
             return Err(unwritable(format!(
-                "{} values are no {width}×{height} pixels",
+                "{} values do not make {width}×{height} pixels",
                 values.len()
             )));
         }
@@ -78,8 +78,7 @@ impl Clip {
     }
 
     /// Writes an npz archive with one float32 array named `clip` of shape (frames, height, width,
-    /// channels), which numpy and [`crate::load_clip_file`] read. Values are written as they are,
-    /// without rounding or cutting.
+    /// channels), which numpy and [`crate::load_clip_file`] read. Values are neither rounded nor clipped.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -115,7 +114,7 @@ fn start_array<W: Write + std::io::Seek>(
 }
 
 /// Writes images as an archive of downsampled ImageNet: `data` `(n, 3 side²)` with all of red, then green, then blue,
-/// and `labels`, all 1. Each image holds its pixels row by row, the colors of a pixel beside each other.
+/// and `labels`, all 1. Each image holds its pixels row by row, the colors of a pixel next to each other.
 ///
 /// # Errors
 /// When an image has another number of bytes, or the file cannot be written.

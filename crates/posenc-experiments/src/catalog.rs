@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::coverage::{self, Statement};
 use crate::published::Published;
+use crate::schema::claim::{Claim, ClaimName};
+use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
 use crate::yaml::{FileError, nearest};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// Papers in the order of publication given by [`PAPER_ORDER`], then by name.
     pub papers: Vec<Paper>,
@@ -17,15 +20,20 @@ pub struct Catalog {
     pub experiments: Vec<Experiment>,
     /// Published values.
     pub published: Published,
+    /// Rules of metrics.
+    pub metrics: Metrics,
+    /// Statements of the papers and what tests them, by paper; papers without a list are absent.
+    pub coverage: BTreeMap<String, Vec<Statement>>,
 }
 
 /// Order of the papers in the report; others follow by name.
 pub const PAPER_ORDER: [&str; 3] = ["rethinking", "trading", "lff"];
 
 impl Catalog {
-    /// Reads `<root>/experiments` and `<root>/data/papers`.
+    /// Reads `<root>/experiments` and `<root>/data/papers`, and fills in what claims leave to the rules of metrics.
     pub fn read(root: &Path, kinds: Kinds) -> Result<Self, FileError> {
         let directory = root.join("experiments");
+        let metrics = Metrics::read(&directory.join("metrics.yaml"))?;
         let mut papers = Vec::new();
         let mut experiments: Vec<Experiment> = Vec::new();
         let mut seen: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -50,8 +58,14 @@ impl Catalog {
                 if !is_experiment {
                     continue;
                 }
-                let experiment = Experiment::read(&file, kinds)?;
-                let problem = |key, message: String| FileError::of(&file, message).key(key);
+                let mut experiment = Experiment::read(&file, kinds)?;
+                let problem = |key: &str, message: String| FileError::of(&file, message).key(key);
+                for (i, claim) in experiment.claims.iter_mut().enumerate() {
+                    claim.complete(&metrics).map_err(|(key, message)| {
+                        let error = problem(&format!("claims[{i}].{key}"), message);
+                        FileError { line: claim.line, ..error }
+                    })?;
+                }
                 if experiment.paper != key {
                     return Err(problem(
                         "paper",
@@ -80,17 +94,87 @@ impl Catalog {
                 }
                 experiments.push(experiment);
             }
+            check_comparisons(&experiments, &key)?;
             papers.push(paper);
         }
         let published =
             Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
-        Ok(Catalog { papers, experiments, published })
+        let mut catalog =
+            Catalog { papers, experiments, published, metrics, coverage: BTreeMap::new() };
+        catalog.check_repeats()?;
+        catalog.coverage = catalog.read_coverage(root)?;
+        Ok(catalog)
+    }
+
+    /// Lists of statements, by paper.
+    fn read_coverage(&self, root: &Path) -> Result<BTreeMap<String, Vec<Statement>>, FileError> {
+        let mut all = BTreeMap::new();
+        for paper in &self.papers {
+            let file = root.join("data/papers").join(format!("{}.coverage.yaml", paper.key));
+            let is_known = |name: &ClaimName| self.claim(name).is_some();
+            let statements = coverage::read(&file, &paper.key, is_known)?;
+            if !statements.is_empty() {
+                all.insert(paper.key.clone(), statements);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The claim of that name.
+    pub fn claim(&self, name: &ClaimName) -> Option<&Claim> {
+        let experiment = self.experiment(&name.paper, &name.item)?;
+        experiment.claims.iter().find(|claim| claim.id == name.claim)
+    }
+
+    /// A claim that repeats another names one that exists and is counted itself.
+    fn check_repeats(&self) -> Result<(), FileError> {
+        for experiment in &self.experiments {
+            for (i, claim) in experiment.claims.iter().enumerate() {
+                let Some(name) = &claim.repeats else { continue };
+                let message = match self.claim(name) {
+                    None => format!("there is no claim `{name}`; name the claim that is repeated"),
+                    Some(other) if other.repeats.is_some() => {
+                        format!("`{name}` repeats another claim itself; name that one")
+                    }
+                    Some(_) => continue,
+                };
+                let error = FileError::of(&experiment.file, message);
+                let error = error.key(format!("claims[{i}].repeats"));
+                return Err(FileError { line: claim.line, ..error });
+            }
+        }
+        Ok(())
     }
 
     /// The experiment of an item.
     pub fn experiment(&self, paper: &str, item: &str) -> Option<&Experiment> {
         self.experiments.iter().find(|e| e.paper == paper && e.item == item)
     }
+}
+
+/// Refuses comparisons of items and groups that do not exist.
+fn check_comparisons(experiments: &[Experiment], paper: &str) -> Result<(), FileError> {
+    let own = || experiments.iter().filter(|e| e.paper == paper);
+    for experiment in own() {
+        for comparison in &experiment.comparisons {
+            let problem = |message| FileError::of(&experiment.file, message).key("comparisons");
+            let Some(source) = own().find(|e| e.item == comparison.item) else {
+                let message =
+                    format!("`{}` is not an item of `{paper}` with an experiment", comparison.item);
+                return Err(problem(message));
+            };
+            for compared in comparison.groups() {
+                if source.group(&compared.group).is_none() {
+                    let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
+                    let (item, wrong) = (&comparison.item, &compared.group);
+                    let message =
+                        format!("`{item}` has no group `{wrong}`; allowed: {}", ids.join(", "));
+                    return Err(problem(message));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn name(path: &Path) -> String {

@@ -5,7 +5,9 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod catalog;
+pub mod coverage;
 pub mod derive;
+pub mod lint;
 pub mod plan;
 pub mod published;
 pub mod record;

@@ -50,7 +50,7 @@ impl Job<'_> {
         data_sha256: &str,
         device: &str,
         seed: u64,
-        epochs: &str,
+        revisions: &str,
     ) -> KeyParts {
         let embedder = match &self.variant.embedder {
             Some(spec) => spec.canonical(),
@@ -65,7 +65,7 @@ impl Job<'_> {
             data: data_sha256.to_owned(),
             device: device.to_owned(),
             seed,
-            epochs: epochs.to_owned(),
+            revisions: revisions.to_owned(),
         }
     }
 

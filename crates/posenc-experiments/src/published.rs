@@ -23,9 +23,9 @@ pub struct PublishedValue {
     pub metric: String,
     /// Abscissa.
     pub x: Option<f64>,
-    /// The number; `None` where the paper leaves the cell empty.
+    /// The number; `None` if the paper leaves the cell empty.
     pub value: Option<f64>,
-    /// Standard deviation printed beside it.
+    /// Standard deviation printed next to it.
     pub deviation: Option<f64>,
     /// Unit.
     pub unit: String,

@@ -64,7 +64,7 @@ impl Selectors {
         self.globs.is_empty()
     }
 
-    /// Whether a method is selected: a selector of n parts is held against the first n.
+    /// Whether a method is selected: a selector of n parts is compared with the first n.
     pub fn matches(&self, paper: &str, item: &str, group: &str, method: &str) -> bool {
         let method = method_in_path(method);
         let parts = [paper, item, group, &method];

@@ -99,10 +99,7 @@ impl Document {
         let error = |line, message: String| FileError { line, ..FileError::of(file, message) };
         if text.len() as u64 > MAX_YAML_BYTES {
             let most = MAX_YAML_BYTES >> 20;
-            return Err(error(
-                None,
-                format!("larger than {most} MiB, which is the most; split the file"),
-            ));
+            return Err(error(None, format!("larger than {most} MiB, the limit; split the file")));
         }
         // libyaml takes a byte order mark for a document of its own.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -134,7 +131,7 @@ impl Document {
         &self.file
     }
 
-    /// Line of the key at `path`, or of its nearest ancestor that stands in the file.
+    /// Line of the key at `path`, or of its nearest ancestor in the file.
     pub fn line(&self, path: &str) -> Option<usize> {
         let mut path = path;
         loop {
@@ -204,7 +201,7 @@ enum Frame {
 type Fault = (usize, String);
 
 fn too_deep() -> String {
-    format!("more than {MAX_DEPTH} lists and mappings inside each other, which is the most")
+    format!("more than {MAX_DEPTH} lists and mappings inside each other, the limit")
 }
 
 impl Indexer {
@@ -248,7 +245,7 @@ impl Indexer {
                     let k = scalar.unwrap_or("?");
                     if path.len() + k.len() > MAX_KEY_BYTES {
                         let message = format!(
-                            "a key whose path is longer than {MAX_KEY_BYTES} bytes, which is the most"
+                            "a key whose path is longer than {MAX_KEY_BYTES} bytes, the limit"
                         );
                         return Err((line, message));
                     }
@@ -411,7 +408,7 @@ mod tests {
         assert!(failure(&later).contains("directives"));
     }
 
-    /// Catches aliases and merge keys that no longer work, and a key that stands twice and passes.
+    /// Catches aliases and merge keys that no longer work, and a key that appears twice and passes.
     #[test]
     fn aliases_work_and_double_keys_are_refused() {
         let text = "a: &a { width: 1, height: [2, 3] }\nb: { <<: *a, width: 4 }\n";
@@ -419,7 +416,7 @@ mod tests {
         let point: Point = document.typed("b", document.value["b"].clone()).unwrap();
         assert_eq!((point.width, point.height), (4.0, vec![2.0, 3.0]));
         for (text, expected) in [
-            ("width: 1\nwidth: 2\n", "`width` stands twice"),
+            ("width: 1\nwidth: 2\n", "`width` appears twice"),
             ("width: !big 1\n", "tags"),
             ("width: 1\n---\nwidth: 2\n", "more than one document"),
         ] {

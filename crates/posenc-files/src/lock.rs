@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_millis(25);
 /// Holds a file's lock until it is dropped, or until the process ends however it ends.
 ///
 /// Where the file system has no locks, `<file>.owner` is created exclusively and removed at the end; of a process that is
-/// killed it stays, and the next one says how to go on. Both kinds are respected whichever a process can take: a cluster's
+/// killed it stays, and the next one says how to continue. Both kinds are respected whichever a process can take: a cluster's
 /// nodes may mount one file system differently.
 #[derive(Debug)]
 pub struct Lock {
@@ -39,7 +39,7 @@ struct Owned {
 pub enum LockError {
     /// Another process has it.
     Held {
-        /// Which one, as far as it is known.
+        /// That process, or a reason why it is unknown.
         owner: String,
         /// The file that stands for the lock and stays if its process was killed.
         left: Option<PathBuf>,
@@ -72,11 +72,11 @@ impl Lock {
         try_take_with(file, File::try_lock)
     }
 
-    /// Takes the lock of a file as soon as it is free. `waits` is called once if it is not, with its owner.
+    /// Waits for the lock of a file, at most for `patience`. If the lock is taken, calls `waits` once with its owner.
     ///
     /// # Errors
     ///
-    /// Those of [`Lock::try_take`]; the lock is not free in time.
+    /// Those of [`Lock::try_take`]; the lock is still taken after `patience`.
     pub fn take(
         file: &Path,
         patience: Duration,
@@ -101,7 +101,7 @@ impl Lock {
         self.owned.as_ref().map(|owned| {
             let file = owned.folder.path().join(&owned.name);
             format!(
-                "this file system has no locks ({}), so {} stands for one; if this process is killed, remove that file",
+                "this file system has no locks ({}), so {} replaces one; if this process is killed, remove that file",
                 owned.reason,
                 file.display()
             )
@@ -220,7 +220,7 @@ mod tests {
         let first = take().unwrap();
         let note = first.substitute().unwrap();
         assert!(
-            note.contains("unsupported") && note.contains(".lock.owner stands for one"),
+            note.contains("unsupported") && note.contains(".lock.owner replaces one"),
             "{note}"
         );
         for held in [take().unwrap_err(), Lock::try_take(&file).unwrap_err()] {

@@ -26,7 +26,7 @@ impl std::fmt::Display for ReadError {
         match self {
             ReadError::Io(error) => write!(f, "{error}"),
             ReadError::TooLong { most, .. } => {
-                write!(f, "more than {most} bytes, which is the most for a file of its kind")
+                write!(f, "more than {most} bytes, the limit for a file of its kind")
             }
         }
     }

@@ -43,7 +43,7 @@ impl Drop for Prepared {
     }
 }
 
-/// Writes a file beside its place, ready to be renamed. Folders that are missing are made.
+/// Writes a file next to its place, ready to be renamed. Folders that are missing are made.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn prepare_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) ->
     Ok(prepared)
 }
 
-/// Creates a file under a name of its own. The kernel applies the umask, so that permissions are right from the start.
+/// Creates a file under a unique name. The kernel applies the umask, so the permissions never have to be corrected.
 fn temporary(folder: &Folder) -> Result<(OsString, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let (prefix, suffix) = WRITING;

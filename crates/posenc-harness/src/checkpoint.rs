@@ -44,7 +44,7 @@ const LONGEST_OWNER: usize = 64 << 20;
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Writing may take at most one part in so many of the time.
+/// Writing takes at most this fraction, 1 / `WRITING_SHARE`, of the running time.
 const WRITING_SHARE: u32 = 20;
 
 /// The job that a checkpoint belongs to.
@@ -82,7 +82,7 @@ impl Owner {
         (0..self.signals.len()).collect()
     }
 
-    /// The owner that a checkpoint names. The rest of the file is not cached at.
+    /// The owner that a checkpoint names. The rest of the file is not read.
     pub fn read(file: &Path) -> Option<Self> {
         let mut file = posenc_files::open(file).ok()?;
         let mut head = [0; HEADER + 8];
@@ -209,7 +209,7 @@ impl Checkpoint {
         &self.file
     }
 
-    /// Seconds spent by killed runs of this job whose work goes on.
+    /// Seconds spent by killed runs of this job whose work continues.
     pub fn earlier(&self) -> f64 {
         self.earlier.get()
     }
@@ -226,11 +226,11 @@ impl Checkpoint {
         let has_owner = bytes.starts_with(MAGIC);
         if bytes.len() < HEADER + CHECKSUM || !has_owner && !bytes.starts_with(MAGIC_WITHOUT_OWNER)
         {
-            return Saved::Damaged("is no checkpoint of this version".to_owned());
+            return Saved::Damaged("is not a checkpoint of this version".to_owned());
         }
         let end = bytes.len() - CHECKSUM;
         if blake3::hash(&bytes[..end]).as_bytes()[..] != bytes[end..] {
-            return Saved::Damaged("its checksum does not fit its content".to_owned());
+            return Saved::Damaged("its checksum does not match its content".to_owned());
         }
         if bytes[MAGIC.len()..MAGIC.len() + KEY] != *self.key.as_bytes() {
             return Saved::Damaged("belongs to another job".to_owned());
@@ -258,7 +258,7 @@ impl Checkpoint {
         Saved::Body(bytes)
     }
 
-    /// The training has so many steps, of which some are done.
+    /// Reports that a training has `steps` steps and that `done` of them are done.
     pub fn begin(&self, steps: usize, done: usize) {
         self.steps.set([steps, done]);
     }
@@ -353,7 +353,7 @@ mod tests {
             data: "-".to_owned(),
             device: "cpu".to_owned(),
             seed: 0,
-            epochs: "1".to_owned(),
+            revisions: "1".to_owned(),
         }
     }
 
@@ -430,7 +430,7 @@ mod tests {
         assert!(!blocked.is_due());
     }
 
-    /// Catches a training of some units that goes on as one of others, and one that cannot tell which units it has.
+    /// Catches a training of some units that continues as one of others, and one that cannot tell which units it has.
     #[test]
     fn a_checkpoint_names_the_units_that_it_trains() {
         let directory = tempfile::tempdir().unwrap();

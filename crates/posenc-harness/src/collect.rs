@@ -1,6 +1,6 @@
 //! From raw records to the table, the pictures and the captions of an item.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -28,7 +28,7 @@ pub struct Collected {
     pub captions: Vec<KeptCaptions>,
     /// Where they come from.
     pub provenance: Provenance,
-    /// Groups and variants of which units are missing: the run was interrupted or one failed.
+    /// Groups and variants with units that have no record: the run was interrupted or a unit failed.
     pub incomplete: Vec<(String, String)>,
 }
 
@@ -80,7 +80,9 @@ impl Collected {
 }
 
 /// Gathers what the store has for an experiment. For each variant the largest profile whose
-/// units are all there is taken; failing that, what there is of the largest with any. Of records of
+/// units are all there is taken; failing that, what there is of the largest with any. Where the
+/// file states the number of signals, a part of the full protocol comes before a smaller profile, unless
+/// that profile ran the same units. Of records of
 /// several classes of device those of the class that trains now come first.
 pub fn collect<'a>(
     experiment: &'a Experiment,
@@ -116,7 +118,11 @@ pub fn collect<'a>(
                 continue;
             }
             let results = results_of(&planned, store)?;
-            if results.complete || (!results.rows.is_empty() && !best.contains_key(&key)) {
+            let is_better = match best.get(&key) {
+                None => results.complete || !results.rows.is_empty(),
+                Some(part) => results.complete && !part.has_more_of_full_protocol(&results),
+            };
+            if is_better {
                 best.insert(key, results);
             }
         }
@@ -178,6 +184,10 @@ struct Spent {
 /// What the store has for one variant at one profile.
 struct Results {
     complete: bool,
+    /// Keys of the units found.
+    found: BTreeSet<String>,
+    /// Whether a part of the units can be recorded as a part of the full protocol: one repetition of a stated number of signals.
+    is_divisible: bool,
     rows: Vec<Row>,
     pictures: Vec<(GalleryPicture, Content)>,
     captions: Vec<KeptCaptions>,
@@ -185,7 +195,14 @@ struct Results {
     origin: Option<Origin>,
 }
 
-/// What makes the numbers of a variant, of which these are all jobs.
+impl Results {
+    /// Whether these are a part of the full protocol with units that `smaller` lacks.
+    fn has_more_of_full_protocol(&self, smaller: &Results) -> bool {
+        self.is_divisible && !self.found.is_subset(&smaller.found)
+    }
+}
+
+/// Where the numbers of a variant come from; `planned` holds all of its jobs.
 pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Option<Origin> {
     let mut found: Option<Origin> = None;
     for PlannedJob { job, units, .. } in planned {
@@ -198,7 +215,7 @@ pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Opti
                 repetitions: 1,
                 signals: units.len(),
                 specification: parts.specification.clone(),
-                epochs: parts.epochs.clone(),
+                revisions: parts.revisions.clone(),
                 data: parts.data.clone(),
             });
         }
@@ -226,6 +243,7 @@ pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<It
 
 fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
     let mut complete = true;
+    let mut found_units = BTreeSet::new();
     let mut rows = Vec::new();
     let mut pictures = Vec::new();
     let mut captions = Vec::new();
@@ -238,6 +256,7 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                 complete = false;
                 continue;
             };
+            found_units.insert(unit.parts.key());
             spent.units += 1;
             spent.seconds += record.seconds;
             spent.peak_memory = spent.peak_memory.max(record.peak_memory);
@@ -267,5 +286,18 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
         }
     }
     let origin = origin(planned);
-    Ok(Results { complete, rows, pictures, captions, spent, origin })
+    let is_divisible = match planned {
+        [one] => one.job.profile == Profile::Paper && one.job.group.signals().is_some(),
+        _ => false,
+    };
+    Ok(Results {
+        complete,
+        found: found_units,
+        is_divisible,
+        rows,
+        pictures,
+        captions,
+        spent,
+        origin,
+    })
 }

@@ -1,7 +1,7 @@
-//! A job in flight, seen from two sides: by the thread that runs it, and by who watches over it.
+//! A job in flight, shared by the thread that runs it and the supervisor.
 //!
-//! A thread cannot be ended from outside. Trainings ask `Checkpoint::is_due` after every step and are unwound
-//! there; what never asks is left to itself: it is replaced by another thread, and what it gives later is refused.
+//! A thread cannot be ended from outside. Trainings call `Checkpoint::is_due` after every step, which unwinds them if the job
+//! must end. A job that never calls it is abandoned: another thread replaces it, and its later results are rejected.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -63,7 +63,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// A job of so many units that starts now.
+    /// A job of `units` units that starts now.
     pub fn new(units: usize, together: bool) -> Self {
         let state = State {
             phase: Phase::Running,
@@ -187,7 +187,7 @@ impl Control {
         self.is_saving.load(Ordering::Relaxed) || self.state().phase == Phase::Writing
     }
 
-    /// The job's thread has come back: whether what it brings still counts.
+    /// Reports that the job's thread has returned. Returns whether its results still count.
     pub fn end(&self) -> bool {
         let mut state = self.state();
         let counts = state.phase != Phase::GivenUp;
@@ -230,7 +230,7 @@ mod tests {
         assert!(job.replace() && !job.end() && job.is_replaced());
     }
 
-    /// Catches units of one training of which only the first counts, and an allowance that does not grow with them.
+    /// Catches units of one training that share an allowance of one unit, or of which only one is timed.
     #[test]
     fn units_computed_together_share_their_time() {
         let job = Control::new(1000, true);

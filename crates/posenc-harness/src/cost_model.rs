@@ -47,7 +47,7 @@ impl CostModel {
         }
     }
 
-    /// Work of a kind was estimated at so many seconds and took so many.
+    /// Adds a measurement, in seconds: work of a kind was estimated at `estimated` and took `measured`.
     pub fn add(&mut self, kind: &str, estimated: f64, measured: f64) {
         if !(estimated > 0.0 && estimated.is_finite() && measured >= 0.0 && measured.is_finite()) {
             return;
@@ -59,8 +59,8 @@ impl CostModel {
         samples.push((estimated, measured));
     }
 
-    /// Seconds that work of a kind takes which is estimated at so many: by the median of the kind's own measurements, weighted
-    /// by their estimates, else as estimated. Other kinds tell nothing: theirs may be units of milliseconds.
+    /// Scales an estimate in seconds by the kind's ratio of measured to estimated time, the median of its measurements weighted
+    /// by their estimates. Without measurements of the kind, returns the estimate: other kinds may have units of milliseconds.
     pub fn seconds(&self, kind: &str, estimated: f64) -> f64 {
         let ratio = self.kinds.get(kind).and_then(|samples| weighted_median(samples));
         estimated * ratio.unwrap_or(1.0)
@@ -79,7 +79,8 @@ fn weighted_median(samples: &[Sample]) -> Option<f64> {
     })
 }
 
-/// When the last of so many workers ends who takes the work in its order; `in_flight` is what is left of what they have begun.
+/// Seconds until the last of `workers` workers finishes if they take the waiting work in order. `in_flight` has the seconds left
+/// of the jobs that they are running.
 pub fn estimate_makespan(
     in_flight: &[f64],
     waiting: impl Iterator<Item = f64>,

@@ -25,7 +25,7 @@ type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
 pub struct Files {
     /// What they hold.
     pub format: Format,
-    /// What identifies them, or one sentence that says where they can be had.
+    /// Their identity, or a sentence that says where to get them.
     pub found: Result<FileIdentity, String>,
 }
 
@@ -101,7 +101,7 @@ impl DataSets {
         match self.files(set)?.as_deref() {
             Some(Files { found: Ok(identity), .. }) => Ok(identity.folder.clone()),
             Some(Files { found: Err(absence), .. }) => bail!("{absence}"),
-            None => bail!("data set `{set}` is no set of files"),
+            None => bail!("data set `{set}` is not a set of files"),
         }
     }
 

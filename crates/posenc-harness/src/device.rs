@@ -11,7 +11,7 @@ pub const CPU: &str = "cpu";
 /// A real GPU.
 #[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
 pub const GPU: &str = "wgpu";
-/// A program on the CPU that behaves like a GPU. Never taken for one.
+/// A program on the CPU that behaves like a GPU. It is never treated as one.
 #[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
 pub const SOFTWARE: &str = "wgpu-software";
 /// All classes; where several have a record of the same worth, the first is shown.
@@ -20,7 +20,7 @@ pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];
 /// What `--device` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// A real GPU where there is one, else the CPU.
+    /// A real GPU if there is one, else the CPU.
     Auto,
     /// The CPU.
     Cpu,
@@ -53,9 +53,9 @@ impl FromStr for Request {
                 Ok(Request::Named(name.trim().to_owned()))
             }
             _ => Err(
-                "allowed are auto (a GPU where there is one, else the CPU), cpu, wgpu (a GPU), and \
-                 wgpu:NAME (the adapter whose name contains NAME; `doctor` lists them). Without --device the environment \
-                 variable POSENC_DEVICE counts"
+                "allowed are auto (a GPU if there is one, else the CPU), cpu, wgpu (a GPU), and \
+                 wgpu:NAME (the adapter whose name contains NAME; `doctor` lists them). The environment variable \
+                 POSENC_DEVICE sets the default"
                     .to_owned(),
             ),
         }
@@ -106,7 +106,7 @@ impl Devices {
         }
     }
 
-    /// The engine of a class; on the CPU one thread, since jobs run beside each other.
+    /// The engine of a class; on the CPU one thread, since jobs run next to each other.
     pub fn engine(&self, class: &str) -> &dyn Engine {
         static ONE_THREAD: LazyLock<CpuEngine> = LazyLock::new(|| CpuEngine::new(1));
         match &self.other {
@@ -159,8 +159,8 @@ fn open(name: Option<&str>) -> Result<Devices> {
 #[cfg(not(feature = "wgpu"))]
 fn open(_: Option<&str>) -> Result<Devices> {
     anyhow::bail!(
-        "this build of posenc trains on the CPU only. `cargo xtask` builds it with wgpu where --device wgpu is \
-         asked for; start it that way, or use --device cpu"
+        "this build of posenc trains on the CPU only. `cargo xtask` builds it with wgpu if --device wgpu is given; \
+         start it that way, or use --device cpu"
     )
 }
 
@@ -172,7 +172,7 @@ fn open_or_cpu() -> Devices {
         return Devices::cpu();
     }
     open(None).unwrap_or_else(|why| {
-        eprintln!("note: {why:#}; the CPU is used instead");
+        eprintln!("note: {why:#}; using the CPU instead");
         Devices::cpu()
     })
 }
@@ -187,7 +187,7 @@ fn open_or_cpu() -> Devices {
 fn limits(adapter: &posenc_nets::device::AdapterDescription) -> String {
     let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
     format!(
-        "buffers up to {:.2} GiB, of which a kernel sees {:.2} GiB; {} workgroups along an axis",
+        "buffers up to {:.2} GiB, {:.2} GiB visible to a kernel; {} workgroups along an axis",
         gib(adapter.largest_buffer),
         gib(adapter.largest_binding),
         adapter.workgroups
@@ -209,8 +209,8 @@ pub fn adapters() -> Vec<String> {
     let found: Vec<String> = posenc_nets::device::adapters().into_iter().map(line).collect();
     if found.is_empty() {
         return vec![
-            "no adapter: training runs on the CPU. To get one: the driver of your GPU with its Vulkan part, or the \
-             software one (apt-get install libvulkan1 mesa-vulkan-drivers)"
+            "no adapter: training runs on the CPU. To get one, install your GPU's driver with Vulkan support, \
+             or a software adapter (apt-get install libvulkan1 mesa-vulkan-drivers)"
                 .to_owned(),
         ];
     }
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Catches a class that two kinds of device share, whose records would be taken for each other's.
+    /// Catches a class that two kinds of device share, whose records would be confused.
     #[test]
     fn classes_are_distinct_and_the_cpu_is_the_default() {
         let mut classes = CLASSES.to_vec();

@@ -30,7 +30,7 @@ impl Lock {
         match posenc_files::Lock::try_take(&directory.join(FILE)) {
             Ok(lock) => Ok(Lock::of(lock)),
             Err(held @ LockError::Held { .. }) => bail!(
-                "another reproduce is at work in {} ({held}); wait for it, or use another --out DIR",
+                "another reproduce is running in {} ({held}); wait for it, or use another --out DIR",
                 directory.display()
             ),
             Err(LockError::Io(error)) => Err(anyhow!(error).context(format!(

@@ -48,7 +48,7 @@ pub fn reset_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory this process has held, in bytes; `None` where the system does not say.
+/// The most memory this process has held, in bytes; `None` if the system does not say.
 pub fn peak_memory() -> Option<u64> {
     high_water_mark(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Catches a mark in the wrong unit, and a system that says nothing taken for zero.
+    /// Catches a mark in the wrong unit, and a system that says nothing mistaken for zero.
     #[test]
     fn the_high_water_mark_is_read_in_bytes() {
         let status = "Name:\tposenc\nVmPeak:\t 9 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";

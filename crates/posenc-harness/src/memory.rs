@@ -45,7 +45,7 @@ pub fn available() -> Option<Bytes> {
     available_below(Path::new("/"))
 }
 
-/// The same of a system whose files are below `root`.
+/// As [`available`], for a system whose files are below `root`.
 fn available_below(root: &Path) -> Option<Bytes> {
     let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap_or_default();
     let free = field(&read("proc/meminfo"), "MemAvailable:").map(|kib| kib * 1024);
@@ -166,7 +166,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// Catches an amount that is read as another, and a typo that is taken for one.
+    /// Catches an amount that is read as another, and a typo that is mistaken for one.
     #[test]
     fn amounts_are_read_with_their_units() {
         for (text, bytes) in [("8GiB", 8 << 30), ("512 MiB", 512 << 20), ("2gb", 2_000_000_000)] {

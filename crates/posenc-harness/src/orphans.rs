@@ -115,7 +115,7 @@ fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, is_forced: boo
     is_forced || !trained.all(|signal| signal.is_some_and(has_record))
 }
 
-/// Whether this is the owner's job as it is defined now.
+/// Whether the current definition of the job is the owner's.
 fn is_of(owner: &Owner, job: &Job<'_>) -> bool {
     let is_named = owner.group == job.group.id
         && owner.method == job.variant.id

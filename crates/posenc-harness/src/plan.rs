@@ -121,7 +121,7 @@ pub fn expand<'a>(
             check_format(&job, &set.set, wanted, files.as_deref().map(|f| f.format))?;
             if files.is_some() && (set.pick.is_some() || set.held_out.is_some()) {
                 bail!(
-                    "{}: `{}` is a set of files, which is read as a whole; leave `data.pick` and `data.held_out` out",
+                    "{}: `{}` is a set of files, which is read as a whole; remove `data.pick` and `data.held_out`",
                     job.path(),
                     set.set
                 );
@@ -148,7 +148,7 @@ pub fn expand<'a>(
                     };
                     vec![unit(ALL_SIGNALS, 0, &sha256, &found.label)]
                 }
-                // Nothing stands in for files.
+                // Missing files have no replacement.
                 Err(_) => continue,
             },
             None if job.protocol().kind().reads_published => {
@@ -157,7 +157,7 @@ pub fn expand<'a>(
             None => vec![unit(NO_SIGNAL, 0, NO_DATA, NO_DATA)],
             Some(Data { set, held_out: Some(other), .. }) => {
                 let (own, measured) = (data.identity(set)?, data.identity(other)?);
-                // What stands in for either set is named; else the set that is trained on.
+                // The label names a replaced set if there is one, else the training set.
                 let label = if measured.label == *other { &own.label } else { &measured.label };
                 vec![unit(ALL_SIGNALS, 0, &format!("{} {}", own.sha256, measured.sha256), label)]
             }
@@ -165,6 +165,18 @@ pub fn expand<'a>(
                 let identity = data.identity(&set.set)?;
                 let limit = job.resolved.signals.unwrap_or(usize::MAX);
                 let all = identity.signals.len();
+                if let Some(stated) = &set.signals
+                    && identity.label == set.set
+                    && set.pick.as_ref().map_or(all, Vec::len) != stated.count
+                {
+                    let found = set.pick.as_ref().map_or(all, Vec::len);
+                    let path = job.path();
+                    bail!(
+                        "{path}: `data.signals` is {} {}, but the group runs {found}; correct it",
+                        stated.count,
+                        stated.noun
+                    );
+                }
                 let places = set.pick.clone().unwrap_or_else(|| (0..all).collect());
                 let one = |place: usize| match identity.signals.get(place) {
                     Some(name) => Ok(unit(name, place, &identity.sha256, &identity.label)),
@@ -246,7 +258,7 @@ fn weights_of(job: &Job<'_>, set: &str, data: &DataSets) -> Result<Option<String
     let wanted = protocol::of(job.protocol())?.weights();
     let Some(files) = files.filter(|files| files.format == wanted) else {
         bail!(
-            "{}: `data.weights: {set}` is no set of {}; data/manifest.yaml lists the sets",
+            "{}: `data.weights: {set}` is not a set of {}; data/manifest.yaml lists the sets",
             job.path(),
             wanted.name()
         );

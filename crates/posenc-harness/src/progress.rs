@@ -15,7 +15,7 @@ use crate::span::{counted, duration};
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Events tell it this often.
 const EVENT_EVERY: Duration = Duration::from_secs(1);
-/// A terminal is drawn anew this often.
+/// A terminal is drawn again this often.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 /// Results that a terminal shows.
 const RESULTS: usize = 3;
@@ -140,13 +140,13 @@ impl Screen {
     }
 }
 
-/// `path signal`, or the path alone where there is only one signal.
+/// `path signal`, or the path alone if there is only one signal.
 pub fn named(path: &str, signal: &str) -> String {
     if signal == NO_SIGNAL { path.to_owned() } else { format!("{path} {signal}") }
 }
 
 impl Progress {
-    /// For so many units on so many workers.
+    /// For `total` units on `workers` workers.
     pub fn new(total: usize, workers: usize, detail: Detail, events: Events) -> Self {
         let is_drawn = detail != Detail::Quiet && total > 0 && std::io::stderr().is_terminal();
         let now = Instant::now();
@@ -241,8 +241,7 @@ impl Progress {
             screen.result(format!("done: {name}: {:.2} s{result}", unit.seconds));
         }
         if self.detail == Detail::Verbose {
-            let memory =
-                unit.peak_memory.map(|bytes| format!(", {} MiB held at most", bytes >> 20));
+            let memory = unit.peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
             self.say(&format!(
                 "[{}/{}] {name}: {:.2} s{result}, expected {}{}, {} values, key {}",
                 self.done + self.failed,

@@ -19,8 +19,8 @@ pub fn files(directory: &Path, experiment: &Experiment) -> (PathBuf, PathBuf) {
     (stem.with_extension("csv"), stem.with_extension("provenance.json"))
 }
 
-/// Whether what a device measured may stand in the reference. A software adapter gives the CPU's numbers
-/// once more, and would take their place.
+/// Whether the reference accepts a device's measurements. A software adapter only repeats the CPU's numbers and would
+/// replace them.
 fn is_recordable(device: &str) -> bool {
     !device.starts_with("software adapter")
 }
@@ -139,7 +139,7 @@ pub fn promote(
         if outcome.iter().any(|(_, p)| *p == Promotion::Kept)
             || merged.rows.len() > local.table.rows.len()
         {
-            // Rows of two runs stand in one record: keep what is known of the older data.
+            // One record can combine rows of two runs: keep the provenance of the older data.
             for (label, sha) in before.data {
                 provenance.data.entry(label).or_insert(sha);
             }
@@ -152,10 +152,9 @@ pub fn promote(
 /// Merges the pictures of a local run into the reference, method by method; true if the reference
 /// changed.
 ///
-/// Only pictures of generated signals are taken, whatever run is at hand: those of a data set or
-/// of a user's files are not ours to publish. So numbers measured on the paper's data may stand
-/// beside pictures of the run on generated images, each labeled with its own data. Pictures that
-/// the definition does not show stay out: the reference is kept small.
+/// Takes only pictures of generated signals, because pictures of a data set or of a user's files are not ours to publish. The
+/// reference may therefore show numbers measured on the paper's data next to pictures of a run on generated images, each
+/// labeled with its own data. Pictures that the definition does not show are left out to keep the reference small.
 pub fn promote_pictures(
     experiment: &Experiment,
     local: &Collected,
@@ -239,7 +238,7 @@ pub fn promote_captions(
     Ok(merged.write(directory, paper, item)?)
 }
 
-/// Places of the pictures that may stand in the reference and that the definition shows.
+/// Places of the pictures that the reference accepts and the definition shows.
 fn wanted<'a>(
     experiment: &Experiment,
     pictures: impl Iterator<Item = &'a GalleryPicture>,

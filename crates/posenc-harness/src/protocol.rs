@@ -280,7 +280,7 @@ impl Context<'_> {
         Ok(embedder::build(&spec, &mut self.stream(purpose))?)
     }
 
-    /// The variant's embedder as it is in the file.
+    /// The variant's embedder as the experiment file defines it.
     ///
     /// # Errors
     ///

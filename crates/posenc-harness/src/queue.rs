@@ -71,7 +71,7 @@ impl<'a> Work<'a> {
 pub enum Lane {
     /// One of the workers.
     Cpu,
-    /// The worker of the device, which does one job at a time, beside those of the CPU.
+    /// The worker of the device, which does one job at a time, next to those of the CPU.
     Device,
     /// One worker, when all others are done: jobs that read the clock.
     Alone,
@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    /// An experiment with so many claims and one group with a method per cost.
+    /// An experiment with `claims` claims and one group that has a method per cost.
     fn experiment(item: &str, claims: usize, kind: &str, costs: &[f64]) -> Experiment {
         let claims: String = (0..claims)
             .map(|i| {
@@ -341,7 +341,7 @@ mod tests {
         ];
         let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
         let cost_model = CostModel::default();
-        // Two workers of 51 s: 102 s, of which a and b take 50.
+        // Two workers of 51 s have 102 s; a and b take 50 of them.
         let mut queue = Queue::new(all, Some(51.0), 2, &cost_model);
         let mut order = Vec::new();
         while let Some(work) = run(queue.next(Lane::Cpu, 51.0, &cost_model)) {
@@ -442,7 +442,7 @@ mod tests {
         let five = run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap();
         assert_eq!(five.memory, 5);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        // The job that has five does not end: twenty never fit beside it.
+        // The job that has five does not end: twenty never fit next to it.
         queue.leave_behind();
         let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &cost_model) else { panic!() };
         assert_eq!((large.memory, there), (20, Bytes(5)));

@@ -19,7 +19,7 @@ impl Repository {
         if let Some(root) = given {
             if !is_root(root) {
                 bail!(
-                    "{} is no repository of posenc: it needs the folders experiments/ and data/",
+                    "{} is not a posenc repository: it needs the folders experiments/ and data/",
                     root.display()
                 );
             }
@@ -29,7 +29,7 @@ impl Repository {
         match current.ancestors().find(|p| is_root(p)) {
             Some(root) => Ok(Repository::at(root)),
             None => bail!(
-                "no repository of posenc at {} or above (folders experiments/ and data/); go there or give --root DIR",
+                "no posenc repository at {} or above (folders experiments/ and data/); go there or give --root DIR",
                 current.display()
             ),
         }
@@ -79,27 +79,114 @@ impl Repository {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// The commit, with `-dirty` where tracked files differ; empty outside a git checkout.
+    /// The commit, with `-dirty` if files that results depend on differ; empty outside a git checkout.
     pub fn commit(&self) -> String {
-        let git = |arguments: &[&str]| {
-            Command::new("git")
-                .arg("-C")
-                .arg(&self.root)
-                .args(arguments)
-                .output()
-                .ok()
-                .filter(|o| o.status.success())
-                .and_then(|o| String::from_utf8(o.stdout).ok())
-                .map(|s| s.trim().to_owned())
-        };
-        let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        let Some(commit) = self.git(&["rev-parse", "--short=12", "HEAD"]) else {
             return String::new();
         };
-        // Records and the report are results, not inputs: they do not make a run dirty.
-        let status = git(&["status", "--porcelain", "--untracked-files=no", "--", ".", ":!report"]);
-        match status {
+        match self.changes() {
             Some(changes) if changes.is_empty() => commit,
             _ => format!("{commit}-dirty"),
         }
+    }
+
+    /// Files that differ from the commit and that results may depend on: tracked files outside `report/` and `out/`, and new files
+    /// below the folders of code and definitions. `None` outside a git checkout.
+    fn changes(&self) -> Option<Vec<String>> {
+        // Records and the report are results, not inputs: they do not make a run dirty.
+        let tracked =
+            ["status", "--porcelain", "--untracked-files=no", "--", ".", ":!report", ":!out"];
+        let new = ["ls-files", "--others", "--exclude-standard", "--"];
+        let new = [&new[..], &INPUTS].concat();
+        let lines = |text: String, prefix: usize| -> Vec<String> {
+            text.lines().filter_map(|line| Some(line.get(prefix..)?.trim().to_owned())).collect()
+        };
+        // Two letters and a space precede each name.
+        let mut all = lines(self.git_lines(&tracked)?, 3);
+        all.extend(lines(self.git_lines(&new)?, 0));
+        Some(all)
+    }
+
+    /// Refuses a tree with changes that results may depend on: the commit would not identify what made a record.
+    ///
+    /// # Errors
+    ///
+    /// The changed files, and what to do.
+    pub fn refuse_changes(&self) -> Result<()> {
+        let Some(changes) = self.changes().filter(|changes| !changes.is_empty()) else {
+            return Ok(());
+        };
+        let shown: Vec<&str> = changes.iter().take(5).map(String::as_str).collect();
+        let more = match changes.len() - shown.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        bail!(
+            "--record needs a commit that identifies the code and the definitions, but these files have uncommitted changes: \
+             {}{more}. Commit or stash them, or add --allow-dirty to record anyway; the report then marks the record.",
+            shown.join(", ")
+        )
+    }
+
+    fn git(&self, arguments: &[&str]) -> Option<String> {
+        self.git_lines(arguments).map(|text| text.trim().to_owned())
+    }
+
+    fn git_lines(&self, arguments: &[&str]) -> Option<String> {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.root).args(arguments);
+        let output = command.output().ok().filter(|o| o.status.success())?;
+        String::from_utf8(output.stdout).ok()
+    }
+}
+
+/// Folders and files whose new files results may depend on.
+const INPUTS: [&str; 6] =
+    ["crates", "xtask", "experiments", "data/papers", "benches", "Cargo.toml"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(root: &Path, arguments: &[&str]) {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let status =
+            Command::new("git").arg("-C").arg(root).args(identity).args(arguments).output();
+        assert!(status.unwrap().status.success(), "{arguments:?}");
+    }
+
+    /// Catches a record of a tree that no commit identifies, and a tree that is refused for its results.
+    #[test]
+    fn changes_outside_the_results_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        for folder in ["experiments", "data", "report", "out"] {
+            std::fs::create_dir(root.join(folder)).unwrap();
+            std::fs::write(root.join(folder).join("a.yaml"), "a").unwrap();
+        }
+        let repository = Repository::find(Some(root)).unwrap();
+        assert_eq!(repository.commit(), "");
+        repository.refuse_changes().unwrap();
+        git(root, &["init", "-q"]);
+        git(root, &["add", "."]);
+        git(root, &["commit", "-q", "-m", "a"]);
+        repository.refuse_changes().unwrap();
+        assert!(!repository.commit().ends_with("-dirty"));
+        for folder in ["report", "out"] {
+            std::fs::write(root.join(folder).join("a.yaml"), "b").unwrap();
+        }
+        std::fs::write(root.join("notes.txt"), "n").unwrap();
+        repository.refuse_changes().unwrap();
+        for file in ["data/a.yaml", "experiments/new.yaml"] {
+            std::fs::write(root.join(file), "b").unwrap();
+            let error = repository.refuse_changes().unwrap_err().to_string();
+            assert!(error.contains(file) && error.contains("--allow-dirty"), "{error}");
+            assert!(repository.commit().ends_with("-dirty"));
+            match file {
+                "data/a.yaml" => std::fs::write(root.join(file), "a").unwrap(),
+                _ => std::fs::remove_file(root.join(file)).unwrap(),
+            }
+        }
+        repository.refuse_changes().unwrap();
     }
 }

@@ -67,7 +67,7 @@ pub fn counted(units: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Catches a span that is read as another, and a typo that is taken for one.
+    /// Catches a span that is read as another, and a typo that is mistaken for one.
     #[test]
     fn spans_are_read_or_refused() {
         for (text, seconds, shown) in [

@@ -1,4 +1,4 @@
-//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures and captions of a unit beside it.
+//! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures and captions of a unit next to it.
 
 use std::path::{Path, PathBuf};
 

@@ -24,17 +24,17 @@ use crate::running::{Job, in_flight, time_left, unit_name};
 use crate::span::{Span, duration};
 use crate::worker::{End, Message, Shared, lock, put_back, work};
 
-/// How often it is cached whether a unit takes too long or a signal has come.
+/// How often the supervisor checks for timeouts and signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// What a job that is asked to end has for it.
+/// Time for a job to end after it was told to.
 const GRACE: Duration = Duration::from_secs(3);
-/// What it has if it is writing.
+/// Time for a job that is writing.
 const GRACE_OF_WRITING: Duration = Duration::from_secs(60);
 
 /// How a plan is run.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Units at a time; 0 is taken for 1.
+    /// Units at a time; 0 means 1.
     pub workers: usize,
     /// Whether no job begins after a failure.
     pub fail_fast: bool,
@@ -62,7 +62,7 @@ pub trait Watcher: Send + Sync {
 /// A unit that failed.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// `paper/item/group/method`, and the signal where there are several.
+    /// `paper/item/group/method`, and the signal if there are several.
     pub path: String,
     /// Key of the unit.
     pub key: String,
@@ -83,7 +83,7 @@ pub struct Tally {
 
 /// What was done.
 #[derive(Default)]
-pub struct Outcome {
+pub struct RunSummary {
     /// Units that failed.
     pub failures: Vec<Failure>,
     /// Units that did not run, and about how long they take on the workers.
@@ -119,7 +119,7 @@ pub fn run(
     options: &Options,
     cost_model: CostModel,
     progress: &mut Progress,
-) -> Outcome {
+) -> RunSummary {
     let workers = options.workers.max(1);
     let total: usize = jobs.iter().map(|work| work.units.len()).sum();
     progress.expect(jobs.iter().map(|work| (work.job.experiment.id(), work.units.len())));
@@ -150,7 +150,7 @@ pub fn run(
         jobs: BTreeMap::new(),
         alive: BTreeMap::new(),
         progress,
-        outcome: Outcome::default(),
+        outcome: RunSummary::default(),
         give_up: None,
         stopped: Vec::new(),
         left_behind: 0,
@@ -184,7 +184,7 @@ struct Supervisor<'r> {
     /// Workers that have not said that they are idle.
     alive: BTreeMap<Lane, usize>,
     progress: &'r mut Progress,
-    outcome: Outcome,
+    outcome: RunSummary,
     /// When an interrupted run waits no longer.
     give_up: Option<Instant>,
     /// Seconds that jobs which it stopped still take.
@@ -202,7 +202,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Jobs that read the clock are left for another run where a thread that was left behind may still use a core.
+    /// Leaves jobs that measure time for another run if an abandoned thread may still use a core.
     fn defer_timing_jobs(&mut self) {
         let mut queue = lock(&self.shared.queue);
         let waiting = queue.waiting(Lane::Alone).count();
@@ -210,7 +210,7 @@ impl Supervisor<'_> {
             queue.close();
             drop(queue);
             self.progress.warn(&format!(
-                "note: {waiting} jobs that measure time are left for another run: a unit that was given up may still use a core"
+                "note: {waiting} jobs that measure time are left for another run, because an abandoned unit may still use a core"
             ));
         }
     }
@@ -222,14 +222,14 @@ impl Supervisor<'_> {
         match hired {
             Ok(_) => *self.alive.entry(lane).or_default() += 1,
             Err(error) if self.alive.get(&lane).is_some_and(|n| *n > 0) => {
-                self.progress.warn(&format!("warning: no further thread: {error}"));
+                self.progress.warn(&format!("warning: cannot start another thread: {error}"));
             }
             Err(error) => {
                 // Nobody would run what waits: a run that does nothing must not end well.
-                let message = format!("no thread can be started ({error}); see `ulimit -u`");
+                let message = format!("cannot start a thread ({error}); see `ulimit -u`");
                 let is_told = self.outcome.failures.iter().any(|f| f.message == message);
                 if !is_told {
-                    let path = "all units that wait".to_owned();
+                    let path = "all waiting units".to_owned();
                     self.outcome.failures.push(Failure { path, key: String::new(), message });
                 }
             }
@@ -381,7 +381,7 @@ impl Supervisor<'_> {
             let kept = store.write_failure(&experiment.paper, &experiment.item, &failure);
             self.progress.failed(&unit_name(work, unit), seconds, reason);
             if let Err(error) = kept {
-                self.progress.warn(&format!("warning: that it failed is not kept: {error:#}"));
+                self.progress.warn(&format!("warning: the failure cannot be stored: {error:#}"));
             }
             let tally = self.outcome.items.entry(experiment.id()).or_default();
             tally.failed += 1;
@@ -436,7 +436,7 @@ impl Supervisor<'_> {
             lock(&self.shared.queue).leave_behind();
             self.left_behind += 1;
             self.progress.note(&format!(
-                "note: {path}: does not end; it is left behind and may use a core until this run ends"
+                "note: {path}: does not stop; it is abandoned and may use a core until this run ends"
             ));
             if let Some(alive) = self.alive.get_mut(&lane) {
                 *alive = alive.saturating_sub(1);
@@ -452,7 +452,7 @@ impl Supervisor<'_> {
             lock(&self.shared.queue).close();
             self.jobs.values().for_each(|job| job.control.stop(Stop::Interrupted));
             self.progress.warn(&format!(
-                "{}: no further unit begins; those in flight end or keep what they have reached. Once more ends at once",
+                "{}: starting no further units; units in flight save their progress; a second signal exits at once",
                 name(signal)
             ));
         }

@@ -18,5 +18,5 @@ pub struct Unit {
 /// Name of the signal where a set is read as a whole.
 pub const ALL_SIGNALS: &str = "all";
 
-/// Label and checksum where there is no data.
+/// Label and checksum if there is no data.
 pub const NO_DATA: &str = "-";

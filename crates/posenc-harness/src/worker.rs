@@ -182,7 +182,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     let places = trained(work, &checkpoint);
     let checkpoint = checkpoint.training(&places);
     let units: Vec<Unit> = places.iter().filter_map(|&i| work.all.get(i).cloned()).collect();
-    // Places of these units among those that must run; the others have records, which stay as they are.
+    // Indices of these units among those to run; the others keep their records.
     let of_key: BTreeMap<String, usize> =
         work.units.iter().enumerate().map(|(i, unit)| (unit.parts.key(), i)).collect();
     let must_run: Vec<Option<usize>> =
@@ -205,7 +205,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
     let mut emit = |trained: usize, outcome: protocol::UnitResult| -> Result<()> {
         let Some(index) = must_run.get(trained).copied().flatten() else { return Ok(()) };
         if !control.begin_record() {
-            bail!("the unit was given up");
+            bail!("the unit was abandoned");
         }
         let unit = &work.units[index];
         let seconds = outcome.earlier + last.elapsed().as_secs_f64();

@@ -22,7 +22,7 @@ struct Folder {
     folder: TempDir,
 }
 
-/// A screen with two nodes, of which a caption may speak.
+/// A screen with two nodes that captions can describe.
 const SCREEN: &str = r#"{"activity":{"root":{"bounds":[0,0,1440,2560],"class":"View","clickable":false,
 "visibility":"visible","visible-to-user":true,"children":[{"bounds":[0,0,720,80],"class":"Button","clickable":true,
 "visibility":"visible","visible-to-user":true,"text":"go back"}]}}}"#;

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use posenc_data::Manifest;
+use posenc_experiments::coverage;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
 use posenc_experiments::record::Table;
+use posenc_experiments::schema::metrics::Metrics;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::verdict::{Context, judge};
@@ -13,13 +15,16 @@ use posenc_experiments::{Experiment, Profile, Published};
 
 use crate::text;
 
-/// An experiment from its text to the keys of its units and the verdicts on its claims; a paper; a manifest.
+/// An experiment from its text to the keys of its units and the verdicts on its claims; a paper; rules of metrics; statements of a
+/// paper; a manifest.
 pub fn yaml(bytes: &[u8]) -> usize {
     let Some(text) = text(bytes) else { return 0 };
     let file = Path::new("a.yaml");
     let mut accepted = usize::from(Manifest::parse(text, file).is_ok());
     let Ok(document) = Document::parse(file, text) else { return accepted };
     accepted += usize::from(Paper::from_document(&document).is_ok());
+    accepted += usize::from(Metrics::from_document(&document).is_ok());
+    accepted += usize::from(coverage::from_document(&document, "demo", |_| true).is_ok());
     if let Ok(experiment) = Experiment::from_document(&document, posenc_protocols::KINDS) {
         accepted += 1;
         plan(&experiment);

@@ -1,6 +1,6 @@
 //! Every reader of a user's file behind one function from bytes.
 //!
-//! Fuzzing (`fuzz/`) and the tests beside this file run the same functions: what a fuzzer finds stays found. Each takes any
+//! Fuzzing (`fuzz/`) and the tests next to this file run the same functions: what a fuzzer finds stays found. Each takes any
 //! bytes and must return; it gives how many readers accepted them, so that a test can tell a seed that is read from one
 //! that is refused at its first byte. What they guard is in `docs/TRUST.md`.
 

@@ -31,7 +31,12 @@ pub(crate) fn catalog() -> Option<&'static Catalog> {
             Experiment::from_document(&document("fig1.yaml", EXPERIMENT)?, posenc_protocols::KINDS)
                 .ok()?;
         let published = Published::default();
-        Some(Catalog { papers: vec![paper], experiments: vec![experiment], published })
+        Some(Catalog {
+            papers: vec![paper],
+            experiments: vec![experiment],
+            published,
+            ..Catalog::default()
+        })
     };
     CATALOG.get_or_init(read).as_ref()
 }

@@ -1,4 +1,4 @@
-//! Selectors of the command line, held against names that files give.
+//! Parses selectors of the command line and matches them against names from files.
 
 use posenc_experiments::selector::Selectors;
 

@@ -22,7 +22,7 @@ fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// Files of a folder of `fuzz/`, by name; none where there is no such folder.
+/// Files of a folder of `fuzz/`, by name; none if there is no such folder.
 fn files(folder: &str, target: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(fuzz().join(folder).join(target));
     let mut files: Vec<PathBuf> =
@@ -195,8 +195,8 @@ fn no_file_asks_for_more_than_two_gigabytes() {
     assert!(output.status.success() && said.contains("4 passed"), "{said}\n{complaint}");
 }
 
-/// Catches a target without a fuzzer or seeds, a fuzzer that no test runs, and seeds that grow: only small files of our own
-/// making belong there.
+/// Catches a target without a fuzzer or seeds, a fuzzer that no test runs, and seeds that grow: the repository only contains
+/// small seeds written for this project.
 #[test]
 fn targets_fuzzers_and_seeds_belong_together() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();

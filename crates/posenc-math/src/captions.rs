@@ -1,7 +1,7 @@
-//! How good captions are, judged by captions that people gave: BLEU, ROUGE-L, CIDEr-D, METEOR and the F1 of tuples.
+//! Metrics of generated captions against references: BLEU, ROUGE-L, CIDEr-D, METEOR and the F1 of tuples.
 //!
-//! Words are compared as they are, upper and lower case apart, except by [`meteor`]. Nothing here is not a number: a
-//! candidate without words or without references scores 0 in every metric, and the mean over no candidates is 0.
+//! All metrics but [`meteor`] are case-sensitive. All scores are finite: a candidate without words or without references
+//! scores 0 in every metric, and the mean over no candidates is 0.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub mod tuples;
 pub struct Candidate {
     /// Its words.
     pub words: Vec<String>,
-    /// The words of each caption it is held against, any number of them.
+    /// The words of its reference captions, any number of them.
     pub references: Vec<Vec<String>>,
 }
 

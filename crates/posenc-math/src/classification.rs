@@ -35,7 +35,7 @@ pub fn macro_f1(truth: &[usize], said: &[usize]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Would catch a mean that is weighted by counts, a class that is left out, precision taken for F₁: the example of
+    /// Would catch a mean that is weighted by counts, a class that is left out, precision mistaken for F₁: the example of
     /// scikit-learn's documentation, and one with a class that is only said.
     #[test]
     fn macro_f1_of_worked_examples() {

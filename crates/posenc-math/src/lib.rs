@@ -86,5 +86,6 @@ pub mod spectrum;
 pub mod statistics;
 pub mod theory;
 pub mod tolerance;
+mod torch_random;
 pub mod trigonometry;
 pub mod vectorized;

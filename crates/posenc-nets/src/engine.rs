@@ -86,7 +86,7 @@ pub enum SampleSet {
     Test,
 }
 
-/// Parameters and optimizer state of all runs: enough to go on with the same bits.
+/// Parameters and optimizer state of all runs: enough to resume with the same bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     /// Epochs done and runs that diverged.
@@ -140,10 +140,10 @@ impl Progress {
 /// Errors of all runs before the step of one epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EpochErrors {
-    /// On the training samples: as exact as [`Session::errors`] where they were to be measured, else
-    /// as [`Session::step`] gives them.
+    /// On the training samples: as exact as [`Session::errors`] if errors were to be measured, else as [`Session::step`] returns
+    /// them.
     pub train: Vec<f64>,
-    /// On the test samples; empty where there are none or they were not to be measured.
+    /// On the test samples; empty without test samples or if errors were not to be measured.
     pub test: Vec<f64>,
 }
 
@@ -230,7 +230,7 @@ pub trait Session {
     /// Present parameters of each run.
     fn parameters(&self) -> Result<Vec<Parameters>, NetError>;
 
-    /// What a later session of the same task needs to go on with the same bits.
+    /// What a later session of the same task needs to resume with the same bits.
     fn state(&self) -> Result<State, NetError>;
 
     /// Goes on from a saved state.

@@ -1,7 +1,7 @@
 //! Checks of settings that several protocols share, and their defaults.
 
 use posenc_experiments::schema::protocol::Fault;
-use posenc_experiments::schema::{Data, Numbers};
+use posenc_experiments::schema::{Data, NumberList};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 
@@ -82,7 +82,7 @@ pub fn check_rate(key: &'static str, rate: f64) -> Result<(), Fault> {
 }
 
 /// Whole numbers within limits.
-pub fn whole(key: &'static str, numbers: &Numbers, least: f64, most: f64) -> Result<(), Fault> {
+pub fn whole(key: &'static str, numbers: &NumberList, least: f64, most: f64) -> Result<(), Fault> {
     match numbers.0.iter().find(|v| v.fract() != 0.0 || **v < least || **v > most) {
         Some(v) => {
             Err((key, format!("{v} is not allowed; allowed: whole numbers from {least} to {most}")))
@@ -125,11 +125,11 @@ pub fn is_one(value: &usize) -> bool {
 pub fn check_photographs(data: Option<&Data>, reduce: usize) -> Result<(), Fault> {
     let (key, message) = match data {
         Some(Data { held_out: Some(_), pick: Some(_), .. }) => {
-            ("data.pick", "sets are read as wholes here; leave it out")
+            ("data.pick", "this protocol reads whole sets; remove it")
         }
         Some(Data { held_out: None, .. }) => (
             "data",
-            "`held_out` is missing: a model of pixels is measured on photographs of another set",
+            "`held_out` is missing: pixel models are evaluated on photographs of another set",
         ),
         None if reduce > 1 => {
             ("protocol", "`reduce` belongs to photographs; name their sets under `data`")

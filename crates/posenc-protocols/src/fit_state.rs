@@ -112,7 +112,7 @@ impl Resumption<'_> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
-    /// Values of the sweep of which all runs are finished.
+    /// Values of the sweep with all runs finished.
     pub values: usize,
     /// Runs that are finished of the next value.
     pub runs: usize,
@@ -121,7 +121,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Nothing is finished of so many units.
+    /// No run of `units` units is finished.
     pub fn nothing(units: usize) -> Self {
         Done { values: 0, runs: 0, records: vec![Vec::new(); units] }
     }

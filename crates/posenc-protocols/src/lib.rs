@@ -57,6 +57,7 @@ pub mod network_1d;
 pub mod network_nd;
 pub mod parameter_count;
 pub mod pixel_entropies;
+pub mod position_encoding;
 pub mod referred_box;
 pub mod reformer;
 pub mod separable_solution;
@@ -93,6 +94,7 @@ pub const KINDS: Kinds = Kinds(&[
     &separable_solution::KIND,
     &blending_weights::KIND,
     &similarity::KIND,
+    &position_encoding::KIND,
     &image_model::KIND,
     &pixel_entropies::KIND,
     &detection::KIND,

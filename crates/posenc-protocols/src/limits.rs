@@ -6,13 +6,13 @@ use posenc_experiments::schema::protocol::Fault;
 /// Most points of the curves of a unit, over its runs: each is a row of the record.
 pub const MOST_CURVE_POINTS: f64 = 1e6;
 
-/// Most weights of an attention model, fifty times the largest of the papers: with gradients and Adam's moments 32 GB.
+/// Maximum number of weights of an attention model, fifty times the papers' largest: 32 GB with gradients and Adam's moments.
 const MOST_WEIGHTS: f64 = 2e9;
 
-/// Most bytes of what a step, or the held-out data, must keep at once.
+/// Maximum bytes that a step, or the held-out data, keeps at once.
 const MOST_STEP_BYTES: f64 = 64e9;
 
-/// A transformer, roughly: what it has at least.
+/// A lower bound of a transformer's size.
 #[derive(Debug, Clone, Copy)]
 pub struct Transformer {
     pub layers: usize,
@@ -72,7 +72,7 @@ pub fn check_curves(epochs: u64, every: u64, runs: usize) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "every {every} of {epochs} epochs gives {points:.1e} points over {runs} runs; allowed: {MOST_CURVE_POINTS:e}"
+        "every {every} of {epochs} epochs yields {points:.1e} points over {runs} runs; allowed: {MOST_CURVE_POINTS:e}"
     );
     Err(("curve_every", message))
 }

@@ -5,7 +5,7 @@
 use anyhow::{Result, ensure};
 use faer::Mat;
 use posenc_experiments::plan::Job;
-use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::NumberList;
 use posenc_harness::shape::SignalShape;
 use posenc_math::embedder::{self, Embedder};
 
@@ -47,7 +47,7 @@ pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Ma
 }
 
 /// The largest of several numbers.
-pub fn largest(numbers: &Numbers) -> f64 {
+pub fn largest(numbers: &NumberList) -> f64 {
     numbers.0.iter().copied().fold(0.0, f64::max)
 }
 
@@ -86,7 +86,7 @@ pub struct Transformer {
     pub width: usize,
     pub heads: usize,
     pub feed_forward: usize,
-    /// Weights beside those of the layers.
+    /// Weights next to those of the layers.
     pub others: f64,
     pub batch: usize,
     /// Tokens of an item.

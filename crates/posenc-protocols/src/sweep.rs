@@ -1,6 +1,6 @@
 //! Sweeps over a parameter of the embedder.
 
-use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::NumberList;
 use serde::{Deserialize, Serialize};
 
 /// An embedder parameter and the values it takes.
@@ -10,7 +10,7 @@ pub struct Sweep {
     /// Name of the embedder's parameter.
     pub parameter: String,
     /// Its values, the abscissa of the records.
-    pub values: Numbers,
+    pub values: NumberList,
 }
 
 impl Sweep {

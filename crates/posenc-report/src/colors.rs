@@ -3,7 +3,11 @@
 //! Hues are given in OKLCH (lightness, chroma, hue angle), in which equal steps of lightness look
 //! equal: the variants of one embedder, such as a sweep over σ, are shades of its hue from light
 //! to dark. What has no embedder is gray.
+//!
+//! A sweep of three or more values within one embedder is a [`sequence`] of hues instead. Curves without an embedder of
+//! their own, such as the layers of a network, have [`named`] colors. Every color has a counterpart on [`dark`] ground.
 
+use posenc_experiments::schema::display::Color;
 use posenc_math::embedder::{find, registry};
 
 /// An sRGB color.
@@ -89,6 +93,65 @@ fn shade_of([own, chroma, hue]: [f64; 3], index: usize, count: usize) -> Rgb {
     let reach = [0.0, 0.0, 0.55, 0.75, 0.9].get(count).copied().unwrap_or(1.0);
     let middle = 0.5 * (light + dark);
     oklch(middle + (dark - light) * (share - 0.5) * reach, chroma, hue)
+}
+
+/// Color number `index` of `count` in a sweep: viridis without its palest third.
+pub fn sequence(index: usize, count: usize) -> Rgb {
+    viridis(0.78 * index.min(count.max(1) - 1) as f64 / (count.max(2) - 1) as f64)
+}
+
+/// A color by name.
+pub fn named(color: Color) -> Rgb {
+    let [lightness, chroma, hue] = match color {
+        Color::Blue => [0.56, 0.140, 250.0],
+        Color::Orange => [0.68, 0.165, 52.0],
+        Color::Green => [0.58, 0.145, 150.0],
+        Color::Red => [0.57, 0.195, 25.0],
+        Color::Purple => [0.52, 0.185, 300.0],
+        Color::Brown => [0.46, 0.080, 55.0],
+        Color::Pink => [0.70, 0.160, 350.0],
+        Color::Gray => [0.56, 0.0, 0.0],
+        Color::Olive => [0.63, 0.125, 112.0],
+        Color::Cyan => [0.68, 0.110, 208.0],
+    };
+    oklch(lightness, chroma, hue)
+}
+
+/// Named color number `index`, from the first again after the last.
+pub fn categorical(index: usize) -> Rgb {
+    named(Color::ALL[index % Color::ALL.len()])
+}
+
+/// The color, or a darker one of its hue that is legible as text on white.
+pub fn legible(color: Rgb) -> Rgb {
+    let (lightness, chroma, hue) = to_oklch(color);
+    if lightness <= 0.54 { color } else { oklch(0.54, chroma, hue) }
+}
+
+/// The counterpart of a color on dark ground: hues are kept, and what is faint on white is faint on black.
+pub fn dark(color: Rgb) -> Rgb {
+    let (lightness, chroma, hue) = to_oklch(color);
+    if chroma < 0.03 {
+        oklch(1.2 - 1.025 * lightness, chroma, hue)
+    } else {
+        oklch((0.85 - 0.4 * (lightness - 0.34)).clamp(0.62, 0.9), chroma, hue)
+    }
+}
+
+/// Lightness, chroma and hue in degrees.
+fn to_oklch(Rgb(r, g, b): Rgb) -> (f64, f64, f64) {
+    let linear = |v: u8| match f64::from(v) / 255.0 {
+        v if v <= 0.040_45 => v / 12.92,
+        v => ((v + 0.055) / 1.055).powf(2.4),
+    };
+    let (r, g, b) = (linear(r), linear(g), linear(b));
+    let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
+    let m = (0.211_903_498_2 * r + 0.680_699_545_1 * g + 0.107_396_956_6 * b).cbrt();
+    let s = (0.088_302_461_9 * r + 0.281_718_837_6 * g + 0.629_978_700_5 * b).cbrt();
+    let lightness = 0.210_454_255_3 * l + 0.793_617_785_0 * m - 0.004_072_046_8 * s;
+    let x = 1.977_998_495_1 * l - 2.428_592_205_0 * m + 0.450_593_709_9 * s;
+    let y = 0.025_904_037_1 * l + 0.782_771_766_2 * m - 0.808_675_766_0 * s;
+    (lightness, x.hypot(y), y.atan2(x).to_degrees())
 }
 
 /// OKLCH to sRGB, with the chroma lowered until the color exists.
@@ -206,6 +269,31 @@ mod tests {
         assert_eq!(family(Some("sinc"), "separable"), Neutral);
         for kind in registry() {
             assert_ne!(family(Some(kind.name), ""), Neutral, "{}", kind.name);
+        }
+    }
+
+    /// Catches an inverse that is none: the color of a curve in one theme would be another in the other.
+    #[test]
+    fn colors_are_read_back() {
+        for color in Color::ALL {
+            let own = named(color);
+            let (lightness, chroma, hue) = to_oklch(own);
+            assert!(distance(own, oklch(lightness, chroma, hue)) < 3.0, "{color:?}");
+        }
+    }
+
+    /// Catches ink that vanishes on dark ground, and two curves that become one there.
+    #[test]
+    fn dark_colors_are_legible_and_differ() {
+        let lightness = |c: Rgb| to_oklch(c).0;
+        assert!(lightness(dark(Rgb(255, 255, 255))) < 0.2, "the ground");
+        assert!(lightness(dark(REFERENCE)) > 0.85, "ink");
+        let all = Color::ALL.map(|c| dark(named(c)));
+        for (i, a) in all.iter().enumerate() {
+            assert!(lightness(*a) > 0.58, "{:?}", Color::ALL[i]);
+            for b in &all[i + 1..] {
+                assert!(distance(*a, *b) > 25.0, "{a:?} and {b:?}");
+            }
         }
     }
 

@@ -39,9 +39,9 @@ pub struct ItemCosts {
     pub device_operations: f64,
     /// Seconds on one core of the longest job, which no second node shortens.
     pub longest: f64,
-    /// The same of jobs that a GPU would not take over.
+    /// Seconds on one core of the longest job that a GPU would not take over.
     pub longest_on_cpu: f64,
-    /// The record beside its estimate; `None` without a record, or where it cannot be told what was run.
+    /// The record next to its estimate; `None` without a record, or where it cannot be told what was run.
     pub check: Option<Check>,
     /// Mean rate of training on record, in operations per second, where units record one.
     pub rate: Option<f64>,
@@ -98,7 +98,7 @@ impl Costs {
             on_device += item.device_operations / self.gpu_rate;
             longest = longest.max(item.longest);
         }
-        // What stays on the CPU runs beside what the GPU does; the longer of the two is waited for.
+        // What stays on the CPU runs next to what the GPU does; the longer of the two is waited for.
         sums.with_gpu = (on_cpu / self.cores as f64).max(longest_on_cpu).max(on_device);
         let over = |cores: usize| (seconds / cores as f64).max(longest);
         sums.machine = over(self.cores);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// Catches a cluster that is faster than its longest job, cores that are counted twice, and work that a GPU cannot
-    /// take over and that costs nothing beside one.
+    /// take over and that costs nothing next to one.
     #[test]
     fn nothing_is_shorter_than_the_longest_job() {
         let items = vec![item(100.0, 60.0, 1e12), item(300.0, 10.0, 0.0)];
@@ -133,7 +133,7 @@ mod tests {
         let sums = costs.sums(&costs.items);
         assert_eq!((sums.units, sums.operations), (2, 1e12));
         assert_eq!((sums.machine, sums.cluster), (200.0, 60.0));
-        // Ten seconds on the GPU beside 150 on the cores.
+        // Ten seconds on the GPU next to 150 on the cores.
         assert_eq!(sums.with_gpu, 150.0);
         assert_eq!(costs.sums([&costs.items[1]]).cluster, 37.5);
     }

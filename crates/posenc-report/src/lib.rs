@@ -1,15 +1,17 @@
 //! Records and published values in, Markdown and SVG out.
 //!
 //! [`render`] reads a catalog and records, and nothing else: it runs no experiment, asks no clock,
-//! and gives the same bytes for the same inputs. A report is a summary (`README.md`), a page per
-//! paper, a page of errata, a gallery of embedders, a page of costs, a drawing per plot, shown screen and run under `figures/`, and the recorded pictures
-//! under `pictures/`, unless it lies beside the record that has them.
+//! and gives the same bytes for the same inputs. A report is a summary (`README.md`), an index per paper with a page per
+//! item (`trading.md`, `trading/table1.md`), lists of claims and errata, a gallery of embedders, a page of costs, a drawing
+//! per plot, shown screen and run under `figures/`, and the recorded pictures under `pictures/`, unless it lies next to the
+//! record that has them.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 #![warn(missing_docs)]
 
 mod colors;
 pub mod costs;
+mod data;
 mod markdown;
 pub mod math;
 mod numbers;
@@ -22,14 +24,15 @@ mod sources;
 mod tables;
 mod view;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
+use posenc_experiments::verdict::Verdict;
 
-pub use output::{Report, Section, Stale};
+pub use output::{Page, PageKind, Report, Stale};
+pub use pages::entries::Entry;
 pub use records::{Record, Records, shown_rows};
 
 /// What a report is made from.
@@ -39,7 +42,7 @@ pub struct Inputs<'a> {
     pub catalog: &'a Catalog,
     /// The run that the repository stands for.
     pub reference: &'a Records,
-    /// A run of this machine to show beside it.
+    /// A run of this machine to show next to it.
     pub local: Option<&'a Records>,
     /// Path or address of the repository's root as seen from the report's directory, such as
     /// `..`; empty where the report lies outside a repository, which leaves links out.
@@ -52,6 +55,12 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
+    /// A link to a file of the repository under another name; `None` without a repository.
+    fn named_link(&self, name: &str, path: &str) -> Option<String> {
+        let root = Some(self.repository.trim_end_matches('/')).filter(|root| !root.is_empty())?;
+        Some(format!("[{name}]({root}/{})", markdown::destination(path)))
+    }
+
     /// A link to a file of the repository; its bare name without a repository.
     fn link(&self, path: &str) -> String {
         match self.repository {
@@ -73,40 +82,120 @@ impl Inputs<'_> {
 /// A picture that cannot be drawn, by plot and experiment; numbers alone never cause one.
 pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let views = view::Views::new(inputs)?;
-    let mut files = pages::item::Files::new();
-    let mut sections = BTreeMap::new();
+    let mut pages = Pages::default();
+    let summary = pages::readme::render(inputs, &views, &mut pages.files)?;
+    pages.add(PageKind::Summary, pages::places::SUMMARY.to_owned(), summary);
     for paper in &inputs.catalog.papers {
-        let page = pages::paper::render(inputs, &views, paper, &mut files)?;
-        sections.insert(PathBuf::from(format!("{}.md", paper.key)), page);
+        let index = pages::paper::render(inputs, &views, paper);
+        pages.add(PageKind::Paper, pages::places::paper(&paper.key), index);
+        for (place, item) in paper.items.iter().enumerate() {
+            let page = pages::item::render(inputs, &views, paper, place, &mut pages.files)?;
+            pages.add(PageKind::Item, pages::places::item(&paper.key, &item.item), page);
+        }
     }
-    sections.insert(PathBuf::from("README.md"), pages::readme::render(inputs, &views));
-    for page in sections.values_mut().flatten() {
-        page.title = markdown::protect_math(&page.title);
-        page.text = markdown::protect_math(&page.text);
+    pages.add(
+        PageKind::Overview,
+        pages::places::CLAIMS.to_owned(),
+        pages::claim_lists::overview(inputs, &views),
+    );
+    for paper in &inputs.catalog.papers {
+        let parts = pages::claim_lists::of_paper(inputs, &views, paper);
+        for (part, page) in parts.into_iter().enumerate() {
+            pages.add(PageKind::Part, pages::places::claims_part(&paper.key, part), page);
+        }
     }
-    files.extend(sections.iter().map(|(path, page)| (path.clone(), output::joined(page))));
-    let errata = pages::errata::render(inputs, &views);
-    files.insert(PathBuf::from("errata.md"), finished(&errata));
-    let gallery = pages::gallery::render(inputs, &mut files)?;
-    files.insert(PathBuf::from("embedders.md"), finished(&gallery));
+    pages.add(
+        PageKind::Overview,
+        pages::places::ERRATA.to_owned(),
+        pages::errata::overview(inputs, &views),
+    );
+    for paper in &inputs.catalog.papers {
+        if let Some(page) = pages::errata::of_paper(inputs, &views, paper) {
+            pages.add(PageKind::Part, pages::places::errata_of(&paper.key), page);
+        }
+    }
+    let narrow = pages::narrow::body(inputs, &views);
+    let narrow = pages::Content { title: pages::narrow::TITLE.to_owned(), text: narrow };
+    pages.add(PageKind::Overview, "narrow.md".into(), narrow);
+    if let Some(coverage) = pages::coverage::overview(inputs) {
+        pages.add(PageKind::Overview, "coverage.md".into(), coverage);
+    }
+    for paper in &inputs.catalog.papers {
+        if let Some(page) = pages::coverage::of_paper(inputs, &views, paper) {
+            pages.add(PageKind::Part, pages::places::coverage_of(&paper.key), page);
+        }
+    }
+    let gallery = pages::gallery::render(inputs, &mut pages.files)?;
+    pages.add(PageKind::Overview, "embedders.md".into(), gallery);
     if let Some(costs) = inputs.costs {
-        let page = pages::costs::render(inputs, costs);
-        files.insert(PathBuf::from("costs.md"), finished(&page));
+        pages.add(PageKind::Overview, "costs.md".into(), pages::costs::render(inputs, costs));
     }
-    Ok(Report { files, sections, verdicts: views.verdicts(), unlisted: unlisted(inputs) })
+    pages.files.insert(PathBuf::from(data::claims::FILE), data::claims::render(inputs, &views)?);
+    pages.files.insert(PathBuf::from(data::claims::SCHEMA_FILE), data::claims::schema()?);
+    if let Some(metadata) = data::ro_crate::render(inputs, &views)? {
+        pages.files.insert(PathBuf::from(data::ro_crate::FILE), metadata);
+    }
+    let entries = pages::entries::all(inputs, &views);
+    let Pages { files, pages } = pages;
+    Ok(Report { files, pages, entries, verdicts: views.verdicts(), unlisted: unlisted(inputs) })
 }
 
-/// Puts the table of measured speed between the two lines `<!-- speed … -->` and `<!-- /speed -->` of the
-/// repository's own first page; nothing if the page has no such lines.
-pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Option<String> {
-    let start = page.find("<!-- speed")?;
+/// Pages and their files.
+#[derive(Default)]
+struct Pages {
+    files: pages::Files,
+    pages: Vec<Page>,
+}
+
+impl Pages {
+    fn add(&mut self, kind: PageKind, path: String, content: pages::Content) {
+        let path = PathBuf::from(path);
+        let text = markdown::protect_math(&format!(
+            "{}\n\n# {}\n\n{}",
+            pages::MARKER,
+            content.title,
+            content.text.trim()
+        ));
+        let text = pages::places::relocated(&text, &path);
+        self.files.insert(path.clone(), format!("{text}\n").into_bytes());
+        self.pages.push(Page { path, title: content.title, kind });
+    }
+}
+
+/// Replaces the text between the lines `<!-- NAME … -->` and `<!-- /NAME -->` of a page; `None` without these lines.
+fn with_block(page: &str, name: &str, text: &str) -> Option<String> {
+    let start = page.find(&format!("<!-- {name}"))?;
     let start = start + page[start..].find("-->\n")? + "-->\n".len();
-    let end = start + page[start..].find("<!-- /speed -->")?;
-    let table = pages::speed::overview(benchmarks);
-    Some(format!("{}\n{table}\n{}", &page[..start], &page[end..]))
+    let end = start + page[start..].find(&format!("<!-- /{name} -->"))?;
+    Some(format!("{}\n{text}\n{}", &page[..start], &page[end..]))
 }
 
-/// Files beside the reference's pictures that no index lists, below the report's directory.
+/// Most findings that the repository's README shows.
+const README_FINDINGS: usize = 5;
+
+/// Puts the answer and the first decided findings of a report's first page into the block `findings` of the repository's README;
+/// `None` if the page has no such block or the report no findings.
+pub fn with_findings(page: &str, report: &Report) -> Option<String> {
+    let first = std::str::from_utf8(report.files.get(Path::new("README.md"))?).ok()?;
+    // A comment and the title precede the answer.
+    let answer = first.split("\n\n").nth(2)?;
+    let findings = first.split("## Findings\n").nth(1)?.split("\n## ").next()?;
+    let decided = [Verdict::Reproduced, Verdict::Holds, Verdict::Erratum, Verdict::NotReproduced];
+    let is_decided = |line: &&str| {
+        let mark = line.strip_prefix("- ");
+        mark.is_some_and(|rest| decided.iter().any(|verdict| rest.starts_with(verdict.sign())))
+    };
+    let findings: Vec<&str> = findings.lines().filter(is_decided).take(README_FINDINGS).collect();
+    let text = format!("{answer}\n\n{}", findings.join("\n"));
+    with_block(page, "findings", &text.replace("](", "](report/"))
+}
+
+/// Puts the table of measured speed into the block `speed` of a page; `None` if the page has no such block.
+pub fn with_speed(page: &str, benchmarks: &Benchmarks) -> Option<String> {
+    with_block(page, "speed", &pages::speed::overview(benchmarks))
+}
+
+/// Files next to the reference's pictures that no index lists, below the report's directory.
 fn unlisted(inputs: &Inputs<'_>) -> Vec<PathBuf> {
     let Some(record) = inputs.record else { return Vec::new() };
     let mut files = Vec::new();
@@ -115,9 +204,4 @@ fn unlisted(inputs: &Inputs<'_>) -> Vec<PathBuf> {
         files.extend(names.map(|n| PathBuf::from(record).join(paper).join(item).join(n)));
     }
     files
-}
-
-/// A page's bytes.
-fn finished(page: &str) -> Vec<u8> {
-    markdown::protect_math(page).into_bytes()
 }

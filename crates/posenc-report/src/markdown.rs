@@ -344,7 +344,7 @@ pub fn anchor(id: &str) -> String {
     format!("<a id=\"{}\"></a>", slug(id))
 }
 
-/// An id as it may stand in links: lower case letters, digits and hyphens.
+/// An id in the form for links: lower case letters, digits and hyphens.
 pub fn slug(id: &str) -> String {
     id.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })

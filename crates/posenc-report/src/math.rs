@@ -123,11 +123,11 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Finds a text from places that only grow.
+/// Finds a text, for start positions that never decrease.
 #[derive(Debug, Clone)]
 struct Finder {
     needle: &'static str,
-    /// The last place found; `None` if there is none behind the last place asked for.
+    /// The last position found; `None` if there is none after the last start position.
     found: Option<usize>,
 }
 
@@ -216,7 +216,7 @@ mod tests {
         .iter()
         .map(|part| part.repeat(size / part.len()))
         .collect();
-        // Runs of backticks of every length, none of which has a partner.
+        // Runs of backticks of every length, each without a closing run.
         pages.push((1..1400).map(|n| "`".repeat(n) + " ").collect());
         for page in pages {
             assert_eq!(pieces(&page).map(|p| p.raw.len()).sum::<usize>(), page.len());

@@ -128,7 +128,7 @@ pub fn mean_deviation(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Half width of the 95 % t interval of the mean; `None` where there is nothing to estimate.
+/// Half width of the 95 % t interval of the mean; `None` if there is nothing to estimate.
 pub fn half_width(values: &[f64]) -> Option<f64> {
     posenc_experiments::verdict::mean_interval(values).half_width
 }

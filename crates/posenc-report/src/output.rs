@@ -5,54 +5,53 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use posenc_experiments::verdict::Verdict;
+use posenc_experiments::verdict::Classified;
 use posenc_files::{Kind, entries, is_same, is_there, write_if_changed};
 
 use crate::markdown;
 use crate::pages::MARKER;
+use crate::pages::entries::Entry;
 
 /// All files of a report, by path below its directory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// Verdicts of the last run that the pages show, by paper and item: what a program compares with those before its run.
-    pub verdicts: BTreeMap<(String, String), Vec<Verdict>>,
+    pub verdicts: BTreeMap<(String, String), Vec<Classified>>,
     /// Their bytes.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
-    /// The pages that have parts which can stand alone, by path: for readers other than that of one file.
-    pub sections: BTreeMap<PathBuf, Vec<Section>>,
-    /// PNG files beside the reference's pictures that its index does not list: they belong to no
+    /// The Markdown pages in reading order, without those that a caller adds to `files`.
+    pub pages: Vec<Page>,
+    /// What a search over the pages finds.
+    pub entries: Vec<Entry>,
+    /// PNG files next to the reference's pictures that its index does not list: they belong to no
     /// report.
     pub unlisted: Vec<PathBuf>,
 }
 
-/// A part of a page: what stands before the first heading of the second level, or a heading with what is below it.
+/// A Markdown page and its place among the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
-    /// The place that links name, where it has one of its own; in a paper's page, the item.
-    pub anchor: Option<String>,
-    /// The heading as Markdown, without its marks.
+pub struct Page {
+    /// Path below the report's directory.
+    pub path: PathBuf,
+    /// The title as Markdown.
     pub title: String,
-    /// The part as it stands in the page, with heading and anchor.
-    pub text: String,
+    /// What the page is about.
+    pub kind: PageKind,
 }
 
-impl Section {
-    /// The part that begins a page, with the page's title.
-    pub(crate) fn opening(title: String, text: String) -> Self {
-        Section { anchor: None, title, text }
-    }
-
-    /// What is below the heading.
-    pub fn body(&self) -> &str {
-        let heading = format!("# {}\n\n", self.title);
-        self.text.split_once(&heading).map_or(&*self.text, |(_, body)| body)
-    }
-}
-
-/// The bytes of a page.
-pub(crate) fn joined(page: &[Section]) -> Vec<u8> {
-    let text: String = page.iter().map(|section| &*section.text).collect();
-    (text.trim_end().to_owned() + "\n").into_bytes()
+/// What a page is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageKind {
+    /// The findings across papers: the first page.
+    Summary,
+    /// The index of a paper.
+    Paper,
+    /// An item of the paper whose index precedes it.
+    Item,
+    /// An overview across papers, such as that of the claims.
+    Overview,
+    /// A part of the overview that precedes it.
+    Part,
 }
 
 /// A file that differs from what the records give.
@@ -83,8 +82,8 @@ impl Report {
         self
     }
 
-    /// Writes what differs, each file whole or not at all, and removes generated pages and
-    /// pictures that are no longer part of the report. Other files stay as they are.
+    /// Writes files that changed, each atomically, and removes generated pages and pictures that are no longer part of the
+    /// report. Other files are not touched.
     ///
     /// # Errors
     ///
@@ -133,9 +132,13 @@ impl Report {
     /// Generated files that the report does not have: pages with our first line, and pictures.
     fn surplus(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
-        for file in list(directory, Kind::File)? {
-            if file.extension().is_some_and(|e| e == "md") && is_page(&file) {
-                found.push(file);
+        let mut with_pages = vec![directory.to_owned()];
+        with_pages.extend(list(directory, Kind::Folder)?);
+        for folder in with_pages {
+            for file in list(&folder, Kind::File)? {
+                if file.extension().is_some_and(|e| e == "md") && is_page(&file) {
+                    found.push(file);
+                }
             }
         }
         let of = |folder: &Path, ending: &str| -> Result<Vec<PathBuf>> {

@@ -8,6 +8,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::record::{
     Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, pair, read_failures,
 };
+use posenc_experiments::schema::experiment::Group;
 use posenc_experiments::schema::{Experiment, Profile};
 use posenc_experiments::yaml::FileError;
 
@@ -33,7 +34,7 @@ pub struct Record {
 pub struct Records {
     /// The records.
     pub items: BTreeMap<(String, String), Record>,
-    /// Speed beside other frameworks.
+    /// Speed next to other frameworks.
     pub benchmarks: Benchmarks,
 }
 
@@ -155,6 +156,14 @@ impl Run {
         })
     }
 
+    /// A label for a record whose commit does not identify what made it.
+    pub fn changes(&self) -> Option<String> {
+        let commit = &self.provenance.commit;
+        commit
+            .ends_with("-dirty")
+            .then(|| format!("**Recorded with uncommitted changes:** commit {}", code(commit)))
+    }
+
     /// Rows of a method, or of one of its signals. With an abscissa, those about there: at least those within 10⁻⁹ of it.
     pub fn rows(
         &self,
@@ -182,8 +191,26 @@ impl Run {
     }
 }
 
+/// Share of the paper's epochs or steps below which a model counts as untrained.
+const UNTRAINED: f64 = 0.02;
+
+/// Why a value is not shown next to a published one: its model had a few of many epochs, so the two have nothing in common.
+/// Sizes do not depend on training.
+pub fn untrained<'a>(group: &'a Group, row: &Row) -> Option<&'a str> {
+    let variant = group.variants.iter().position(|v| v.id == row.method)?;
+    let length = |profile: Profile| {
+        let canonical = group.resolved(profile, variant)?.protocol.canonical();
+        let (_, json) = canonical.split_once(' ')?;
+        let settings: serde_json::Value = serde_json::from_str(json).ok()?;
+        ["epochs", "steps"].iter().find_map(|key| settings.get(*key)?.as_f64())
+    };
+    let is_size = ["params", "memory"].contains(&row.metric.as_str());
+    let share = length(row.profile)? / length(Profile::Paper)?;
+    group.reduced(row.profile).filter(|_| !is_size && share < UNTRAINED)
+}
+
 /// What is shown and judged of a record: rows of the largest profile of each group and method and, among equals, of the
-/// group's own data where there are any.
+/// group's own data if there are any.
 pub fn shown_rows(experiment: &Experiment, rows: &[Row]) -> Vec<Row> {
     let mut best: BTreeMap<(&str, &str), (Profile, bool)> = BTreeMap::new();
     let rank = |row: &Row| {
@@ -215,7 +242,7 @@ pub struct Conditions {
     pub ours: BTreeMap<String, BTreeSet<String>>,
     /// Whether any row is of a group that the paper does have.
     pub has_published: bool,
-    /// Data used and the set they stand in for, with the groups it holds for.
+    /// Data used and the set that they replace, with the groups that use them.
     pub other_data: BTreeMap<(String, String), BTreeSet<String>>,
     /// Devices other than the CPU, with the groups that ran on them.
     pub other_devices: BTreeMap<String, BTreeSet<String>>,
@@ -248,6 +275,11 @@ impl Conditions {
                 all.other_data.entry(key).or_default().insert(row.group.clone());
             }
         }
+        for group in &experiment.groups {
+            for part in group.parts(run.table.rows.iter().filter(|r| of(r))) {
+                all.reduced.entry(part).or_default().insert(group.id.clone());
+            }
+        }
         all
     }
 
@@ -267,7 +299,7 @@ impl Conditions {
             labels.push(format!("**Ours, not the paper's:** {all}"));
         }
         for ((data, set), of) in &self.other_data {
-            // Sets of these names (data/manifest.yaml) stand in for nothing; a substitute is the set itself.
+            // Sets of these names (data/manifest.yaml) replace nothing; a substitute is the set itself.
             let why = if set.starts_with("embedded-") {
                 "generated".to_owned()
             } else if data.strip_prefix("substitute:") == Some(set.as_str()) {

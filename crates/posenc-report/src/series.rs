@@ -5,14 +5,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::Result;
 use posenc_experiments::record::{Keys, Row};
 use posenc_experiments::schema::Experiment;
-use posenc_experiments::schema::display::{Axis, Band, By, Panel, PanelKind, Plot, Scale, Shape};
+use posenc_experiments::schema::display::{
+    Axis, Band, By, Labels, Panel, PanelKind, Plot, Scale, Shape,
+};
 use posenc_experiments::{Published, PublishedValue};
 
 use crate::colors::{self, Family};
 use crate::markdown::bare;
 use crate::numbers::{distinct, half_width, mean_deviation};
 use crate::plot::canvas::Marker;
-use crate::plot::{self, AxisSpec, Content, Figure, Heatmap, Mark, Sample, Series};
+use crate::plot::{self, AxisSpec, Content, DotRow, Figure, Heatmap, Mark, Naming, Sample, Series};
+
+/// A mean of fewer values has no interval; its runs are drawn instead.
+const FEW: usize = 5;
 
 /// What makes a curve of its own: the method and, in panels by signal or by metric, that.
 #[derive(PartialEq)]
@@ -27,6 +32,18 @@ struct CurveKey {
 
 /// Color and marker by embedder and name.
 type Styles = BTreeMap<(Family, String), (colors::Rgb, Marker)>;
+
+/// How the curves of a figure look, and what they are called.
+struct Look<'a> {
+    styles: Styles,
+    names: &'a BTreeMap<String, String>,
+}
+
+impl Look<'_> {
+    fn name(&self, own: &str) -> String {
+        bare(self.names.get(own).map_or(own, String::as_str))
+    }
+}
 
 /// What a picture is drawn from.
 #[derive(Clone, Copy)]
@@ -107,7 +124,7 @@ impl<'a> FigureSource<'a> {
                     keys.push(key("", &panel.metric, first));
                     keys.extend(panel.more.iter().map(|m| key("", &m.metric, &m.label)));
                 }
-                By::Method | By::X => keys.push(key("", &panel.metric, "")),
+                By::Method | By::X | By::SignalX => keys.push(key("", &panel.metric, "")),
             }
         }
         keys
@@ -122,53 +139,125 @@ impl<'a> FigureSource<'a> {
 
     /// The picture.
     pub fn figure(self, plot: &'a Plot, heading: String) -> Result<Figure> {
-        let styles = self.styles(plot);
-        let panels = plot.panels.iter().map(|p| self.panel(p, &styles)).collect::<Result<_>>()?;
+        let look = Look { styles: self.styles(plot), names: &plot.names };
+        let panels = plot.panels.iter().map(|p| self.panel(p, &look)).collect::<Result<_>>()?;
         let titles: Vec<_> = plot.panels.iter().map(|p| bare(&p.title)).collect();
         let alt = format!("{}: {}", bare(&self.experiment.title), titles.join("; "));
-        Ok(Figure { alt, heading, panels })
+        let labels = match plot.labels {
+            Labels::Auto => Naming::Auto,
+            Labels::End => Naming::End,
+            Labels::Inside => Naming::Inside,
+            Labels::Legend => Naming::Legend,
+        };
+        Ok(Figure { alt, heading, labels, panels })
     }
 
-    /// One style per curve in all panels of a picture. Curves of one embedder share its hue, from
-    /// light to dark in the order in which they appear.
+    /// What the color of a curve stands for: its embedder, or nothing if all curves of the panel share it.
+    fn style_family(self, panel: &Panel, several: bool, method: &str) -> Family {
+        match panel.series {
+            By::Signal | By::Metric if !several => Family::Neutral,
+            _ => self.family(&panel.group, method),
+        }
+    }
+
+    /// One style per curve in all panels of a picture: the plot's own color; for a sweep within one embedder, a sequence
+    /// of hues; else the hue of the embedder, from light to dark in the order in which its curves appear. Curves of one
+    /// method, such as the layers of a network, have the named colors.
     fn styles(self, plot: &'a Plot) -> Styles {
-        let mut order: Vec<(Family, String)> = Vec::new();
+        let mut order: Vec<(Family, String, bool)> = Vec::new();
         let mut known = BTreeSet::new();
         let mut counts: BTreeMap<Family, usize> = BTreeMap::new();
         for panel in plot.panels.iter().filter(|p| p.kind != PanelKind::Heatmap) {
             let keys = self.keys(panel);
             let several = several(&keys);
             for key in &keys {
-                let style = (self.family(&panel.group, &key.method), name(several, key));
+                let family = self.style_family(panel, several, &key.method);
+                let style = (family, name(several, key));
                 if known.insert(style.clone()) {
+                    let parts = panel.series != By::Method && !several;
                     *counts.entry(style.0).or_default() += 1;
-                    order.push(style);
+                    order.push((style.0, style.1, parts));
                 }
             }
         }
+        let is_sweep = counts.len() == 1 && counts.values().all(|n| *n > 2);
         let mut next: BTreeMap<Family, usize> = BTreeMap::new();
         order
             .iter()
-            .map(|(family, name)| {
-                let index = next.entry(*family).or_insert(0);
-                let n = counts.get(family).copied().unwrap_or(0);
-                let marker = match n {
-                    1 => Marker::None,
-                    _ => Marker::TURN[*index % Marker::TURN.len()],
+            .map(|(family, name, parts)| {
+                let place = next.entry(*family).or_insert(0);
+                let (index, n) = (*place, counts.get(family).copied().unwrap_or(0));
+                *place += 1;
+                let style = match plot.colors.get(name) {
+                    Some(color) => (colors::named(*color), Marker::None),
+                    None if *parts => (colors::categorical(index), Marker::None),
+                    None if is_sweep => (colors::sequence(index, n), Marker::None),
+                    None => {
+                        let turn = Marker::TURN[index % Marker::TURN.len()];
+                        let marker = if n == 1 { Marker::None } else { turn };
+                        (colors::shade(*family, index, n), marker)
+                    }
                 };
-                let style = (colors::shade(*family, *index, n), marker);
-                *index += 1;
                 ((*family, name.clone()), style)
             })
             .collect()
     }
 
-    fn panel(self, panel: &'a Panel, styles: &Styles) -> Result<plot::Panel> {
+    fn panel(self, panel: &'a Panel, look: &Look<'_>) -> Result<plot::Panel> {
         let content = match panel.kind {
             PanelKind::Heatmap => Content::Heatmap(self.heatmap(panel)?),
-            _ => Content::Series(self.series(panel, styles)?),
+            PanelKind::Dots => Content::Dots(self.dots(panel, look)),
+            _ => Content::Series(self.series(panel, look)?),
         };
         Ok(plot::Panel { title: bare(&panel.title), x: axis(&panel.x), y: axis(&panel.y), content })
+    }
+
+    fn style(
+        self,
+        panel: &Panel,
+        several: bool,
+        key: &CurveKey,
+        look: &Look<'_>,
+    ) -> (colors::Rgb, Marker) {
+        let family = self.style_family(panel, several, &key.method);
+        match look.styles.get(&(family, name(several, key))) {
+            Some(style) => *style,
+            None => (colors::shade(Family::Neutral, 0, 1), Marker::None),
+        }
+    }
+
+    /// A row per method with its measured and its published mean.
+    fn dots(self, panel: &'a Panel, look: &Look<'_>) -> Vec<DotRow> {
+        let keys = self.keys(panel);
+        let several = several(&keys);
+        let group = self.experiment.group(&panel.group);
+        let set = group.and_then(|g| g.data.as_ref()).map(|d| &d.set);
+        let full = |row: &Row| {
+            group.is_none_or(|g| g.reduced(row.profile).is_none())
+                && set.is_none_or(|set| *set == row.data)
+        };
+        let row = |key: &CurveKey| {
+            let own = |r: &&Row| {
+                r.method == key.method
+                    && group.is_none_or(|g| crate::records::untrained(g, r).is_none())
+            };
+            let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(own).collect();
+            let values: Vec<f64> = rows.iter().map(|r| r.value).collect();
+            let (mean, deviation) = mean_deviation(&values);
+            let printed = self
+                .printed(panel, key)
+                .filter(|v| panel.published && v.signal.is_empty() && v.x.is_none());
+            let row = DotRow {
+                name: look.name(&name(several, key)),
+                color: self.style(panel, several, key, look).0,
+                reduced: !rows.iter().all(|r| full(r)),
+                measured: (!values.is_empty())
+                    .then_some((mean, Some(deviation).filter(|_| values.len() > 1))),
+                published: { printed }.find_map(|v| Some((v.value?, v.deviation))),
+            };
+            Some(row).filter(|r| r.measured.is_some() || r.published.is_some())
+        };
+        keys.iter().filter_map(row).collect()
     }
 
     fn heatmap(self, panel: &'a Panel) -> Result<Heatmap> {
@@ -185,7 +274,7 @@ impl<'a> FigureSource<'a> {
         Ok(Heatmap { label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)), cells })
     }
 
-    fn series(self, panel: &'a Panel, styles: &Styles) -> Result<Vec<Series>> {
+    fn series(self, panel: &'a Panel, look: &Look<'_>) -> Result<Vec<Series>> {
         let keys = self.keys(panel);
         let several = several(&keys);
         let mut curves_of: HashMap<&str, usize> = HashMap::new();
@@ -221,27 +310,39 @@ impl<'a> FigureSource<'a> {
                 .filter_map(|v| Some((v.x?, v.value?)))
                 .collect();
             let scattered = panel.kind == PanelKind::Points;
-            let points = if scattered { alone(rows) } else { averaged(rows, panel.band)? };
-            if points.is_empty() && theory.is_empty() && published.is_empty() {
+            let (mut points, mut runs) = match panel.kind {
+                PanelKind::Points => (alone(rows), Vec::new()),
+                PanelKind::Radial => (radial(rows)?, Vec::new()),
+                _ => (averaged(rows, panel.band)?, single_runs(rows, panel.band)?),
+            };
+            let theory = match panel.kind {
+                PanelKind::Radial => radial(theory)?,
+                _ => averaged(theory, Band::None)?,
+            };
+            let mut dashed: Vec<(f64, f64)> = theory.iter().map(|p| (p.x, p.y)).collect();
+            if let Some(x_of) = panel.x_of.get(&key.method) {
+                let all = runs.iter_mut().flatten().chain(&mut dashed).map(|p| &mut p.0);
+                all.chain(points.iter_mut().map(|p| &mut p.x)).for_each(|x| *x = x_of.at(*x));
+            }
+            if points.is_empty() && dashed.is_empty() && published.is_empty() {
                 continue;
             }
-            let name = name(several, key);
-            let (color, marker) =
-                match styles.get(&(self.family(&panel.group, &key.method), name.clone())) {
-                    Some(style) => *style,
-                    None => (colors::shade(Family::Neutral, 0, 1), Marker::None),
-                };
+            let (color, marker) = self.style(panel, several, key, look);
             // A curve alone in its panel is told from no other.
             let marker = if keys.len() == 1 { Marker::None } else { marker };
             all.push(Series {
-                name: bare(&name),
+                name: look.name(&name(several, key)),
                 color,
                 marker,
                 scattered,
                 marks: marks(panel, &key.method, &points),
                 points,
-                band: band_label(panel.band),
-                dashed: averaged(theory, Band::None)?.iter().map(|p| (p.x, p.y)).collect(),
+                runs,
+                band: match panel.kind {
+                    PanelKind::Radial => "± standard deviation over directions",
+                    _ => band_label(panel.band),
+                },
+                dashed,
                 dashed_label: bare(&panel.dashed_label),
                 published,
             });
@@ -255,11 +356,15 @@ impl<'a> FigureSource<'a> {
         let all = || self.measured(panel, &reference.metric);
         let Some(Row { method, .. }) = all().next() else { return Ok(None) };
         let rows: Vec<&Row> = all().filter(|r| r.method == *method).collect();
-        Ok(Some(Series {
-            name: bare(&reference.label),
-            color: colors::REFERENCE,
-            points: averaged(&rows, Band::None)?,
-            ..Series::default()
+        let points = averaged(&rows, Band::None)?;
+        let name = bare(&reference.label);
+        let own = Series { color: colors::REFERENCE, name: name.clone(), ..Series::default() };
+        Ok(Some(match reference.dashed {
+            false => Series { points, ..own },
+            true => {
+                let dashed = points.iter().map(|p| (p.x, p.y)).collect();
+                Series { dashed, dashed_label: name, ..own }
+            }
         }))
     }
 }
@@ -330,6 +435,7 @@ fn axis(axis: &Axis) -> AxisSpec {
         log: axis.scale == Scale::Log,
         from: axis.from,
         to: axis.to,
+        reversed: axis.reversed,
     }
 }
 
@@ -342,7 +448,7 @@ fn alone(rows: &[&Row]) -> Vec<Sample> {
 /// mean so: a failed measurement is not averaged away.
 fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     let half_width = |values: &[f64]| match band {
-        Band::Interval => half_width(values),
+        Band::Interval => half_width(values).filter(|_| values.len() >= FEW),
         Band::Deviation => Some(mean_deviation(values).1).filter(|_| values.len() > 1),
         Band::None => None,
     };
@@ -356,4 +462,41 @@ fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     }
     samples.sort_by(|a, b| a.x.total_cmp(&b.x));
     Ok(samples)
+}
+
+/// The runs behind means of so few values that an interval would show chance: one line per signal and seed.
+fn single_runs(rows: &[&Row], band: Band) -> Result<Vec<Vec<(f64, f64)>>> {
+    let mut runs = Vec::new();
+    for run in Keys::of(rows).by(|r| &r.signal).by(|r| &r.seed).groups()? {
+        let mut points: Vec<(f64, f64)> =
+            run.iter().filter_map(|r| Some((r.x?, r.value))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        runs.push(points);
+    }
+    let few = band == Band::Interval && (2..FEW).contains(&runs.len());
+    Ok(if few { runs } else { Vec::new() })
+}
+
+/// Means over circles around the origin, with the standard deviation over directions. The width of a ring is the step of
+/// the grid, and the last ring is the last whole one.
+fn radial(rows: &[&Row]) -> Result<Vec<Sample>> {
+    let mut cells = Vec::new();
+    for cell in Keys::of(rows).by(|r| &r.x).by(|r| &r.y).groups()? {
+        let values: Vec<f64> = cell.iter().map(|r| r.value).collect();
+        let place = cell.first().and_then(|first| Some((first.x?, first.y?)));
+        cells.extend(place.map(|(x, y)| (x, y, mean_deviation(&values).0)));
+    }
+    let steps = cells.iter().map(|c| c.0.abs()).filter(|x| *x > 0.0);
+    let step = steps.fold(f64::INFINITY, f64::min);
+    let farthest = |of: fn(&(f64, f64, f64)) -> f64| cells.iter().map(of).fold(0.0, f64::max);
+    let last = farthest(|c| c.0.abs()).min(farthest(|c| c.1.abs()));
+    let mut rings: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (x, y, value) in cells.iter().filter(|(x, y, _)| x.hypot(*y) <= last + 0.5 * step) {
+        rings.entry((x.hypot(*y) / step).round() as u32).or_default().push(*value);
+    }
+    let sample = |(ring, values): (u32, Vec<f64>)| {
+        let (mean, deviation) = mean_deviation(&values);
+        Sample { x: f64::from(ring) * step, y: mean, half_width: Some(deviation) }
+    };
+    Ok(rings.into_iter().map(sample).collect())
 }

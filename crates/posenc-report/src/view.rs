@@ -6,7 +6,9 @@ use anyhow::Result;
 use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::claim::Claim;
-use posenc_experiments::verdict::{Context, Judgement, Verdict, judge};
+use posenc_experiments::verdict::{
+    Classified, Context, Evidence, Judgement, Verdict, holm_adjusted, judge,
+};
 use posenc_experiments::{Catalog, Published};
 
 use crate::records::{Conditions, Run, Side};
@@ -22,7 +24,7 @@ pub struct View<'a> {
     pub sides: Vec<SideView>,
 }
 
-/// One run of an item, and what it says of each claim.
+/// One run of an item, with its verdicts.
 pub struct SideView {
     /// Whose run it is.
     pub side: Side,
@@ -30,6 +32,8 @@ pub struct SideView {
     pub run: Option<Run>,
     /// Verdicts, in the order of the claims.
     pub judgements: Vec<Judgement>,
+    /// p-values of the claims after Holm's correction over all claims of the paper that have one.
+    pub holm: Vec<Option<f64>>,
     /// Units that failed.
     pub failures: Vec<Failure>,
 }
@@ -46,8 +50,9 @@ impl<'a> View<'a> {
             let record = run.as_ref().map(|r| &r.table);
             let context = Context { experiment, record, published };
             let judged = |claim: &Claim| lacking(claim, judge(claim, context), &failures);
-            let judgements = experiment.claims.iter().map(judged).collect();
-            Ok(SideView { side, run, judgements, failures })
+            let judgements: Vec<Judgement> = experiment.claims.iter().map(judged).collect();
+            let holm = vec![None; judgements.len()];
+            Ok(SideView { side, run, judgements, holm, failures })
         };
         let mut sides = vec![side(Side::Reference, inputs.reference)?];
         if let Some(local) = inputs.local {
@@ -98,7 +103,7 @@ impl SideView {
     /// How often each verdict was given.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        self.judgements.iter().for_each(|j| counts.add(j.verdict));
+        self.judgements.iter().for_each(|j| counts.add(j.classified()));
         counts
     }
 }
@@ -110,10 +115,12 @@ pub struct Views<'a> {
 
 impl<'a> Views<'a> {
     /// Verdicts of the last run shown, that of this machine if there is one, by paper and item.
-    pub fn verdicts(&self) -> BTreeMap<(String, String), Vec<Verdict>> {
+    pub fn verdicts(&self) -> BTreeMap<(String, String), Vec<Classified>> {
         let of = |view: &View<'_>| {
             let side = view.sides.last();
-            side.map(|side| side.judgements.iter().map(|j| j.verdict).collect()).unwrap_or_default()
+            let classified =
+                |side: &SideView| side.judgements.iter().map(Judgement::classified).collect();
+            side.map(classified).unwrap_or_default()
         };
         self.views.iter().map(|(key, view)| (key.clone(), of(view))).collect()
     }
@@ -123,7 +130,27 @@ impl<'a> Views<'a> {
         let catalog: &'a Catalog = inputs.catalog;
         let view =
             |e: &'a Experiment| Ok(((e.paper.clone(), e.item.clone()), View::new(inputs, e)?));
-        Ok(Views { views: catalog.experiments.iter().map(view).collect::<Result<_>>()? })
+        let mut views =
+            Views { views: catalog.experiments.iter().map(view).collect::<Result<_>>()? };
+        for paper in &catalog.papers {
+            for side in [Side::Reference, Side::Local] {
+                views.adjust(&paper.key, side);
+            }
+        }
+        Ok(views)
+    }
+
+    /// Adjusts the p-values of a paper's claims for their number.
+    fn adjust(&mut self, paper: &str, side: Side) {
+        let own = self.views.values_mut().filter(|view| view.experiment.paper == paper);
+        let mut sides: Vec<&mut SideView> =
+            own.flat_map(|view| &mut view.sides).filter(|s| s.side == side).collect();
+        let all: Vec<f64> = sides.iter().flat_map(|s| &s.judgements).filter_map(|j| j.p).collect();
+        let mut adjusted = holm_adjusted(&all).into_iter();
+        for side in &mut sides {
+            let holm = side.judgements.iter().map(|j| j.p.and_then(|_| adjusted.next()));
+            side.holm = holm.collect();
+        }
     }
 
     /// The view of an item with an experiment.
@@ -137,15 +164,33 @@ impl<'a> Views<'a> {
     }
 }
 
-/// How often each verdict was given.
+/// The runs that a report shows.
+pub fn sides(inputs: &Inputs<'_>) -> Vec<Side> {
+    let mut sides = vec![Side::Reference];
+    sides.extend(inputs.local.map(|_| Side::Local));
+    sides
+}
+
+/// Verdicts of a run over the items that `of` selects.
+pub fn side_counts(views: &Views<'_>, side: Side, of: impl Fn(&View<'_>) -> bool) -> Counts {
+    let mut counts = Counts::default();
+    for view in views.all().filter(|v| of(v)) {
+        for s in view.sides.iter().filter(|s| s.side == side) {
+            counts.join(&s.counts());
+        }
+    }
+    counts
+}
+
+/// How often each verdict was given, by class of evidence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counts {
-    counts: BTreeMap<Verdict, usize>,
+    counts: BTreeMap<Classified, usize>,
 }
 
 impl Counts {
     /// Counts one more.
-    pub fn add(&mut self, verdict: Verdict) {
+    pub fn add(&mut self, verdict: Classified) {
         *self.counts.entry(verdict).or_default() += 1;
     }
 
@@ -156,9 +201,15 @@ impl Counts {
         }
     }
 
-    /// How often `verdict` was given.
+    /// How often `verdict` was given, whatever the evidence.
     pub fn of(&self, verdict: Verdict) -> usize {
-        self.counts.get(&verdict).copied().unwrap_or(0)
+        self.counts.iter().filter(|(key, _)| key.verdict == verdict).map(|(_, n)| n).sum()
+    }
+
+    /// The counts of one class; `None` stands for claims that were not run.
+    pub fn of_class(&self, evidence: Option<Evidence>) -> Counts {
+        let own = self.counts.iter().filter(|(key, _)| key.evidence == evidence);
+        Counts { counts: own.map(|(key, n)| (*key, *n)).collect() }
     }
 
     /// Signs with counts, in the order of [`Verdict::ALL`].

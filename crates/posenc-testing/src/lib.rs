@@ -114,7 +114,7 @@ fn parse_required(text: &str) -> Result<Vec<Need>, String> {
 }
 
 /// Reports that the calling test skips all or a part of what it checks, since `need` is missing; `detail` says what exactly.
-/// The test goes on after the call, usually with `return`.
+/// The test continues after the call, usually with `return`.
 ///
 /// # Panics
 ///

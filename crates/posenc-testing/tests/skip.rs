@@ -36,7 +36,7 @@ fn run(name: &str, required: &str, more: &[&str]) -> (Output, String) {
         .output()
         .unwrap();
     let text = std::fs::read_to_string(&file).unwrap_or_default();
-    // There is none where nothing was skipped.
+    // The file does not exist if no test was skipped.
     let _ = std::fs::remove_file(&file);
     (output, text)
 }

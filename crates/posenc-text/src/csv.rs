@@ -47,7 +47,7 @@ impl<'a> Records<'a> {
         let mut record = Record { line: self.lines.line(), fields: Vec::new() };
         loop {
             if record.fields.len() == MOST_FIELDS {
-                let reason = format!("more than {MOST_FIELDS} fields in a line, which is the most");
+                let reason = format!("more than {MOST_FIELDS} fields in a line, the limit");
                 return Err((record.line, reason));
             }
             record.fields.push(self.field()?);
@@ -87,8 +87,7 @@ impl<'a> Records<'a> {
         let mut field = Cow::Borrowed("");
         loop {
             let Some(length) = self.rest.find('"') else {
-                let reason =
-                    "a quote is never closed; a download that was cut short looks like this";
+                let reason = "a quote is never closed; the download may be incomplete";
                 return Err((opened, reason.to_owned()));
             };
             let part = self.take(length);

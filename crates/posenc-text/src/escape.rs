@@ -18,8 +18,8 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The text in one line: hidden characters appear as `\n`, `\t`, `\u{1b}` and the like. Backslashes stay as they are, so that
-/// escaping twice changes nothing.
+/// The text in one line: hidden characters appear as `\n`, `\t`, `\u{1b}` and the like. Backslashes are unchanged, so escaping
+/// twice has no further effect.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     replaced(text, is_hidden)

@@ -143,7 +143,7 @@ macro_rules! __print {
 mod tests {
     use super::*;
 
-    /// Catches line breaks of an argument that reach the terminal beside those of the format string, and the latter escaped.
+    /// Catches line breaks of an argument that reach the terminal next to those of the format string, and the latter escaped.
     #[test]
     fn only_line_breaks_of_the_format_string_stay() {
         assert_eq!(breaks("a\nb\n"), 2);

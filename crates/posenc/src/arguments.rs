@@ -196,7 +196,7 @@ pub enum DataVerb {
 /// `data fetch`.
 #[derive(Args)]
 pub struct Fetch {
-    /// Ids of data sets, or items such as trading/table1 for the sets that they use; all sets where absent.
+    /// Ids of data sets, or items such as trading/table1 for the sets that they use; all sets if absent.
     pub sets: Vec<String>,
     /// Data directory; else $POSENC_DATA, else data/ in the repository.
     #[arg(long, value_name = "DIR")]
@@ -353,6 +353,9 @@ pub struct Bench {
     /// Store the results in report/record, so that the report shows them.
     #[arg(long)]
     pub record: bool,
+    /// With --record: accept uncommitted changes. The report marks such records.
+    #[arg(long, requires = "record")]
+    pub allow_dirty: bool,
     /// Number of measured runs per workload. Medians are printed.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub repeats: u16,

@@ -37,7 +37,7 @@ pub struct Labeller {
 }
 
 impl Labeller {
-    /// Draws a model of so many labels: its content from one stream, its encoding from another.
+    /// Initializes a model with `labels` outputs. `content` samples its weights, `code` those of the position encoding.
     ///
     /// # Errors
     ///

@@ -41,14 +41,14 @@ pub struct ScreenInput {
     pub widgets: Vec<WidgetInput>,
 }
 
-/// Captions as far as they are read, behind each other.
+/// The words of several captions that the decoder reads, concatenated.
 #[derive(Debug, Clone)]
 pub struct ReadWords {
     /// `[N]`.
     pub(super) words: Tensor<1, Int>,
     /// Of each word in its caption, `[N]`.
     pub(super) places: Tensor<1, Int>,
-    /// Of which caption each word is, `[N]`.
+    /// Index of the caption of each word, `[N]`.
     pub(super) captions: Tensor<1, Int>,
     /// Words of each caption.
     pub(super) lengths: Vec<usize>,
@@ -91,7 +91,7 @@ pub struct Batch {
     pub(super) kinds: Tensor<1, Int>,
     pub(super) clickable: Tensor<1, Int>,
     pub(super) depths: Tensor<1, Int>,
-    /// One for nodes with a word, else zero, `[N, 1]`.
+    /// 1 for nodes with a word, else 0, `[N, 1]`.
     pub(super) has_word: Tensor<2>,
     pub(super) positions: Positions,
     /// Nodes of each screen.

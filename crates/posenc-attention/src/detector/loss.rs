@@ -146,7 +146,7 @@ mod tests {
         (0..count).map(|i| GroundTruth { class: i % 3, place: place(i) }).collect()
     }
 
-    /// Would catch an assignment that is not the cheapest, and rows that are taken for columns.
+    /// Would catch an assignment that is not the cheapest, and rows that are mistaken for columns.
     #[test]
     fn assignments_are_the_cheapest_of_all() {
         for (seed, things) in [(1, 1), (2, 2), (3, 3), (4, 4), (5, 0)] {
@@ -201,7 +201,7 @@ mod tests {
         assert!(queries.len() == 2 && queries[0] != queries[1], "{found:?}");
     }
 
-    /// Would catch a side that is taken for a center: against the same by hand in double precision.
+    /// Would catch a side that is mistaken for a center: compares with scalar formulas in double precision.
     #[test]
     fn generalized_overlaps_are_those_of_single_boxes() {
         let device = crate::cpu();

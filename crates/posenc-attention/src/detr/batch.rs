@@ -60,8 +60,8 @@ impl Batch {
         &self.sizes
     }
 
-    /// Positions of the cells of a map of so many rows and columns, and the bias that hides those of the filling. A cell belongs
-    /// to an image if the pixel at its beginning does.
+    /// Positions of the cells of a feature map with `cells` rows and columns, and the attention bias that masks padding. A cell
+    /// belongs to an image if the image contains the cell's first pixel.
     pub(super) fn places(
         &self,
         cells: [usize; 2],

@@ -22,7 +22,7 @@ pub struct Evaluation {
     /// Per layer: mean weight of the slot that holds a pixel's left neighbor, over heads, images and the
     /// pixels with both neighbors.
     pub left: Vec<f64>,
-    /// The same of the upper neighbor.
+    /// Per layer: mean weight of the slot that holds a pixel's upper neighbor, averaged as `left`.
     pub upper: Vec<f64>,
 }
 

@@ -1,8 +1,8 @@
 //! The operations in which attention models spend their time, with derivatives written by hand.
 //!
-//! Each has two forms. The defaults of [`Kernels`] are composed of a backend's own operations and run
-//! anywhere; on the CPU they are replaced by passes of our own over memory (`flex.rs`). The tests hold the
-//! two, and burn's automatic differentiation of the plain formulas, against each other.
+//! Each has two forms. The defaults of [`Kernels`] are composed of a backend's own operations and run on every backend. On the
+//! CPU, hand-written passes over memory replace them (`flex.rs`). The tests compare both forms with burn's automatic
+//! differentiation of the plain formulas.
 
 mod autodiff;
 mod composed;

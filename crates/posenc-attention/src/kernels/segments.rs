@@ -15,7 +15,7 @@ const BLOCK: usize = 48;
 pub(super) struct Item {
     /// Row of the first query, and their number.
     queries: [usize; 2],
-    /// The same of keys and values.
+    /// Row of the first key and value, and their number.
     keys: [usize; 2],
     /// Where the weights of its first head begin.
     weights: usize,

@@ -3,7 +3,7 @@
 //! Keys are the queries at unit length. In each of R rounds a slot falls into the bucket
 //! $\arg\max [qR_r \,\|\, -qR_r]$ of a random matrix; slots are put in order of bucket and place and cut into
 //! chunks; a chunk attends to itself and to the chunk before it (the first to the last). A slot does not see later
-//! ones, and itself only where there is nothing else. Rounds are mixed by the size of what they found,
+//! ones, and itself only if there is nothing else. Rounds are mixed by the size of what they found,
 //! $\sum_r o_r e^{z_r}/\sum_r e^{z_r}$ with z the logarithm of a round's sum of exponentials.
 
 use burn::module::Module;

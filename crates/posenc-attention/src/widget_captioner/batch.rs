@@ -61,9 +61,9 @@ pub(super) struct Texts {
     /// Texts with words, filled up with their first word, `[texts · TEXT_WORDS]`.
     pub words: Tensor<1, Int>,
     pub count: usize,
-    /// For each node the place of its text, or one more than there are, `[B N]`.
+    /// Index of each node's text, `[B N]`; the number of texts for nodes without one.
     pub of_text: Tensor<1, Int>,
-    /// The same of its name.
+    /// Index of each node's resource name, in the same form as `of_text`.
     pub of_resource: Tensor<1, Int>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Texts {
 pub struct Batch {
     /// Rows of the table of words that occur.
     pub(super) known: Tensor<1, Int>,
-    /// `None` where no node has a word.
+    /// `None` if no node has a word.
     pub(super) texts: Option<Texts>,
     /// `[B N]`.
     pub(super) kinds: Tensor<1, Int>,

@@ -1,5 +1,5 @@
-//! The network on pixels: stages of three convolutions, of which the second is added to the stage's input and the third halves
-//! the sides; batch norms and ReLUs after all of them.
+//! The convolutional network on pixels. Each stage has three convolutions: the output of the second is added to the stage's
+//! input, and the third halves both sides. Batch norm and ReLU follow each convolution.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation};
@@ -41,7 +41,7 @@ impl BatchNorm {
         }
     }
 
-    /// Of rows `[N, C]`; notes the statistics of the rows where there is a place for them, and uses them.
+    /// Of rows `[N, C]`; notes the statistics of the rows if there is a place for them, and uses them.
     fn forward(&self, x: Tensor<2>, statistics: Option<&mut Statistics>) -> Tensor<2> {
         let (gain, shift) = (self.gain.val().unsqueeze::<2>(), self.shift.val().unsqueeze::<2>());
         let Some(statistics) = statistics else {

@@ -148,7 +148,7 @@ fn boxes_are_found_with_positions_and_not_without() {
     assert!(right(&model) < 55, "{}", right(&model));
 }
 
-/// Would catch filling that is looked at or counted in the loss: screens beside larger ones say, and teach, what they do alone.
+/// Would catch filling that is looked at or counted in the loss: screens next to larger ones say, and teach, what they do alone.
 #[test]
 fn filling_changes_nothing() {
     let device = posenc_attention::cpu();

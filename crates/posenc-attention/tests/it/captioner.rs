@@ -40,8 +40,8 @@ fn fourier(groups: usize) -> Encoding {
     }
 }
 
-/// Two boxes beside each other, one with a word; the other's widget is "left" (4) or "right" (5) and the word of its
-/// neighbor (5, 6).
+/// Two boxes next to each other, one with a word. The other box's caption is "left" (4) or "right" (5) followed by its
+/// neighbor's word (5, 6).
 fn screen(rng: &mut ChaCha8Rng) -> ScreenInput {
     let draws = uniform_vector(rng, 4, 0.0, 1.0);
     let is_left = draws[0] < 0.5;
@@ -66,7 +66,7 @@ fn model(encoding: &Encoding, seed: u64) -> Captioner {
     Captioner::new(&sizes(), encoding, &mut content, &mut code, &posenc_attention::cpu()).unwrap()
 }
 
-/// Losses, and the share of captions that are right in both words after training.
+/// Losses, and the share of captions with both words correct after training.
 fn trained(encoding: &Encoding, seed: u64, steps: usize) -> (Vec<f64>, f64) {
     let (sizes, device) = (sizes(), posenc_attention::cpu());
     let mut adam = Adam::new(0.9, 0.99, 1e-9);
@@ -136,7 +136,7 @@ fn screens_say_the_same_alone_and_beside_others() {
     assert!(wrong(&|s| s.widgets.clear()));
 }
 
-/// Would catch a search that drops the best, scores another length, or goes on after the end: against all captions.
+/// Would catch a search that drops the best, scores another length, or continues after the end: against all captions.
 #[test]
 fn a_wide_beam_finds_the_best_of_all_captions() {
     let (sizes, device) = (sizes(), posenc_attention::cpu());

@@ -55,7 +55,7 @@ fn trainer(model: Detector, steps: usize) -> Trainer<Detector> {
 
 const GRIDS: [[usize; 2]; 4] = [[3, 3], [3, 4], [4, 3], [4, 4]];
 
-/// Would catch filling that is looked at, and pixels that are put at the wrong place: an image says the same alone as beside
+/// Would catch filling that is looked at, and pixels that are put at the wrong place: an image says the same alone as next to
 /// a larger one, to the last rounding.
 #[test]
 fn filling_changes_nothing() {
@@ -96,7 +96,7 @@ fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
         while trainer.is_running() {
             let batch: Vec<ImageInput> =
                 (0..16).map(|_| input(ObjectScene::training_image(&[24, 32], &mut rng))).collect();
-            losses.push(trainer.step(|model| model.loss(&batch, &sizes, &grids, &device)));
+            losses.push(trainer.step(|model| model.loss(&batch, &sizes, &grids, None, &device)));
         }
         (losses, parameters::values(&trainer.model), trainer.model)
     };
@@ -117,7 +117,7 @@ fn a_small_detector_learns_with_the_same_bits_from_the_same_seed() {
     assert_ne!(losses, run(2).0);
 }
 
-/// Would catch a model that is not stopped where it would go on with images it has no codes for.
+/// Would catch a model that is not stopped where it would continue with images it has no codes for.
 #[test]
 fn images_of_another_size_are_refused() {
     let device = posenc_attention::cpu();
@@ -126,7 +126,7 @@ fn images_of_another_size_are_refused() {
     let grids = trainer.model.grids(&sizes, &GRIDS, sizes.cells, &device);
     let mut rng = stream(1, "image");
     let wide = input(ObjectScene::draw(&mut rng).whole(40, &mut rng));
-    let loss = trainer.step(|model| model.loss(&[wide], &sizes, &grids, &device));
+    let loss = trainer.step(|model| model.loss(&[wide], &sizes, &grids, None, &device));
     assert!(loss.is_nan() && !trainer.is_running());
     let table = Encoding { features: Features::Embed, uniform: true, ..Encoding::none() };
     let normalized = Sizes { coordinates: Coordinates::Normalized, ..sizes.clone() };

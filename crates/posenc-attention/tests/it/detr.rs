@@ -1,4 +1,4 @@
-//! The detector at the paper's scale: that it is DETR, in what it says, loses and learns, and that files of weights are read.
+//! The detector at the paper's scale: its outputs, losses and training steps equal those of DETR, and it reads weight files.
 
 use std::path::{Path, PathBuf};
 

@@ -115,7 +115,7 @@ fn codes_tell_positions_apart() {
     }
 }
 
-/// Trained and drawn frequencies begin alike; only one of the two is a parameter.
+/// Learned and fixed frequencies start from equal values, and only the learned ones are parameters.
 #[test]
 fn trained_features_begin_as_drawn_ones() {
     let positions = Positions::grid(&[8, 8]);

@@ -14,6 +14,7 @@ use posenc_math::random::stream;
 const SIZES: Sizes = Sizes {
     side: 6,
     levels: 4,
+    concatenated: None,
     transformer: TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 2 },
 };
 

@@ -1,6 +1,6 @@
-//! The kernels and their derivatives against burn's automatic differentiation of the plain formulas in double
-//! precision. In single precision the CPU's own passes run, in double the composed operations, so that both
-//! forms are held against a third.
+//! Compares the kernels and their derivatives with burn's automatic differentiation of the plain formulas in double
+//! precision. Single precision runs the hand-written CPU passes and double precision the composed operations, so both
+//! forms are compared with the same third implementation.
 
 use burn::Tensor;
 use burn::tensor::{DType, Device, TensorData, activation};

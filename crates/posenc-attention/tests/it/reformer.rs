@@ -1,5 +1,5 @@
 //! The Reformer: hashed attention against the formula, counts, learning, and the same bits from the same seed. The
-//! reversible step against a plain graph is tested beside the code.
+//! reversible step against a plain graph is tested next to the code.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use posenc_attention::draw::Draw;
@@ -42,7 +42,7 @@ fn input(slots: usize, width: usize, device: &Device) -> (Vec<f64>, Tensor<3>) {
     (numbers, Tensor::from_data(TensorData::new(single, [1, slots, width]), device))
 }
 
-/// With one chunk for all slots hashing decides nothing: what comes out is softmax(Q K̂ᵀ) V over earlier slots.
+/// With one chunk for all slots, hashing has no effect: the output is softmax(Q K̂ᵀ) V over earlier slots.
 /// Would catch wrong keys, masks, orders and mixtures of rounds.
 #[test]
 fn one_chunk_is_full_attention_without_oneself() {

@@ -1,4 +1,4 @@
-//! The models on a wgpu adapter, a software one where there is no other, against the CPU. Built with the feature `wgpu`.
+//! The models on a wgpu adapter, a software one if there is no other, against the CPU. Built with the feature `wgpu`.
 #![cfg(feature = "wgpu")]
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -47,7 +47,7 @@ fn assert_near(own: &[f64], expected: &[f64], tolerance: f64) {
 
 fn image_losses(device: &Device) -> Vec<f64> {
     let transformer = TransformerSizes { width: 16, heads: 2, feed_forward: 32, layers: 2 };
-    let sizes = image_model::Sizes { side: 6, levels: 4, transformer };
+    let sizes = image_model::Sizes { side: 6, levels: 4, concatenated: None, transformer };
     let (mut content, mut code) = (stream(1, "content"), stream(1, "code"));
     let model = ImageModel::new(&sizes, &encoding(), &mut content, &mut code, device).unwrap();
     let law = GrayLeaves::new(sizes.side, sizes.levels);

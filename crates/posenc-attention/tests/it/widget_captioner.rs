@@ -1,5 +1,5 @@
-//! The captioner at the paper's scale: that it is the public one in what it says, loses and learns, and that its parts have the published
-//! sizes.
+//! The captioner at the paper's scale: its outputs, losses and training steps equal those of the public code, and its parts have
+//! the published sizes.
 
 use std::path::Path;
 

@@ -46,7 +46,7 @@ impl Browser {
         found
     }
 
-    /// Starts it; `None` where there is none.
+    /// Starts the browser; `None` if none is installed.
     pub fn start() -> Option<Browser> {
         let program = Browser::is_available().then(program)??;
         let profile = tempfile::tempdir().expect("a directory for the profile");
@@ -76,7 +76,7 @@ impl Browser {
             .map_while(Result::ok)
             .find_map(|line| line.strip_prefix("DevTools listening on ws://").map(str::to_owned));
         let address = address.expect("Chromium tells its address");
-        // The pipe must not fill up; what it says is only of interest if the browser ends.
+        // Drain the pipe so that it does not fill up. The text is only used if the browser exits.
         let rest = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
         let socket = connected(&address).unwrap_or_else(|error| {
             let _ = process.kill();

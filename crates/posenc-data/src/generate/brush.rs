@@ -47,7 +47,7 @@ impl<N: Fn(&Leaf, [f32; 2]) -> f32> Brush<'_, N> {
         let shape = leaf.shape;
         let [cos, sin] = leaf.axis;
         let [center_x, center_y] = leaf.center;
-        // The shadow falls away from the sun and is as soft as it is long.
+        // The shadow falls away from the sun, and its blur equals its length.
         let throw = (0.16 * shape.b).min(9.0 * self.scale) + 0.5;
         let reach = factor * shape.reach() + 2.0 * throw + self.edge;
         let last = size as f32 - 1.0;
@@ -138,7 +138,7 @@ pub(super) fn develop(
     bytes
 }
 
-/// An intensity as it is stored, from 0 to 1; bright light is compressed rather than cut off.
+/// An intensity after tone mapping, from 0 to 1; bright light is compressed, not clipped.
 pub(super) fn expose(value: f32) -> f32 {
     let exposed =
         if value > 0.7 { 0.7 + (value - 0.7) / (1.0 + 2.0 * (value - 0.7)) } else { value };

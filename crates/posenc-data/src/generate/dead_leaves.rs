@@ -65,8 +65,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Fills what the shapes do not cover: a rough ground and, where there is one, a sky with
-    /// clouds and hills.
+    /// Fills the area that no shape covers: a rough ground and, if the scene has one, a sky with clouds and hills.
     fn backdrop(&mut self) {
         let side = self.size as f32;
         let horizon = self.scene.sky.as_ref().map_or(0.0, |sky| sky.horizon * side);
@@ -148,7 +147,7 @@ impl<'a> Painter<'a> {
         let [x, y] = draw::direction(rng);
         let axis = match (self.scene.upright, outline) {
             (false, _) => [x, y],
-            // Houses stand on end, rocks lie flat.
+            // Houses are upright, rocks lie flat.
             (true, Outline::Box) => [0.02 * x, if y < 0.0 { -1.0 } else { 1.0 }],
             (true, _) => [1.0, 0.1 * y],
         };

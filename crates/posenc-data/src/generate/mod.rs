@@ -83,7 +83,7 @@ impl Generator {
     }
 
     /// Counts changes to what a generator draws. It is part of every generated set's identity, so
-    /// that records made from other signals are not taken for these.
+    /// that records made from other signals are not mistaken for these.
     fn version(self) -> u32 {
         match self {
             Generator::DeadLeaves | Generator::MovingDeadLeaves => 1,

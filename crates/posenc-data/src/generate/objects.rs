@@ -103,7 +103,7 @@ impl ObjectScene {
         self.paint([0.0, 0.0, 1.0, 1.0], [side, side], rng)
     }
 
-    /// Paints a window of the scene (left, top, right, bottom) with so many rows and columns.
+    /// Paints a window of the scene (left, top, right, bottom; 0 to 1) with `height` × `width` pixels.
     fn paint(
         &self,
         window: [f32; 4],

@@ -9,8 +9,7 @@ pub(super) type Color = u32;
 /// One kind of picture.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// The sky above the horizon, where there is one: shapes then lie on a plain that recedes to
-    /// it.
+    /// The sky above the horizon, if any: shapes then lie on a plain that recedes to the horizon.
     pub sky: Option<Sky>,
     /// What shows through between the shapes.
     pub ground: Color,

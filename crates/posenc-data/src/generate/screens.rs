@@ -187,7 +187,7 @@ impl<'a> Draft<'a> {
         self.nodes.len() - 1
     }
 
-    /// Adds a text with a word that no other has, and gives the word's token.
+    /// Adds a text with a unique word and returns the word's token.
     fn text(&mut self, depth: usize, pixels: [f64; 4]) -> usize {
         let node = self.node(NodeKind::Text, depth, pixels);
         let word = self.words.pop().unwrap_or(0);

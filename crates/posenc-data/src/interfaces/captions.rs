@@ -114,15 +114,15 @@ impl fmt::Display for CaptionReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{WIDGET_CAPTIONS}: {} rows, of which {} are about screens that were never released and {} about screens in no \
-             split",
+            "{WIDGET_CAPTIONS}: {} rows ({} about screens that were never released, {} about screens in no \
+             split)",
             self.rows, self.unreleased, self.in_no_split
         )?;
         for (split, own) in CaptionSplit::ALL.into_iter().zip(&self.splits) {
             write!(
                 out,
-                "\n{}: {} widgets with {} captions on {} screens; left out were {} rows about {} screens without a file, {} \
-                 about screens without a tree, {} whose node is not there, {} whose node cannot be seen, {} without words, \
+                "\n{}: {} widgets with {} captions on {} screens; skipped {} rows about {} screens without a file, {} \
+                 about screens without a tree, {} whose node is missing, {} whose node is invisible, {} without words, \
                  {} replaced by a later row",
                 split.name(),
                 own.widgets,
@@ -157,13 +157,13 @@ struct Columns {
 }
 
 impl WidgetCaptions {
-    /// Reads the captions in folder `captions`, and looks for their nodes in the screens `screens/combined/*.json`. That
-    /// takes as long as reading these screens once; they are not kept.
+    /// Reads the captions in folder `captions` and finds their nodes in the screens `screens/combined/*.json`. This reads
+    /// every screen once and keeps none of them.
     ///
     /// # Errors
-    /// When a file of captions or splits is missing, damaged or not UTF-8; when a column is missing or a row has
-    /// another number of fields; when a name of a screen or node is none; when a screen stands in two splits; when a
-    /// screen that is there is damaged; when nothing is left. The message names file and line.
+    /// When a file of captions or splits is missing, damaged or not UTF-8; when a column is missing or a row has the wrong
+    /// number of fields; when a screen or node has an invalid name; when two splits contain a screen; when a screen is
+    /// damaged; when no caption is left. The message names file and line.
     pub fn read(captions: &Path, screens: &Path) -> Result<Self, DataError> {
         let splits = read_splits(captions)?;
         let folder = screens.join("combined");
@@ -228,7 +228,7 @@ fn split_file(folder: &Path, split: CaptionSplit) -> PathBuf {
     folder.join("split").join(format!("{}.txt", split.name()))
 }
 
-/// The split of every screen. One that stands twice in the same is taken once.
+/// The split of every screen. One that appears twice in the same is taken once.
 fn read_splits(folder: &Path) -> Result<Splits, DataError> {
     let mut splits = Splits::new();
     for split in CaptionSplit::ALL {
@@ -245,7 +245,7 @@ fn read_splits(folder: &Path) -> Result<Splits, DataError> {
                 && *other != split
             {
                 return Err(wrong(format!(
-                    "screen {screen} stands in {}:{line}, too; a screen belongs to one split: remove it from the others",
+                    "screen {screen} is also in {}:{line}; a screen belongs to one split: remove it from the others",
                     split_file(folder, *other).display()
                 )));
             }
@@ -263,7 +263,7 @@ fn check_screen(name: &str) -> Result<(), String> {
     }
     let shown: String = name.chars().take(LONGEST_NAME).collect();
     Err(format!(
-        "`{shown}` is no name of a screen; allowed: a number such as 12, or up to {LONGEST_NAME} letters, digits, `_`, `-`"
+        "`{shown}` is not the name of a screen; allowed: a number such as 12, or up to {LONGEST_NAME} letters, digits, `_`, `-`"
     ))
 }
 
@@ -285,7 +285,7 @@ fn read_rows(
         let damaged = |reason: String| wrong((record.line, reason));
         if record.fields.len() != columns.number {
             return Err(damaged(format!(
-                "{} fields, but the header has {}; a download that was cut short looks like this, or a comma outside of \
+                "{} fields, but the header has {}; the download may be incomplete, or a comma is outside of \
                  quotes",
                 record.fields.len(),
                 columns.number
@@ -300,7 +300,7 @@ fn read_rows(
         check_screen(screen).map_err(damaged)?;
         if node.split('.').any(|place| place.parse::<u32>().is_err()) {
             return Err(damaged(format!(
-                "`{node}` is no node of screen {screen}; allowed: whole numbers with periods between, such as 0.2.1"
+                "`{node}` is not a node of screen {screen}; allowed: whole numbers with periods between, such as 0.2.1"
             )));
         }
         if !splits.contains_key(screen.as_ref()) {

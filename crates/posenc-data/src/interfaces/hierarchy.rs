@@ -184,9 +184,9 @@ impl ViewHierarchy {
     /// Reads a screen.
     ///
     /// # Errors
-    /// When the file is missing, has more than 16 MiB, is cut short, or lacks a key that is needed (`activity`, `root`;
-    /// of each node `bounds`, `class`, `clickable`); when a value is of the wrong kind; when objects and lists stand in
-    /// each other more than 127 deep, which is a tree of 63 levels.
+    /// When the file is missing, has more than 16 MiB, is truncated, or lacks a required key (`activity`, `root`; of each node
+    /// `bounds`, `class`, `clickable`); when a value has the wrong type; when objects and lists are nested more than 127
+    /// deep, which is a tree of 63 levels.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the screen", MAX_SCREEN_BYTES)?;
         let wire: Option<WireScreen> = from_json(path, "", &bytes)?;
@@ -207,7 +207,7 @@ impl ViewHierarchy {
     }
 
     /// The node with an identifier such as `0.2.1`: the first number stands for the root, each other one for a place
-    /// among the children, absent ones counted. None where there is no such node, or where it is no such identifier.
+    /// among the children, absent ones counted. None if there is no such node, or where it is no such identifier.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<usize> {
         let mut places = id.split('.');

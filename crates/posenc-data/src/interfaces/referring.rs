@@ -9,7 +9,7 @@ use super::words::{resource_words, text_words};
 use super::{Corners, as_text, from_json, from_unit, read_whole};
 use crate::error::DataError;
 
-/// Most bytes of a file: the development set has 2.4 · 10⁶. A word of one letter takes about 50.
+/// Maximum file size in bytes: the development set has 2.4 · 10⁶. A word takes about 50 bytes of memory, even one of one letter.
 const MAX_BYTES: u64 = 1 << 25;
 /// Overlap from which two boxes are said to be of the same thing.
 pub const SAME_BOX: f64 = 0.5;
@@ -104,7 +104,7 @@ pub struct ReferringScreen {
     pub candidates: Vec<Candidate>,
     /// The candidate that overlaps the object most, the first of equal ones; none where none overlaps it.
     pub referred: Option<usize>,
-    /// Intersection over union of these two; 0 where there is none.
+    /// Intersection over union of `object` and `referred`, 0 to 1; 0 without a referred candidate.
     pub overlap: f64,
 }
 
@@ -174,8 +174,8 @@ impl ReferringScreens {
         let poor = self.screens.iter().filter(|screen| screen.overlap < SAME_BOX).count();
         (poor > 0).then(|| {
             format!(
-                "{}: of {} screens, {poor} have no node that overlaps the box meant by {SAME_BOX} or more, and {none} none \
-                 that overlaps it at all",
+                "{}: of {} screens, {poor} have no node with an IoU of at least {SAME_BOX} with the target box, and {none} have no \
+                 node that overlaps it",
                 self.file.file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
                 self.screens.len()
             )

@@ -26,7 +26,7 @@ const ENDINGS: [&str; 2] = ["jpg", "png"];
 /// Names of screens without screenshot that a message lists.
 const LISTED: usize = 3;
 
-/// Screens with captioned widgets; trees and pixels are read as they are needed.
+/// Screens with captioned widgets; trees and pixels are read on demand.
 #[derive(Debug, Clone)]
 pub struct WidgetScreens {
     folder: PathBuf,
@@ -107,8 +107,8 @@ impl WidgetScreens {
         let names = missing.join(", ");
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         let hint = format!(
-            "{count} of {all} screens with captions have no screenshot; RICO's are JPEG files beside the trees: unpack \
-             them there, or take the screens out of split/*.txt"
+            "{count} of {all} screens with captions have no screenshot; RICO's are JPEG files next to the trees: unpack \
+             them there, or remove the screens from split/*.txt"
         );
         Err(DataError::missing(&self.folder, format!("{names}{rest}"), hint))
     }

@@ -62,7 +62,7 @@ impl LabelledScreens {
     ///
     /// # Errors
     /// When the file is missing, has more than 64 MiB, is cut short, lacks a key or has a value of the wrong kind; when
-    /// a box is none, a label is empty, a screen stands twice, or there are none.
+    /// a box is none, a label is empty, a screen appears twice, or there are none.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let bytes = read_whole(path, "the file of labelled boxes", MAX_BYTES)?;
         let wire: Vec<WireScreen> = from_json(path, "", &bytes)?;

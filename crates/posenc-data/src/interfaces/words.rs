@@ -252,11 +252,11 @@ impl WordVectors {
     }
 
     /// Reads the vectors of the vocabulary's words from a file as GloVe's are: in each line a word and `dimension`
-    /// numbers, with single spaces between. Of a word that stands twice the first vector counts.
+    /// numbers, with single spaces between. Of a word that appears twice the first vector counts.
     ///
     /// # Errors
     /// When the file is missing or has more than 8 GiB; when a line has more than 64 KiB or another number of parts, as
-    /// the last of a file that was cut short has; when a vector that is needed has a part that is no finite number; when
+    /// the last of a file that was cut short has; when a vector that is needed has a part that is not a finite number; when
     /// no word of the vocabulary is there. The message names the line.
     pub fn read(
         path: &Path,
@@ -285,15 +285,14 @@ impl WordVectors {
             }
             if line.len() > MAX_LINE_BYTES {
                 return Err(damaged(format!(
-                    "more than {MAX_LINE_BYTES} bytes in a line; is it text with a word and {dimension} numbers in each \
-                     line?"
+                    "more than {MAX_LINE_BYTES} bytes in a line; each line must have a word and {dimension} numbers"
                 )));
             }
             let found = line.trim_ascii_end().iter().filter(|byte| **byte == b' ').count();
             if found != dimension {
                 return Err(damaged(format!(
-                    "{found} numbers after the word, {dimension} are expected; a download that was cut short looks like \
-                     this, and so do vectors of another length"
+                    "{found} numbers after the word, {dimension} are expected; the download may be incomplete, or the \
+                     vectors have another length"
                 )));
             }
             let mut parts = line.trim_ascii_end().split(|byte| *byte == b' ');
@@ -303,7 +302,7 @@ impl WordVectors {
             let vector = vector.map_err(|part| {
                 let word = String::from_utf8_lossy(word);
                 damaged(format!(
-                    "`{part}` of the word `{word}` is no finite number; fetch the file again"
+                    "`{part}` of the word `{word}` is not a finite number; fetch the file again"
                 ))
             })?;
             vectors.entry(number).or_insert(vector);

@@ -107,7 +107,7 @@ fn damaged_annotations_are_named() {
         ),
         ("/images/1/file_name", json!("C:b.jpg"), ["images[1]", "leads out of the folder"]),
         ("/images/1/file_name", json!("b\0.jpg"), ["images[1]", "leads out of the folder"]),
-        ("/images/1/id", json!(11), ["images[1] (id 11)", "stands twice"]),
+        ("/images/1/id", json!(11), ["images[1] (id 11)", "appears twice"]),
         ("/images/0/width", json!(0), ["images[0] (id 11)", "1 to 32768"]),
         ("/images", json!([]), ["annotations[0]", "no image has the id 5"]),
         ("/categories", json!({}), ["categories", "expected a sequence"]),
@@ -117,7 +117,7 @@ fn damaged_annotations_are_named() {
     // Cut short, and twice.
     let text = annotations().to_string();
     std::fs::write(path.join("instances_two.json"), &text[..text.len() / 2]).unwrap();
-    assert_says(&open(path).unwrap_err(), &["instances_two.json", "EOF", "cut short"]);
+    assert_says(&open(path).unwrap_err(), &["instances_two.json", "EOF", "may be incomplete"]);
     std::fs::write(path.join("instances_one.json"), &text).unwrap();
     assert_says(&open(path).unwrap_err(), &["there are 2"]);
 }
@@ -158,7 +158,7 @@ fn what_is_written_is_read_back() {
     let found = read.pixels(&read.images()[0]).unwrap();
     assert!(found.iter().zip(&pixels).all(|(a, b)| a.abs_diff(*b) < 24));
     let error = write_annotated(folder.path(), &[], &[(vec![0; 5], [2, 2], vec![])]).unwrap_err();
-    assert_says(&error, &["5 bytes are no 2 × 2 pixels"]);
+    assert_says(&error, &["5 bytes do not make 2 × 2 pixels"]);
 }
 
 /// Would catch a reader that real annotations do not pass.

@@ -207,7 +207,7 @@ fn images_and_clips_are_not_mixed_up() {
     let source = Data::new().plain();
     assert_says(&source.load("always", 0, None).unwrap_err(), &["'always'", "clips", "images"]);
     let error = source.load_clips("images", 0, None).unwrap_err();
-    assert_says(&error, &["'images' holds images", "clips are asked for", "data list"]);
+    assert_says(&error, &["'images' holds images", "clips are expected", "data list"]);
 }
 
 #[test]
@@ -216,7 +216,10 @@ fn what_is_absent_is_generated_and_said_but_for_sets_that_always_are() {
     let set = data.plain().load_clips("folder", 7, Some(1)).unwrap();
     assert_eq!((set.label.as_str(), set.origin), ("embedded:moving-dead-leaves", Origin::Embedded));
     assert_eq!(set.signals.len(), 1);
-    assert_says(&set.warnings.join("\n"), &["not found", "footage", "generated clips stand in"]);
+    assert_says(
+        &set.warnings.join("\n"),
+        &["not found", "footage", "using generated clips instead"],
+    );
     let always = data.plain().load_clips("always", 7, None).unwrap();
     assert_eq!(always.warnings, [""; 0]);
     assert_eq!(always.origin, Origin::Embedded);
@@ -235,7 +238,7 @@ fn clips_of_the_user_win_and_are_labeled() {
     source.use_images("folder", &data.path("holiday")).unwrap();
     let set = source.load_clips("folder", 0, None).unwrap();
     assert_eq!((set.label.as_str(), names(&set.signals)), ("user:holiday", vec!["holiday"]));
-    // A folder named like the set, beside the manifest's files, is mentioned.
+    // A folder named like the set, next to the manifest's files, is mentioned.
     data.save_frames("folder", 4, 8, 8);
     let set = data.plain().load_clips("folder", 0, None).unwrap();
     assert_eq!(set.label, "other:folder");
@@ -274,7 +277,8 @@ fn videos_without_video_support_have_a_stand_in_that_says_what_is_missing() {
     let mut source = data.plain();
     let set = source.load_clips("folder", 0, None).unwrap();
     assert_eq!(set.origin, Origin::Embedded);
-    let parts = ["footage holds video files", "stand in", "apt-get install", "cargo xtask"];
+    let parts =
+        ["footage holds video files", "using generated clips", "apt-get install", "cargo xtask"];
     assert_says(&set.warnings.join("\n"), &parts);
     assert_eq!(set.warnings.len(), 1);
     for statuses in
@@ -321,7 +325,7 @@ fn several_clips_or_arrays_are_not_one() {
     data.save_frames("films/a", 4, 8, 8);
     data.save_frames("films/b", 4, 8, 8);
     let error = load_clip_file(&data.path("films"), None).unwrap_err();
-    assert_says(&error, &["2 clips (a, b)", "one is asked for", "name the file"]);
+    assert_says(&error, &["2 clips (a, b)", "one is expected", "name the file"]);
     let array = npy(&header("|u1", "1, 1, 1, 1"), &[0]);
     write_npz(&data.path("two.npz"), &[("x", array.clone()), ("y", array)]);
     let error = load_clip_file(&data.path("two.npz"), None).unwrap_err();
@@ -338,7 +342,7 @@ fn one_picture_is_read_whole_or_as_a_square() {
     assert_says(&whole.warnings.join("\n"), &["21×15", "column and row", "20×14"]);
     let square = load_picture_file(&path, Some(12)).unwrap();
     assert_eq!((square.signal.width, square.signal.height), (12, 12));
-    assert_says(&load_picture_file(&path, Some(16)).unwrap_err(), &["21×15", "the size asked for"]);
+    assert_says(&load_picture_file(&path, Some(16)).unwrap_err(), &["21×15", "the requested size"]);
     // What is even is left alone and nothing is said.
     save_rgb(&path, 20, 14);
     assert_eq!(load_picture_file(&path, None).unwrap().warnings, [""; 0]);
@@ -378,7 +382,7 @@ fn pictures_and_clips_are_told_apart_by_what_they_are() {
     };
     assert!(is_clip("film"));
     assert!(!is_clip("film/f2.png"));
-    // A picture that is broken is not taken for a video.
+    // A picture that is broken is not mistaken for a video.
     std::fs::write(data.path("a.png"), "no picture").unwrap();
     assert_says(
         &load_signal_file(&data.path("a.png"), None).unwrap_err(),
@@ -388,7 +392,7 @@ fn pictures_and_clips_are_told_apart_by_what_they_are() {
     assert_says(&error, &["nothing.mp4", "no such file"]);
 }
 
-/// Catches an array of single voxels that is taken for a clip each, of a hundred bytes.
+/// Catches an array of single voxels that is mistaken for a clip each, of a hundred bytes.
 #[test]
 fn arrays_of_too_many_clips_are_refused() {
     let file = tempfile::NamedTempFile::with_suffix(".npz").unwrap();

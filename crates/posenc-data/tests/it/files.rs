@@ -1,5 +1,4 @@
-//! Sets of files: what identifies them, and the readers of downsampled images and parallel text, on files as they are
-//! distributed and on damaged ones.
+//! Sets of files: their identity, and the readers of downsampled images and parallel text, on valid and damaged files.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -22,7 +21,7 @@ fn planes(i: usize) -> Vec<u8> {
     (0..3 * SIDE * SIDE).map(|at| (100 * i + at) as u8).collect()
 }
 
-/// The same with the colors of a pixel beside each other.
+/// The same with the colors of a pixel next to each other.
 fn interleaved(i: usize) -> Vec<u8> {
     let planes = planes(i);
     let pixels = SIDE * SIDE;
@@ -95,7 +94,7 @@ fn archives_and_pictures_give_the_same_images() {
     assert_eq!(open().first(9).unwrap(), [interleaved(3), interleaved(8)]);
 }
 
-/// Would catch a reader that goes on with other images than the format's, or that does not name the file.
+/// Would catch a reader that continues with other images than the format's, or that does not name the file.
 #[test]
 fn damaged_images_are_named() {
     let data = Data::empty();

@@ -103,7 +103,7 @@ fn every_size_can_be_generated() {
 }
 
 // Pins the bytes of all eight scenes. If this fails on purpose, count up `VERSION` in
-// `generate/mod.rs`: records that were made from the old images must not be taken for new ones. If
+// `generate/mod.rs`: records that were made from the old images must not be mistaken for new ones. If
 // it fails on one machine only, that machine rounds differently, and its generated images are
 // others than those of the reference run.
 #[test]

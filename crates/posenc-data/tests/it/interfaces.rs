@@ -25,7 +25,7 @@ fn node(class: &str, bounds: [i64; 4], children: Value) -> Value {
             "ancestors": ["android.view.ViewGroup", "java.lang.Object"], "children": children, "pointer": "ab" })
 }
 
-/// The root with a list of three, of which one is absent, and a button over the border; the last is invisible.
+/// The root with a list of three nodes, one of them missing, and a button across the border; the last node is invisible.
 fn screen() -> Value {
     let mut button = node("Button", [-100, 2304, 1440, 2700], json!([]));
     button["clickable"] = json!(true);
@@ -132,7 +132,10 @@ fn damaged_screens_are_named() {
         assert_says(&error(all.to_string().as_bytes()), &["12.json", place, &missing]);
     }
     let text = screen().to_string();
-    assert_says(&error(&text.as_bytes()[..text.len() / 2]), &["12.json", "EOF", "cut short"]);
+    assert_says(
+        &error(&text.as_bytes()[..text.len() / 2]),
+        &["12.json", "EOF", "may be incomplete"],
+    );
     assert_says(&error(b""), &["12.json", "EOF"]);
     assert_says(&error(format!("{text} x").as_bytes()), &["12.json", "trailing characters"]);
     let bytes = text.replace("e.g.", "\u{1}").into_bytes();
@@ -265,10 +268,10 @@ fn captions_are_joined_and_what_is_left_out_is_counted() {
     assert_says(
         &all.report,
         &[
-            "14 rows, of which 2 are about screens that were never released and 1 about screens in no split",
+            "14 rows (2 about screens that were never released, 1 about screens in no split)",
             "train: 1 widgets with 2 captions on 2 screens",
             "2 rows about 1 screens without a file",
-            "2 whose node is not there, 1 whose node cannot be seen, 1 without words, 1 replaced",
+            "2 whose node is missing, 1 whose node is invisible, 1 without words, 1 replaced",
         ],
     );
 }
@@ -287,13 +290,13 @@ fn damaged_captions_are_named() {
         ("", ["widget_captions.csv:1", "empty"]),
         ("screenId,captions,datasetId\n", ["widget_captions.csv:1", "no column `nodeId`"]),
         ("rico,20,0\n", [":2", "3 fields, but the header has 4"]),
-        ("rico,20,0.2,a,b\n", [":2", "a comma outside of quotes"]),
-        ("rico,20,0.0.2,a\n\"rico\",\"20\",\"0.1\",\"cut\n\n sho", [":3", "cut short"]),
+        ("rico,20,0.2,a,b\n", [":2", "a comma is outside of quotes"]),
+        ("rico,20,0.0.2,a\n\"rico\",\"20\",\"0.1\",\"cut\n\n sho", [":3", "may be incomplete"]),
         ("rico,20,\"0.1\"x,a\n", [":2", "`x` after a closing quote"]),
-        ("rico,20,0.a,a\n", [":2", "`0.a` is no node of screen 20"]),
-        ("rico,20,,a\n", [":2", "`` is no node"]),
-        ("rico,../20,0.1,a\n", [":2", "`../20` is no name of a screen"]),
-        ("rico,,0.1,a\n", [":2", "`` is no name of a screen"]),
+        ("rico,20,0.a,a\n", [":2", "`0.a` is not a node of screen 20"]),
+        ("rico,20,,a\n", [":2", "`` is not a node"]),
+        ("rico,../20,0.1,a\n", [":2", "`../20` is not the name of a screen"]),
+        ("rico,,0.1,a\n", [":2", "`` is not the name of a screen"]),
         ("rico,77,0.1,a\n", ["no caption has its screen in", "1 about screens in no split"]),
     ] {
         let whole = text.is_empty() || text.starts_with("screenId");
@@ -308,10 +311,10 @@ fn damaged_captions_are_named() {
     assert_eq!(read(folder).unwrap().report.rows, 14);
     let split = folder.join("split/test.txt");
     write(&split, "12\n20\n");
-    let says = ["test.txt:2", "screen 20 stands in", "train.txt:2"];
+    let says = ["test.txt:2", "screen 20 is also in", "train.txt:2"];
     assert_says(&read(folder).unwrap_err(), &says);
     write(&split, "12\n/etc/passwd\n");
-    assert_says(&read(folder).unwrap_err(), &["test.txt:2", "no name of a screen"]);
+    assert_says(&read(folder).unwrap_err(), &["test.txt:2", "is not the name of a screen"]);
     write(&split, b"12\n\xff\n");
     assert_says(&read(folder).unwrap_err(), &["test.txt:2", "not UTF-8"]);
     write(&split, "12\n");
@@ -357,7 +360,7 @@ fn labelled_boxes_are_read_and_damage_is_named() {
     }
     let text = good.to_string();
     let cut = LabelledScreens::read(&write(&path, &text[..text.len() - 9])).unwrap_err();
-    assert_says(&cut, &["val.json", "EOF", "cut short"]);
+    assert_says(&cut, &["val.json", "EOF", "may be incomplete"]);
     let nested = LabelledScreens::read(&write(&path, "[".repeat(100_000))).unwrap_err();
     assert_says(&nested, &["val.json: [0]"]);
 }
@@ -401,7 +404,7 @@ fn referred_boxes_are_found_and_damage_is_named() {
         assert_eq!(without.is_spatial(), is_spatial, "{words}");
     }
     let remark = all.remark().unwrap();
-    assert_says(&remark, &["dev.jsonl: of 2 screens, 1 have no node", "and 1 none that"]);
+    assert_says(&remark, &["dev.jsonl: of 2 screens, 1 have no node", "and 1 have no node that"]);
     assert_eq!(read(good.to_string()).unwrap().remark(), None);
 
     for (pointer, value, parts) in [
@@ -425,7 +428,7 @@ fn referred_boxes_are_found_and_damage_is_named() {
     }
     let text = good.to_string();
     let cut = read(format!("{good}\n{}", &text[..text.len() / 2])).unwrap_err();
-    assert_says(&cut, &["dev.jsonl: line 2: ", "EOF", "cut short"]);
+    assert_says(&cut, &["dev.jsonl: line 2: ", "EOF", "may be incomplete"]);
     let bytes = ReferringScreens::read(&write(&path, b"\n\xff")).unwrap_err();
     assert_says(&bytes, &["dev.jsonl:2", "not UTF-8"]);
     assert_says(&read("\n".to_owned()).unwrap_err(), &["dev.jsonl", "there are no screens"]);
@@ -440,12 +443,12 @@ fn real_labelled_boxes_are_read() {
     assert_eq!((all.screens.len(), boxes, all.labels.len()), (4212, 7816, 36));
 }
 
-/// Would catch the same of expressions that refer to boxes.
+/// Would catch a reader that rejects the real referring expressions or skips some of them.
 #[test]
 fn real_referring_expressions_are_read() {
     let Some(data) = real("uibert_refexp/dev.jsonl") else { return };
     let all = ReferringScreens::read(&data.join("uibert_refexp/dev.jsonl")).unwrap();
     let candidates: usize = all.screens.iter().map(|screen| screen.candidates.len()).sum();
     assert_eq!((all.screens.len(), candidates), (509, 15055));
-    assert_says(&all.remark().unwrap(), &["509 screens, 24 have no node", "1 none that"]);
+    assert_says(&all.remark().unwrap(), &["509 screens, 24 have no node", "1 have no node that"]);
 }

@@ -40,7 +40,10 @@ fn what_is_absent_is_generated_and_said() {
     assert!(
         set.signals.iter().all(|image| (image.width, image.height, image.channels) == (16, 16, 3))
     );
-    assert_says(&set.warnings.join("\n"), &["trio", "trio/first.npz, trio/second.npz", "stand in"]);
+    assert_says(
+        &set.warnings.join("\n"),
+        &["trio", "trio/first.npz, trio/second.npz", "using generated"],
+    );
     let gray = source.load("single", 7, None).unwrap();
     assert_eq!((gray.signals.len(), gray.signals[0].channels), (1, 1));
 }

@@ -127,7 +127,7 @@ pub fn assert_says(message: &impl ToString, parts: &[&str]) {
     }
 }
 
-/// The directory with the real data; skips the calling test if there is none, or if it lacks this file or folder.
+/// The directory with the real data; skips the calling test if it is missing or lacks this file or folder.
 #[track_caller]
 pub fn real(relative: &str) -> Option<PathBuf> {
     let directory = std::env::var_os(ENVIRONMENT_VARIABLE).filter(|value| !value.is_empty());

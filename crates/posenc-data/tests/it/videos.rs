@@ -38,7 +38,7 @@ mod with_ffmpeg {
         Film { noise: 0, frames: 40, width: 48, height: 32, pixels: PixelFormat::YUV420P };
 
     impl Film {
-        /// Frame t has the gray level 6 t, its left half 10 more. `None` where this machine's
+        /// Frame t has the gray level 6 t, its left half 10 more. `None` if this machine's
         /// FFmpeg has no H.264 encoder.
         fn write(&self, path: &Path) -> Option<()> {
             let settings = Settings::preset_h264_custom(
@@ -271,7 +271,7 @@ mod with_ffmpeg {
         let (first, second) = (data.path("a.ts"), data.path("b.ts"));
         let Some(()) = FILM.write(&first) else { return };
         let Some(()) = (Film { width: 64, height: 64, ..FILM }).write(&second) else { return };
-        // A transport stream goes on after another without any header.
+        // A transport stream continues after another without any header.
         let mut bytes = std::fs::read(&first).unwrap();
         bytes.extend(std::fs::read(&second).unwrap());
         std::fs::write(data.path("both.ts"), bytes).unwrap();

@@ -1,9 +1,9 @@
-//! An experiment of one's own from one that there is.
+//! Derives a new experiment from an existing one.
 //!
-//! What is about the paper goes: claims about printed numbers, errata, times, the analysis. What is about a group that was
-//! not asked for goes with it. What stays is the author's text with its comments: lines are taken out, and the result is read
-//! and compared with the tree that it should be. Where lines do not do (an anchor whose text is taken out and whose alias stands
-//! inside braces), the tree is written instead, without comments.
+//! Removes what concerns the paper (claims about printed numbers, errata, times, the analysis) and the groups that were not
+//! selected. The rest is the author's text with its comments: whole lines are removed, and the result is parsed and compared
+//! with the expected tree. If removing lines is not enough (an anchor is removed whose alias is inside braces), the tree is
+//! written instead, without comments.
 
 mod anchors;
 mod text;
@@ -34,7 +34,7 @@ pub struct Derived {
     pub left_out: Vec<String>,
 }
 
-/// Folder and paper of experiments of one's own.
+/// Folder and paper of the user's own experiments.
 const PAPER: &str = "extensions";
 
 /// What of the source stays.
@@ -163,17 +163,14 @@ fn tree(whole: &Value, source: &Experiment, target: &Target<'_>, kept: &Kept) ->
     Value::Mapping(tree)
 }
 
-/// What a claim of ours begins with.
-const OURS: &str = "(Ours) ";
-
 fn make_ours(claim: &mut Value, source: &Experiment) {
-    if let Some(Value::String(says)) = claim.get_mut("says")
-        && !says.starts_with(OURS.trim())
-    {
-        says.insert_str(0, OURS);
-    }
     if let Some(Value::String(text)) = claim.get_mut("source") {
         *text = format!("{}, {}", source.id(), text.trim());
+    }
+    if let Some(claim) = claim.as_mapping_mut() {
+        claim.insert("ours".into(), true.into());
+        // What the source repeats is counted there.
+        claim.remove("repeats");
     }
 }
 
@@ -305,7 +302,8 @@ deviations:
             "# The other.",
             "paper: extensions\n",
             "title: \"Mine: a copy\"\n",
-            "says: \"(Ours) It: rises.\"",
+            "says: \"It: rises.\"",
+            "ours: true",
             "source: trading/table1, Table 1",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -1,13 +1,13 @@
-//! Taking lines out of a YAML file in block style, so that its comments stay.
+//! Removes lines from a YAML file in block style and keeps its comments.
 //!
-//! Only what is written as the project's files are is understood; everything else gives `None`, or a text that is not the tree
-//! it should be, and the caller writes the tree instead.
+//! Supports only the style of the project's files. For anything else the result is `None` or a text with another tree, and the
+//! caller writes the tree instead.
 
 use serde_yaml::Value;
 
 use super::anchors;
 
-/// `text` with what `wanted` does not have taken out and what it has otherwise replaced.
+/// `text` without the parts that `wanted` lacks, and with the parts replaced that differ.
 pub fn edit(text: &str, whole: &Value, wanted: &Value) -> Option<String> {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut out: Vec<String> = Vec::new();
@@ -114,7 +114,11 @@ fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
     for (n, &start) in starts.iter().enumerate() {
         let part = &lines[start..starts.get(n + 1).copied().unwrap_or(lines.len())];
         let key = key_at(start)?;
-        let (was, is) = (old.get(key)?, new.get(key)?);
+        if n == 1 {
+            out.extend(added(old, new, inner)?);
+        }
+        let was = old.get(key)?;
+        let Some(is) = new.get(key) else { continue };
         if was == is {
             out.extend_from_slice(part);
         } else if let (Some(was), Some(is)) = (was.as_str(), is.as_str()) {
@@ -131,6 +135,15 @@ fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
         }
     }
     Some(out)
+}
+
+/// Lines of the keys that `new` has and `old` has not: marks only.
+fn added(old: &Value, new: &Value, depth: usize) -> Option<Vec<String>> {
+    let keys = new.as_mapping()?.iter().filter(|(key, _)| old.get(key).is_none());
+    let line = |(key, value): (&Value, &Value)| {
+        Some(format!("{}{}: {}", " ".repeat(depth), key.as_str()?, value.as_bool()?))
+    };
+    keys.map(line).collect()
 }
 
 fn quoted_name(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! Measured speed beside other frameworks: `report/record/benchmarks.json`.
+//! Measured speed next to other frameworks: `report/record/benchmarks.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

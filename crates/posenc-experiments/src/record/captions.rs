@@ -18,7 +18,7 @@ pub const BORDER: f64 = 99.0;
 /// The widgets of 100,000 screens have a fifth of that.
 const MOST_WRITTEN_OUT: usize = 1 << 30;
 
-/// Bytes of a text beside its letters, and of a node.
+/// Bytes of a text next to its letters, and of a node.
 const TEXT: usize = 24;
 const NODE: usize = 80;
 
@@ -98,18 +98,18 @@ pub struct Layout {
     pub widgets: Vec<usize>,
 }
 
-/// What was said of a widget.
+/// A method's caption of a widget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
-    /// Captions that it is held against.
+    /// The reference captions.
     pub references: Vec<String>,
-    /// What the method said.
+    /// The method's caption.
     pub said: String,
-    /// Whether that is right, which it can be without being a reference.
+    /// Whether the caption is correct; it need not equal a reference.
     pub is_right: bool,
 }
 
-/// What a unit said of all widgets, screen by screen.
+/// A unit's captions of all widgets, screen by screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UnitCaptions {
     /// The first screens; their widgets are the first of `widgets`.
@@ -118,14 +118,14 @@ pub struct UnitCaptions {
     pub widgets: Vec<Described>,
 }
 
-/// A unit's file: captions are few, and stand once.
+/// A unit's file, which stores each distinct phrase once.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UnitFile {
     phrases: Vec<String>,
     /// Of each widget: index of a phrase.
     said: Vec<usize>,
-    /// Widgets of which something wrong was said.
+    /// Widgets with an incorrect caption.
     wrong: Vec<usize>,
     /// Of each widget: indices of phrases.
     references: Vec<Vec<usize>>,
@@ -271,7 +271,7 @@ impl Layout {
                 return Err((key, format!("{widget}; the screen has {count} nodes, from 0")));
             }
             if !seen.insert(widget) {
-                return Err((key, format!("node {widget} stands twice")));
+                return Err((key, format!("node {widget} appears twice")));
             }
         }
         Ok(())
@@ -298,7 +298,7 @@ pub struct CaptionedMethod {
 }
 
 impl CaptionedMethod {
-    /// A checksum of the screens and of the captions that the method's are held against: equal for methods that share both.
+    /// A checksum of the screens and the reference captions, equal for methods that share both.
     pub fn screens(&self) -> [u8; 32] {
         let references: Vec<_> = self.captions.widgets.iter().map(|w| &w.references).collect();
         let mut hasher = blake3::Hasher::new();
@@ -399,7 +399,7 @@ impl CaptionRecord {
         Ok(CaptionRecord { methods })
     }
 
-    /// Writes the file of an item, or removes it where there is nothing to write. True if anything changed.
+    /// Writes the file of an item, or removes it if there is nothing to write. True if anything changed.
     ///
     /// # Errors
     ///

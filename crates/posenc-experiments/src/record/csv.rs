@@ -78,7 +78,7 @@ impl CsvRow<'_> {
         place.and_then(|place| self.record.fields.get(place)).map_or("", Cow::as_ref)
     }
 
-    /// A field as a number; `None` where the file has nothing.
+    /// A field as a number; `None` if the file has nothing.
     pub fn number(&self, column: &str) -> Result<Option<f64>, FileError> {
         let text = self.text(column);
         if text.is_empty() {

@@ -28,7 +28,7 @@ pub struct Failure {
     pub seconds: f64,
 }
 
-/// As it lies on disk beside the raw records.
+/// As it lies on disk next to the raw records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitFailure {
@@ -106,7 +106,7 @@ mod tests {
             data: "-".into(),
             device: "cpu".into(),
             seed: 0,
-            epochs: "1".into(),
+            revisions: "1".into(),
         };
         let failure = Failure {
             group: "g".into(),

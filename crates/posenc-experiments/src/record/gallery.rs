@@ -1,5 +1,5 @@
 //! The pictures of an item's record: PNG files in `report/record/<paper>/<item>/` and their index,
-//! `pictures.json`, beside `<item>.csv`.
+//! `pictures.json`, next to `<item>.csv`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub struct GalleryPicture {
     pub height: usize,
     /// 1 (gray) or 3 (red, green, blue).
     pub channels: usize,
-    /// How often each pixel stands in the file, in both directions.
+    /// Factor by which the file enlarges the picture in both directions.
     pub enlarged: usize,
     /// PSNR in dB of this very picture.
     #[serde(default, with = "optional_float_text", skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct GalleryPicture {
 /// The bytes of a picture's file, or where they are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A file that is copied as it is.
+    /// A file to copy.
     File(PathBuf),
     /// The bytes.
     Bytes(Vec<u8>),
@@ -90,14 +90,14 @@ struct Index {
 /// Name of the index.
 pub const INDEX: &str = "pictures.json";
 
-/// Whether pictures of such data may stand in the repository: only what its own generators drew,
-/// or what was made without any data. Everything else belongs to others.
+/// Whether the repository may contain pictures of such data: only of its own generators' signals, or without any data. All other
+/// pictures belong to others.
 pub fn is_publishable(data: &str) -> bool {
     data == "-" || data.starts_with("embedded:")
 }
 
 impl GalleryPicture {
-    /// A picture of a unit as it is shown, with its content: small ones are enlarged.
+    /// The picture of a unit for the report, with its content. Small pictures are enlarged.
     ///
     /// `folder` holds the unit's files; `method`, `seed` and `profile` are the unit's. The file is
     /// named by [`Gallery::write`].
@@ -124,7 +124,7 @@ impl GalleryPicture {
             // By how much it is enlarged follows from the size in the record.
             if (picture.width, picture.height) != (stored.width, stored.height) {
                 return Err(problem(format!(
-                    "{} × {} pixels; its record says {} × {}",
+                    "{} × {} pixels; its record has {} × {}",
                     picture.width, picture.height, stored.width, stored.height
                 )));
             }
@@ -334,7 +334,7 @@ impl Gallery {
         for GalleryPicture { file, blake3, .. } in &self.pictures {
             let of_file = || match is_own_file(file, ".png") {
                 true => damage(&self.folder.join(file), blake3),
-                false => Some(format!("`{file}` is no file name of ours")),
+                false => Some(format!("`{file}` is not one of our file names")),
             };
             all.push(known.entry((file, blake3)).or_insert_with(of_file).clone());
         }

@@ -1,6 +1,6 @@
 //! A table and its provenance, which belong together: the provenance keeps a checksum of the table.
 //!
-//! Two files cannot be replaced in one step. Both are first written beside their places, so that a full disk leaves the old
+//! Two files cannot be replaced in one step. Both are first written next to their places, so that a full disk leaves the old
 //! pair; of a process that is killed between the two renames a table stays that does not match its provenance, which every
 //! reader reports.
 
@@ -12,7 +12,7 @@ use super::{Provenance, Table};
 use crate::text::{MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
-/// BLAKE3 of a table's text, in hexadecimal; the same for line ends of Windows, which git may write.
+/// BLAKE3 of a table's text, in hexadecimal. Windows line ends, which git may write, do not change it.
 pub fn checksum(text: &str) -> String {
     blake3::hash(text.replace("\r\n", "\n").as_bytes()).to_hex().to_string()
 }
@@ -37,7 +37,7 @@ pub fn read(
         return Err(FileError::of(
             table_file,
             format!(
-                "does not match the checksum in {}: one of the two files was changed or replaced alone; restore both (git \
+                "does not match the checksum in {}: only one of the two files was changed or replaced; restore both (git \
                  checkout), or remove both and run the item again",
                 provenance_file.display()
             ),

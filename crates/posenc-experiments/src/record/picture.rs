@@ -1,4 +1,4 @@
-//! Pictures that a unit gives beside its numbers, and the PNG files that keep them.
+//! Pictures that a unit gives next to its numbers, and the PNG files that keep them.
 
 use std::io::Cursor;
 
@@ -26,9 +26,9 @@ pub struct Picture {
 /// What a picture is, compared with the others of its signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// The signal itself: the same for all methods.
+    /// The signal itself, which all methods share.
     Truth,
-    /// What the methods were trained on: the same for all methods.
+    /// The training samples, which all methods share.
     Samples,
     /// What a method makes of the signal.
     Reconstruction,
@@ -124,7 +124,7 @@ const LARGEST: usize = 16_384;
 /// Pixels, at most: a PNG file of a few kilobytes may hold as many, and all are asked for when it is read.
 const MOST_PIXELS: usize = 1 << 26;
 
-/// Bytes that the decoder may ask for beside the pixels: a few rows, and texts that our files do not have.
+/// Bytes that the decoder may ask for next to the pixels: a few rows, and texts that our files do not have.
 const MAX_DECODER_BYTES: usize = 1 << 23;
 
 /// Smaller pictures are enlarged for the report.
@@ -153,11 +153,11 @@ pub enum PictureError {
         channels: usize,
     },
     /// It has more or fewer values than its size says.
-    #[error("{found} values, {expected} belong to its size")]
+    #[error("{found} values, expected {expected} for its size")]
     Pixels {
-        /// What it has.
+        /// Number of values.
         found: usize,
-        /// What belongs there.
+        /// Number of values for its size.
         expected: usize,
     },
     /// Its PNG file cannot be written or read.

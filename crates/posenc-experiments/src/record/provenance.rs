@@ -58,7 +58,8 @@ pub struct Origin {
     /// Protocol settings and embedder, fully resolved.
     pub specification: String,
     /// Hand-bumped numbers of the components whose change moves results.
-    pub epochs: String,
+    #[serde(rename = "epochs")]
+    pub revisions: String,
     /// sha256 of the data; `-` for none.
     pub data: String,
 }
@@ -76,7 +77,7 @@ impl Origin {
             .collect();
         all.extend(settings_that_differ(&self.specification, &other.specification));
         for (name, own, others) in
-            [("epochs", &self.epochs, &other.epochs), ("data", &self.data, &other.data)]
+            [("revisions", &self.revisions, &other.revisions), ("data", &self.data, &other.data)]
         {
             if own != others {
                 all.push(format!("{name} {} → {}", clipped(own), clipped(others)));
@@ -127,7 +128,7 @@ fn parts(specification: &str) -> Option<Parts<'_>> {
     Some(Parts { protocol, settings: serde_json::from_str(settings).ok()?, embedder })
 }
 
-/// A text that may be long, in a length that can be read beside others.
+/// A text that may be long, in a length that can be read next to others.
 fn clipped(text: &str) -> String {
     const LONGEST: usize = 48;
     if text.chars().count() <= LONGEST {
@@ -173,25 +174,25 @@ mod tests {
             repetitions: 1,
             signals: 2,
             specification: specification.into(),
-            epochs: "rank 1".into(),
+            revisions: "rank 1".into(),
             data: "-".into(),
         }
     }
 
     /// Catches a changed setting, embedder, epoch or seed that is passed over or said without its name, and a
-    /// specification that cannot be read taken for an equal one.
+    /// specification that cannot be read mistaken for an equal one.
     #[test]
     fn origins_say_what_differs() {
         let own = origin(r#"rank {"samples":[4],"sweep":null} | gaussian sigma=1"#);
         assert_eq!(own.differences(&own), [] as [String; 0]);
         let mut other = origin(r#"rank {"samples":[8],"sweep":null} | gaussian sigma=2"#);
         other.seed = 3;
-        other.epochs = "rank 2".into();
+        other.revisions = "rank 2".into();
         let expected = [
             "seed of the run 0 → 3",
             "samples [4] → [8]",
             "embedder gaussian sigma=1 → gaussian sigma=2",
-            "epochs rank 1 → rank 2",
+            "revisions rank 1 → rank 2",
         ];
         assert_eq!(own.differences(&other), expected);
         assert_eq!(own.differences(&origin("?")).len(), 1);

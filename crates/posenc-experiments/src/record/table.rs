@@ -21,7 +21,7 @@ pub trait Field: Sized {
     where
         Self: 'a;
 
-    /// The column as it is written.
+    /// The column in the form that the file has.
     fn written<'a>(name: PlSmallStr, values: impl Iterator<Item = &'a Self>) -> Column
     where
         Self: 'a,
@@ -135,7 +135,7 @@ columns! {
     group: String,
     /// Method (the variant's id).
     method: String,
-    /// Signal: an image, a curve; `-` where there is only one.
+    /// Signal: an image, a curve; `-` if there is only one.
     signal: String,
     /// Repetition, from 0.
     seed: u64,

@@ -29,7 +29,8 @@ pub struct KeyParts {
     /// Seed of the run.
     pub seed: u64,
     /// Hand-bumped numbers of the components whose change moves results.
-    pub epochs: String,
+    #[serde(rename = "epochs")]
+    pub revisions: String,
 }
 
 impl KeyParts {
@@ -42,7 +43,7 @@ impl KeyParts {
             &self.data,
             &self.device,
             &self.seed.to_string(),
-            &self.epochs,
+            &self.revisions,
         ] {
             // Lengths keep ("a", "bc") and ("ab", "c") apart.
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -58,7 +59,7 @@ impl KeyParts {
             (self.data != other.data, "data"),
             (self.device != other.device, "device"),
             (self.seed != other.seed, "seed"),
-            (self.epochs != other.epochs, "epoch"),
+            (self.revisions != other.revisions, "revision"),
         ]
         .into_iter()
         .filter_map(|(differs, name)| differs.then_some(name))
@@ -202,14 +203,14 @@ pub(super) fn damage(file: &Path, blake3: &str) -> Option<String> {
     match read_bytes(file, MAX_RECORD_BYTES) {
         Ok(bytes) if blake3::hash(&bytes).to_hex().as_str() == blake3 => None,
         Ok(_) => {
-            Some(format!("{}: damaged (its checksum does not fit its content)", file.display()))
+            Some(format!("{}: damaged (its checksum does not match its content)", file.display()))
         }
         Err(e) => Some(e.to_string()),
     }
 }
 
-/// Whether a name in a record is one that we give to files beside it: a name of another kind could lead out of the folder, where
-/// files would be read, copied into a report or, as those of a former run, removed.
+/// Whether a record may name this file: only files that we write next to it. Other names could lead out of the folder, where
+/// files would be read, copied into a report or, as files of an earlier run, removed.
 pub(super) fn is_own_file(name: &str, ending: &str) -> bool {
     safe(name) == name && name.ends_with(ending) && !name.starts_with('.') && name.len() <= 255
 }
@@ -268,10 +269,10 @@ pub struct UnitRecord {
     pub remarks: Vec<String>,
     /// The numbers.
     pub values: Vec<Value>,
-    /// The pictures, which lie in files beside the record.
+    /// The pictures, which lie in files next to the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<StoredPicture>,
-    /// The captions, which lie in a file beside the record.
+    /// The captions, which lie in a file next to the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captions: Option<StoredCaptions>,
     /// Versions of compiler and packages.
@@ -292,13 +293,13 @@ impl UnitRecord {
         format!("{}.json", UnitRecord::file_stem(parts))
     }
 
-    /// File name of a unit's picture number `index`, beside its record. The number keeps pictures
+    /// File name of a unit's picture number `index`, next to its record. The number keeps pictures
     /// apart whose signals would be the same in a file name.
     pub fn picture_file_name(parts: &KeyParts, index: usize, name: &str) -> String {
         format!("{}-{index:03}-{}.png", UnitRecord::file_stem(parts), safe(name))
     }
 
-    /// File name of a unit's captions, beside its record.
+    /// File name of a unit's captions, next to its record.
     pub fn captions_file_name(parts: &KeyParts) -> String {
         format!("{}-captions.json", UnitRecord::file_stem(parts))
     }
@@ -328,7 +329,7 @@ impl UnitRecord {
 
     /// The place of what cannot be, and what it is.
     fn fault(&self) -> Option<(String, String)> {
-        let name = |name: &str| format!("`{name}` is no name of a file of ours");
+        let name = |name: &str| format!("`{name}` is not one of our file names");
         if self.pictures.len() > MOST_PICTURES {
             let message = format!("{}; allowed: {MOST_PICTURES}", self.pictures.len());
             return Some(("pictures".to_owned(), message));
@@ -381,7 +382,7 @@ fn parse_sealed<T: serde::de::DeserializeOwned>(file: &Path, text: &str) -> Resu
         damaged(e).at(line)
     })?;
     if checksum(&envelope.body) != envelope.checksum {
-        return Err(FileError::of(file, "damaged (its checksum does not fit its content)"));
+        return Err(FileError::of(file, "damaged (its checksum does not match its content)"));
     }
     serde_json::from_value(envelope.body).map_err(damaged)
 }
@@ -415,7 +416,7 @@ mod tests {
             data: "-".into(),
             device: "cpu".into(),
             seed: 0,
-            epochs: "1".into(),
+            revisions: "1".into(),
         };
         UnitRecord {
             parts,

@@ -1,4 +1,4 @@
-//! One experiment file: what is run, what it is held against, how it is shown.
+//! One experiment file: what to run, what to compare the results with, and how to show them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,11 @@ use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use super::claim::{Claim, WireClaim};
-use super::display::{PictureGrid, Plot, Table};
+use super::claim::{Claim, Sentence, WireClaim};
+use super::display::{Comparison, PictureGrid, Plot, Table};
 use super::limits::{MOST_JOBS, MOST_SETTINGS, MOST_SWEPT, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
+use super::signals::SignalCount;
 use crate::yaml::{Document, FileError};
 
 /// How much of the published protocol a run does. Ordered: a later one says more.
@@ -88,6 +89,8 @@ pub struct Experiment {
     pub title: String,
     /// What the paper shows, in our words (Markdown).
     pub shows: String,
+    /// What we found, in one sentence with its numbers; made from the claims if absent.
+    pub answer: Option<Sentence>,
     /// What is run.
     pub groups: Vec<Group>,
     /// What is claimed.
@@ -96,11 +99,13 @@ pub struct Experiment {
     pub plots: Vec<Plot>,
     /// How records are tabulated.
     pub tables: Vec<Table>,
+    /// How groups of other items are compared.
+    pub comparisons: Vec<Comparison>,
     /// How pictures are shown.
     pub pictures: Vec<PictureGrid>,
-    /// Workloads of `bench` whose times are shown beside the item.
+    /// Workloads of `bench` whose times are shown next to the item.
     pub benchmarks: Vec<Speed>,
-    /// Errata of the paper that are shown beside the item, by their id.
+    /// Errata of the paper that are shown next to the item, by their id.
     pub errata: Vec<String>,
     /// What we make of it (Markdown).
     pub analysis: String,
@@ -149,13 +154,19 @@ pub struct Group {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
-    /// Id in `data/manifest.yaml`.
+    /// Id of a data set in `data/manifest.yaml`. Each of its signals is a unit. A set of files (`file_sets` in the
+    /// manifest) is one unit, and the group is skipped if the files are missing. Allowed: id of a set.
     pub set: String,
-    /// Places in the set, from 0, of the signals that are used; all without it.
+    /// Indices of signals, from 0; not with `held_out`. Default: all. Allowed: list of integers.
     pub pick: Option<Vec<usize>>,
-    /// Another set that a model is measured on. The group then reads both sets as wholes: one unit for all signals.
+    /// Number of signals that the full protocol runs, with a noun. A run of some of them at the full protocol is then recorded and
+    /// shown as, for example, `8 of 16 images, full protocol`. Orderings are judged on these signals, values only once all are
+    /// there. Allowed: such as `16 images`.
+    pub signals: Option<SignalCount>,
+    /// Another set, on which the models are evaluated. Both sets together are then one unit. For `image-model` and
+    /// `pixel-entropies`. Allowed: id of a set.
     pub held_out: Option<String>,
-    /// Trained weights, or vectors of words, that a model begins from, where they are there.
+    /// Initial weights for `detr`, or word vectors for `widget-captioning`; used if available. Allowed: id of a set.
     pub weights: Option<String>,
 }
 
@@ -175,7 +186,7 @@ pub struct Resolved {
     pub protocol: Protocol,
     /// Independent repetitions.
     pub seeds: usize,
-    /// At most so many signals of the data set; all where absent.
+    /// Maximum number of signals from the data set; `None` for all.
     pub signals: Option<usize>,
 }
 
@@ -184,6 +195,12 @@ impl Group {
     /// defines it, its own. `None` if the group does not run at this profile.
     pub fn resolved(&self, profile: Profile, variant: usize) -> Option<&Resolved> {
         self.plans.get(&profile)?.get(variant)
+    }
+
+    /// The kind of its protocol; `None` if it runs at no profile.
+    pub fn kind(&self) -> Option<&'static Kind> {
+        let plan = self.plans.values().find_map(|plan| plan.first())?;
+        Some(plan.protocol.kind())
     }
 
     /// Whether the group runs at `profile`.
@@ -226,6 +243,8 @@ struct WireExperiment {
     kind: ItemKind,
     title: String,
     shows: String,
+    answer: Option<String>,
+    #[serde(default)]
     groups: Vec<WireGroup>,
     #[serde(default)]
     claims: Vec<WireClaim>,
@@ -233,6 +252,8 @@ struct WireExperiment {
     plots: Vec<Plot>,
     #[serde(default)]
     tables: Vec<Table>,
+    #[serde(default)]
+    comparisons: Vec<Comparison>,
     #[serde(default)]
     pictures: Vec<PictureGrid>,
     #[serde(default)]
@@ -309,7 +330,7 @@ fn check_unique<'a>(
         if !seen.insert(id) {
             return Err(document.error(
                 &format!("{list}[{i}].id"),
-                format!("`{id}` stands twice; every id under `{list}` must be its own"),
+                format!("`{id}` appears twice; ids under `{list}` must be unique"),
             ));
         }
     }
@@ -337,8 +358,14 @@ impl Experiment {
         let wire: WireExperiment = document.typed("", document.value.clone())?;
         check_key(document, "paper", &wire.paper)?;
         check_key(document, "item", &wire.item)?;
-        if wire.groups.is_empty() {
-            return Err(document.error("groups", "empty; an experiment needs at least one group"));
+        if wire.groups.is_empty() && wire.comparisons.is_empty() {
+            let message =
+                "empty; an experiment needs at least one group, or `comparisons` of other items";
+            return Err(document.error("groups", message));
+        }
+        check_unique(document, "comparisons", wire.comparisons.iter().map(|c| c.id.as_str()))?;
+        for (i, comparison) in wire.comparisons.iter().enumerate() {
+            check_key(document, &format!("comparisons[{i}].id"), &comparison.id)?;
         }
         check_unique(document, "groups", wire.groups.iter().map(|g| g.id.as_str()))?;
         check_unique(document, "claims", wire.claims.iter().map(|c| c.id.as_str()))?;
@@ -369,6 +396,15 @@ impl Experiment {
             .enumerate()
             .map(|(i, c)| c.checked(document, &format!("claims[{i}]"), &groups))
             .collect::<Result<Vec<_>, _>>()?;
+        let check = |id: Option<&str>| {
+            let claim = claims.iter().find(|claim| id == Some(&claim.id))?;
+            Some(&claim.check)
+        };
+        let answer = wire
+            .answer
+            .map(|text| Sentence::parse(&text, check))
+            .transpose()
+            .map_err(|message| document.error("answer", message))?;
         for (i, speed) in wire.benchmarks.iter().enumerate() {
             let here = format!("benchmarks[{i}]");
             check_key(document, &format!("{here}.workload"), &speed.workload)?;
@@ -395,10 +431,12 @@ impl Experiment {
             kind: wire.kind,
             title: wire.title,
             shows: wire.shows,
+            answer,
             groups,
             claims,
             plots: wire.plots,
             tables: wire.tables,
+            comparisons: wire.comparisons,
             pictures: wire.pictures,
             benchmarks: wire.benchmarks,
             errata: wire.errata,
@@ -459,7 +497,7 @@ impl WireGroup {
         if self.ours.as_ref().is_some_and(|what| what.trim().is_empty()) {
             return Err(document.error(
                 &format!("{path}.ours"),
-                "empty; say in a few words what the group is for, or leave the key out",
+                "empty; say in a few words what the group is for, or remove the key",
             ));
         }
         if self.variants.is_empty() {

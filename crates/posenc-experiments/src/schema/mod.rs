@@ -6,12 +6,15 @@ pub mod claim;
 pub mod display;
 pub mod experiment;
 pub mod limits;
+pub mod metrics;
 mod numbers;
 pub mod paper;
 pub mod protocol;
+mod signals;
 
 pub use experiment::{
     Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant, is_key,
 };
-pub use numbers::Numbers;
+pub use numbers::NumberList;
 pub use protocol::{Kinds, Protocol};
+pub use signals::SignalCount;

@@ -13,7 +13,7 @@ use super::limits::LONGEST_LIST as LONGEST;
 ///   `spacing` being `linear` (default) or `log`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "Wire")]
-pub struct Numbers(pub Vec<f64>);
+pub struct NumberList(pub Vec<f64>);
 
 /// `untagged` tries in order; a list must come first, since serde also reads structs from lists.
 #[derive(Deserialize)]
@@ -87,7 +87,7 @@ enum Spacing {
     Log,
 }
 
-impl TryFrom<Wire> for Numbers {
+impl TryFrom<Wire> for NumberList {
     type Error = String;
 
     fn try_from(wire: Wire) -> Result<Self, String> {
@@ -108,7 +108,7 @@ impl TryFrom<Wire> for Numbers {
         if let Some(bad) = all.iter().find(|v| !v.is_finite()) {
             return Err(format!("{bad} is not a finite number"));
         }
-        Ok(Numbers(all))
+        Ok(NumberList(all))
     }
 }
 
@@ -120,7 +120,7 @@ impl Entry {
                 let count = (to - from) / step;
                 if !count.is_finite() || count < 0.0 || count > LONGEST as f64 {
                     return Err(format!(
-                        "from {from} to {to} by steps of {step} gives no list of 1 to {LONGEST} numbers"
+                        "from {from} to {to} by steps of {step} must yield 1 to {LONGEST} numbers"
                     ));
                 }
                 // The small allowance keeps `to` where rounding would lose it.
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Vec<f64>, String> {
-        serde_yaml::from_str::<Numbers>(text).map(|n| n.0).map_err(|e| e.to_string())
+        serde_yaml::from_str::<NumberList>(text).map(|n| n.0).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         assert!(parse("{from: 1, to: 2, step: 1, count: 2}").is_err());
     }
 
-    /// Catches ranges that would loop for ever or fill the memory.
+    /// Catches ranges that would loop endlessly or fill the memory.
     #[test]
     fn endless_ranges_are_refused() {
         for text in [

@@ -7,28 +7,41 @@ use serde::Deserialize;
 use super::experiment::check_key;
 use crate::yaml::{Document, FileError};
 
-/// Pages of the report, or of the site made of it, that a paper's would overwrite.
-const RESERVED: [&str; 5] = ["readme", "index", "errata", "embedders", "costs"];
+/// Pages and folders of the report, or of the site made of it, that a paper's would overwrite.
+const RESERVED: [&str; 11] = [
+    "readme",
+    "index",
+    "claims",
+    "errata",
+    "embedders",
+    "costs",
+    "narrow",
+    "coverage",
+    "figures",
+    "pictures",
+    "record",
+];
 
 /// A paper and its items.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Key, such as `trading`.
+    /// Name of the folder; not `readme`, `index`, `errata`, `embedders` or `costs`, which are other pages of the report.
+    /// Allowed: a key.
     pub key: String,
     /// Title.
     pub title: String,
     /// Authors.
     pub authors: Vec<String>,
-    /// Where it appeared.
+    /// Where the paper appeared.
     pub venue: String,
     /// When it appeared.
     pub year: u32,
-    /// arXiv identifier, where known.
+    /// arXiv identifier.
     pub arxiv: Option<String>,
-    /// What it is about, in our words (Markdown).
+    /// Summary in our words. Allowed: Markdown.
     pub summary: String,
-    /// Every figure, table and proposition, in the paper's order.
+    /// Every figure, table and proposition, in the order of the paper: its key `item`, its `name` in print and its `title`.
     pub items: Vec<Item>,
 }
 
@@ -67,7 +80,7 @@ impl Paper {
             let here = format!("items[{i}].item");
             check_key(document, &here, &item.item)?;
             if !seen.insert(&item.item) {
-                let message = format!("`{}` stands twice; every item must be its own", item.item);
+                let message = format!("`{}` appears twice; item names must be unique", item.item);
                 return Err(document.error(&here, message));
             }
         }
@@ -106,6 +119,6 @@ mod tests {
         let document = Document::parse(Path::new("paper.yaml"), &text).unwrap();
         let error = Paper::from_document(&document).unwrap_err();
         assert_eq!((error.key.as_str(), error.line), ("items[1].item", Some(9)));
-        assert!(error.message.contains("stands twice"), "{error}");
+        assert!(error.message.contains("appears twice"), "{error}");
     }
 }

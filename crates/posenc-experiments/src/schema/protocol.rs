@@ -72,6 +72,17 @@ impl dyn Settings {
 /// Types the settings of a kind, which are at the given path of the document, and gives them as JSON, too.
 pub type Parse = fn(&Document, &str, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
 
+/// What results of a protocol are where a group has no data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutData {
+    /// Computed from a definition.
+    Theory,
+    /// Measured on data that the paper defines, such as noise.
+    Defined,
+    /// Measured on data that we generate instead of the paper's.
+    Generated,
+}
+
 /// A kind of protocol, with the properties that all its settings share.
 #[derive(Clone, Copy)]
 pub struct Kind {
@@ -94,6 +105,11 @@ pub struct Kind {
     pub takes_held_out: bool,
     /// Whether results depend on the published values of the paper.
     pub reads_published: bool,
+    /// What its results are where a group has no data.
+    pub without_data: WithoutData,
+    /// Whether signals are samples, such as lines, images and clips, so that each is an independent repetition. Otherwise they are
+    /// parts of one result, such as kinds of widgets.
+    pub signals_are_samples: bool,
     /// A commented YAML mapping with every key.
     pub example: &'static str,
     /// How units run; `None` in programs that only read definitions.
@@ -115,6 +131,8 @@ impl Kind {
             takes_weights: false,
             takes_held_out: false,
             reads_published: false,
+            without_data: WithoutData::Generated,
+            signals_are_samples: false,
             example: "",
             runner: None,
             parse: parse::<T>,
@@ -267,6 +285,13 @@ pub(crate) mod testing {
         Kind { needs_embedder: true, ..Kind::of::<AnySettings>(name) }
     }
 
-    /// Two kinds.
-    pub const KINDS: Kinds = Kinds(&[&kind("stable-rank"), &kind("network-nd")]);
+    /// Two kinds: one that computes theory, and one that trains on samples.
+    pub const KINDS: Kinds = Kinds(&[
+        &Kind { without_data: WithoutData::Theory, ..kind("stable-rank") },
+        &Kind {
+            without_data: WithoutData::Defined,
+            signals_are_samples: true,
+            ..kind("network-nd")
+        },
+    ]);
 }

@@ -1,17 +1,23 @@
-//! Curves held against curves: whether their means agree, and where a feature of one lies.
+//! Curves compared with curves: whether their means agree, and where a feature of one is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use posenc_math::random;
+
+use super::clusters::Clusters;
+use super::judge::{EQUIVALENCE, LEVEL, near, no_tolerance};
 use super::select::{
-    Context, Place, Spread, at_place, check_pairs, describe, incomparable, margin, not_grouped,
-    not_run, places, points, same_place, show,
+    Context, Place, Point, Spread, at_place, check_pairs, describe, incomparable, margin,
+    not_grouped, not_run, places, points, same_place, show,
 };
-use super::statistics::{self, Interval};
-use super::{Judged, Judgement, Verdict};
+use super::statistics::{self, Fit, Interval, interval_at};
+use super::{Judged, Judgement, NotRun, Verdict};
 use crate::record::Keys;
-use crate::schema::claim::{AgreementCheck, Feature, PositionCheck, Select, Source, Tolerance};
+use crate::schema::claim::{
+    AgreementCheck, Feature, PositionCheck, Sample, Select, Source, Tolerance,
+};
 
-/// What a place of a curve is held against.
+/// What a place of a curve is compared with.
 struct Expectation {
     method: String,
     x: Option<f64>,
@@ -21,60 +27,78 @@ struct Expectation {
 
 /// How one place came out.
 struct PlaceOutcome {
-    verdict: Verdict,
+    fit: Fit,
     /// Difference over what is allowed.
     excess: f64,
     text: String,
 }
 
-pub(super) fn agreement(check: &AgreementCheck, context: Context<'_>) -> Judged {
-    let of = places(&points(&check.of, context)?)?;
+pub(super) fn agreement(
+    check: &AgreementCheck,
+    clusters: Clusters,
+    context: Context<'_>,
+) -> Judged {
+    let points_of = points(&check.of, context)?;
+    let of = places(&points_of)?;
     let default = Select { from: Source::Published, ..check.of.clone() };
     let with = check.with.as_ref().unwrap_or(&default);
+    let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
+    let clusters = match with.from {
+        // The other curve has the same signals, so only seeds and signals that were sampled tell the two apart.
+        Source::Published => clusters.for_sample(check.sample),
+        Source::Measured => clusters,
+    };
     let expected = expectations(with, context)?;
     let by_method = check.of.method.is_none() && with.method.is_none();
-    let curves = Measured::new(&of, by_method)?;
-    let mut outcomes = Vec::new();
+    let curves = Measured::new(&of, by_method, clusters)?;
+    let mut matches = Vec::new();
     for e in &expected {
-        for place in curves.matching(e) {
-            let outcome = outcome(place, e, &check.tolerance);
-            outcomes.push(outcome.ok_or_else(|| not_run("no deviation to measure by"))?);
-        }
-        check_pairs(outcomes.len(), [of.len(), expected.len()])?;
+        matches.extend(curves.matching(e).into_iter().map(|place| (place, e)));
+        check_pairs(matches.len(), [of.len(), expected.len()])?;
     }
-    let count = |v: Verdict| outcomes.iter().filter(|o| o.verdict == v).count();
-    let (all, agreeing) = (outcomes.len(), count(Verdict::Reproduced));
-    let Some(worst) = outcomes.iter().max_by(|a, b| a.excess.total_cmp(&b.excess)) else {
-        return Err(not_run(format!("nothing to hold {} against", describe(&check.of))));
+    let outcome = |(place, e): &(&Values, &Expectation)| {
+        let outcome = outcome(place, e, tolerance, matches.len(), clusters.is_exact);
+        outcome.ok_or_else(|| not_run("no deviation to measure by"))
     };
+    let mut outcomes = matches.iter().map(outcome).collect::<Result<Vec<_>, _>>()?;
+    let count = |fit: Fit| outcomes.iter().filter(|o| o.fit == fit).count();
+    let (all, agreeing) = (outcomes.len(), count(Fit::Inside));
     // Shares are of whole places: two thirds of three are two.
     let needed = check.share * all as f64 - 1e-9;
     let verdict = if agreeing as f64 >= needed {
         Verdict::Reproduced
-    } else if (agreeing + count(Verdict::WithinNoise)) as f64 >= needed {
+    } else if (agreeing + count(Fit::Unclear)) as f64 >= needed {
         Verdict::WithinNoise
     } else {
         Verdict::NotReproduced
     };
     let asked = match check.share {
         1.0 => String::new(),
-        share => format!(", {} % are asked for", show(100.0 * share)),
+        share => format!(" (at least {} % required)", show(100.0 * share)),
     };
-    let measured = format!("{agreeing} of {all} places agree{asked}");
+    let measured = format!("{agreeing} of {all} points within tolerance{asked}");
+    outcomes.sort_by(|a, b| a.excess.total_cmp(&b.excess));
+    let Some(worst) = outcomes.last() else {
+        return Err(not_run(format!("nothing to compare {} with", describe(&check.of))));
+    };
     let statistics = format!("farthest off: {}", worst.text);
+    // The place that decides: with one less that agrees, the share is missed.
+    let decisive = (needed.ceil().max(1.0) as usize - 1).min(all - 1);
+    let of_limit = outcomes.get(decisive).map(|o| o.excess);
     let reduced = match with.from {
         Source::Published => incomparable(&check.of, context),
         Source::Measured => None,
     };
-    let judgement = Judgement { verdict, measured, statistics, reason: String::new() };
+    let judgement = Judgement::new(verdict, measured, statistics, String::new()).near(of_limit);
     Ok(judgement.unless(reduced))
 }
 
-fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>, Judgement> {
-    let all = places(&points(with, context)?)?;
-    let mean = |p: Place| {
-        let value = statistics::mean_interval(&p.values).mean;
-        Expectation { method: p.method, x: p.x, value, deviation: None }
+fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>, NotRun> {
+    let points = points(with, context)?;
+    let all = places(&points)?;
+    let mean = |p: Place<'_>| {
+        let value = statistics::mean_interval(&p.values()).mean;
+        Expectation { method: p.method.to_owned(), x: p.x, value, deviation: None }
     };
     let mut all_expected: Vec<_> = all.into_iter().map(mean).collect();
     if with.from == Source::Published {
@@ -113,16 +137,23 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
 struct Values {
     method: String,
     x: Option<f64>,
+    /// Means by repetition.
+    means: Vec<f64>,
     interval: Interval,
     spread: Spread,
-    /// Whether the spread of the values is noise: a mean over several abscissas spreads for another reason.
-    is_noise: bool,
 }
 
 impl Values {
-    fn new(method: &str, x: Option<f64>, values: &[f64], is_noise: bool) -> Self {
-        let (interval, spread) = (statistics::mean_interval(values), Spread::of(values));
-        Values { method: method.to_owned(), x, interval, spread, is_noise }
+    fn new<'a>(
+        method: &str,
+        x: Option<f64>,
+        values: impl Iterator<Item = (&'a Point, f64)> + Clone,
+        clusters: Clusters,
+    ) -> Self {
+        let means = clusters.means(values.clone());
+        let interval = interval_at(&means, EQUIVALENCE);
+        let spread = Spread::of(&values.map(|(_, value)| value).collect::<Vec<_>>());
+        Values { method: method.to_owned(), x, means, interval, spread }
     }
 }
 
@@ -138,24 +169,31 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(of: &[Place], by_method: bool) -> Result<Self, Judgement> {
+    fn new(of: &[Place<'_>], by_method: bool, clusters: Clusters) -> Result<Self, NotRun> {
         let mut at: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
         for (index, place) in of.iter().enumerate() {
             if let Some(x) = place.x.filter(|x| !x.is_nan()) {
-                let method = if by_method { place.method.clone() } else { String::new() };
+                let method = if by_method { place.method.to_owned() } else { String::new() };
                 at.entry(method).or_default().push((x, index));
             }
         }
         for places in at.values_mut() {
             places.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        let whole = |places: Vec<&Place>| {
-            let values: Vec<f64> = places.iter().flat_map(|place| &place.values).copied().collect();
-            Some(Values::new(&places.first()?.method, None, &values, places.len() == 1))
+        let whole = |places: Vec<&(String, &Place<'_>)>| {
+            let (method, _) = places.first()?;
+            let points: Vec<&Point> =
+                places.iter().flat_map(|(_, place)| place.points.iter().copied()).collect();
+            Some(Values::new(method, None, points.iter().map(|p| (*p, p.value)), clusters))
         };
-        let methods = Keys::of(of).by(|place| &place.method).groups().map_err(not_grouped)?;
+        let named: Vec<(String, &Place<'_>)> =
+            of.iter().map(|place| (place.method.to_owned(), place)).collect();
+        let methods = Keys::of(&named).by(|(method, _)| method).groups().map_err(not_grouped)?;
         let wholes: Vec<Values> = methods.into_iter().filter_map(whole).collect();
-        let place = |place: &Place| Values::new(&place.method, place.x, &place.values, true);
+        let place = |place: &Place<'_>| {
+            let points = place.points.iter().map(|p| (*p, p.value));
+            Values::new(place.method, place.x, points, clusters)
+        };
         Ok(Measured {
             by_method,
             places: of.iter().map(place).collect(),
@@ -181,28 +219,28 @@ impl Measured {
     }
 }
 
-fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Option<PlaceOutcome> {
+fn outcome(
+    place: &Values,
+    expected: &Expectation,
+    tolerance: &Tolerance,
+    places: usize,
+    is_exact: bool,
+) -> Option<PlaceOutcome> {
     let (margin, margin_text) =
         margin(tolerance, expected.value, expected.deviation, place.spread)?;
-    let interval = &place.interval;
-    let difference = (interval.mean - expected.value).abs();
-    let noise = match tolerance.standard_errors {
-        None if place.is_noise => interval.half_width.unwrap_or(0.0),
+    let mean = place.interval.mean;
+    let fit = match tolerance.standard_errors {
         // Standard errors are a noise margin already.
-        _ => 0.0,
+        Some(_) => near(&[mean], expected.value, margin, places, true),
+        None => near(&place.means, expected.value, margin, places, is_exact),
     };
-    let verdict = if difference <= margin * (1.0 + 1e-9) {
-        Verdict::Reproduced
-    } else if difference <= margin + noise {
-        Verdict::WithinNoise
-    } else {
-        Verdict::NotReproduced
-    };
-    let excess = difference / margin.max(f64::MIN_POSITIVE);
+    let excess = (mean - expected.value).abs() / margin.max(f64::MIN_POSITIVE);
     let excess = if excess.is_nan() { f64::INFINITY } else { excess };
     let at = place.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
-    let spread = match place.spread {
-        Spread { n, deviation: Some(s) } => format!(" (deviation {}, n = {n})", show(s)),
+    let spread = match place.interval.half_width {
+        Some(h) if !is_exact => {
+            format!(" (90 % interval ± {}, n = {})", show(h), place.interval.n)
+        }
         _ => String::new(),
     };
     let theirs = match expected.deviation {
@@ -212,26 +250,51 @@ fn outcome(place: &Values, expected: &Expectation, tolerance: &Tolerance) -> Opt
     let text = format!(
         "{}{at}: {}{spread} against {}{theirs}, {margin_text}",
         place.method,
-        show(interval.mean),
+        show(mean),
         show(expected.value)
     );
-    Some(PlaceOutcome { verdict, excess, text })
+    Some(PlaceOutcome { fit, excess, text })
 }
 
 /// A method's means over the abscissa.
 struct Curve {
     method: String,
     points: Vec<(f64, f64)>,
+    /// Means by repetition, in the order of `points`.
+    by_cluster: Vec<BTreeMap<String, f64>>,
 }
 
-fn curves(select: &Select, context: Context<'_>) -> Result<Vec<Curve>, Judgement> {
+impl Curve {
+    /// The curve of repetitions that were sampled with replacement; places that none of them has are left out.
+    fn resampled(&self, sample: &[&String]) -> Curve {
+        let mean = |clusters: &BTreeMap<String, f64>| {
+            let values = sample.iter().filter_map(|key| clusters.get(*key));
+            let (sum, count) = values.fold((0.0, 0usize), |(s, n), v| (s + v, n + 1));
+            (count > 0).then(|| sum / count as f64)
+        };
+        let points = self.points.iter().zip(&self.by_cluster);
+        let points = points.filter_map(|((x, _), clusters)| Some((*x, mean(clusters)?))).collect();
+        Curve { method: self.method.clone(), points, by_cluster: Vec::new() }
+    }
+}
+
+fn curves(select: &Select, clusters: Clusters, context: Context<'_>) -> Result<Vec<Curve>, NotRun> {
     let mut all: Vec<Curve> = Vec::new();
-    for place in places(&points(select, context)?)? {
-        let mean = statistics::mean_interval(&place.values).mean;
+    let points = points(select, context)?;
+    for place in places(&points)? {
+        let mean = statistics::mean_interval(&place.values()).mean;
         let Some(x) = place.x else { continue };
+        let own = clusters.by_cluster(place.pointed());
         match all.last_mut().filter(|c| c.method == place.method) {
-            Some(curve) => curve.points.push((x, mean)),
-            None => all.push(Curve { method: place.method, points: vec![(x, mean)] }),
+            Some(curve) => {
+                curve.points.push((x, mean));
+                curve.by_cluster.push(own);
+            }
+            None => all.push(Curve {
+                method: place.method.to_owned(),
+                points: vec![(x, mean)],
+                by_cluster: vec![own],
+            }),
         }
     }
     if all.is_empty() {
@@ -240,13 +303,56 @@ fn curves(select: &Select, context: Context<'_>) -> Result<Vec<Curve>, Judgement
     Ok(all)
 }
 
-pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judged {
-    let of = curves(&check.of, context)?;
-    let with = check.with.as_ref().map(|w| curves(w, context)).transpose()?;
+/// Samples with replacement behind the interval of a position.
+const RESAMPLES: usize = 1000;
+/// Fewest repetitions that are sampled from: of two places that are equally good, n repetitions all prefer one with probability
+/// 2⁻ⁿ, which must be below 2.5 %.
+const FEWEST: usize = 6;
+/// Most means by repetition and abscissa that are sampled from, so that no record takes minutes.
+const MOST: usize = 20_000;
+
+/// Where the feature is on a curve, in steps from where it should be.
+struct Found {
+    /// Of the mean curve; `None` if the feature is nowhere.
+    place: Option<f64>,
+    expected: f64,
+    /// Of the mean curve.
+    steps: usize,
+    /// Steps of resampled curves, sorted; empty if there are too few repetitions.
+    resampled: Vec<usize>,
+    /// Number of repetitions.
+    n: usize,
+}
+
+impl Found {
+    /// The 95 % interval of the steps: percentiles that are expanded so that the interval of a mean would be as wide as Student's t
+    /// interval.
+    fn interval(&self) -> Option<(usize, usize)> {
+        let share = posenc_math::statistics::expanded_tail(LEVEL, self.n);
+        let tail = (share * self.resampled.len() as f64) as usize;
+        let last = self.resampled.len().checked_sub(tail + 1)?;
+        Some((*self.resampled.get(tail)?, *self.resampled.get(last)?))
+    }
+
+    fn fit(&self, allowed: usize, is_exact: bool) -> Fit {
+        match self.interval() {
+            _ if is_exact && self.steps <= allowed => Fit::Inside,
+            _ if is_exact => Fit::Outside,
+            None => Fit::Undecided,
+            Some((_, most)) if most <= allowed => Fit::Inside,
+            Some((least, _)) if least > allowed => Fit::Outside,
+            Some(_) => Fit::Unclear,
+        }
+    }
+}
+
+pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Context<'_>) -> Judged {
+    let published = check.with.as_ref().is_some_and(|w| w.from == Source::Published);
+    let clusters = if published { clusters.for_sample(check.sample) } else { clusters };
+    let of = curves(&check.of, clusters, context)?;
+    let with = check.with.as_ref().map(|w| curves(w, clusters, context)).transpose()?;
     let by_method =
         check.of.method.is_none() && check.with.as_ref().is_some_and(|w| w.method.is_none());
-    let mut texts = Vec::new();
-    let mut failures = Vec::new();
     // A place that was not measured may be the one that is looked for.
     let hole = |curve: &Curve| curve.points.iter().find(|p| p.1.is_nan()).map(|p| p.0);
     for curve in with.iter().flatten() {
@@ -254,15 +360,40 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judged {
             return Err(not_run(format!("{} is not a number at x = {}", curve.method, show(x))));
         }
     }
-    // Looked for once, however many curves are held against it.
-    let with = with.map(|with| Counterparts::new(check, with, by_method));
+    let keys: BTreeSet<&String> =
+        of.iter().flat_map(|c| &c.by_cluster).flat_map(|p| p.keys()).collect();
+    let keys: Vec<&String> = keys.into_iter().collect();
+    let all = of.iter().chain(with.iter().flatten()).flat_map(|c| &c.by_cluster);
+    if all.map(BTreeMap::len).sum::<usize>() > MOST {
+        return Err(not_run(format!("more than {MOST} values for a position")));
+    }
+    // Of the same signals as a published curve, few repetitions are judged by their mean, as values are.
+    let is_exact =
+        clusters.is_exact || (published && check.sample == Sample::Seeds && keys.len() < FEWEST);
+    let samples: Vec<Vec<&String>> = match is_exact || keys.len() < FEWEST {
+        true => Vec::new(),
+        false => {
+            let label = format!("position of {} {}", context.experiment.id(), describe(&check.of));
+            let mut rng = random::stream(0, &label);
+            let mut one =
+                || keys.iter().map(|_| keys[random::below(&mut rng, keys.len())]).collect();
+            (0..RESAMPLES).map(|_| one()).collect()
+        }
+    };
+    // Looked for once, however many curves are compared with it.
+    let counterparts = |with: &[Curve]| Counterparts::new(check, with, by_method);
+    let mean_with = with.as_deref().map(counterparts);
+    let mut texts = Vec::new();
+    let (mut fits, mut failures) = (Vec::new(), Vec::new());
+    let mut farthest: Option<usize> = None;
     for curve in &of {
         if let Some(x) = hole(curve) {
             texts.push(format!("{}: not a number at x = {}", curve.method, show(x)));
             failures.push(format!("{} failed at x = {}", curve.method, show(x)));
+            fits.push(Fit::Outside);
             continue;
         }
-        let expected = match (&with, check.at) {
+        let expected = match (&mean_with, check.at) {
             (Some(with), _) => match with.of(curve) {
                 Ok(Some((_, Some(place)))) => *place,
                 Ok(Some((method, None))) => {
@@ -270,42 +401,97 @@ pub(super) fn position(check: &PositionCheck, context: Context<'_>) -> Judged {
                 }
                 Ok(None) => continue,
                 Err(()) => {
-                    return Err(not_run("several curves to hold one against; name a method"));
+                    return Err(not_run("several curves to compare one with; name a method"));
                 }
             },
             (None, Some(at)) => at,
             (None, None) => return Err(not_run("no place is given")),
         };
-        let Some(found) = feature(check, curve) else {
-            texts.push(format!("{}: nowhere, against {}", curve.method, show(expected)));
-            failures.push(format!("{} does not reach the level", curve.method));
-            continue;
+        let place = feature(check, curve);
+        let steps = |curve: &Curve, expected: f64| match feature(check, curve) {
+            Some(found) => steps_between(&curve.points, found, expected),
+            None => usize::MAX,
         };
-        let steps = steps_between(&curve.points, found, expected);
-        let place = show(curve.points[found].0);
-        let s = if steps == 1 { "" } else { "s" };
-        texts.push(format!(
-            "{}: {place} against {} ({steps} step{s})",
-            curve.method,
-            show(expected)
-        ));
-        if steps > check.steps {
-            failures.push(format!("{} is {steps} step{s} off", curve.method));
-        }
+        let resampled = |sample: &Vec<&String>| {
+            let own = curve.resampled(sample);
+            // A measured counterpart varies with the same repetitions; a published one is what it is.
+            let expected = match &with {
+                Some(with) if !published => {
+                    let with: Vec<Curve> = with.iter().map(|c| c.resampled(sample)).collect();
+                    match counterparts(&with).of(curve) {
+                        Ok(Some((_, Some(place)))) => *place,
+                        _ => expected,
+                    }
+                }
+                _ => expected,
+            };
+            steps(&own, expected)
+        };
+        let mut found = Found {
+            place: place.map(|i| curve.points[i].0),
+            expected,
+            steps: steps(curve, expected),
+            resampled: samples.iter().map(resampled).collect(),
+            n: keys.len(),
+        };
+        found.resampled.sort_unstable();
+        let fit = found.fit(check.steps, is_exact);
+        let (text, why) = described(&curve.method, &found, fit);
+        texts.push(text);
+        failures.extend(why);
+        fits.push(fit);
+        farthest = farthest.max(Some(found.steps));
     }
     if texts.is_empty() {
-        return Err(not_run(format!("nothing to hold {} against", describe(&check.of))));
+        return Err(not_run(format!("nothing to compare {} with", describe(&check.of))));
     }
-    let measured = texts.join("; ");
     let s = if check.steps == 1 { "" } else { "s" };
-    let statistics = format!("allowed: {} step{s} of the grid", check.steps);
-    let published = check.with.as_ref().is_some_and(|w| w.from == Source::Published);
-    let is_reproduced = failures.is_empty();
-    let judgement = Judgement::of(is_reproduced, measured, statistics, failures.join("; "));
+    let mut statistics = format!("allowed: {} step{s} of the grid", check.steps);
+    if !samples.is_empty() {
+        statistics += &format!(", {}", clusters.counted(keys.len()));
+    }
+    let verdict = Verdict::worst(fits.iter().map(|fit| fit.verdict()));
+    let reason = match verdict {
+        Verdict::NotDecided if keys.len() > 1 => {
+            format!("{}, at least {FEWEST} needed", clusters.counted(keys.len()))
+        }
+        Verdict::NotDecided => clusters.lack(),
+        _ => failures.join("; "),
+    };
+    let of_limit = farthest.filter(|_| check.steps > 0);
+    let of_limit = of_limit.map(|steps| steps as f64 / check.steps as f64);
+    let judgement = Judgement::new(verdict, texts.join("; "), statistics, reason).near(of_limit);
     Ok(judgement.unless(incomparable(&check.of, context).filter(|_| published)))
 }
 
-/// Where the feature is on the curves that others are held against.
+/// The place of a feature in words, and why it is not clearly the expected one.
+fn described(method: &str, found: &Found, fit: Fit) -> (String, Option<String>) {
+    let counted = |steps: usize| match steps {
+        usize::MAX => "nowhere".to_owned(),
+        1 => "1 step".to_owned(),
+        n => format!("{n} steps"),
+    };
+    let expected = show(found.expected);
+    let Some(place) = found.place else {
+        let text = format!("{method}: nowhere, against {expected}");
+        let why = (fit != Fit::Inside).then(|| format!("{method} does not reach the level"));
+        return (text, why);
+    };
+    let mut text =
+        format!("{method}: {} against {expected} ({}", show(place), counted(found.steps));
+    if let Some((least, most)) = found.interval() {
+        text += &format!(", 95 % interval {least} to {}", counted(most));
+    }
+    text.push(')');
+    let why = match fit {
+        Fit::Inside => None,
+        Fit::Outside => Some(format!("{method} is {} off", counted(found.steps))),
+        Fit::Unclear | Fit::Undecided => Some(format!("{method} is not clearly at that place")),
+    };
+    (text, why)
+}
+
+/// Where the feature is on the curves that others are compared with.
 struct Counterparts {
     /// Method, and the place of the feature if the curve has it.
     places: Vec<(String, Option<f64>)>,
@@ -314,12 +500,12 @@ struct Counterparts {
 }
 
 impl Counterparts {
-    fn new(check: &PositionCheck, with: Vec<Curve>, by_method: bool) -> Self {
-        let place = |curve: Curve| {
-            let place = feature(check, &curve).and_then(|i| curve.points.get(i)).map(|p| p.0);
-            (curve.method, place)
+    fn new(check: &PositionCheck, with: &[Curve], by_method: bool) -> Self {
+        let place = |curve: &Curve| {
+            let place = feature(check, curve).and_then(|i| curve.points.get(i)).map(|p| p.0);
+            (curve.method.clone(), place)
         };
-        let places: Vec<(String, Option<f64>)> = with.into_iter().map(place).collect();
+        let places: Vec<(String, Option<f64>)> = with.iter().map(place).collect();
         let index = || {
             let mut index: HashMap<String, Option<usize>> = HashMap::new();
             for (i, (method, _)) in places.iter().enumerate() {
@@ -330,7 +516,7 @@ impl Counterparts {
         Counterparts { by_method: by_method.then(index), places }
     }
 
-    /// The one that a curve is held against; an error if there are several.
+    /// The one that a curve is compared with; an error if there are several.
     fn of(&self, curve: &Curve) -> Result<Option<&(String, Option<f64>)>, ()> {
         match &self.by_method {
             Some(index) => match index.get(&curve.method) {
@@ -348,7 +534,9 @@ impl Counterparts {
 fn feature(check: &PositionCheck, curve: &Curve) -> Option<usize> {
     let points = &curve.points;
     let by_value = |i: &usize, j: &usize| points[*i].1.total_cmp(&points[*j].1);
-    let above = |(_, y): &(f64, f64)| check.level.is_some_and(|level| *y >= level);
+    let highest = || points.iter().map(|p| p.1).max_by(f64::total_cmp);
+    let level = check.level.or_else(|| Some(highest()? - check.below_highest?));
+    let above = |(_, y): &(f64, f64)| level.is_some_and(|level| *y >= level);
     match check.feature {
         Feature::Highest => (0..points.len()).max_by(by_value),
         Feature::Lowest => (0..points.len()).min_by(by_value),

@@ -1,34 +1,71 @@
-//! One function per kind of claim.
+//! The verdict on a claim, and checks of single numbers: values, orders and quotients.
 
+use std::collections::BTreeSet;
+
+use posenc_math::errata::Severity;
+
+use super::clusters::Clusters;
 use super::select::{
-    Context, Place, Point, Spread, describe, incomparable, margin, not_run, pairs, places, points,
-    show, spread_text, unlike, values, values_at,
+    Context, Pair, Point, describe, incomparable, margin, not_run, pairs, points, show,
+    single_points, spread_text, unlike,
 };
-use super::{Judged, Judgement, Verdict, curves, statistics};
+use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
+use super::{Judged, Judgement, NotRun, Verdict, curves, evidence, limits};
 use crate::schema::claim::{
-    Abscissa, BoundCheck, Check, Claim, Direction, EqualityCheck, Expected, First, Limit,
-    OrderingCheck, RatioCheck, Select, Source, TrendCheck, ValueCheck,
+    Abscissa, Check, Claim, Expected, First, OrderingCheck, RatioCheck, Select, Source, Statistic,
+    ValueCheck,
 };
+
+/// Level of the interval that a value, an agreement or an equality must have within its tolerance: two one-sided tests at 5 %.
+pub(super) const EQUIVALENCE: f64 = 0.90;
+/// Level of other intervals.
+pub(super) const LEVEL: f64 = 0.95;
+/// Most values, times repetitions, whose deviations are computed anew without each repetition.
+const MOST_LEFT_OUT: usize = 2_000_000;
 
 /// Judges a claim. A wrong statement whose correction holds is an erratum, not a failure.
 pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
-    let printed = decide(&claim.check, context);
+    let judgement = with_erratum(claim, context);
+    let (class, condition) = evidence::of(claim, context);
+    let verdict = match judgement.verdict {
+        Verdict::Reproduced if claim.is_ours => Verdict::Holds,
+        other => other,
+    };
+    let is_run = verdict != Verdict::NotRun;
+    Judgement {
+        verdict,
+        evidence: class.filter(|_| is_run),
+        condition: if is_run { condition } else { String::new() },
+        ..judgement
+    }
+}
+
+fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
+    let printed = decide(&claim.check, claim.is_exact, context);
     let Some(link) = &claim.erratum else {
         return printed;
     };
     if printed.verdict != Verdict::NotReproduced {
         return printed;
     }
-    let corrected = decide(&link.check, context);
+    let corrected = decide(&link.check, link.is_exact, context);
+    let is_ambiguous =
+        |e: &&&posenc_math::errata::Erratum| e.id == link.id && e.severity == Severity::Ambiguous;
+    let (verdict, what) = match posenc_math::errata::all().iter().find(is_ambiguous) {
+        Some(_) => (Verdict::Ambiguous, "the other reading"),
+        None => (Verdict::Erratum, "corrected"),
+    };
     match corrected.verdict {
         Verdict::Reproduced => Judgement {
-            verdict: Verdict::Erratum,
+            verdict,
             measured: corrected.measured,
             statistics: corrected.statistics,
             reason: format!(
-                "as printed it fails ({}); corrected: {}",
+                "as printed it fails ({}); {what}: {}",
                 printed.measured, link.corrected
             ),
+            p: corrected.p,
+            ..printed
         },
         _ => Judgement {
             reason: format!(
@@ -43,25 +80,49 @@ pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
     }
 }
 
-fn decide(check: &Check, context: Context<'_>) -> Judgement {
-    let needs_record = check.selects().iter().any(|(_, s)| s.from == Source::Measured);
+fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
+    let selects = check.selects();
+    let selects: Vec<&Select> = selects.iter().map(|(_, select)| *select).collect();
+    let needs_record = selects.iter().any(|s| s.from == Source::Measured);
     if needs_record && context.record.is_none() {
-        return not_run("no record");
+        return not_run("no record").judgement();
     }
+    let clusters = Clusters::of(&selects, is_exact, context);
     let judged = match check {
-        Check::Value(c) => value(c, context),
-        Check::Ordering(c) => ordering(c, context),
-        Check::Ratio(c) => ratio(c, context),
-        Check::Trend(c) => trend(c, context),
-        Check::Bound(c) => bound(c, context),
-        Check::Equality(c) => equality(c, context),
-        Check::Agreement(c) => curves::agreement(c, context),
-        Check::Position(c) => curves::position(c, context),
+        Check::Value(c) => value(c, clusters, context),
+        Check::Ordering(c) => ordering(c, clusters, context),
+        Check::Ratio(c) => ratio(c, clusters, context),
+        Check::Trend(c) => limits::trend(c, clusters, context),
+        Check::Bound(c) => limits::bound(c, clusters, context),
+        Check::Equality(c) => limits::equality(c, clusters, context),
+        Check::Agreement(c) => curves::agreement(c, clusters, context),
+        Check::Position(c) => curves::position(c, clusters, context),
     };
-    judged.unwrap_or_else(|not_run| not_run)
+    judged.unwrap_or_else(NotRun::judgement)
 }
 
-fn value(check: &ValueCheck, context: Context<'_>) -> Judged {
+/// Where a mean is, compared with a number and a margin. One repetition is judged by its number alone: what it is compared with
+/// comes from the same signals.
+pub(super) fn near(
+    values: &[f64],
+    expected: f64,
+    margin: f64,
+    places: usize,
+    is_exact: bool,
+) -> Fit {
+    // The last digits of a decimal tolerance are not exact in binary.
+    let margin = margin * (1.0 + 1e-9);
+    let differences: Vec<f64> = values.iter().map(|v| v - expected).collect();
+    let is_exact = is_exact || differences.len() == 1;
+    let values = match is_exact {
+        // The mean over parts of an exact number is compared, not each part.
+        true => vec![statistics::mean_interval(&differences).mean],
+        false => differences,
+    };
+    fit(&values, (-margin, margin), EQUIVALENCE, places, is_exact)
+}
+
+fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged {
     let points = points(&check.of, context)?;
     let (expected, deviation) = match check.expect {
         Expected::Number(v) => (v, None),
@@ -86,91 +147,157 @@ fn value(check: &ValueCheck, context: Context<'_>) -> Judged {
             }
         }
     };
-    let values = values(&points);
-    let found = margin(&check.tolerance, expected, deviation, Spread::of(&values));
+    let clusters = clusters.for_sample(check.sample);
+    let means = clusters.means(points.iter().map(|p| (p, p.value)));
+    let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
+    let spread = super::select::Spread::of(&points.iter().map(|p| p.value).collect::<Vec<_>>());
+    let found = margin(tolerance, expected, deviation, spread);
     let Some((margin, margin_text)) = found else {
         return Err(not_run("no deviation to measure by"));
     };
-    let interval = statistics::mean_interval(&values);
+    let interval = interval_at(&means, EQUIVALENCE);
+    let fit = match tolerance.standard_errors {
+        // Standard errors are a noise margin already.
+        Some(_) => near(&[interval.mean], expected, margin, 1, true),
+        None => near(&means, expected, margin, 1, clusters.is_exact),
+    };
     let measured = format!("{} against {} ({margin_text})", show(interval.mean), show(expected));
-    let statistics = spread_text(&interval);
-    let difference = (interval.mean - expected).abs();
-    // The last digits of a decimal tolerance are not exact in binary.
-    let verdict = if difference <= margin * (1.0 + 1e-9) {
-        Verdict::Reproduced
-    } else if interval.half_width.is_some_and(|h| difference <= margin + h) {
-        Verdict::WithinNoise
-    } else {
-        Verdict::NotReproduced
-    };
-    let reason = match verdict {
-        Verdict::Reproduced => String::new(),
-        _ => format!("off by {}", show(interval.mean - expected)),
-    };
-    let judgement = Judgement { verdict, measured, statistics, reason };
+    let statistics = spread_text(clusters, &interval);
+    let reason = format!("off by {}", show(interval.mean - expected));
+    let judgement = Judgement::new(fit.verdict(), measured, statistics, reason);
+    let judgement = judgement.near(Some((interval.mean - expected).abs() / margin));
     Ok(judgement.unless(incomparable(&check.of, context)))
 }
 
-fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judged {
-    let mut all = Vec::new();
-    for select in &check.of {
-        all.push((select, points(select, context)?));
+/// The message of a check without tolerance, whose metric has no rule.
+pub(super) fn no_tolerance() -> NotRun {
+    not_run(
+        "no tolerance: the check has none, and neither has its metric in experiments/metrics.yaml",
+    )
+}
+
+/// Values of a selection, and the same without one repetition after another.
+struct Side<'a> {
+    select: &'a Select,
+    points: Vec<Point>,
+}
+
+impl<'a> Side<'a> {
+    fn of(select: &'a Select, context: Context<'_>) -> Result<Self, NotRun> {
+        Ok(Side { select, points: single_points(select, context)? })
     }
+
+    fn is_deviation(&self) -> bool {
+        self.select.statistic == Statistic::Deviation
+    }
+
+    /// The points that are compared, without those of a cluster.
+    fn without(&self, clusters: Clusters, excluded: Option<&str>) -> Result<Vec<Point>, NotRun> {
+        let is_kept = |p: &&Point| excluded != Some(clusters.key(p).as_str());
+        let kept: Vec<Point> = self.points.iter().filter(is_kept).cloned().collect();
+        match self.is_deviation() {
+            true => super::select::deviations(&kept, self.select),
+            false => Ok(kept),
+        }
+    }
+}
+
+/// Values whose mean is a statistic of two sides and whose spread is the jackknife's, which leaves out one repetition after another.
+/// One value if there are too few repetitions.
+fn left_out(
+    [left, right]: [&Side<'_>; 2],
+    clusters: Clusters,
+    statistic: impl Fn(&[Point], &[Point]) -> Result<f64, NotRun>,
+) -> Result<Vec<f64>, NotRun> {
+    let of = |excluded: Option<&str>| {
+        statistic(&left.without(clusters, excluded)?, &right.without(clusters, excluded)?)
+    };
+    let all = of(None)?;
+    let keys: BTreeSet<String> =
+        left.points.iter().chain(&right.points).map(|p| clusters.key(p)).collect();
+    let values = left.points.len().saturating_add(right.points.len());
+    if keys.len().saturating_mul(values) > MOST_LEFT_OUT {
+        return Err(not_run("too many values and repetitions for a standard deviation"));
+    }
+    // Without one of two repetitions there is no deviation.
+    if keys.len() < 3 {
+        return Ok(vec![all]);
+    }
+    let without: Vec<f64> = keys.iter().map(|key| of(Some(key))).collect::<Result<_, _>>()?;
+    Ok(jackknife(all, &without))
+}
+
+/// Differences of an order by repetition; for standard deviations over repetitions, values with the jackknife's standard error.
+fn differences(
+    [left, right]: [&Side<'_>; 2],
+    clusters: Clusters,
+    difference: impl Fn(&Pair<'_>) -> f64,
+) -> Result<Vec<f64>, NotRun> {
+    if left.is_deviation() || right.is_deviation() {
+        return left_out([left, right], clusters, |a, b| {
+            let pairs = pairs((left.select, a), (right.select, b))?;
+            Ok(mean(pairs.iter().map(&difference)))
+        });
+    }
+    let pairs = pairs((left.select, &left.points), (right.select, &right.points))?;
+    Ok(clusters.means(pairs.iter().map(|p| (p.measured, difference(p)))))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0usize), |(sum, count), v| (sum + v, count + 1));
+    sum / count.max(1) as f64
+}
+
+fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> Judged {
+    let all = check.of.iter().map(|s| Side::of(s, context)).collect::<Result<Vec<_>, _>>()?;
     let sign = match check.first {
         First::Highest => 1.0,
         First::Lowest => -1.0,
     };
-    let mut worst = Verdict::Reproduced;
-    let mut statistics_text = Vec::new();
-    let mut reasons = Vec::new();
+    let effect = check.smallest_effect.unwrap_or(0.0);
     let names = names(&check.of);
-    let mut means = Vec::new();
+    let mut verdicts = Vec::new();
+    let (mut statistics_text, mut reasons, mut means) = (Vec::new(), Vec::new(), Vec::new());
+    let mut p = None;
+    let mut of_limit: Option<f64> = None;
     for (window, names) in all.windows(2).zip(names.windows(2)) {
-        let ((a, left), (b, right)) = (&window[0], &window[1]);
-        let pairs = pairs((a, left), (b, right))?;
+        let (left, right) = (&window[0], &window[1]);
         let title = format!("{} − {}", names[0], names[1]);
+        let (a, b) = (points(left.select, context)?, points(right.select, context)?);
+        let pairs = pairs((left.select, &a), (right.select, &b))?;
         if pairs.is_empty() {
             return Err(not_run(format!("{title}: no values in common")));
         }
-        let differences: Vec<f64> = pairs.iter().map(|(l, r)| sign * (l - r)).collect();
         // Of what has no counterpart nothing is said here, so it is not shown either.
-        let (lefts, rights): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-        means.push(statistics::mean_interval(&lefts).mean);
+        means.push(mean(pairs.iter().map(|p| p.left.value)));
         if means.len() + 1 == all.len() {
-            means.push(statistics::mean_interval(&rights).mean);
+            means.push(mean(pairs.iter().map(|p| p.right.value)));
         }
-        let test = statistics::mean_interval(&differences);
-        let is_finite = differences.iter().all(|d| d.is_finite());
-        let verdict = match test.half_width {
-            // Beyond all numbers there is no mean: only the signs are left.
-            None if !is_finite && differences.iter().all(|d| *d > 0.0) => Verdict::Reproduced,
-            None if differences.iter().any(|d| d.is_nan()) => Verdict::NotReproduced,
-            None if !is_finite && differences.iter().any(|d| *d > 0.0) => Verdict::WithinNoise,
-            // One exact number: its sign is all there is.
-            None if test.mean > 0.0 => Verdict::Reproduced,
-            None => Verdict::NotReproduced,
-            Some(h) if test.mean > h => Verdict::Reproduced,
-            Some(h) if test.mean < -h => Verdict::NotReproduced,
-            Some(_) => Verdict::WithinNoise,
+        let step = if clusters.is_exact {
+            exact_order(&pairs, sign, effect, check.margin)
+        } else {
+            let difference = |p: &Pair<'_>| sign * (p.left.value - p.right.value);
+            let values = differences([left, right], clusters, difference)?;
+            Step::of(&values, effect, check.margin, clusters)
         };
-        let mut text = format!("{title}: {}", show(sign * test.mean));
-        if let Some(h) = test.half_width {
-            text += &format!(" ± {} (n = {}", show(h), test.n);
-            if let Some(p) = test.p {
-                text += &format!(", paired t-test {}", show_p(p));
-            }
-            text.push(')');
-        }
+        let mut text = format!("{title}: {}", show(sign * step.mean));
+        text.push_str(&step.text);
         statistics_text.push(text);
-        if verdict != Verdict::Reproduced {
-            reasons.push(format!("{title} is {}", verdict.name()));
+        if step.verdict != Verdict::Reproduced {
+            let why = step.why.map(|why| format!(" ({why})")).unwrap_or_default();
+            reasons.push(format!("{title} is {}{why}", step.verdict.name()));
         }
-        worst = match (worst, verdict) {
-            (Verdict::NotReproduced, _) | (_, Verdict::NotReproduced) => Verdict::NotReproduced,
-            (Verdict::WithinNoise, _) | (_, Verdict::WithinNoise) => Verdict::WithinNoise,
-            _ => Verdict::Reproduced,
+        verdicts.push(step.verdict);
+        // An order holds if each of its steps does: its p is the largest.
+        p = if verdicts.len() == 1 { step.p } else { p.zip(step.p).map(|(a, b)| a.max(b)) };
+        // The step that is nearest to its limit shows how narrow the order is.
+        let distance = |share: f64| (share - 1.0).abs();
+        of_limit = match (of_limit, step.of_limit) {
+            (Some(a), Some(b)) if distance(a) <= distance(b) => Some(a),
+            (a, b) => b.or(a),
         };
     }
+    let worst = Verdict::worst(verdicts);
     let between = match (worst, sign > 0.0) {
         (Verdict::Reproduced, true) => " > ",
         (Verdict::Reproduced, false) => " < ",
@@ -179,8 +306,103 @@ fn ordering(check: &OrderingCheck, context: Context<'_>) -> Judged {
     let each = means.iter().zip(&names).map(|(mean, name)| format!("{name} {}", show(*mean)));
     let measured = each.collect::<Vec<_>>().join(between);
     let unlike = check.of.windows(2).find_map(|of| unlike(&of[0], &of[1], context));
-    let (statistics, reason) = (statistics_text.join("; "), reasons.join("; "));
-    Ok(Judgement { verdict: worst, measured, statistics, reason }.unless(unlike))
+    let judgement = Judgement::new(worst, measured, statistics_text.join("; "), reasons.join("; "));
+    Ok(Judgement { p, ..judgement.near(of_limit) }.unless(unlike))
+}
+
+/// One step of an order.
+struct Step {
+    verdict: Verdict,
+    /// Mean difference, with the claimed sign.
+    mean: f64,
+    /// What follows the mean in the statistics.
+    text: String,
+    why: Option<String>,
+    p: Option<f64>,
+    of_limit: Option<f64>,
+}
+
+/// An order of numbers without uncertainty holds at every point, and on average by at least the smallest effect.
+fn exact_order(pairs: &[Pair<'_>], sign: f64, effect: f64, margin: f64) -> Step {
+    let difference = |p: &&Pair<'_>| sign * (p.left.value - p.right.value);
+    // Differences at the level of rounding are none.
+    let holds = |p: &&Pair<'_>| {
+        let scale = p.left.value.abs().max(p.right.value.abs());
+        let rounding = if scale.is_finite() { 1e-12 * scale } else { 0.0 };
+        difference(p) + margin > rounding
+    };
+    let (count, held) = (pairs.len(), pairs.iter().filter(holds).count());
+    let points = format!("holds at {held} of {count} points");
+    let mean = mean(pairs.iter().map(|p| difference(&p)));
+    let is_small = margin == 0.0 && pairs.iter().all(|p| difference(&p).abs() < effect);
+    let verdict = match (is_small, held == count) {
+        (true, _) => Verdict::Negligible,
+        (false, true) if margin == 0.0 && mean < effect => Verdict::Negligible,
+        (false, true) => Verdict::Reproduced,
+        (false, false) => Verdict::NotReproduced,
+    };
+    Step {
+        verdict,
+        mean,
+        text: if count == 1 { String::new() } else { format!(" (exact; {points})") },
+        why: match verdict {
+            Verdict::Negligible => Some(format!("smallest effect {}", show(effect))),
+            _ => (count > 1).then_some(points),
+        },
+        p: None,
+        of_limit: None,
+    }
+}
+
+impl Step {
+    /// The step by the differences of independent repetitions, with the claimed sign. `effect` is the smallest that matters; a
+    /// `margin` above 0 allows differences against the order.
+    fn of(values: &[f64], effect: f64, margin: f64, clusters: Clusters) -> Step {
+        let effect = if margin > 0.0 { 0.0 } else { effect };
+        let shown = statistics::mean_interval(values).mean;
+        let values: Vec<f64> = values.iter().map(|v| v + margin).collect();
+        let test = statistics::mean_interval(&values);
+        let is_finite = values.iter().all(|d| d.is_finite());
+        let significant = |mean: f64| match (mean.abs() >= effect, mean > 0.0) {
+            (false, _) => Verdict::Negligible,
+            (true, true) => Verdict::Reproduced,
+            (true, false) => Verdict::NotReproduced,
+        };
+        let verdict = match test.half_width {
+            None if values.iter().any(|d| d.is_nan()) => Verdict::NotReproduced,
+            // Beyond all numbers there is no mean: only the signs are left.
+            None if !is_finite && values.iter().all(|d| *d > 0.0) => Verdict::Reproduced,
+            None if !is_finite && values.iter().any(|d| *d > 0.0) => Verdict::WithinNoise,
+            None if !is_finite => Verdict::NotReproduced,
+            None if values.len() == 1 => Verdict::NotDecided,
+            // All repetitions differ by the same number.
+            None if test.mean == 0.0 => Verdict::NotReproduced,
+            None => significant(test.mean),
+            Some(h) if test.mean.abs() > h => significant(test.mean),
+            Some(_) => Verdict::WithinNoise,
+        };
+        let mut text = String::new();
+        if let Some(h) = test.half_width {
+            text = format!(" ± {} ({}", show(h), clusters.counted(test.n));
+            if margin > 0.0 {
+                text += &format!(", margin {}", show(margin));
+            }
+            if test.p.is_some() {
+                text += ", paired t-test";
+            }
+            text.push(')');
+        } else if test.n > 1 {
+            text = format!(" ({})", clusters.counted(test.n));
+        }
+        let why = match verdict {
+            Verdict::NotDecided => Some(clusters.lack()),
+            Verdict::Negligible => Some(format!("smallest effect {}", show(effect))),
+            _ => None,
+        };
+        let limit = test.half_width.unwrap_or(0.0).max(effect);
+        let of_limit = (limit > 0.0 && values.len() > 1).then(|| test.mean.abs() / limit);
+        Step { verdict, mean: shown, text, why, p: test.p, of_limit }
+    }
 }
 
 /// What tells the selections of an order apart: the method if that does, else the next key that
@@ -203,23 +425,21 @@ fn names(of: &[Select]) -> Vec<String> {
     by_one.unwrap_or_else(|| all(&by_all))
 }
 
-fn show_p(p: f64) -> String {
-    if p < 1e-4 { "p < 0.0001".into() } else { format!("p = {p:.4}") }
+/// A quotient of means with what is known of its uncertainty: on the logarithmic scale if both means are positive in every
+/// repetition.
+struct Quotient {
+    value: f64,
+    is_log: bool,
+    /// On its scale.
+    interval: Interval,
+    /// Half width there at another level.
+    n: usize,
+    text: String,
 }
 
-fn ratio(check: &RatioCheck, context: Context<'_>) -> Judged {
-    let above = points(&check.numerator, context)?;
-    let below = points(&check.denominator, context)?;
-    let pairs = pairs((&check.numerator, &above), (&check.denominator, &below))?;
-    let mean = |values: &[f64]| statistics::mean_interval(values).mean;
-    // Where some have counterparts and some have none, those that have none are left out.
-    let quotient = match pairs.len() {
-        n if n > 0 && (n < above.len() || n < below.len()) => {
-            let (above, below): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-            mean(&above) / mean(&below)
-        }
-        _ => mean(&values(&above)) / mean(&values(&below)),
-    };
+fn ratio(check: &RatioCheck, clusters: Clusters, context: Context<'_>) -> Judged {
+    let sides = [Side::of(&check.numerator, context)?, Side::of(&check.denominator, context)?];
+    let quotient = quotient(&sides, clusters)?;
     let mut limits = Vec::new();
     if let Some(least) = check.at_least {
         limits.push(format!("at least {}", show(least)));
@@ -227,146 +447,143 @@ fn ratio(check: &RatioCheck, context: Context<'_>) -> Judged {
     if let Some(most) = check.at_most {
         limits.push(format!("at most {}", show(most)));
     }
-    let holds = quotient.is_finite()
-        && check.at_least.is_none_or(|l| quotient >= l)
-        && check.at_most.is_none_or(|m| quotient <= m);
-    let each: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
-    let statistics = match each.len() {
-        0 | 1 => String::new(),
-        n => {
-            let least = each.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            format!("n = {n} pairs, quotients from {} to {}", show(least), show(most))
+    let (least, most) =
+        (check.at_least.unwrap_or(f64::NEG_INFINITY), check.at_most.unwrap_or(f64::INFINITY));
+    let verdict = quotient.verdict(least, most, clusters.is_exact);
+    let of_limit = match (check.at_least, check.at_most) {
+        (Some(least), Some(most)) => {
+            let (middle, half) = (0.5 * (least + most), 0.5 * (most - least));
+            Some((quotient.value - middle).abs() / half)
         }
+        (Some(limit), None) | (None, Some(limit)) => Some(quotient.value / limit),
+        (None, None) => None,
     };
-    let measured = format!("{} ({})", show(quotient), limits.join(", "));
-    let judgement = Judgement::of(holds, measured, statistics, "outside the limits".into());
+    let measured = format!("{} ({})", show(quotient.value), limits.join(", "));
+    let reason = match verdict {
+        Verdict::NotDecided => clusters.lack(),
+        Verdict::WithinNoise => "the interval contains a limit".to_owned(),
+        _ => "outside the limits".to_owned(),
+    };
+    let judgement = Judgement::new(verdict, measured, quotient.text, reason).near(of_limit);
     Ok(judgement.unless(unlike(&check.numerator, &check.denominator, context)))
 }
 
-fn trend(check: &TrendCheck, context: Context<'_>) -> Judged {
-    let all = points(&check.of, context)?;
-    let on_curves: Vec<Point> = all.into_iter().filter(|p| p.x.is_some()).collect();
-    if on_curves.is_empty() {
-        return Err(not_run(format!("no curve for {}: its values have no x", describe(&check.of))));
-    }
-    let mut means = places(&on_curves)?;
-    means.sort_by(|a, b| a.method.cmp(&b.method));
-    let curves: Vec<&[Place]> = means.chunk_by(|a, b| a.method == b.method).collect();
-    let mut failures = Vec::new();
-    let mut steps = 0;
-    let mut texts = Vec::new();
-    for curve in &curves {
-        let method = &curve[0].method;
-        let ys: Vec<f64> =
-            curve.iter().map(|p| statistics::mean_interval(&p.values).mean).collect();
-        if ys.len() < 2 {
-            return Err(not_run(format!("{method}: a trend needs two places of the abscissa")));
+impl Quotient {
+    fn verdict(&self, least: f64, most: f64, is_exact: bool) -> Verdict {
+        if self.value.is_nan() {
+            return Verdict::NotReproduced;
         }
-        let least = ys.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let slack = check.slack * (most - least).abs();
-        steps += ys.len() - 1;
-        let against = match check.direction {
-            Direction::Constant => {
-                let mean = statistics::mean_interval(&ys).mean;
-                let spread = (most - least) / mean.abs().max(f64::MIN_POSITIVE);
-                texts.push(format!("{method}: spread {} %", show(100.0 * spread)));
-                usize::from(spread.is_nan() || spread > check.slack)
-            }
-            direction => {
-                let sign = if direction == Direction::Increasing { 1.0 } else { -1.0 };
-                texts.push(format!("{method}: {} → {}", show(ys[0]), show(ys[ys.len() - 1])));
-                let is_against = |w: &&[f64]| {
-                    let step = sign * (w[1] - w[0]);
-                    step.is_nan() || step < -slack
-                };
-                let wrong = ys.windows(2).filter(is_against).count();
-                let overall = sign * (ys[ys.len() - 1] - ys[0]) > 0.0;
-                wrong + usize::from(!overall)
-            }
+        let is_inside = |v: f64| v.is_finite() && least <= v && v <= most;
+        let at_value = match is_inside(self.value) {
+            true => Verdict::Reproduced,
+            false => Verdict::NotReproduced,
         };
-        if against > 0 {
-            failures.push(format!("{method} has {against} steps against it"));
+        if is_exact {
+            return at_value;
+        }
+        let Some(h) = self.interval.half_width else {
+            return if self.n > 1 { at_value } else { Verdict::NotDecided };
+        };
+        let (lower, upper) = self.ends(h);
+        if is_inside(lower) && is_inside(upper) {
+            Verdict::Reproduced
+        } else if upper < least || lower > most {
+            Verdict::NotReproduced
+        } else {
+            Verdict::WithinNoise
         }
     }
-    let shown = texts.len().min(4);
-    let mut measured = texts[..shown].join("; ");
-    if texts.len() > shown {
-        measured += &format!("; … ({} curves)", texts.len());
+
+    fn ends(&self, half_width: f64) -> (f64, f64) {
+        match self.is_log {
+            true => (self.value / half_width.exp(), self.value * half_width.exp()),
+            false => (self.value - half_width, self.value + half_width),
+        }
     }
-    let slack = show(100.0 * check.slack);
-    let statistics = format!("{} curves, {steps} steps, slack {slack} %", curves.len());
-    Ok(Judgement::of(failures.is_empty(), measured, statistics, failures.join("; ")))
+
+    /// Of values with the jackknife's standard error, on the scale of `is_log`.
+    fn of(value: f64, is_log: bool, values: &[f64], clusters: Clusters) -> Self {
+        let interval = interval_at(values, LEVEL);
+        let n = values.len();
+        let mut quotient = Quotient { value, is_log, interval, n, text: String::new() };
+        quotient.text = quotient.words(clusters);
+        quotient
+    }
+
+    fn words(&self, clusters: Clusters) -> String {
+        match self.interval.half_width {
+            Some(h) => {
+                let (lower, upper) = self.ends(h);
+                let n = clusters.counted(self.n);
+                format!("{n}, 95 % interval {} to {}", show(lower), show(upper))
+            }
+            None if self.n > 1 && self.n < usize::MAX => clusters.counted(self.n),
+            None => String::new(),
+        }
+    }
 }
 
-fn bound(check: &BoundCheck, context: Context<'_>) -> Judged {
-    let all = points(&check.of, context)?;
-    let limit_of = |limit: &Limit| -> Result<Vec<Option<f64>>, Judgement> {
-        match limit {
-            Limit::Number(v) => Ok(vec![Some(*v); all.len()]),
-            Limit::Metric(metric) => {
-                let select = Select { metric: metric.clone(), ..check.of.clone() };
-                let others = points(&select, context)?;
-                values_at(&all, &others)
-            }
-        }
-    };
-    // Largest excess over a limit, as a share of it.
-    let mut worst: Option<(f64, &Point, f64)> = None;
-    let mut judged = 0;
-    for (limit, sign) in [(&check.at_most, 1.0), (&check.at_least, -1.0)] {
-        let Some(limit) = limit else { continue };
-        for (p, l) in all.iter().zip(limit_of(limit)?) {
-            let Some(l) = l else { continue };
-            judged += 1;
-            let scale = if l == 0.0 { 1.0 } else { l.abs() };
-            let excess = sign * (p.value - l) / scale;
-            let excess = if excess.is_nan() { f64::INFINITY } else { excess };
-            if worst.is_none_or(|(w, _, _)| excess > w) {
-                worst = Some((excess, p, l));
-            }
-        }
+fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRun> {
+    let [above, below] = sides;
+    if above.is_deviation() || below.is_deviation() {
+        // Deviations have no units that could be paired.
+        let log = |a: &[Point], b: &[Point]| {
+            let mean_of = |points: &[Point]| mean(points.iter().map(|p| p.value));
+            Ok((mean_of(a) / mean_of(b)).ln())
+        };
+        let values = left_out([above, below], clusters, log)?;
+        let value = mean(values.iter().copied()).exp();
+        return Ok(Quotient::of(value, true, &values, clusters));
     }
-    let Some((excess, point, limit)) = worst else {
-        return Err(not_run("no limit at the selected places"));
-    };
-    let place = point.x.map(|x| format!(" at x = {}", show(x))).unwrap_or_default();
-    let (value, limit) = (show(point.value), show(limit));
-    let measured = format!("closest to its limit: {} {value} against {limit}{place}", point.method);
-    let statistics = if judged == 1 { "1 value".into() } else { format!("{judged} values") };
-    let reason = format!("passes the limit by {} %", show(100.0 * excess));
-    Ok(Judgement::of(excess <= check.slack + 1e-12, measured, statistics, reason))
-}
-
-fn equality(check: &EqualityCheck, context: Context<'_>) -> Judged {
-    let left = points(&check.left, context)?;
-    let right = points(&check.right, context)?;
-    let pairs = pairs((&check.left, &left), (&check.right, &right))?;
+    let pairs = pairs((above.select, &above.points), (below.select, &below.points))?;
     if pairs.is_empty() {
-        return Err(not_run("no values in common"));
+        return Ok(unpaired(above, below, clusters));
     }
-    let relative = check.tolerance.relative.is_some();
-    let tolerance = check.tolerance.absolute.or(check.tolerance.relative);
-    let Some(tolerance) = tolerance else {
-        return Err(not_run("an equality needs `absolute` or `relative`"));
+    let a = clusters.means(pairs.iter().map(|p| (p.measured, p.left.value)));
+    let b = clusters.means(pairs.iter().map(|p| (p.measured, p.right.value)));
+    let (sum_a, sum_b) = (a.iter().sum::<f64>(), b.iter().sum::<f64>());
+    let is_log = a.iter().chain(&b).all(|v| *v > 0.0);
+    let scale = |v: f64| if is_log { v.ln() } else { v };
+    let without: Vec<f64> =
+        a.iter().zip(&b).map(|(a, b)| scale((sum_a - a) / (sum_b - b))).collect();
+    let value = sum_a / sum_b;
+    let values = match without.len() {
+        1 => vec![scale(value)],
+        _ => jackknife(scale(value), &without),
     };
-    let difference = |(a, b): &(f64, f64)| {
-        let d = (a - b).abs();
-        let d = if relative { d / b.abs().max(f64::MIN_POSITIVE) } else { d };
-        if d.is_nan() { f64::INFINITY } else { d }
+    Ok(Quotient::of(value, is_log, &values, clusters))
+}
+
+/// The quotient of the means of independent samples, by the delta method on the logarithmic scale.
+fn unpaired(above: &Side<'_>, below: &Side<'_>, clusters: Clusters) -> Quotient {
+    let means = |side: &Side<'_>| clusters.means(side.points.iter().map(|p| (p, p.value)));
+    let is_certain = |side: &Side<'_>| side.select.from == Source::Published;
+    let (a, b) = (means(above), means(below));
+    let value = mean(a.iter().copied()) / mean(b.iter().copied());
+    let is_log = a.iter().chain(&b).all(|v| *v > 0.0);
+    let share = |values: &[f64], is_certain: bool| match (is_certain, values.len()) {
+        (true, _) => Some((0.0, usize::MAX)),
+        (false, n) if n < 2 => None,
+        (false, n) => {
+            let spread = posenc_math::statistics::sample_std(values).ok()?;
+            Some((spread / mean(values.iter().copied()) / (n as f64).sqrt(), n))
+        }
     };
-    let largest = pairs.iter().map(difference).fold(0.0, f64::max);
-    let holds = largest <= tolerance;
-    let unit = if relative { " %" } else { "" };
-    let scale = if relative { 100.0 } else { 1.0 };
-    let unlike = unlike(&check.left, &check.right, context);
-    let mut measured = format!("largest difference {}{unit}", show(scale * largest));
-    if unlike.is_none() {
-        measured += &format!(" (allowed {}{unit})", show(scale * tolerance));
+    let error = share(&a, is_certain(above)).zip(share(&b, is_certain(below)));
+    let mut quotient = Quotient {
+        value,
+        is_log,
+        interval: Interval { n: 1, mean: value, half_width: None, p: None },
+        n: 1,
+        text: String::new(),
+    };
+    if let (Some(((ea, na), (eb, nb))), true) = (error, is_log) {
+        // The smaller sample's degrees of freedom: conservative.
+        quotient.n = na.min(nb);
+        let factor = posenc_math::statistics::t_factor(LEVEL, (quotient.n - 1) as f64);
+        let half_width = factor * (ea * ea + eb * eb).sqrt();
+        quotient.interval.half_width = Some(half_width).filter(|h| h.is_finite() && *h > 1e-12);
     }
-    let statistics =
-        if pairs.len() == 1 { "1 pair".into() } else { format!("{} pairs", pairs.len()) };
-    let judgement = Judgement::of(holds, measured, statistics, "the series differ".into());
-    Ok(judgement.unless(unlike))
+    quotient.text = quotient.words(clusters);
+    quotient
 }

@@ -1,12 +1,20 @@
-//! Verdicts: claims held against records.
+//! Verdicts: claims compared with records.
 
+mod clusters;
 mod curves;
+mod evidence;
+mod holm;
 mod judge;
+mod limits;
 mod select;
+#[cfg(test)]
+mod simulation;
 mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub use evidence::Evidence;
+pub use holm::adjusted as holm_adjusted;
 pub use judge::judge;
 pub use select::{Context, show};
 pub use statistics::{Interval, difference_interval, mean_interval};
@@ -14,26 +22,38 @@ pub use statistics::{Interval, difference_interval, mean_interval};
 /// What a record says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// The claim holds.
+    /// A claim of the paper holds.
     Reproduced,
+    /// A claim of this project holds.
+    Holds,
+    /// The statement is wrong as printed, and its correction holds.
+    Erratum,
+    /// One reading of the statement fails, and another one holds.
+    Ambiguous,
+    /// The interval contains the limit.
+    WithinNoise,
+    /// The difference is significant and smaller than the smallest effect that matters.
+    Negligible,
+    /// There is one signal or one repetition, so no uncertainty can be stated.
+    NotDecided,
     /// The claim does not hold.
     NotReproduced,
-    /// The difference is smaller than its uncertainty.
-    WithinNoise,
     /// The record cannot decide it: too small a profile, other data.
     NotComparable,
     /// There is no record.
     NotRun,
-    /// The statement is wrong as printed, and its correction holds.
-    Erratum,
 }
 
 impl Verdict {
     /// All verdicts, in the order of tables.
-    pub const ALL: [Verdict; 6] = [
+    pub const ALL: [Verdict; 10] = [
         Verdict::Reproduced,
+        Verdict::Holds,
         Verdict::Erratum,
+        Verdict::Ambiguous,
         Verdict::WithinNoise,
+        Verdict::Negligible,
+        Verdict::NotDecided,
         Verdict::NotReproduced,
         Verdict::NotComparable,
         Verdict::NotRun,
@@ -43,11 +63,15 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
-            Verdict::NotReproduced => "not reproduced",
+            Verdict::Holds => "holds",
+            Verdict::Erratum => "erratum",
+            Verdict::Ambiguous => "ambiguous",
             Verdict::WithinNoise => "within noise",
+            Verdict::Negligible => "negligible",
+            Verdict::NotDecided => "not decided",
+            Verdict::NotReproduced => "not reproduced",
             Verdict::NotComparable => "not comparable",
             Verdict::NotRun => "not run",
-            Verdict::Erratum => "erratum",
         }
     }
 
@@ -55,12 +79,29 @@ impl Verdict {
     pub fn sign(self) -> &'static str {
         match self {
             Verdict::Reproduced => "✅",
-            Verdict::NotReproduced => "❌",
+            Verdict::Holds => "☑",
+            Verdict::Erratum => "📝",
+            Verdict::Ambiguous => "❔",
             Verdict::WithinNoise => "≈",
+            Verdict::Negligible => "≃",
+            Verdict::NotDecided => "?",
+            Verdict::NotReproduced => "❌",
             Verdict::NotComparable => "◌",
             Verdict::NotRun => "–",
-            Verdict::Erratum => "📝",
         }
+    }
+
+    /// The verdict of several parts that must all hold: the first of these that any part has.
+    fn worst(all: impl IntoIterator<Item = Verdict>) -> Verdict {
+        const ORDER: [Verdict; 5] = [
+            Verdict::NotReproduced,
+            Verdict::NotDecided,
+            Verdict::WithinNoise,
+            Verdict::Negligible,
+            Verdict::Reproduced,
+        ];
+        let rank = |v: &Verdict| ORDER.iter().position(|known| known == v).unwrap_or(ORDER.len());
+        all.into_iter().min_by_key(rank).unwrap_or(Verdict::Reproduced)
     }
 }
 
@@ -69,22 +110,62 @@ impl Verdict {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
+    /// The class of the evidence; `None` if the claim was not run.
+    pub evidence: Option<Evidence>,
+    /// What the evidence is short of, such as `1 of 16 images`; empty for the paper's own protocol and for theory.
+    pub condition: String,
     /// What was measured, beside what was expected.
     pub measured: String,
     /// n, interval, test; empty where a number is exact.
     pub statistics: String,
     /// Why the verdict is not plain `reproduced`; empty otherwise.
     pub reason: String,
+    /// p of the test, where there is one, two-sided and not adjusted for the number of claims.
+    pub p: Option<f64>,
+    /// Deviation as a share of the limit that decides; 1 at the limit. `None` if the check has no such limit.
+    pub of_limit: Option<f64>,
+}
+
+/// A verdict with the class of its evidence: what totals count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Classified {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The class; `None` if the claim was not run.
+    pub evidence: Option<Evidence>,
+}
+
+/// Why a claim cannot be judged.
+#[derive(Debug, Clone, PartialEq)]
+struct NotRun(String);
+
+impl NotRun {
+    fn judgement(self) -> Judgement {
+        Judgement::new(Verdict::NotRun, "–".into(), String::new(), self.0)
+    }
 }
 
 /// A judgement, or why there is none.
-type Judged = Result<Judgement, Judgement>;
+type Judged = Result<Judgement, NotRun>;
 
 impl Judgement {
-    fn of(is_reproduced: bool, measured: String, statistics: String, reason: String) -> Self {
-        let verdict = if is_reproduced { Verdict::Reproduced } else { Verdict::NotReproduced };
-        let reason = if is_reproduced { String::new() } else { reason };
-        Judgement { verdict, measured, statistics, reason }
+    fn new(verdict: Verdict, measured: String, statistics: String, reason: String) -> Self {
+        let reason = if verdict == Verdict::Reproduced { String::new() } else { reason };
+        Judgement {
+            verdict,
+            evidence: None,
+            condition: String::new(),
+            measured,
+            statistics,
+            reason,
+            p: None,
+            of_limit: None,
+        }
+    }
+
+    /// The judgement with the deviation as a share of its limit; infinite and undefined shares are left out.
+    fn near(self, of_limit: Option<f64>) -> Self {
+        Judgement { of_limit: of_limit.filter(|share| share.is_finite()), ..self }
     }
 
     /// The judgement; not comparable if there is a reason against it.
@@ -94,4 +175,17 @@ impl Judgement {
             None => self,
         }
     }
+
+    /// The verdict with its class.
+    pub fn classified(&self) -> Classified {
+        Classified { verdict: self.verdict, evidence: self.evidence }
+    }
+
+    /// Whether the deviation is within 20 % of the limit, on either side.
+    pub fn is_narrow(&self) -> bool {
+        self.of_limit.is_some_and(|share| (share - 1.0).abs() <= NARROW)
+    }
 }
+
+/// How near to its limit a deviation makes a verdict narrow, as a share of the limit.
+pub const NARROW: f64 = 0.2;

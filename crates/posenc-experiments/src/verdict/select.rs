@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::statistics::{self, Interval};
-use super::{Judgement, Verdict};
+use super::NotRun;
+use super::clusters::Clusters;
+use super::statistics::Interval;
 use crate::published::Published;
 use crate::record::{Keys, Row, Table};
 use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance};
@@ -43,20 +44,15 @@ impl Point {
 const MOST_REPEATS: usize = 4;
 
 /// Refuses pairs of values whose number grows with the product of both selections.
-pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), Judgement> {
+pub(super) fn check_pairs(pairs: usize, [left, right]: [usize; 2]) -> Result<(), NotRun> {
     match pairs > MOST_REPEATS * (left + right) {
         true => Err(not_run("rows of the record repeat: a value has many counterparts")),
         false => Ok(()),
     }
 }
 
-pub(super) fn not_run(reason: impl Into<String>) -> Judgement {
-    Judgement {
-        verdict: Verdict::NotRun,
-        measured: "–".into(),
-        statistics: String::new(),
-        reason: reason.into(),
-    }
+pub(super) fn not_run(reason: impl Into<String>) -> NotRun {
+    NotRun(reason.into())
 }
 
 pub(super) fn describe(select: &Select) -> String {
@@ -69,7 +65,21 @@ pub(super) fn describe(select: &Select) -> String {
     text
 }
 
-pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, Judgement> {
+/// The selected values, or their standard deviations if the selection asks for these.
+pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
+    selected(select, context, true)
+}
+
+/// The selected values, whatever statistic of them is asked for.
+pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
+    selected(select, context, false)
+}
+
+fn selected(
+    select: &Select,
+    context: Context<'_>,
+    is_collapsed: bool,
+) -> Result<Vec<Point>, NotRun> {
     let points: Vec<Point> = match select.from {
         Source::Measured => {
             let mut points: Vec<Point> = rows(select, context).map(Point::of).collect();
@@ -102,44 +112,58 @@ pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>
     if points.is_empty() {
         return Err(not_run(format!("no values for {}", describe(select))));
     }
-    let statistic = match select.statistic {
-        Statistic::Each => return Ok(points),
-        Statistic::Mean => |v: &[f64]| Some(statistics::mean_interval(v).mean),
-        Statistic::Deviation => |v: &[f64]| posenc_math::statistics::population_std(v).ok(),
+    match select.statistic {
+        Statistic::Deviation if is_collapsed => deviations(&points, select),
+        // A mean is that of the values: its uncertainty is theirs.
+        Statistic::Deviation | Statistic::Each | Statistic::Mean => Ok(points),
+    }
+}
+
+/// Population standard deviations by method and abscissa.
+pub(super) fn deviations(points: &[Point], select: &Select) -> Result<Vec<Point>, NotRun> {
+    let deviation = |place: Place<'_>| {
+        let values = place.values();
+        let value = match values.iter().all(|v| v.is_finite()) {
+            true => posenc_math::statistics::population_std(&values).ok(),
+            // A failed measurement is not averaged away.
+            false => Some(f64::NAN),
+        };
+        let missing = || not_run(format!("no spread of one value for {}", describe(select)));
+        let (method, x) = (place.method.to_owned(), place.x);
+        let value = value.ok_or_else(missing)?;
+        Ok(Point { method, signal: String::new(), seed: 0, x, y: None, value })
     };
-    places(&points)?
-        .into_iter()
-        .map(|p| {
-            let value = match p.values.iter().all(|v| v.is_finite()) {
-                true => statistic(&p.values),
-                // A failed measurement is not averaged away.
-                false => Some(f64::NAN),
-            };
-            let missing = || not_run(format!("no spread of one value for {}", describe(select)));
-            let value = value.ok_or_else(missing)?;
-            Ok(Point { method: p.method, signal: String::new(), seed: 0, x: p.x, y: None, value })
-        })
-        .collect()
+    places(points)?.into_iter().map(deviation).collect()
 }
 
 /// A point with its place in its selection.
 type Placed<'a> = (usize, &'a Point);
 
-/// Groups of points of two selections that agree in signal, repetition and second abscissa and, if asked for, in method and
-/// first abscissa: those of the first and those of the second, each with its place in its selection.
+/// What two values must have in common, besides the second abscissa, to be a pair.
+#[derive(Clone, Copy)]
+struct Common {
+    unit: bool,
+    method: bool,
+    x: bool,
+}
+
+/// Groups of points of two selections that agree in what is asked for: those of the first and those of the second, each with its
+/// place in its selection.
 fn matched<'a>(
     [left, right]: [&'a [Point]; 2],
-    by_method: bool,
-    by_x: bool,
-) -> Result<Vec<[Vec<Placed<'a>>; 2]>, Judgement> {
+    common: Common,
+) -> Result<Vec<[Vec<Placed<'a>>; 2]>, NotRun> {
     let second = right.iter().enumerate().map(|(place, p)| (true, place, p));
     let all: Vec<_> =
         left.iter().enumerate().map(|(place, p)| (false, place, p)).chain(second).collect();
-    let mut keys = Keys::of(&all).by(|p| &p.2.signal).by(|p| &p.2.seed).by(|p| &p.2.y);
-    if by_method {
+    let mut keys = Keys::of(&all).by(|p| &p.2.y);
+    if common.unit {
+        keys = keys.by(|p| &p.2.signal).by(|p| &p.2.seed);
+    }
+    if common.method {
         keys = keys.by(|p| &p.2.method);
     }
-    if by_x {
+    if common.x {
         keys = keys.by(|p| &p.2.x);
     }
     let sides = |group: Vec<&(bool, usize, &'a Point)>| {
@@ -152,41 +176,53 @@ fn matched<'a>(
 }
 
 /// The value of the first of `others` at the place of each point.
-pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option<f64>>, Judgement> {
+pub(super) fn values_at(points: &[Point], others: &[Point]) -> Result<Vec<Option<f64>>, NotRun> {
     let mut values = vec![None; points.len()];
-    for [own, other] in matched([points, others], true, true)? {
+    let common = Common { unit: true, method: true, x: true };
+    for [own, others] in matched([points, others], common)? {
         for (place, _) in own {
-            values[place] = other.first().map(|(_, point)| point.value);
+            values[place] = others.first().map(|(_, point)| point.value);
         }
     }
     Ok(values)
 }
 
-pub(super) fn not_grouped(error: polars::error::PolarsError) -> Judgement {
+pub(super) fn not_grouped(error: polars::error::PolarsError) -> NotRun {
     not_run(format!("values cannot be grouped: {error}"))
 }
 
 /// All values of a method at an abscissa, whatever signal and seed.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub method: String,
+pub(super) struct Place<'a> {
+    pub method: &'a str,
     pub x: Option<f64>,
-    pub values: Vec<f64>,
+    pub points: Vec<&'a Point>,
+}
+
+impl<'a> Place<'a> {
+    /// The values.
+    pub fn values(&self) -> Vec<f64> {
+        self.points.iter().map(|p| p.value).collect()
+    }
+
+    /// The values with their points, for means over clusters.
+    pub fn pointed(&self) -> impl Iterator<Item = (&'a Point, f64)> + '_ {
+        self.points.iter().map(|p| (*p, p.value))
+    }
 }
 
 /// Values by method and abscissa: methods in the order of the values, abscissas rising.
-pub(super) fn places(points: &[Point]) -> Result<Vec<Place>, Judgement> {
+pub(super) fn places(points: &[Point]) -> Result<Vec<Place<'_>>, NotRun> {
     let mut methods: HashMap<&str, usize> = HashMap::new();
-    let mut all: Vec<(usize, Place)> = Vec::new();
+    let mut all: Vec<(usize, Place<'_>)> = Vec::new();
     let keys = Keys::of(points).by(|p| &p.method).by(|p| &p.x);
     for group in keys.groups().map_err(not_grouped)? {
         let Some(first) = group.first() else { continue };
         let next = methods.len();
         let method = *methods.entry(&first.method).or_insert(next);
-        let values = group.iter().map(|p| p.value).collect();
-        all.push((method, Place { method: first.method.clone(), x: first.x, values }));
+        all.push((method, Place { method: &first.method, x: first.x, points: group }));
     }
-    let x = |place: &Place| place.x.unwrap_or(f64::NEG_INFINITY);
+    let x = |place: &Place<'_>| place.x.unwrap_or(f64::NEG_INFINITY);
     all.sort_by(|(m, a), (n, b)| m.cmp(n).then(x(a).total_cmp(&x(b))));
     Ok(all.into_iter().map(|(_, place)| place).collect())
 }
@@ -211,32 +247,33 @@ pub(super) fn rows<'a>(
     context.record.into_iter().flat_map(move |t| t.select(select))
 }
 
-/// The metric that is counted from the settings: neither data nor the length of a run move it.
-const PARAMETERS: &str = "params";
+/// Metrics that are counted from the settings: neither data nor the length of a run change them.
+const COUNTED: [&str; 2] = ["params", "memory"];
 
 /// Places of a group's variants by their ids.
 fn variant_places(group: &Group) -> HashMap<&str, usize> {
     group.variants.iter().enumerate().map(|(place, v)| (v.id.as_str(), place)).collect()
 }
 
-/// Why the selected rows cannot be held against the paper's own numbers.
+/// Whether the model behind a row has the size of that of the published protocol.
+pub(super) fn has_the_papers_model(row: &Row, context: Context<'_>) -> bool {
+    let Some(group) = context.experiment.group(&row.group) else { return false };
+    let Some(&variant) = variant_places(group).get(row.method.as_str()) else { return false };
+    let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+    match (at(row.profile), at(Profile::Paper)) {
+        (Some(here), Some(paper)) => here.has_model_of(paper),
+        _ => false,
+    }
+}
+
+/// Why the selected rows cannot be compared with the paper's own numbers.
 pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<String> {
     let group = context.experiment.group(&select.group)?;
-    let variants = variant_places(group);
-    // Whether the model of a method at a profile is that of the published protocol.
-    let mut has_the_papers_model: HashMap<(&str, Profile), bool> = HashMap::new();
+    let mut is_known: HashMap<(&str, Profile), bool> = HashMap::new();
     for row in rows(select, context) {
-        if select.metric == PARAMETERS {
+        if COUNTED.contains(&select.metric.as_str()) {
             let key = (row.method.as_str(), row.profile);
-            let is_same = *has_the_papers_model.entry(key).or_insert_with(|| {
-                let Some(&variant) = variants.get(row.method.as_str()) else { return false };
-                let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
-                match (at(row.profile), at(Profile::Paper)) {
-                    (Some(here), Some(paper)) => here.has_model_of(paper),
-                    _ => false,
-                }
-            });
-            if is_same {
+            if *is_known.entry(key).or_insert_with(|| has_the_papers_model(row, context)) {
                 continue;
             }
         }
@@ -247,11 +284,11 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
             return Some(format!("other data: {}", row.data));
         }
     }
-    None
-}
-
-pub(super) fn values(points: &[Point]) -> Vec<f64> {
-    points.iter().map(|p| p.value).collect()
+    // What is counted is the same for every signal.
+    if COUNTED.contains(&select.metric.as_str()) {
+        return None;
+    }
+    group.parts(rows(select, context)).pop_first()
 }
 
 /// Four significant digits are enough to compare and few enough to read.
@@ -313,19 +350,23 @@ pub(super) fn margin(
     Some((factor * error, text))
 }
 
-pub(super) fn spread_text(interval: &Interval) -> String {
+/// Repetitions and interval in words; empty for an exact number.
+pub(super) fn spread_text(clusters: Clusters, interval: &Interval) -> String {
     match interval.half_width {
-        Some(h) => format!("n = {}, 95 % interval ± {}", interval.n, show(h)),
-        None if interval.n == 1 => String::new(),
-        None => format!("n = {}", interval.n),
+        Some(h) => format!("{}, 90 % interval ± {}", clusters.counted(interval.n), show(h)),
+        None if interval.n <= 1 => String::new(),
+        None => clusters.counted(interval.n),
     }
 }
 
 /// Why numbers of two selections cannot be held against each other: methods of one group that were run at profiles which do
 /// different things, such as five epochs and two thousand. Fewer signals or seeds alone do no harm, since only the same are paired.
 pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
-    if a.group != b.group || a.from != Source::Measured || b.from != Source::Measured {
+    if a.from != Source::Measured || b.from != Source::Measured {
         return None;
+    }
+    if a.group != b.group {
+        return unlike_groups(a, b, context);
     }
     let group = context.experiment.group(&a.group)?;
     let variants = variant_places(group);
@@ -362,16 +403,49 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
     None
 }
 
+/// Why numbers of two groups cannot be compared: one ran with other settings than at the full protocol, such as fewer epochs, and the
+/// other did not.
+fn unlike_groups(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
+    let reduced = |select: &Select| -> Option<(bool, String)> {
+        let group = context.experiment.group(&select.group)?;
+        // Some protocols count their runs in their settings: fewer runs do no harm.
+        if group.kind()?.repeats_key.is_some() {
+            return None;
+        }
+        let variants = variant_places(group);
+        let row = rows(select, context).next()?;
+        let variant = *variants.get(row.method.as_str())?;
+        let at = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+        let (here, full) = (at(row.profile)?, at(Profile::Paper)?);
+        Some((here != full, format!("{} at `{}`", group.id, row.profile)))
+    };
+    let ((left, one), (right, other)) = (reduced(a)?, reduced(b)?);
+    (left != right).then(|| format!("measured at different scale: {one}, {other}"))
+}
+
+/// Two values that are compared.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'a> {
+    pub left: &'a Point,
+    pub right: &'a Point,
+    /// The one that was measured; the left one if both were.
+    pub measured: &'a Point,
+}
+
 /// Pairs two selections over signal, seed and place, and over the method where neither selection names one; where one does, with
-/// all methods of the other. Where both name one place of the abscissa, these may differ.
-pub(super) fn pairs(
-    left: (&Select, &[Point]),
-    right: (&Select, &[Point]),
-) -> Result<Vec<(f64, f64)>, Judgement> {
+/// all methods of the other. Where both name one place of the abscissa, these may differ. Published values and deviations have no
+/// units: they are paired with all values of their place.
+pub(super) fn pairs<'a>(
+    left: (&Select, &'a [Point]),
+    right: (&Select, &'a [Point]),
+) -> Result<Vec<Pair<'a>>, NotRun> {
     let both = |of: fn(&Select) -> bool| of(left.0) && of(right.0);
-    let by_method = both(|s| s.method.is_none());
-    let by_x = !both(|s| matches!(s.x, Some(Abscissa::At(_))));
-    let groups = matched([left.1, right.1], by_method, by_x)?;
+    let common = Common {
+        unit: left.0.from == right.0.from,
+        method: both(|s| s.method.is_none()),
+        x: !both(|s| matches!(s.x, Some(Abscissa::At(_)))),
+    };
+    let groups = matched([left.1, right.1], common)?;
     let counts = groups.iter().map(|[own, others]| own.len().saturating_mul(others.len()));
     check_pairs(counts.fold(0, usize::saturating_add), [left.1.len(), right.1.len()])?;
     let mut pairs = Vec::new();
@@ -380,5 +454,11 @@ pub(super) fn pairs(
         pairs.extend(own.iter().flat_map(with_others));
     }
     pairs.sort_by_key(|(own, other)| (own.0, other.0));
-    Ok(pairs.into_iter().map(|(own, other)| (own.1.value, other.1.value)).collect())
+    let is_right = left.0.from == Source::Published && right.0.from == Source::Measured;
+    let pair = |(own, other): (&Placed<'a>, &Placed<'a>)| Pair {
+        left: own.1,
+        right: other.1,
+        measured: if is_right { other.1 } else { own.1 },
+    };
+    Ok(pairs.into_iter().map(pair).collect())
 }

@@ -1,5 +1,7 @@
 //! What a verdict and a comparison need of statistics: a mean, or a difference of means, with its interval and test.
 
+use super::Verdict;
+
 /// A mean and how well it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
@@ -7,7 +9,7 @@ pub struct Interval {
     pub n: usize,
     /// Mean.
     pub mean: f64,
-    /// Half width of the 95 % t interval; `None` for one value or none that vary.
+    /// Half width of the t interval, at 95 % unless stated otherwise; `None` for one value or none that vary.
     pub half_width: Option<f64>,
     /// Two-sided p of "the mean is zero".
     pub p: Option<f64>,
@@ -15,10 +17,15 @@ pub struct Interval {
 
 /// Mean, 95 % t interval and t-test of the mean against zero.
 pub fn mean_interval(values: &[f64]) -> Interval {
+    interval_at(values, 0.95)
+}
+
+/// As [`mean_interval`], with the interval at `level`, which is between 0 and 1.
+pub(super) fn interval_at(values: &[f64], level: f64) -> Interval {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
     let zeros = vec![0.0; n];
-    let test = posenc_math::statistics::paired_t_test(values, &zeros, 0.95).ok();
+    let test = posenc_math::statistics::paired_t_test(values, &zeros, level).ok();
     let scale = values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
     // A spread at the level of rounding is none, and beyond the largest number there is none.
     let test = test.filter(|t| {
@@ -31,6 +38,85 @@ pub fn mean_interval(values: &[f64]) -> Interval {
         half_width: test.map(|t| 0.5 * (t.interval.upper - t.interval.lower)),
         p: test.map(|t| t.p),
     }
+}
+
+/// Where the mean of a quantity is, compared with a range that it should be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// The interval is inside.
+    Inside,
+    /// The interval contains an end of the range.
+    Unclear,
+    /// There is one repetition of a random quantity: no interval.
+    Undecided,
+    /// The interval is outside, or a value is NaN.
+    Outside,
+}
+
+impl Fit {
+    /// The verdict on a quantity that should be inside.
+    pub(super) fn verdict(self) -> Verdict {
+        match self {
+            Fit::Inside => Verdict::Reproduced,
+            Fit::Unclear => Verdict::WithinNoise,
+            Fit::Undecided => Verdict::NotDecided,
+            Fit::Outside => Verdict::NotReproduced,
+        }
+    }
+}
+
+/// Where the mean of independent `values` is, compared with the range from `range.0` to `range.1`.
+///
+/// Inside needs the interval at `level`. Outside needs the interval at the level that makes all of `places` such intervals cover
+/// together, so that a claim about many places is not refuted by the number of its places. `is_exact` values have no
+/// uncertainty: each of them must be inside.
+pub(super) fn fit(
+    values: &[f64],
+    range: (f64, f64),
+    level: f64,
+    places: usize,
+    is_exact: bool,
+) -> Fit {
+    let is_inside = |v: f64| range.0 <= v && v <= range.1;
+    if values.iter().any(|v| v.is_nan()) || values.is_empty() {
+        return Fit::Outside;
+    }
+    let inside = values.iter().filter(|v| is_inside(**v)).count();
+    if is_exact {
+        return if inside == values.len() { Fit::Inside } else { Fit::Outside };
+    }
+    if values.len() == 1 {
+        return Fit::Undecided;
+    }
+    let interval = interval_at(values, level);
+    let Some(half_width) = interval.half_width else {
+        // Without a spread, or with infinite values, all values decide alike or nothing is clear.
+        return match inside {
+            n if n == values.len() => Fit::Inside,
+            0 => Fit::Outside,
+            _ => Fit::Unclear,
+        };
+    };
+    if is_inside(interval.mean - half_width) && is_inside(interval.mean + half_width) {
+        return Fit::Inside;
+    }
+    let joint = interval_at(values, 1.0 - (1.0 - level) / places.max(1) as f64);
+    let half_width = joint.half_width.unwrap_or(f64::INFINITY);
+    match joint.mean - half_width > range.1 || joint.mean + half_width < range.0 {
+        true => Fit::Outside,
+        false => Fit::Unclear,
+    }
+}
+
+/// Values whose mean is `statistic` of all clusters and whose standard error is the jackknife's: with θ₋ᵢ the statistic without
+/// cluster i, θ + (n − 1)(mean of θ₋ − θ₋ᵢ).
+pub(super) fn jackknife(all: f64, without: &[f64]) -> Vec<f64> {
+    let n = without.len();
+    let mean = without.iter().sum::<f64>() / n.max(1) as f64;
+    if n < 2 {
+        return vec![all];
+    }
+    without.iter().map(|one| all + (n - 1) as f64 * (mean - one)).collect()
 }
 
 /// Mean of `b` minus mean of `a` for independent samples, with its 95 % t interval and test (Welch).

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Context, Judgement, Verdict, difference_interval, judge};
+use super::{Context, Evidence, Judgement, Verdict, difference_interval, judge};
 use crate::published::Published;
 use crate::record::{Row, Table};
 use crate::schema::{Experiment, Profile};
@@ -39,11 +39,12 @@ fn published() -> Published {
     Published::read(directory.path(), ["demo"].into_iter()).unwrap()
 }
 
-/// Two seeds of each value, `spread` apart on either side.
+/// Six seeds of each value, `spread` apart on either side by turns. The half width of the 95 % interval is 1.15 times the spread.
 fn record(profile: Profile, spread: f64, values: &[(&str, f64, f64)]) -> Table {
     let mut table = Table::default();
     for (method, x, value) in values {
-        for (seed, sign) in [(0, -1.0), (1, 1.0)] {
+        for seed in 0..6 {
+            let sign = if seed % 2 == 0 { -1.0 } else { 1.0 };
             table.rows.push(Row {
                 group: "run".into(),
                 method: (*method).into(),
@@ -101,17 +102,22 @@ fn an_agreement_counts_places() {
         let text = format!("{{ kind: agreement, of: {of}, tolerance: {tolerance}{share} }}");
         verdict(&text, &record)
     };
-    let all = check("{ absolute: 1.6 }", "");
-    assert_eq!((all.verdict, all.measured.as_str()), (Verdict::Reproduced, "3 of 3 places agree"));
+    let all = check("{ absolute: 1.7 }", "");
+    assert_eq!(all.verdict, Verdict::Reproduced, "{all:?}");
+    assert_eq!(all.measured, "3 of 3 points within tolerance");
     let two = check("{ absolute: 1 }", ", share: 0.6");
     assert_eq!(two.verdict, Verdict::Reproduced, "{two:?}");
     assert!(two.statistics.contains("A at x = 3: 21.5"), "{two:?}");
-    // Two values 0.4 apart leave the mean uncertain by 2.5.
-    assert_eq!(check("{ absolute: 1 }", "").verdict, Verdict::WithinNoise);
-    // Standard errors: the spread of two values 0.4 apart is 0.28, √(0.08/2 + 0.08/8) is 0.22.
-    let close = check("{ standard_errors: 2.3, published_runs: 8 }", ", share: 0.6");
+    // The third point is 1.5 off, and the mean is known to 0.18.
+    assert_eq!(check("{ absolute: 1.4 }", "").verdict, Verdict::WithinNoise);
+    assert_eq!(check("{ absolute: 1 }", "").verdict, Verdict::NotReproduced);
+    // The share decides how near the claim is to its limit: the second point of three.
+    assert_eq!(two.of_limit, Some(0.5));
+    assert_eq!(all.of_limit.map(|share| (100.0 * share).round()), Some(88.0));
+    // Standard errors: the deviation of the sample is 0.22, √(0.048/6 + 0.048/8) is 0.118.
+    let close = check("{ standard_errors: 4.3, published_runs: 8 }", ", share: 0.6");
     assert_eq!(close.verdict, Verdict::Reproduced, "{close:?}");
-    let far = check("{ standard_errors: 2.1, published_runs: 8 }", "");
+    let far = check("{ standard_errors: 4.1, published_runs: 8 }", "");
     assert_eq!((far.verdict, far.measured.contains("0 of 3")), (Verdict::NotReproduced, true));
 }
 
@@ -142,7 +148,8 @@ fn an_agreement_reaches_other_groups() {
         verdict(&check, &record)
     };
     let one = with("psnr", 1.0);
-    assert_eq!((one.verdict, one.measured.as_str()), (Verdict::Reproduced, "1 of 1 places agree"));
+    assert_eq!(one.verdict, Verdict::Reproduced, "{one:?}");
+    assert_eq!(one.measured, "1 of 1 points within tolerance");
     assert!(one.statistics.contains("deviation 1.5"), "{one:?}");
     // (10.5 + 30.5) / 2 = 20.5 against 20.
     assert_eq!(with("peak_psnr", 0.6).verdict, Verdict::Reproduced);
@@ -249,16 +256,33 @@ fn statistics_of_selections() {
     };
     let bound = format!("{{ kind: bound, of: {}, at_most: 0.5, at_least: 0.5 }}", select("A"));
     let judgement = verdict(&bound, &record);
-    assert_eq!(judgement.verdict, Verdict::Reproduced, "{judgement:?}");
+    // One deviation over all repetitions has no uncertainty that could be stated.
+    assert_eq!(judgement.verdict, Verdict::NotDecided, "{judgement:?}");
+    assert!(judgement.measured.contains("A 0.5 against 0.5"), "{judgement:?}");
+    let quotient = |least: f64| {
+        let (b, a) = (select("B"), select("A"));
+        verdict(
+            &format!("{{ kind: ratio, numerator: {b}, denominator: {a}, at_least: {least} }}"),
+            &record,
+        )
+    };
+    // Without one repetition after another the deviations are 2 and 0.5 but for a few percent.
+    assert_eq!(quotient(3.9).verdict, Verdict::Reproduced, "{:?}", quotient(3.9));
+    assert_eq!(quotient(4.1).verdict, Verdict::NotReproduced, "{:?}", quotient(4.1));
     let order = format!("{{ kind: ordering, of: [{}, {}] }}", select("B"), select("A"));
     let judgement = verdict(&order, &record);
     assert_eq!(judgement.verdict, Verdict::Reproduced, "{judgement:?}");
-    let single = "{ kind: bound, of: { group: run, metric: psnr, statistic: mean }, at_least: -1 }";
+    let single = "{ kind: bound, of: { group: run, metric: psnr, statistic: mean }, at_least: -3 }";
     let judgement = verdict(single, &record);
     assert_eq!(
         (judgement.verdict, judgement.statistics.as_str()),
-        (Verdict::Reproduced, "4 values")
+        (Verdict::Reproduced, "n = 6 seeds at 4 points")
     );
+    // The interval of B is ± 2.3, and single values are below the limit.
+    let near = single.replace("-3", "-1.5");
+    assert_eq!(verdict(&near, &record).verdict, Verdict::WithinNoise);
+    let each = near.replace("at_least", "each: true, at_least");
+    assert_eq!(verdict(&each, &record).verdict, Verdict::NotReproduced);
     // One run that failed leaves no mean.
     record.rows[0].value = f64::NAN;
     assert_eq!(verdict(single, &record).verdict, Verdict::NotReproduced);
@@ -350,7 +374,7 @@ fn one_method_is_held_against_all() {
     let record = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0), ("B", 1.0, 50.0)]);
     let check = "{ kind: ordering, of: [{ group: run, method: B, metric: psnr }, { group: run, metric: psnr }] }";
     let judgement = verdict(check, &record);
-    assert!(judgement.statistics.contains("n = 4"), "{judgement:?}");
+    assert!(judgement.statistics.contains("n = 6 seeds"), "{judgement:?}");
 }
 
 /// Catches a map of which each row is held against another map's last one.
@@ -364,7 +388,9 @@ fn maps_are_paired_by_both_coordinates() {
                  right: { group: run, method: B, metric: psnr }, tolerance: { absolute: 0 } }";
     assert_eq!(verdict(check, &record).verdict, Verdict::Reproduced);
     record.rows.last_mut().unwrap().value = 8.0;
-    assert_eq!(verdict(check, &record).verdict, Verdict::NotReproduced);
+    assert_eq!(verdict(check, &record).verdict, Verdict::WithinNoise);
+    let each = check.replace("kind: equality", "kind: equality, each: true");
+    assert_eq!(verdict(&each, &record).verdict, Verdict::NotReproduced);
 }
 
 /// Catches an infinite value that decides over all others, and means shown of values that were not compared.
@@ -410,4 +436,173 @@ fn rows_that_repeat_are_not_paired_each_with_each() {
             assert!(times == 1 || judgement.reason.contains("repeat"), "{judgement:?}");
         }
     }
+}
+
+/// An experiment on images, whose signals are samples, with one claim.
+fn on_images(check: &str, claim: &str) -> Experiment {
+    let text = format!(
+        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    data: {{ set: images }}\n    \
+         protocol: {{ kind: network-nd, epochs: 9 }}\n    variants:\n      \
+         - {{ id: A, embedder: {{ kind: identity }} }}\n      - {{ id: B, embedder: {{ kind: identity }} }}\n    \
+         profiles:\n      quick: {{ reduced: 3 of 9 epochs, settings: {{ epochs: 3 }} }}\n\
+         claims:\n  - id: c\n    says: s\n    source: s\n{claim}    check: {check}\n"
+    );
+    let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+    Experiment::from_document(&document, crate::schema::protocol::testing::KINDS)
+        .map_err(|e| e.to_string())
+        .unwrap()
+}
+
+/// Values by method, signal, seed and abscissa.
+fn images(values: &[(&str, &str, u64, f64, f64)]) -> Table {
+    let row = |(method, signal, seed, x, value): &(&str, &str, u64, f64, f64)| Row {
+        group: "run".into(),
+        method: (*method).into(),
+        signal: (*signal).into(),
+        seed: *seed,
+        metric: "psnr".into(),
+        x: Some(*x),
+        y: None,
+        value: *value,
+        unit: "dB".into(),
+        profile: Profile::Paper,
+        device: "cpu".into(),
+        data: "images".into(),
+    };
+    Table { rows: values.iter().map(row).collect() }
+}
+
+fn of_images(check: &str, claim: &str, record: &Table) -> Judgement {
+    let experiment = on_images(check, claim);
+    let published = Published::default();
+    let context = Context { experiment: &experiment, record: Some(record), published: &published };
+    judge(&experiment.claims[0], context)
+}
+
+const ORDER: &str = "{ kind: ordering, smallest_effect: 0.5, of: [{ group: run, method: A, metric: psnr }, \
+                     { group: run, method: B, metric: psnr }] }";
+
+/// Catches abscissas, seeds of one image, and an image that is listed twice, counted as repetitions.
+#[test]
+fn only_images_are_repetitions_where_there_are_several() {
+    let mut values = Vec::new();
+    for (image, difference) in [("row 1", 1.0), ("row 2", 3.0), ("row 2 (2)", 3.0), ("row 3", 2.0)]
+    {
+        for seed in 0..2 {
+            for x in 0..5 {
+                values.push(("A", image, seed, f64::from(x), 20.0 + difference));
+                values.push(("B", image, seed, f64::from(x), 20.0));
+            }
+        }
+    }
+    let judgement = of_images(ORDER, "", &images(&values));
+    assert!(judgement.statistics.contains("n = 3 signals"), "{judgement:?}");
+    // 2 ± 4.30 · 1/√3.
+    assert_eq!(judgement.verdict, Verdict::WithinNoise);
+    let one: Vec<_> = values.into_iter().filter(|v| v.1 == "row 1").collect();
+    let seeds = of_images(ORDER, "", &images(&one));
+    assert!(seeds.statistics.contains("n = 2 seeds"), "{seeds:?}");
+    let single: Vec<_> = one.into_iter().filter(|v| v.2 == 0).collect();
+    let judgement = of_images(ORDER, "", &images(&single));
+    assert_eq!(judgement.verdict, Verdict::NotDecided, "{judgement:?}");
+    assert!(judgement.reason.contains("no uncertainty"), "{judgement:?}");
+}
+
+/// Catches a difference that is called an effect because it is significant, and one that is not because its margin is left out.
+#[test]
+fn orders_have_a_smallest_effect_and_margins() {
+    let values = |difference: f64| {
+        let mut values = Vec::new();
+        for (image, noise) in [("a", -0.01), ("b", 0.0), ("c", 0.01)] {
+            values.push(("A", image, 0, 0.0, 20.0 + difference + noise));
+            values.push(("B", image, 0, 0.0, 20.0));
+        }
+        images(&values)
+    };
+    for (difference, expected) in [
+        (0.6, Verdict::Reproduced),
+        (0.4, Verdict::Negligible),
+        (-0.4, Verdict::Negligible),
+        (-0.6, Verdict::NotReproduced),
+        (0.01, Verdict::WithinNoise),
+    ] {
+        let judgement = of_images(ORDER, "", &values(difference));
+        assert_eq!(judgement.verdict, expected, "{difference}: {judgement:?}");
+        assert!(judgement.p.is_some());
+    }
+    let margin = ORDER.replace("smallest_effect: 0.5", "margin: 0.5");
+    for (difference, expected) in
+        [(-0.4, Verdict::Reproduced), (-0.51, Verdict::WithinNoise), (-0.6, Verdict::NotReproduced)]
+    {
+        let judgement = of_images(&margin, "", &values(difference));
+        assert_eq!(judgement.verdict, expected, "{difference}: {judgement:?}");
+    }
+}
+
+/// Catches the spread between images taken for the uncertainty of a comparison on the same images.
+#[test]
+fn values_of_the_same_images_have_no_spread_between_images() {
+    let values: Vec<_> = (0..8)
+        .map(|i| ("A", ["a", "b", "c", "d"][i % 4], (i / 4) as u64, 0.0, 20.0 + (i % 4) as f64))
+        .collect();
+    let check = |more: &str| {
+        let of = "of: { group: run, method: A, metric: psnr }";
+        format!("{{ kind: value, {of}, expect: 22.5, tolerance: {{ absolute: 0.5 }}{more} }}")
+    };
+    // Both seeds have the mean 21.5, one decibel off; images differ by ± 2.
+    let record = images(&values);
+    assert_eq!(of_images(&check(""), "", &record).verdict, Verdict::NotReproduced);
+    let sampled = of_images(&check(", sample: signals"), "", &record);
+    assert_eq!(sampled.verdict, Verdict::WithinNoise, "{sampled:?}");
+}
+
+/// Catches a claim of ours that is shown as a success of the paper, and evidence that is called better than it is.
+#[test]
+fn evidence_is_the_weakest_of_the_rows() {
+    let values: Vec<_> = (0..3)
+        .flat_map(|i| {
+            let image = ["a", "b", "c"][i];
+            [("A", image, 0, 0.0, 22.0 + 0.01 * i as f64), ("B", image, 0, 0.0, 20.0)]
+        })
+        .collect();
+    let mut record = images(&values);
+    let judged = |claim: &str, record: &Table| {
+        let judgement = of_images(ORDER, claim, record);
+        (judgement.verdict, judgement.evidence)
+    };
+    assert_eq!(judged("", &record), (Verdict::Reproduced, Some(Evidence::PaperFull)));
+    let ours = "    ours: true\n";
+    assert_eq!(judged(ours, &record), (Verdict::Holds, Some(Evidence::Ours)));
+    let repeats = "    ours: true\n    repeats: other/fig2#d\n";
+    assert_eq!(judged(repeats, &record), (Verdict::Holds, Some(Evidence::Repeated)));
+    record.rows.iter_mut().for_each(|row| row.profile = Profile::Quick);
+    let reduced = of_images(ORDER, "", &record);
+    assert_eq!(reduced.evidence, Some(Evidence::PaperReduced));
+    assert_eq!(reduced.condition, "3 of 9 epochs");
+    record.rows[0].data = "user:images".into();
+    assert_eq!(judged("", &record), (Verdict::Reproduced, Some(Evidence::OtherData)));
+    assert_eq!(judged("", &Table::default()), (Verdict::NotRun, None));
+    let printed = ORDER.replace("metric: psnr", "metric: psnr, from: published");
+    assert_eq!(of_images(&printed, "", &record).verdict, Verdict::NotRun);
+}
+
+/// Catches a curve without uncertainty that is judged by its mean, and a t-test over its abscissas.
+#[test]
+fn deterministic_orders_hold_at_every_point() {
+    let check = "{ kind: ordering, of: [{ group: run, method: A, metric: psnr }, { group: run, method: B, metric: psnr }] }";
+    let curve = |at_two: f64| {
+        let mut table = record(
+            Profile::Paper,
+            0.0,
+            &[("A", 1.0, 5.0), ("A", 2.0, at_two), ("B", 1.0, 1.0), ("B", 2.0, 2.0)],
+        );
+        table.rows.retain(|row| row.seed == 0);
+        table
+    };
+    let all = verdict(check, &curve(3.0));
+    assert_eq!((all.verdict, all.p), (Verdict::Reproduced, None), "{all:?}");
+    assert_eq!(all.evidence, Some(Evidence::Theory));
+    let one = verdict(check, &curve(1.0));
+    assert_eq!(one.verdict, Verdict::NotReproduced, "{one:?}");
+    assert!(one.reason.contains("holds at 1 of 2 points"), "{one:?}");
 }

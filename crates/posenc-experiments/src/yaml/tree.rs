@@ -29,7 +29,7 @@ impl Tree<'_> {
     fn count<E: Error>(self) -> Result<(), E> {
         let left = self.values.get().checked_sub(1).ok_or_else(|| {
             E::custom(format!(
-                "more than {MAX_YAML_VALUES} values, aliases written out, which is the most; split the file"
+                "more than {MAX_YAML_VALUES} values, aliases written out, the limit; split the file"
             ))
         })?;
         self.values.set(left);
@@ -39,7 +39,7 @@ impl Tree<'_> {
     fn text<E: Error>(self, text: &str) -> Result<(), E> {
         let left = self.bytes.get().checked_sub(text.len()).ok_or_else(|| {
             E::custom(format!(
-                "more than {MAX_TEXT_BYTES} bytes of text, aliases written out, which is the most; split the file"
+                "more than {MAX_TEXT_BYTES} bytes of text, aliases written out, the limit; split the file"
             ))
         })?;
         self.bytes.set(left);
@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         while let Some(key) = map.next_key_seed(self)? {
             if values.contains_key(&key) {
                 let name = key.as_str().unwrap_or("?");
-                return Err(A::Error::custom(format!("the key `{name}` stands twice")));
+                return Err(A::Error::custom(format!("the key `{name}` appears twice")));
             }
             let value = map.next_value_seed(self)?;
             values.insert(key, value);

@@ -163,7 +163,7 @@ pub fn entries(folder: &Path) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Removes a file or a link, never what the link points to. False if there is none.
+/// Removes a file or a link, never the target of a link. Returns false if it does not exist.
 ///
 /// # Errors
 ///

@@ -39,7 +39,7 @@ impl Folder {
         Ok(Kind::of(std::fs::symlink_metadata(self.path.join(name))?.file_type()))
     }
 
-    /// Makes a folder in this one, if there is none.
+    /// Creates a folder in this one if it does not exist.
     pub fn make(&self, name: &OsStr) -> Result<()> {
         match std::fs::create_dir(self.path.join(name)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
@@ -53,7 +53,7 @@ impl Folder {
         open_following(&self.path.join(name))
     }
 
-    /// Opens a regular file for reading and writing; makes it if there is none.
+    /// Opens a regular file for reading and writing, and creates it if it does not exist.
     pub fn open_or_create(&self, name: &OsStr) -> Result<File> {
         if let Ok(kind) = self.kind(name) {
             kind.require_file()?;

@@ -71,7 +71,7 @@ fn links_below_a_protected_folder_are_not_followed() {
         let error = error.to_string();
         assert!(error.contains("symbolic link") || error.contains("leads out"), "{error}");
     }
-    // A link in the place of a file is replaced or removed itself.
+    // A link at the path of a file is replaced or removed itself.
     write_atomically(&own.join("file"), b"new").unwrap();
     assert_eq!(read(&own.join("file"), 3).unwrap(), b"new");
     assert!(remove(&own.join("folder")).unwrap());

@@ -75,7 +75,7 @@ impl Folder {
         Ok(kind(FileType::from_raw_mode(found.st_mode)))
     }
 
-    /// Makes a folder in this one, if there is none.
+    /// Creates a folder in this one if it does not exist.
     pub fn make(&self, name: &OsStr) -> Result<()> {
         match rustix::fs::mkdirat(&self.descriptor, name, executable()) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -89,7 +89,7 @@ impl Folder {
         self.open_with(name, OFlags::RDONLY)
     }
 
-    /// Opens a regular file for reading and writing; makes it if there is none.
+    /// Opens a regular file for reading and writing, and creates it if it does not exist.
     pub fn open_or_create(&self, name: &OsStr) -> Result<File> {
         if let Ok(kind) = self.kind(name) {
             kind.require_file()?;

@@ -63,7 +63,7 @@ impl ExecutorOptions {
         ];
         if self.executor == Executor::Local {
             if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
-                bail!("{name} is for --executor slurm; add that, or leave {name} out");
+                bail!("{name} requires --executor slurm; add it, or remove {name}");
             }
             return Ok(());
         }
@@ -79,10 +79,10 @@ impl ExecutorOptions {
         ];
         if let Some((name, _)) = impossible.iter().find(|(_, given)| *given) {
             bail!(
-                "{name} is not possible with --executor slurm; leave one of the two out{}",
+                "{name} is not possible with --executor slurm; remove one of the two{}",
                 match *name {
                     "--force" => " (a new --out DIR runs everything again)",
-                    "--failed" => " (units that failed run again as they are)",
+                    "--failed" => " (every run repeats failed units)",
                     "--budget" => " (--time limits each task)",
                     _ => "",
                 }
@@ -91,7 +91,7 @@ impl ExecutorOptions {
         let values = [&self.slurm.partition, &self.slurm.gres, &self.slurm.time];
         for (name, value) in ["--partition", "--gres", "--time"].into_iter().zip(values) {
             if value.as_ref().is_some_and(|v| v.trim().is_empty()) {
-                bail!("{name} is empty; give a value, or leave {name} out");
+                bail!("{name} is empty; give a value, or remove {name}");
             }
         }
         if let Some(other) = self.slurm.sbatch_args.iter().find(|a| !a.starts_with('-')) {

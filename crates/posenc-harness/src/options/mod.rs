@@ -78,7 +78,7 @@ pub struct Reproduce {
     /// Start no further units after the first failure.
     #[arg(long, conflicts_with = "keep_going")]
     pub fail_fast: bool,
-    /// Write the report this often while units run, such as 5m. Default: after the first minute, then after each item.
+    /// Write the report this often while units run, such as 5m. Default: after ten items or one minute, then after each item.
     #[arg(long, value_name = "TIME")]
     pub report_every: Option<Span>,
     /// Write events as they happen, one JSON object per line (FORMAT.md); - writes to standard output.
@@ -93,6 +93,9 @@ pub struct Reproduce {
     /// Copy the records of this run into report/record unless the records there are better.
     #[arg(long)]
     pub record: bool,
+    /// With --record: accept uncommitted changes. The report marks such records.
+    #[arg(long, requires = "record")]
+    pub allow_dirty: bool,
     /// Where units run.
     #[command(flatten)]
     pub executor: ExecutorOptions,

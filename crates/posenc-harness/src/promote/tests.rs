@@ -157,7 +157,7 @@ fn pictures_are_merged_method_by_method() {
     less.incomplete.push(("images".into(), "Gau".into()));
     assert!(!promote_pictures(&experiment, &less, root).unwrap());
 
-    // A picture that was lost is made anew by the same run.
+    // A picture that was lost is made again by the same run.
     let file = root.join("p/i/images--Gau--a--reconstruction.png");
     std::fs::remove_file(&file).unwrap();
     assert!(promote_pictures(&experiment, &one, root).unwrap());

@@ -22,7 +22,7 @@ pub struct Queued {
 
 /// What is submitted.
 pub enum Job<'a> {
-    /// An array of so many tasks.
+    /// An array of this many tasks.
     Array(usize),
     /// What reads the clock: a node of its own.
     Clock,
@@ -50,8 +50,8 @@ fn call(command: &mut Command) -> Result<String> {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "Slurm's {name} was not found; start this where Slurm's commands are (a login node), or leave \
-             --executor slurm out"
+            "Slurm's {name} was not found; run this on a node with Slurm's commands (a login node), or \
+             remove --executor slurm"
         ),
         Err(error) => return Err(error).with_context(|| format!("{name} cannot be started")),
     };
@@ -111,7 +111,7 @@ pub fn submit(
     if matches!(job, Job::Clock) {
         sbatch.arg("--exclusive");
     }
-    // A task whose node fails is started again, and goes on from the records and checkpoints that there are.
+    // A task whose node fails is started again, and resumes from the records and checkpoints that there are.
     sbatch.args(["--requeue", "--parsable"]).arg(&script);
     sbatch.arg("--run").arg(folder.path()).args(["--round", &round.to_string()]);
     match job {
@@ -125,14 +125,14 @@ pub fn submit(
     }
     let answer = call(&mut sbatch).with_context(|| {
         format!(
-            "Slurm did not take the job ({}); `sinfo` lists partitions, limits and resources",
+            "Slurm rejected the job ({}); `sinfo` lists partitions, limits and resources",
             script.display()
         )
     })?;
     // <number>, or <number>;<cluster>.
     let number = answer.trim().split(';').next().unwrap_or_default();
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    ensure!(is_number, "sbatch answered `{}`, which is no number of a job", answer.trim());
+    ensure!(is_number, "sbatch printed `{}` instead of a job number", answer.trim());
     Ok(number.to_owned())
 }
 
@@ -172,7 +172,7 @@ pub fn cancel_job(number: &str) -> Result<()> {
     call(command("scancel").arg(number)).map(drop)
 }
 
-/// How a job ended, in Slurm's own words, such as `OUT_OF_MEMORY` or `FAILED (exit 127:0)`; `None` where Slurm has
+/// How a job ended, in Slurm's own words, such as `OUT_OF_MEMORY` or `FAILED (exit 127:0)`; `None` if Slurm has
 /// forgotten it and keeps no accounts.
 pub fn ended(job: &str) -> Option<String> {
     let told = call(command("scontrol").args(["show", "job", "--oneliner", job])).ok();
@@ -206,7 +206,7 @@ pub fn script(run: &Run, binary: &Path, root: &Path) -> Result<String> {
     Ok(format!(
         "#!/bin/sh\n\
          # Run {id}: a task of the array, or the collecting step; written by `cargo xtask reproduce --executor slurm`.\n\
-         # What is run stands in files; the environment of a node must not change it.\n\
+         # Files define the run; the environment of a node must not change it.\n\
          unset POSENC_DATA POSENC_DEVICE POSENC_ROOT\n\
          cores=\"${{SLURM_CPUS_PER_TASK:-${{SLURM_CPUS_ON_NODE:-1}}}}\"\n\
          export RAYON_NUM_THREADS=\"${{RAYON_NUM_THREADS:-$cores}}\"\n\
@@ -219,7 +219,7 @@ pub fn script(run: &Run, binary: &Path, root: &Path) -> Result<String> {
 
 /// This program, where tasks find it: a copy, since a build during the run would replace the original.
 pub fn copy_binary(folder: &Folder) -> Result<PathBuf> {
-    let own = std::env::current_exe().context("this program's own file is not known")?;
+    let own = std::env::current_exe().context("the path of this program is unknown")?;
     let copy = folder.file("posenc");
     posenc_files::open(&own)
         .and_then(|mut own| std::io::copy(&mut own, &mut posenc_files::create_program(&copy)?))

@@ -148,7 +148,7 @@ pub struct Ending {
 pub struct FailedUnit {
     /// `paper/item/group/method`, repetition and signal.
     pub unit: String,
-    /// Why, as far as it is known.
+    /// The reason of the failure, if known.
     pub reason: String,
     /// What its task printed.
     pub log: PathBuf,

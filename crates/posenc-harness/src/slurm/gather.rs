@@ -70,7 +70,7 @@ pub fn gather(folder: &Folder, round: usize, program: &Program) -> Result<ExitCo
     Ok(ExitCode::from(u8::from(!is_well)))
 }
 
-/// `None` where another round was submitted.
+/// `None` if another round was submitted.
 fn step(
     folder: &Folder,
     run: &Run,
@@ -137,7 +137,7 @@ fn step(
         };
         match fate {
             Fate::Lost(why) if round < MOST_ROUNDS => {
-                eprintln!("lost: {path}: {why}; it is submitted again");
+                eprintln!("lost: {path}: {why}; submitting it again");
                 again.push(work);
             }
             Fate::Lost(why) => {
@@ -228,7 +228,7 @@ fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
             },
         };
         if let Err(error) = store.write_failure(&experiment.paper, &experiment.item, &failure) {
-            eprintln!("warning: that it failed is not kept: {error:#}");
+            eprintln!("warning: the failure cannot be stored: {error:#}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Running a plan on the nodes of a cluster (`--executor slurm`).
 //!
-//! The plan is split into shares of about the same cost ([`shares`]). Each is a task of a job array that runs this same
-//! binary ([`task`]) on a directory that all nodes share: a task reads its share, plans anew, refuses where a key is not
-//! the submitter's, and writes records as a run on one machine does. A collecting step behind the array ([`gather`])
-//! submits what is missing once more, then writes tables and report. The submitting process waits and can go
-//! ([`watch`]): all it knows stands in files ([`files`]).
+//! [`shares`] splits the plan into shares of about equal cost. Each share is a task of a job array that runs this same binary
+//! ([`task`]) on a directory that all nodes share. A task reads its share, plans again, rejects a key that differs from the
+//! submitter's, and writes records as a run on one machine does. A collecting step after the array ([`gather`]) submits missing
+//! units once more, then writes tables and report. The submitting process waits but is not needed ([`watch`]): the complete
+//! state of a run is in files ([`files`]).
 
 mod client;
 mod files;
@@ -73,9 +73,7 @@ pub fn work(options: &Task, program: &Program) -> Result<ExitCode> {
     let number = match (options.clock, std::env::var("SLURM_ARRAY_TASK_ID")) {
         (true, _) => None,
         (false, Ok(text)) if text.parse::<usize>().is_ok() => text.parse().ok(),
-        _ => bail!(
-            "`work` is what jobs of Slurm run; start `cargo xtask reproduce --executor slurm`"
-        ),
+        _ => bail!("`work` is for Slurm jobs; run `cargo xtask reproduce --executor slurm`"),
     };
     task::run(&folder, &files::name(round, number), options.jobs, program)
 }
@@ -92,7 +90,7 @@ pub fn devices(options: &Reproduce) -> Result<Devices> {
 pub fn refuse_beside(out: &Path) -> Result<()> {
     if let Some((folder, run)) = submit::alive(out)? {
         bail!(
-            "run {} of Slurm is at work in {}; wait for it (the same command with --executor slurm), cancel it \
+            "run {} of Slurm is active in {}; wait for it (the same command with --executor slurm), cancel it \
              (scancel --name={}), or use another --out DIR",
             run.id,
             folder.path().display(),
@@ -102,7 +100,7 @@ pub fn refuse_beside(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs a plan on Slurm: submits it, or finds the run that is at it, and waits. `None` where nothing is left to run.
+/// Runs a plan on Slurm: submits it, or finds the run that is at it, and waits. `None` if nothing is left to run.
 pub fn run(
     repository: &Repository,
     options: &Reproduce,
@@ -117,7 +115,7 @@ pub fn run(
     let arguments = submit::arguments(repository, options)?;
     let (folder, run, asked) = match submit::alive(&out)? {
         Some((_, run)) if run.arguments != arguments => bail!(
-            "run {} of Slurm is at work in {} on something else (posenc {}); wait for it, cancel it \
+            "run {} of Slurm is active in {} on something else (posenc {}); wait for it, cancel it \
              (scancel --name={}), or use another --out DIR",
             run.id,
             out.display(),
@@ -125,7 +123,7 @@ pub fn run(
             run.job_name()
         ),
         Some((folder, run)) => {
-            eprintln!("run {} is at work on this already", run.id);
+            eprintln!("run {} is already running this", run.id);
             (folder, run, listen()?)
         }
         None => {
@@ -158,18 +156,18 @@ pub fn run(
         eprintln!("cancel: scancel --name={name}");
         return Ok(Some(ExitCode::SUCCESS));
     }
-    eprintln!("Ctrl-C cancels it; with --detach it goes on alone");
+    eprintln!("Ctrl-C cancels the run; with --detach it continues on its own");
     let work = shares::to_run(planned, store);
     watch::watch(&folder, &run, &out, store, &work, &asked).map(Some)
 }
 
-/// The logs of all tasks, as a word of a shell that it expands.
+/// The logs of all tasks, as a shell word with a wildcard.
 fn logs(folder: &Path) -> String {
     format!("{}/task-*.log", quoted(&folder.display().to_string()))
 }
 
 fn listen() -> Result<Interrupts> {
-    Interrupts::listen().context("signals cannot be listened to")
+    Interrupts::listen().context("signal handlers cannot be installed")
 }
 
 /// How a plan would be split, for `--dry-run`.

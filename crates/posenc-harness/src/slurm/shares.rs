@@ -37,8 +37,8 @@ pub fn to_run<'a>(planned: &[PlannedJob<'a>], store: &Store) -> Vec<Work<'a>> {
         .collect()
 }
 
-/// Splits work into at most so many shares of about the same cost: the dearest job first, each to the share that has
-/// least. Jobs stay whole, since their units share an embedding and a checkpoint.
+/// Splits work into at most `tasks` shares of about equal cost: assigns the most expensive job first, each to the share with
+/// the least work. Jobs are not split, because their units share an embedding and a checkpoint.
 pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Split<'_> {
     let (clock, mut together): (Vec<_>, Vec<_>) =
         work.into_iter().partition(|w| w.job.protocol().kind().measures_time);
@@ -125,7 +125,7 @@ fn differences(shared: &SharedJob, unit: &Unit) -> String {
     let own = |name: &str| match name {
         "specification" => "the experiment's settings differ (experiments/)",
         "data" => "the data differ (--data, the manifest)",
-        "device" => "another class of device trains there (--device, --gres)",
+        "device" => "the node trains on another class of device (--device, --gres)",
         "epoch" => "the code differs (rebuild, submit again)",
         _ => "the seed differs",
     };

@@ -74,6 +74,9 @@ pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<Str
     if options.record {
         all.push("--record".to_owned());
     }
+    if options.allow_dirty {
+        all.push("--allow-dirty".to_owned());
+    }
     all.push("--".to_owned());
     all.extend(options.selectors.iter().cloned());
     Ok(all)
@@ -204,14 +207,13 @@ pub fn release(out: &Path, id: &str) {
 /// The run that has `out` and is alive. What is left of a run that ended without saying so is cleared away.
 pub fn alive(out: &Path) -> Result<Option<(Folder, Run)>> {
     let file = files::claim_file(out);
-    let claim = files::claim(out).with_context(|| {
-        format!("remove {} if no run of Slurm is at work there", file.display())
-    })?;
+    let claim = files::claim(out)
+        .with_context(|| format!("remove {} if no run of Slurm is active there", file.display()))?;
     let Some(claim) = claim else { return Ok(None) };
     let folder = Folder::of(out, &claim.id);
     let unknown = || {
         format!(
-            "{} says that run {} of Slurm is at work in {}; if it is not, remove that file",
+            "{} says that run {} of Slurm is active in {}; if it is not, remove that file",
             file.display(),
             claim.id,
             out.display()
@@ -237,7 +239,7 @@ pub fn alive(out: &Path) -> Result<Option<(Folder, Run)>> {
     if submitted.is_empty() {
         // Killed between the array and its collecting step: nothing would ever collect. The directory's lock says
         // that the submitting process is gone, if it was one of this machine.
-        eprintln!("note: run {} was not submitted whole; it is cancelled", claim.id);
+        eprintln!("note: run {} was submitted only in part; it is cancelled", claim.id);
         client::cancel(&name)?;
         release(out, &claim.id);
         return Ok(None);

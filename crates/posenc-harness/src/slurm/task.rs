@@ -21,7 +21,7 @@ use crate::run_env::{RunEnv, keep};
 use crate::store::Store;
 use crate::supervisor;
 
-/// Runs a share; status 1 if a job failed, 2 if nothing could be run. What happened stands in the task's report, too.
+/// Runs a share. Exits with 1 if a job failed, 2 if nothing could run; the task's report describes the result.
 pub fn run(folder: &Folder, name: &str, cores: u16, program: &Program) -> Result<ExitCode> {
     // A task that is started again adds to what it said before.
     let before: Option<TaskReport> = files::read_if_there(&folder.task(name)).unwrap_or_default();
@@ -68,8 +68,8 @@ fn run_share(
     files::write(&folder.task(name), report)?;
     let workers = usize::from(options.jobs.unwrap_or(cores));
     let mut progress = Progress::new(to_run, workers, Detail::Usual, Events::none());
-    // Slurm sends SIGTERM before it ends a task: what is in flight then keeps what it has reached.
-    let signals = Interrupts::listen().context("signals cannot be listened to")?;
+    // Slurm sends SIGTERM before it ends a task: jobs in flight then write checkpoints.
+    let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     let run = supervisor::Options {
         workers,
         timeout: options.timeout,

@@ -1,4 +1,4 @@
-//! The process that waits: what it says, and what it does when it is asked to end.
+//! The process that waits for a run on a cluster: its output, and its response to interrupts.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -78,8 +78,8 @@ pub fn watch(
                     if since.elapsed() > GRACE {
                         release(out, &run.id);
                         bail!(
-                            "run {} is no longer in Slurm's queue, and its collecting step said nothing: {} may say \
-                             why. The same command goes on with what is missing",
+                            "run {} is no longer in Slurm's queue, and its collecting step reported nothing; see {}. Run \
+                             the same command again for the missing units",
                             run.id,
                             folder.file("collect-1.log").display()
                         );
@@ -102,7 +102,10 @@ pub fn watch(
             Err(error) => {
                 failures += 1;
                 if failures == MOST_FAILURES {
-                    bail!("{error:#}. Run {} goes on; the same command waits for it again", run.id);
+                    bail!(
+                        "{error:#}. Run {} continues; run the same command again to wait for it",
+                        run.id
+                    );
                 }
             }
         }
@@ -148,14 +151,14 @@ fn says(queue: &[Queued]) -> String {
 /// Says how a run ended.
 pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
     if let Some(error) = &ending.error {
-        bail!("the collecting step of run {} says: {error}", run.id);
+        bail!("the collecting step of run {} failed: {error}", run.id);
     }
     for unit in &ending.failed {
         eprintln!("failed: {}: {} ({})", unit.unit, unit.reason, unit.log.display());
     }
     let mut line = format!("{} of {} units on record", ending.recorded, run.units);
     if ending.restarts > 0 {
-        line += &format!("; Slurm started tasks again {} times", ending.restarts);
+        line += &format!("; Slurm restarted tasks {} times", ending.restarts);
     }
     if ending.rounds > 1 {
         line += &format!("; {} arrays", ending.rounds);
@@ -198,7 +201,7 @@ fn cancelled(folder: &Folder, run: &Run, out: &Path, missing: &mut Missing) -> R
     cancel(folder, run, out)?;
     missing.done();
     eprintln!(
-        "cancelled: {} of {} units are on record; the same command goes on with the rest",
+        "cancelled: {} of {} units are on record; run the same command again for the rest",
         run.units.saturating_sub(missing.files.len()),
         run.units
     );

@@ -10,7 +10,7 @@ fn parts() -> KeyParts {
         data: "-".into(),
         device: "cpu".into(),
         seed: 0,
-        epochs: "1".into(),
+        revisions: "1".into(),
     }
 }
 
@@ -47,8 +47,8 @@ fn damage(store: &Store) -> String {
     }
 }
 
-/// Catches pictures that overwrite each other where two signals would be the same in a file name,
-/// and pixels that are not kept as they are.
+/// Catches pictures that overwrite each other because two signals have the same file name, and pixels that change when they
+/// are stored.
 #[test]
 fn pictures_are_kept_beside_their_record() {
     let out = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn a_wrong_picture_is_refused_by_name() {
     let error =
         store.write("p", "i", record(), &[picture("truth", "a", 1), wrong], None).unwrap_err();
     let text = format!("{error:#}");
-    assert!(text.contains("picture `error` of a: 6 values, 8 belong to its size"), "{text}");
+    assert!(text.contains("picture `error` of a: 6 values, expected 8 for its size"), "{text}");
     assert!(matches!(store.find("p", "i", &parts()), Found::Nothing));
     assert!(store.write("p", "i", record(), &[picture("fault", "a", 1)], None).is_err());
 }

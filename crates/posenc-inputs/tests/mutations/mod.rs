@@ -47,7 +47,7 @@ const TOKENS: &[&[u8]] = &[
 /// Most changes of one seed.
 const MOST: u64 = 6;
 
-/// A stream of changed seeds: the same for the same number.
+/// A stream of mutated seeds, determined by its own seed.
 pub struct Mutations {
     state: u64,
 }
@@ -65,7 +65,7 @@ impl Mutations {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; 0 where there is none.
+    /// A number below `n`; 0 if `n` is 0.
     fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }

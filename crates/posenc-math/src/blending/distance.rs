@@ -19,8 +19,8 @@ pub enum DistanceSource {
     /// The law for infinitely many features; for the triangle the cubic B-spline, which is its true
     /// autocorrelation.
     Law,
-    /// Inner products of the encoding itself, ψ(1/2)·ψ(1/2 + Δ): of the drawn frequencies for random
-    /// Fourier features, and of the finitely many centers for shifted embedders.
+    /// Inner products of the encoding itself, ψ(1/2)·ψ(1/2 + Δ): with the sampled frequencies of random Fourier features, and
+    /// with the finitely many centers of shifted embedders.
     Sampled,
 }
 

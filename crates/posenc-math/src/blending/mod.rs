@@ -130,7 +130,7 @@ const LEAST_SUM: f64 = 1e-9;
 
 /// The weights (α0, α1) at x0 + `beta`·`spacing` between the nodes x0 and x0 + `spacing` (Eq. 15).
 ///
-/// `distance` is D, of which only ratios matter; `beta` lies in [0, 1]. Evaluated as
+/// `distance` is D, up to a constant factor; `beta` is in [0, 1]. Evaluated as
 ///
 /// ```text
 /// α0 + α1 = (D(βd) + D((1−β)d)) / (D(0) + D(d)),    α0 − α1 = (D(βd) − D((1−β)d)) / (D(0) − D(d)),

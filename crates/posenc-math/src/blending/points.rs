@@ -154,8 +154,8 @@ impl<T: Real, const D: usize> Blending<T, D> {
         Ok(())
     }
 
-    /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): what the points give to the
-    /// nodes, added in the order of the points.
+    /// `out = Bᵀ values`, the transpose of [`gather`](Self::gather): sums the contributions of the points to the nodes, in
+    /// the order of the points.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ fn weights(
 #[test]
 fn the_weights_of_the_protocol_sheet() {
     // Fig. 6 of the sheet, spacing 1/256. Would catch an inverse of the wrong sign, a distance with
-    // another exponent, and a triangle's half width taken for its full width.
+    // another exponent, and a triangle's half width mistaken for its full width.
     use DistanceSource::{Code, Law};
     let triangle = |h: f64| spec("triangle", 256.0, "half_width", h / 256.0);
     let gaussian = |sigma| spec("gaussian", 256.0, "sigma", sigma);

@@ -99,10 +99,10 @@ pub fn bleu(corpus: &[Candidate]) -> Bleu {
     Bleu { corpus: if said { sum.bleu() } else { [0.0; ORDERS] }, each }
 }
 
-/// BLEU of each candidate by itself, from 0 to 1, and the mean: at index n − 1 BLEU-n.
+/// BLEU-1 to BLEU-4 (at index n − 1) of each candidate alone, from 0 to 1, and the mean.
 ///
-/// Method 1 of Chen and Cherry (2014) as NLTK has it: a count of zero is taken for 0.1, but a candidate of which no
-/// word is right scores 0. Thus BLEU-2 of a single word that is right is √0.1.
+/// Method 1 of Chen and Cherry (2014) as in NLTK: a count of zero is replaced by 0.1, but a candidate without a correct
+/// word scores 0. Thus BLEU-2 of a single correct word is √0.1.
 #[must_use]
 pub fn smoothed_bleu(corpus: &[Candidate]) -> [Scores; ORDERS] {
     let each: Vec<_> = corpus.iter().map(|c| Counts::of(c).smoothed_bleu()).collect();

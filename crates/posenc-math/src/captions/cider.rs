@@ -27,8 +27,8 @@ struct Vector<'a> {
 }
 
 impl<'a> Cider<'a> {
-    /// Counts in the references of a corpus, of which each candidate is of one image. The candidates themselves are not
-    /// looked at.
+    /// Counts the n-grams in the references of a corpus with one candidate per image. Does not read the candidates
+    /// themselves.
     #[must_use]
     pub fn new(corpus: &'a [Candidate]) -> Self {
         let mut images: BTreeMap<&[String], usize> = BTreeMap::new();
@@ -49,9 +49,9 @@ impl<'a> Cider<'a> {
     /// CIDEr-D of a candidate, from 0 to 10, as COCO-caption computes it: the mean over its references, and over n-grams
     /// of 1 to 4 words.
     ///
-    /// An order of which a reference has no n-gram counts as 0, so that even a perfect caption of two words scores no
-    /// more than 5. N-grams that all images have weigh nothing; with a single image everything scores 0. The candidate
-    /// need not be of the corpus that was counted: n-grams new to that corpus weigh as if one image had them.
+    /// An order counts as 0 if a reference has no n-gram of it, so even a perfect caption of two words scores at most 5.
+    /// N-grams that all images have weigh nothing; with a single image everything scores 0. The candidate need not belong to
+    /// the counted corpus: n-grams that are new to that corpus weigh as if one image had them.
     #[must_use]
     pub fn score(&self, candidate: &Candidate) -> f64 {
         if !candidate.is_comparable() {
@@ -83,7 +83,7 @@ impl<'a> Cider<'a> {
     }
 }
 
-/// Sum over orders of cosines, of which the candidate's weights are cut at those of the reference.
+/// Sum over orders of cosine similarities, with the candidate's weights clipped at those of the reference.
 fn similarity(candidate: &Vector<'_>, reference: &Vector<'_>) -> f64 {
     let mut sum = 0.0;
     for k in 0..ORDERS {

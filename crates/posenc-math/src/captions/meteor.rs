@@ -90,7 +90,7 @@ fn match_equal(
 mod tests {
     use super::*;
 
-    /// Would catch precision and recall taken for each other, and chunks that are counted wrong.
+    /// Would catch precision and recall confused, and chunks that are counted wrong.
     #[test]
     fn values_by_hand() {
         let score = |candidate: &str, reference: &str| {

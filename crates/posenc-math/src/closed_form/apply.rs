@@ -13,8 +13,8 @@ use faer::linalg::matmul::matmul;
 use faer::reborrow::{Reborrow, ReborrowMut};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
-/// The map `P`: as it is, as the diagonal blocks `½E`, `½O` between two butterflies, or as the
-/// diagonal of a square matrix.
+/// The map `P`: as a matrix, as the diagonal blocks `½E`, `½O` between two butterflies, or as the diagonal of a square
+/// matrix.
 #[derive(Clone, Debug)]
 pub(super) enum AxisMap<T> {
     Plain(Mat<T>),

@@ -1,9 +1,23 @@
 //! The pseudo-inverse of one axis' embedding matrix, and what is known about its rank.
 
 use super::apply::{AxisMap, AxisMapRef, diagonal_of, even_odd_blocks, product};
+use super::complete_orthogonal::{ColumnOrder, CompleteOrthogonal};
 use super::{ClosedFormError, Real, check_entries, default_rcond};
 use faer::linalg::solvers::ColPivQr;
 use faer::{Mat, MatRef};
+
+/// How least squares with a matrix of deficient rank are solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Solver {
+    /// Singular values at or below the cutoff are left out; exact shortcuts where the rank is full.
+    #[default]
+    TruncatedSvd,
+    /// QR factorization with column pivoting, and the rank rule of LAPACK's xGELSY.
+    PivotedQr,
+    /// The rank rule of xGELSY on a QR factorization without pivoting. `torch.linalg.lstsq` on a CPU came to this until 2026:
+    /// it passed uninitialized memory as the list of columns to keep in front (PyTorch issue 187411).
+    FixedOrderQr,
+}
 
 /// How the pseudo-inverse was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +28,10 @@ pub enum Method {
     CertifiedQr,
     /// Truncated singular value decomposition of the triangular factor.
     TruncatedSvd,
+    /// Complete orthogonal factorization after a QR factorization with column pivoting.
+    PivotedQr,
+    /// Complete orthogonal factorization after a QR factorization without pivoting.
+    FixedOrderQr,
 }
 
 /// Ratio of the largest to the smallest singular value that takes part in the solution.
@@ -23,13 +41,15 @@ pub enum Condition {
     AtMost(f64),
     /// Ratio of computed singular values, σ_1/σ_r.
     SingularValues(f64),
+    /// Estimated ratio for the triangle that was inverted, usually within a factor of 10.
+    Estimate(f64),
 }
 
 impl Condition {
     /// The number, bound or ratio.
     pub fn value(self) -> f64 {
         match self {
-            Self::AtMost(value) | Self::SingularValues(value) => value,
+            Self::AtMost(value) | Self::SingularValues(value) | Self::Estimate(value) => value,
         }
     }
 }
@@ -41,7 +61,7 @@ pub struct RankReport {
     pub n_points: usize,
     /// Number of features, K.
     pub n_features: usize,
-    /// Singular values above `rcond · σ_1`.
+    /// Singular values above `rcond · σ_1`; with a [`Solver`] by QR, order of the triangle that was inverted.
     pub rank: usize,
     /// Cutoff as a share of the largest singular value.
     pub rcond: f64,
@@ -86,9 +106,7 @@ impl<T: Real> Factorization<T> {
     ///
     /// As [`Factorization::new`], and [`ClosedFormError::Cutoff`].
     pub fn with_rcond(psi: MatRef<'_, T>, rcond: f64) -> Result<Self, ClosedFormError> {
-        if !(0.0..1.0).contains(&rcond) {
-            return Err(ClosedFormError::Cutoff(rcond));
-        }
+        check_cutoff(rcond)?;
         check_entries(|| "the embedding matrix".into(), psi)?;
         let (n_points, n_features) = psi.shape();
         if let Some(diagonal) = diagonal_of(psi) {
@@ -103,6 +121,37 @@ impl<T: Real> Factorization<T> {
             .ok_or(ClosedFormError::NoConvergence { rows: n_points, columns: n_features })?;
         let report = RankReport { n_points, n_features, rank, rcond, condition, method, even_odd };
         Ok(Self { inverse: assemble(inverses), report })
+    }
+
+    /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1).
+    ///
+    /// # Errors
+    ///
+    /// As [`Factorization::with_rcond`].
+    pub fn with_solver(
+        psi: MatRef<'_, T>,
+        rcond: f64,
+        solver: Solver,
+    ) -> Result<Self, ClosedFormError> {
+        let (order, method) = match solver {
+            Solver::TruncatedSvd => return Self::with_rcond(psi, rcond),
+            Solver::PivotedQr => (ColumnOrder::Pivoted, Method::PivotedQr),
+            Solver::FixedOrderQr => (ColumnOrder::Fixed, Method::FixedOrderQr),
+        };
+        check_cutoff(rcond)?;
+        check_entries(|| "the embedding matrix".into(), psi)?;
+        let CompleteOrthogonal { inverse, rank, condition } =
+            CompleteOrthogonal::new(psi, rcond, order);
+        let report = RankReport {
+            n_points: psi.nrows(),
+            n_features: psi.ncols(),
+            rank,
+            rcond,
+            condition: Condition::Estimate(condition),
+            method,
+            even_odd: false,
+        };
+        Ok(Self { inverse: AxisMap::Plain(inverse), report })
     }
 
     fn of_diagonal(diagonal: &[T], rcond: f64) -> Self {
@@ -141,6 +190,13 @@ impl<T: Real> Factorization<T> {
     pub(super) fn inverse(&self) -> AxisMapRef<'_, T> {
         self.inverse.as_ref()
     }
+}
+
+fn check_cutoff(rcond: f64) -> Result<(), ClosedFormError> {
+    if !(0.0..1.0).contains(&rcond) {
+        return Err(ClosedFormError::Cutoff(rcond));
+    }
+    Ok(())
 }
 
 /// What a relative cutoff leaves of the singular values of one matrix.

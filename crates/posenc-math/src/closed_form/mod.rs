@@ -24,6 +24,8 @@
 //! number of images and channels share the factorizations. Channels do not touch each other: callers
 //! may give each thread some of them, and get the same bits for any number of threads.
 //!
+//! [`Solver`] selects other least-squares solvers, whose solutions differ where the rank is deficient.
+//!
 //! Points that are no grid do not decouple; [`ScatteredSystem`] solves for them iteratively.
 //!
 //! # Fast paths
@@ -42,11 +44,12 @@
 //!   tested for equality of bits.
 
 mod apply;
+mod complete_orthogonal;
 mod factorization;
 mod scattered;
 mod solve;
 
-pub use factorization::{Condition, Factorization, Method, RankReport};
+pub use factorization::{Condition, Factorization, Method, RankReport, Solver};
 pub use scattered::{
     LeastSquares, LeastSquaresOptions, Progress, ScatteredPoints, ScatteredSystem, Stop,
 };

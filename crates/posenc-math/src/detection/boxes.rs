@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn values_by_hand() {
-        // A shared unit square of two 2 × 2 squares: 1/7; around them 9 of which 2 are covered by neither.
+        // Two 2 × 2 squares share a unit square: 1/7. Neither covers 2 of the 9 units around them.
         let (a, b) = ([0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 3.0, 3.0]);
         assert!((overlap(a, b) - 1.0 / 7.0).abs() < 1e-15);
         assert!((generalized_overlap(a, b) - (1.0 / 7.0 - 2.0 / 9.0)).abs() < 1e-15);

@@ -48,7 +48,7 @@ pub struct Image {
     pub detections: Vec<Detection>,
 }
 
-/// Average precisions, from 0 to 1; NaN where there is nothing to find.
+/// Average precisions, from 0 to 1; NaN if there is nothing to find.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AveragePrecision {
     /// Mean over all thresholds (AP).
@@ -172,7 +172,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Average precision of a category at every threshold; `None` where there is nothing to find.
+/// Average precision of a category at every threshold; `None` if there is nothing to find.
 fn of_category(parts: &[Part<'_>], limits: [f64; 2]) -> Option<[f64; THRESHOLDS]> {
     let count = |part: &Part<'_>| part.ignored(limits).iter().filter(|i| !**i).count();
     let positives: usize = parts.iter().map(count).sum();

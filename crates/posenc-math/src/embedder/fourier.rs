@@ -11,7 +11,7 @@ use crate::{
 
 /// The law of the distance for d → ∞.
 pub(super) enum Law {
-    /// The mean of cos 2πbΔ over the frequencies at hand: they are no sample of anything.
+    /// The mean of cos 2πbΔ over the embedder's own frequencies, which are not a random sample.
     OwnFrequencies,
     /// exp(-2π²σ²Δ²), the mean over b ~ σ N(0, 1).
     GaussianFrequencies { sigma: f64 },

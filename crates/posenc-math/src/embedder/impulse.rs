@@ -1,4 +1,4 @@
-//! Impulse embedder: the one-hot code of the cell a coordinate lies in (`rethinking` Sec. 3.4).
+//! Impulse embedder: the one-hot code of the cell a coordinate lies in (`rethinking` Sec. 4).
 //!
 //! `ψ_j(x) = 1` for `j = ⌊x·d⌋` and 0 otherwise. Coordinates in different cells are orthogonal: the
 //! stable rank of N such coordinates is N, and nothing is learnt between them.
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     name: "impulse",
     label: "Impulse",
     symbol: "Imp",
-    source: "rethinking Sec. 3.4, Fig. 3",
+    source: "rethinking Sec. 4, Fig. 3",
     latex: r"\psi_j(x) = [\,j = \lfloor x d \rfloor\,]",
     distance: r"[\,\lfloor x d \rfloor = \lfloor (x + \Delta) d \rfloor\,]",
     stable_rank: r"\min(N, d)",

@@ -113,12 +113,14 @@ pub struct Kind {
     pub takes_extra_numbers: bool,
     /// How the features are made.
     pub family: Family,
-    /// The color of its curves in OKLCH: lightness, chroma, hue in degrees. The report chooses one if there is none.
+    /// The color of its curves in OKLCH: lightness, chroma, hue in degrees. If absent, the report assigns one.
     pub color: Option<[f64; 3]>,
     /// Beginnings of method names, in lower case, that have this kind's color where an experiment names no embedder.
     pub method_names: &'static [&'static str],
     /// Share of the features that are not zero at a position, roughly; `None` if all of them are.
     pub nonzero: Option<fn(Numbers) -> f64>,
+    /// Whether features are sampled, so that seeds differ.
+    pub is_random: bool,
     /// Whether frequencies of all axes can be sampled jointly.
     pub is_joint: bool,
     /// The distance that the authors' code takes blending weights from.
@@ -151,6 +153,7 @@ impl Kind {
             color: None,
             method_names: &[],
             nonzero: None,
+            is_random: false,
             is_joint: false,
             code_distance: CodeDistance::Sampled,
             printed_law: None,

@@ -89,13 +89,13 @@ pub trait Embedder: Send + Sync {
         self.embed_columns(x, 0, out);
     }
 
-    /// The law D(Δ) = ψ(x)·ψ(x + Δ) / ‖ψ(x)‖² in the limit d → ∞, away from open ends; `None` where
+    /// The law D(Δ) = ψ(x)·ψ(x + Δ) / ‖ψ(x)‖² in the limit d → ∞, away from open ends; `None` if
     /// no law is known.
     fn distance_law(&self, _delta: f64) -> Option<f64> {
         None
     }
 
-    /// The constant in the bound `min(N, constant)` of the stable rank for d → ∞; `None` where no
+    /// The constant in the bound `min(N, constant)` of the stable rank for d → ∞; `None` if no
     /// bound below N is known.
     fn stable_rank_bound(&self) -> Option<f64> {
         None
@@ -161,8 +161,7 @@ pub fn matrix(embedder: &dyn Embedder, xs: &[f64]) -> Mat<f64> {
 
 /// Divides a matrix by its largest row norm and returns that norm.
 ///
-/// The scaling of a batch in the papers' training code. A matrix without rows or of zeros is left
-/// as it is and gives 0.
+/// The papers' training code scales batches this way. A matrix without rows or of zeros is unchanged, and the result is 0.
 pub fn scale_by_largest_row_norm(matrix: &mut Mat<f64>) -> f64 {
     let mut squares = vec![0.0; matrix.nrows()];
     for j in 0..matrix.ncols() {

@@ -22,6 +22,7 @@ pub(super) const KIND: Kind = Kind {
     parameters: &[DIMENSION, SCALING],
     color: Some([0.6, 0.125, 112.0]),
     method_names: &["rand"],
+    is_random: true,
     ..Kind::built_by(|values, rng| {
         let first_column = gaussian_vector(rng, values.dimension()?);
         Ok(Box::new(RandomCirculant { first_column }))

@@ -129,7 +129,7 @@ impl Parameter {
         Self { name, presence: Presence::Default(default), rule, meaning }
     }
 
-    /// The value that stands in when the parameter is not written.
+    /// The default value; `None` for required parameters and optional ones without a default.
     pub fn default(&self) -> Option<ParameterValue> {
         match self.presence {
             Presence::Default(value) => Some(value.to_value()),

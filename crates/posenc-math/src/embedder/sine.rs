@@ -1,4 +1,4 @@
-//! Sine embedder: shifted copies of one sine, with an optional constant (`rethinking` Sec. 3.4).
+//! Sine embedder: shifted copies of one sine, with an optional constant (`rethinking` Sec. 4).
 //!
 //! `ψ(u) = sin(2πfu) + a`. Whole frequencies give `D(Δ) = (a² + ½cos 2πfΔ)/(a² + ½)` and the stable
 //! rank `(a² + ½)/max(a², ¼)`: 2 for the pure sine, 2.0204 with the 0.7 that the code of Fig. 3 adds.
@@ -22,7 +22,7 @@ pub(super) const KIND: Kind = Kind {
     name: "sine",
     label: "Sine",
     symbol: "Sine",
-    source: "rethinking Sec. 3.4, Fig. 3",
+    source: "rethinking Sec. 4, Fig. 3",
     latex: r"\psi_j(x) = \sin(2\pi f (t_j - x)) + a",
     distance: r"\frac{a^2 + \frac{1}{2} \cos 2\pi f \Delta}{a^2 + \frac{1}{2}}",
     stable_rank: r"\frac{a^2 + 1/2}{\max(a^2, 1/4)}",

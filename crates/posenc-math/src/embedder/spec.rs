@@ -95,8 +95,8 @@ impl EmbedderSpec {
 
     /// One line of text that is equal for specifications that compute the same thing.
     ///
-    /// Parameters stand in alphabetical order, defaults of a registered kind are filled in, and
-    /// what is presentation only (`label`, `latex`) is left out.
+    /// Lists parameters in alphabetical order, includes the defaults of a registered kind, and leaves out presentation
+    /// (`label`, `latex`).
     pub fn canonical(&self) -> String {
         let mut values: BTreeMap<&str, String> = BTreeMap::new();
         if let Some(kind) = registry::find(&self.kind) {

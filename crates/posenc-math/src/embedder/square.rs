@@ -1,4 +1,4 @@
-//! Square wave embedder (`rethinking` Sec. 3.4, Fig. 3).
+//! Square wave embedder (`rethinking` Sec. 4, Fig. 3).
 //!
 //! `ψ(u)` is the upper level in the first half of every period 1/f and the lower one in the second.
 //! With levels ±1, as the paper defines it, `D(Δ) = 1 - 4p` and the stable rank is π²/4 = 2.467, where
@@ -19,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
     name: "square",
     label: "Square",
     symbol: "Square",
-    source: "rethinking Sec. 3.4, Fig. 3",
+    source: "rethinking Sec. 4, Fig. 3",
     latex: r"\psi_j(x) = \mathrm{sgn} \sin(2\pi f (t_j - x))",
     distance: r"1 - 4 p,\ p = \min_n |f \Delta - n|",
     stable_rank: r"\pi^2 / 4",

@@ -28,7 +28,7 @@ pub enum KroneckerError {
     /// The inner dimensions of a product differ.
     #[error(
         "{operation}: {left_name} is {}×{} and {right_name} is {}×{}; \
-         the columns of the first must be as many as the rows of the second",
+         the first must have as many columns as the second has rows",
         left.0, left.1, right.0, right.1
     )]
     InnerDimension {

@@ -138,7 +138,7 @@ impl Sizes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resizing {
-    /// Shorter sides in training, of which one is drawn.
+    /// Shorter sides in training, in pixels; one is sampled per image.
     pub short_sides: Vec<usize>,
     /// No side becomes longer.
     pub longest: usize,

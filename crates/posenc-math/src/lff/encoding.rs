@@ -55,7 +55,7 @@ pub struct Encoding {
     /// Number of groups G that share out the coordinates.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub groups: usize,
-    /// Numbers of all features of a group; the width of the model over G where absent. $|F|$ of `fourier`.
+    /// Numbers of all features of a group; the width of the model over G if absent. $|F|$ of `fourier`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
     /// `embed`: whether tables begin uniform on [0, 1), as DETR's, and not normal with deviation 1.
@@ -151,7 +151,7 @@ impl Encoding {
             return wrong(
                 "width",
                 format!(
-                    "{groups} × {f} features without a modulator do not make the {width} numbers of the model"
+                    "{groups} × {f} features without a modulator must equal the model's width of {width}"
                 ),
             );
         }

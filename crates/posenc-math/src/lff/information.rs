@@ -65,8 +65,8 @@ fn entropy(counts: &[u64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Would catch left and upper taken for each other: here each pixel is its left neighbor plus one,
-    /// whatever stands above.
+    /// Would catch swapped left and upper neighbors: here each pixel is its left neighbor plus one, and the upper neighbor
+    /// is irrelevant.
     #[test]
     fn a_pixel_that_its_left_neighbor_determines() {
         let rows: Vec<u8> = [0u8, 2, 1, 3, 3, 0, 2, 1]

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::random::{gaussian_vector, stream};
 
-    /// Would catch a variance taken for a deviation, and axes that are exchanged.
+    /// Would catch a variance mistaken for a deviation, and axes that are exchanged.
     #[test]
     fn shape_of_a_known_law() {
         let draws = gaussian_vector(&mut stream(5, "rows"), 40_000);

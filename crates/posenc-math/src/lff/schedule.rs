@@ -24,7 +24,7 @@ pub struct LearningRate {
     pub peak: f64,
     /// Steps in which it rises linearly to the peak.
     pub warm_up: usize,
-    /// How it goes on.
+    /// How it continues.
     pub decay: Decay,
     /// All steps.
     pub steps: usize,

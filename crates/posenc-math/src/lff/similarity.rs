@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Would catch a variance taken for a standard deviation, or a missing factor of the kernel.
+    /// Would catch a variance mistaken for a standard deviation, or a missing factor of the kernel.
     #[test]
     fn fourier_features_decay_alike_in_every_direction() {
         for (distance, exact, largest) in

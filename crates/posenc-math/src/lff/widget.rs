@@ -50,9 +50,9 @@ pub struct Sizes {
     pub channels: Vec<usize>,
     /// Most words of a caption that is said, without its end.
     pub longest: usize,
-    /// Share of numbers that are zero in a step of training: weights of attention, hidden numbers, pixels, nodes.
+    /// Dropout rate of attention weights, hidden units, pixels and nodes, from 0 to below 1.
     pub dropout: f64,
-    /// The same of what each part of a layer adds, and of the words that the decoder reads.
+    /// Dropout rate of the output of each sublayer and of the words that the decoder reads, from 0 to below 1.
     pub residual_dropout: f64,
 }
 

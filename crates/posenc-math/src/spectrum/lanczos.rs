@@ -13,11 +13,10 @@ const LARGEST_KRYLOV_DIMENSION: usize = 600;
 
 /// λ_max of the operator `apply(v, out)`: `out = A v`, both of the length of `start`.
 ///
-/// Full reorthogonalization (twice) keeps the tridiagonal matrix exact. The iteration ends when the
-/// residual of the largest Ritz value, which bounds its error, is small. (The sharper bound by the
-/// square of the residual over the gap to the next value fails for the clusters at the top of the
-/// spectrum of narrow kernels: values that are not yet told apart show no gap.) `start` must have a
-/// component along the wanted eigenvector, so callers mix in noise.
+/// Full reorthogonalization (twice) keeps the tridiagonal matrix exact. The iteration ends when the residual of the largest
+/// Ritz value, which bounds its error, is small. (The sharper bound, the squared residual over the gap to the next value, fails
+/// for the clusters at the top of the spectrum of narrow kernels: values that are not separated yet show no gap.) `start` must
+/// have a component along the wanted eigenvector, so callers mix in noise.
 pub(super) fn largest_eigenvalue(
     mut apply: impl FnMut(&[f64], &mut [f64]),
     start: Vec<f64>,

@@ -4,15 +4,15 @@
 //! |---|---|
 //! | mean, standard deviation with divisor n (as the papers print it) or n − 1 | [`mean`], [`population_std`], [`sample_std`] |
 //! | interval for a mean, Student's t | [`t_interval`] |
-//! | interval for any statistic, percentile bootstrap | [`bootstrap_interval`] |
+//! | interval for any statistic, percentile bootstrap; its expansion for few values | [`bootstrap_interval`], [`expanded_tail`] |
 //! | difference of paired samples | [`paired_t_test`], [`wilcoxon_signed_rank`] |
 //! | difference of independent samples | [`welch_t_test`] |
 //! | monotone association | [`spearman`] |
 //! | line and power law | [`linear_fit`], [`power_law_fit`] |
 //!
-//! All tests are two-sided. Where a quantity does not exist (too few values, NaN or infinity among
-//! them, no spread to measure a difference against) the result is an [`Undefined`] that says why.
-//! Nothing panics, and no NaN comes out of values whose squares are finite.
+//! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread to measure a
+//! difference against), the result is an [`Undefined`] with the reason. Nothing panics, and no result is NaN if the squares of
+//! the values are finite.
 
 mod association;
 mod difference;
@@ -20,7 +20,7 @@ mod interval;
 
 pub use association::{Correlation, LinearFit, linear_fit, power_law_fit, spearman};
 pub use difference::{SignedRankTest, TTest, paired_t_test, welch_t_test, wilcoxon_signed_rank};
-pub use interval::{Interval, bootstrap_interval, t_interval};
+pub use interval::{Interval, bootstrap_interval, expanded_tail, t_factor, t_interval};
 
 use thiserror::Error;
 
@@ -72,7 +72,7 @@ pub enum Undefined {
     Level {
         /// Confidence level that was asked for.
         level: f64,
-        /// Number of bootstrap resamples; 1 where there are none.
+        /// Number of bootstrap resamples; 1 for other intervals.
         resamples: usize,
     },
 }

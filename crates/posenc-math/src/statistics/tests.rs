@@ -251,3 +251,13 @@ fn the_largest_numbers_give_no_panic() {
         }
     }
 }
+
+/// Numbers of R: `qt(0.975, 4)`, `pnorm(-sqrt(5/4) * qt(0.975, 4))`; and nothing that is no number.
+#[test]
+fn factors_and_tails_of_intervals() {
+    assert_close(t_factor(0.95, 4.0), 2.776_445_105_197_793_4, Tolerance::relative(1e-8));
+    assert!(t_factor(0.95, 0.0).is_nan() && t_factor(1.0, 4.0).is_nan());
+    assert_close(expanded_tail(0.95, 5), 9.54e-4, Tolerance::absolute(2e-6));
+    assert_eq!((expanded_tail(0.95, 1), expanded_tail(f64::NAN, 5)), (0.0, 0.0));
+    assert_close(expanded_tail(0.95, 1_000_000), 0.025, Tolerance::absolute(1e-5));
+}

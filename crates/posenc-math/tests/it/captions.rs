@@ -106,7 +106,7 @@ fn stems_are_those_of_nltk() {
     }
 }
 
-/// Would catch a division by zero where there are no captions, words, references or tuples.
+/// Would catch a division by zero if there are no captions, words, references or tuples.
 #[test]
 fn nothing_scores_zero() {
     let none = Scores::default();

@@ -59,7 +59,7 @@ fn average_precisions_are_those_of_pycocotools() {
             (own.large, e.large),
         ];
         for (which, (own, expected)) in pairs.into_iter().enumerate() {
-            // pycocotools says −1 where there is nothing to find.
+            // pycocotools says −1 if there is nothing to find.
             let own = if own.is_nan() { -1.0 } else { own };
             assert!((own - expected).abs() < 1e-6, "example {number}, {which}: {own} {expected}");
         }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use posenc_math::embedder::registry;
 
-/// Words that are no kinds where they are: the end of a path, and the literal.
+/// Words that happen to equal the name of a kind: the end of a path, and the literal.
 const WORDS: [(&str, &str); 7] = [
     // A method of a published table.
     ("posenc-math/src/errata/rethinking/protocol.rs", "basic"),
-    // A word of a generated screen, and shapes of a generated picture.
+    // Word in a generated screen, and shapes in a generated picture.
     ("posenc-data/src/generate/screens/captions.rs", "random"),
     ("posenc-protocols/src/detr/run.rs", "rectangle"),
     ("posenc-protocols/src/detr/run.rs", "triangle"),

@@ -200,7 +200,7 @@ impl WithSimd for SubtractAndInner<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> f64 {
-        /// Vectors that are summed in single precision, in so many chains.
+        /// Number of vectors summed in single precision, in `CHAINS` chains.
         const SHORT: usize = 32;
         const CHAINS: usize = 4;
         let (us, u_rest) = S::as_mut_simd_f32s(self.u);

@@ -35,7 +35,7 @@ struct Piece {
     band: Band,
     /// One row of points per feature.
     by_point: Vec<f32>,
-    /// One row of features per point; empty where there are few columns.
+    /// One row of features per point; empty if there are few columns.
     by_feature: Vec<f32>,
 }
 

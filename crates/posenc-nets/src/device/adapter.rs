@@ -60,7 +60,7 @@ impl Display for AdapterDescription {
 pub enum Choice {
     /// A real GPU, the one with the largest buffers; never a software adapter.
     Gpu,
-    /// A real GPU where there is one, else a software adapter.
+    /// A real GPU if there is one, else a software adapter.
     GpuOrSoftware,
     /// The first whose name contains this, in upper or lower case; the only way to a software
     /// adapter on a machine that has a GPU.
@@ -166,7 +166,7 @@ impl Gpu {
         let refused = trouble.refused.take();
         let why = match (&trouble.lost, refused) {
             (Some(lost), _) => format!(
-                "the device was lost ({lost}); what was trained on it is lost since the last checkpoint. \
+                "the device was lost ({lost}); training since the last checkpoint is lost. \
                  Run the same command again, if need be with --device cpu"
             ),
             (None, Some(refused)) => refused,
@@ -243,7 +243,7 @@ fn absent(choice: &Choice, names: &[String]) -> String {
     };
     match choice {
         Choice::Gpu => format!(
-            "no GPU was found ({there}; a software adapter is used only if named, as in --device wgpu:llvmpipe). Install the driver of your GPU with its Vulkan part \
+            "no GPU was found ({there}; a software adapter is used only if named, as in --device wgpu:llvmpipe). Install your GPU's driver with Vulkan support \
              (`vulkaninfo --summary` must list it; in a container, pass the device through), or use --device cpu"
         ),
         Choice::Named(part) if !names.is_empty() => {
@@ -252,7 +252,7 @@ fn absent(choice: &Choice, names: &[String]) -> String {
             )
         }
         Choice::Named(_) | Choice::GpuOrSoftware => format!(
-            "no Vulkan driver was found ({there}). Install one: that of your GPU, or the software one \
+            "no Vulkan driver was found ({there}). Install your GPU's driver, or the software driver \
              (apt-get install libvulkan1 mesa-vulkan-drivers); or use --device cpu"
         ),
     }
@@ -263,7 +263,7 @@ fn in_words(error: &wgpu::Error) -> String {
     match error {
         wgpu::Error::OutOfMemory { .. } => {
             "out of memory: lower the number of runs, the width, the dimension or the number of points, or \
-             close what else uses the GPU, or use --device cpu"
+             close other programs that use the GPU, or use --device cpu"
                 .to_owned()
         }
         // The description is many lines long; the last one says what was wrong.

@@ -169,9 +169,9 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n:
 }
 ";
 
-/// p0: points, outputs, points per slice, slices of a run; p1: first slice, whether there is a sigmoid,
-/// whether residuals are written, bits of their factor; p2: offset and strides of runs, points, outputs of
-/// the outputs; p3: the same of the targets.
+/// p0: points, outputs, points per slice, slices of a run; p1: first slice, whether there is a sigmoid, whether residuals are
+/// written, bits of their factor; p2: offset of the outputs and their strides of runs, points and outputs; p3: offset and
+/// strides of the targets.
 const RESIDUAL: &str = "
 var<workgroup> sums: array<f32, 256>;
 @compute @workgroup_size(256)

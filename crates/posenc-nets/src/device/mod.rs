@@ -1,4 +1,4 @@
-//! The device engine: wgpu (Vulkan, Metal, DirectX 12) with kernels of our own in WGSL.
+//! The device engine: wgpu (Vulkan, Metal, DirectX 12) with hand-written WGSL kernels.
 //!
 //! A session records its dispatches once, as lists of kernels with their buffers, and replays them every
 //! epoch (`program.rs`). Runs of a task share every dispatch. Matrix products are one kernel text with
@@ -61,7 +61,7 @@ impl DeviceEngine {
     ///
     /// # Errors
     ///
-    /// [`NetError::Device`]: there is none such, or it gives no device.
+    /// [`NetError::Device`]: no such adapter exists, or it provides no device.
     pub fn open(choice: Choice) -> Result<Self, NetError> {
         let gpu = Gpu::open(choice.clone())?;
         let options = if gpu.description.is_software {

@@ -199,7 +199,7 @@ pub struct Product<'a> {
     /// Rows of C, columns of C, inner dimension.
     pub sizes: (usize, usize, usize),
     pub batches: usize,
-    /// The inner dimension is cut in so many sums, which lie so far apart in C.
+    /// Number of slices of the inner dimension, which are summed separately, and their distance in C.
     pub slices: (usize, usize),
     pub epilogue: Epilogue,
     /// A number per column of C and batch.

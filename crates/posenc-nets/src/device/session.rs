@@ -59,9 +59,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Residuals of `outputs` and the partial sums of their squares; where `is_kept`, residuals replace the outputs. `sums` are
-    /// all partial sums of a run and the first of these; `layout` is the offset of the outputs and their strides of runs, points
-    /// and outputs, then the same of the targets.
+    /// Residuals of `outputs` and the partial sums of their squares. If `is_kept`, residuals replace the outputs. `sums` is the
+    /// number of partial sums of a run and the index of the first of these. `layout` has the offset of the outputs, their
+    /// strides of runs, points and outputs, and the offset and strides of the targets.
     pub fn residuals(
         &self,
         list: &mut Recorder<'_>,
@@ -156,7 +156,7 @@ impl Gradient {
         self.add_bias_at(list, d, sizes, strides, 0, add);
     }
 
-    /// The same for some runs only: the biases from `first` on.
+    /// As [`Self::add_bias`] for some runs only: adds the biases from `first` on.
     pub fn add_bias_at(
         &self,
         list: &mut Recorder<'_>,
@@ -193,7 +193,7 @@ impl Gradient {
         ] {
             let parameters = [count, slices, count, 0, at].map(|p| p as u32);
             let buffers = [numbers, context.theta, context.moments[0], context.moments[1]];
-            // Threads take further numbers where there are more than workgroups.
+            // Threads take further numbers if there are more than workgroups.
             let groups = [count.div_ceil(256).min(65_535), 1, 1];
             let work = ((slices + 12) * count) as f64;
             list.pointwise(Pointwise::Adam, &parameters, &buffers, groups, work);
@@ -364,7 +364,7 @@ impl DeviceSession {
         })
     }
 
-    /// The constants of so many steps, from the next one on.
+    /// Writes the constants of the next `count` steps.
     fn write_steps(&self, count: usize) {
         let mut bytes = vec![0u8; BLOCK * count];
         for (slot, block) in bytes.chunks_exact_mut(BLOCK).enumerate() {

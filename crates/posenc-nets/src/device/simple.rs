@@ -125,7 +125,7 @@ pub fn chunks(points: usize, chunk: usize) -> impl Iterator<Item = (usize, usize
     (0..points).step_by(chunk.max(1)).map(move |first| (first, chunk.min(points - first)))
 }
 
-/// Widths of all layers' outputs, all runs together, and chunks of so many points.
+/// Buffers for all layers' outputs, for all runs together and the largest chunk of points.
 pub fn scratch(
     context: &Context<'_>,
     sides: &[&Side],
@@ -160,7 +160,7 @@ pub fn rows(numbers: &DeviceBuffer, width: usize) -> Operand<'_> {
     Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
 }
 
-/// The way forward of a chunk, after [`prepare`]; gives the features where there are any.
+/// The way forward of a chunk, after [`prepare`]; gives the features if there are any.
 fn forward<'a>(
     context: &Context<'_>,
     list: &mut Recorder<'_>,

@@ -13,7 +13,7 @@ use super::product::{Epilogue, Tile};
 use super::program::{BLOCK, DeviceBuffer, Kernels, Operand, Product, Recorder, Submission};
 use crate::{Adam, Engine, Input, Network, SampleSet, Samples, Task};
 
-/// The adapter of the tests; skips the calling test if there is none.
+/// The adapter of the tests; skips the calling test if the machine has no adapter.
 fn gpu() -> Option<&'static (Gpu, Kernels)> {
     static GPU: OnceLock<Option<(Gpu, Kernels)>> = OnceLock::new();
     let open = || Gpu::open(Choice::GpuOrSoftware).ok().map(|gpu| (gpu, Kernels::default()));

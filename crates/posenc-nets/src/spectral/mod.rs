@@ -1,9 +1,8 @@
 //! Stable rank of activations.
 //!
 //! ‖H‖²_F/σ₁² needs only the largest eigenvalue λ₁ = σ₁² of the smaller Gram matrix A of H (HᵀH or
-//! HHᵀ). It is found by Lanczos iterations that never form A: one iteration reads H once. Products
-//! are taken in double precision, so that no scale of H overflows and the residuals below mean
-//! what they say.
+//! HHᵀ). Lanczos iterations find it without forming A: one iteration reads H once. Products are computed in double precision,
+//! so that no scale of H overflows and the residuals below are accurate.
 //!
 //! **Where it starts.** Activations after ReLU have no negative entry, and neither has, by Perron and
 //! Frobenius, the wanted eigenvector u nor its partner v on the other side. The start is the sum

@@ -32,7 +32,7 @@ pub struct Schedule {
     pub curve_every: u64,
     /// Whether the points of the curve hold the stable ranks of the hidden layers.
     pub layers: bool,
-    /// Means are taken over so many last epochs, at least 1; all of them where E is smaller.
+    /// Number of last epochs that means are taken over, at least 1; all epochs if E is smaller.
     pub mean_of_last: u64,
 }
 

@@ -1,8 +1,8 @@
 //! The bytes of an interrupted fit.
 //!
 //! Little-endian: the magic, the version, the schedule, the number of runs, the session's state,
-//! what was measured, and a blake3 checksum over all of it. Lists follow their length. A
-//! length is held against the bytes that are left before anything is allocated.
+//! the measurements, and a blake3 checksum over all of it. Lists follow their length. Each length is compared with the number
+//! of bytes left before memory is allocated.
 
 use super::{CurvePoint, Measured, Schedule, Window};
 use crate::{NetError, Progress, State};
@@ -46,7 +46,7 @@ pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) ->
     bytes
 }
 
-/// State and measurements of a fit with this schedule and so many runs.
+/// State and measurements of a fit with this schedule and `runs` runs.
 pub(super) fn decode(
     bytes: &[u8],
     schedule: &Schedule,
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         match self.array()? {
             [0] => Ok(false),
             [1] => Ok(true),
-            [other] => Err(refused(format!("{other} stands where 0 or 1 is allowed; start over"))),
+            [other] => Err(refused(format!("{other} where 0 or 1 is allowed; start over"))),
         }
     }
 
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         let numbers = self.floats()?;
         if numbers.len() != runs {
             return Err(refused(format!(
-                "{} measurements stand where {runs} runs were measured; start over",
+                "{} measurements of {runs} runs; start over",
                 numbers.len()
             )));
         }

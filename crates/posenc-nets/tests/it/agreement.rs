@@ -223,8 +223,7 @@ fn coarse_settings_of_adam() {
     agree("Adam without memory", &task(plain, dense(waves(12, 50)), without, 1));
 }
 
-/// Catches errors, predictions and ranks that belong to other parameters or other points than
-/// those at hand.
+/// Catches errors, predictions and ranks that belong to other parameters or other points.
 #[test]
 fn what_is_measured_after_training() {
     for (name, depth, input, other) in [

@@ -234,7 +234,7 @@ fn kronecker_gradients_are_those_of_automatic_differentiation() {
 }
 
 /// Catches an Adam that is not PyTorch's: ε inside the root or before the bias correction, a
-/// weight decay beside the gradient, a count of steps that is off by one.
+/// weight decay next to the gradient, a count of steps that is off by one.
 #[test]
 fn steps_are_those_of_adam_on_tensors() {
     for (settings, adam) in settings() {
@@ -248,7 +248,7 @@ fn steps_are_those_of_adam_on_tensors() {
     }
 }
 
-/// The reference beside burn in double precision.
+/// The reference next to burn in double precision.
 fn follow(task: &Task, steps: usize) -> Way {
     let mut ours = ReferenceSession::new(task).unwrap();
     let mut theirs = Run::new(task, DType::F64);

@@ -1,4 +1,4 @@
-//! One embedding in several forms: the form decides how it is multiplied, not what comes out.
+//! One embedding in several forms: the form decides how it is multiplied, not the product.
 
 use crate::common;
 
@@ -66,7 +66,7 @@ fn the_last_axis_of_a_grid_varies_fastest() {
     }
 }
 
-/// Catches phases that are added wrongly, cosines that come first, a scale that is forgotten or taken for
+/// Catches phases that are added wrongly, cosines that come first, a scale that is forgotten or mistaken for
 /// every axis.
 #[test]
 fn joint_waves_are_sines_and_cosines_of_sums() {

@@ -102,7 +102,7 @@ fn gradients_are_those_with_the_kronecker_matrix() {
 }
 
 /// Catches what only shows after some steps: moments that belong to another weight, a buffer that is not
-/// written anew.
+/// written again.
 #[test]
 fn training_is_that_of_the_reference() {
     for (name, input) in kronecker_inputs() {
@@ -267,7 +267,7 @@ fn scattered_features(task: &Task) -> Task {
 }
 
 /// Catches bands that leave out what counts, with fewer points than features and more, and diagonals
-/// that are read beside their row.
+/// that are read next to their row.
 #[test]
 fn bands_are_the_whole_matrix() {
     let narrow = |k: usize, n| bumps(k, n, 1.5 / k as f64, triangle);

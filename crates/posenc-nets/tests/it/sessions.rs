@@ -158,7 +158,7 @@ fn only(task: &Task, runs: std::ops::Range<usize>) -> Task {
     task
 }
 
-/// Catches runs that see each other: what is trained beside a run must not show in its record.
+/// Catches runs that see each other: what is trained next to a run must not show in its record.
 #[test]
 fn a_run_alone_has_the_bits_of_the_run_in_company() {
     let mut differ = Vec::new();
@@ -211,7 +211,7 @@ fn an_interruption_changes_no_bit() {
     }
 }
 
-/// The same for the reference, which keeps doubles in a state of singles.
+/// Catches a reference session, whose state is in single precision, that loses its double-precision numbers at a break.
 #[test]
 fn the_reference_can_be_interrupted() {
     let input = Input::dense(waves(9, 20)).unwrap();
@@ -299,7 +299,7 @@ impl Illness {
     }
 }
 
-/// Catches NaN that leaks into neighbors, and a diverged run that is taken for a healthy one.
+/// Catches NaN that leaks into neighbors, and a diverged run that is mistaken for a healthy one.
 #[test]
 fn a_diverged_run_leaves_the_others_alone() {
     let mut undetected = Vec::new();

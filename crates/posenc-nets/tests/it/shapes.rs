@@ -89,7 +89,7 @@ proptest! {
         compare(&task(network, input, nearly_gradient_descent(), runs), threads);
     }
 
-    /// The same for Kronecker layers on grids, on some of their nodes and on points between them.
+    /// Kronecker layers on grids, on some of their nodes and on points between them.
     #[test]
     fn two_steps_of_kronecker_layers_are_those_of_the_reference(
         features in prop::collection::vec(1..40_usize, 1..4),

@@ -41,7 +41,7 @@ pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (Trai
     }
 }
 
-/// What a killed run left. `take` goes on from it, and says whether it could.
+/// What a killed run left. `take` resumes from it, and says whether it could.
 pub fn resume<T: DeserializeOwned>(
     context: &Context<'_>,
     steps: usize,
@@ -57,7 +57,7 @@ pub fn resume<T: DeserializeOwned>(
                 let step = reached.steps;
                 if take(&reached, own) {
                     context.checkpoint.begin(steps, step);
-                    (context.note)(&format!("goes on after step {step} of {steps}"));
+                    (context.note)(&format!("resumes after step {step} of {steps}"));
                     return;
                 }
                 "does not fit the model".to_owned()
@@ -84,7 +84,7 @@ fn encode<T: Serialize>(reached: &TrainState, own: &T) -> Vec<u8> {
     bytes
 }
 
-/// A list of elements of so many bytes that stands behind its length, and what follows.
+/// Splits off a list of elements of `size` bytes each, which follows its length. Returns the list and the rest.
 fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or("ends too early")?;
     let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);

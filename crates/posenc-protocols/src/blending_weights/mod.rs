@@ -6,16 +6,17 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
-use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::NumberList;
 
 /// The kind `blending-weights`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(BlendingWeights),
+    without_data: WithoutData::Theory,
     ..Kind::of::<BlendingWeights>("blending-weights")
 };
 
@@ -24,7 +25,7 @@ pub const KIND: Kind = Kind {
 #[serde(deny_unknown_fields)]
 pub struct BlendingWeights {
     /// Position ratios β, from 0 at the left node to 1 at the right one.
-    pub ratios: Numbers,
+    pub ratios: NumberList,
     /// Distance between the nodes, in units of x.
     pub spacing: f64,
     /// What is done to the least-squares weights.

@@ -1,4 +1,4 @@
-//! What a unit keeps beside its numbers: all captions, and the first screens as boxes.
+//! What a unit keeps next to its numbers: all captions, and the first screens as boxes.
 
 use anyhow::{Result, ensure};
 use posenc_data::generate::{Screen, caption_text, context_token};

@@ -160,8 +160,8 @@ mod tests {
         own.map(|value| (value.metric, value.value)).collect()
     }
 
-    /// Would catch captions that are held against another widget's, subsets that overlap or leave some out, and shares that are not
-    /// times 100.
+    /// Would catch captions that are compared with another widget's references, subsets that overlap or omit widgets, and
+    /// shares that are not multiplied by 100.
     #[test]
     fn references_are_perfect_and_other_captions_are_not() {
         let perfect = measured(&|widget| widget.references[0].clone());

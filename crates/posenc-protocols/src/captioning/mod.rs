@@ -53,7 +53,7 @@ pub struct Captioning {
     pub scale: BoxScale,
     /// Training screens.
     pub screens: usize,
-    /// Held-out screens; the same for all seeds.
+    /// Held-out screens, shared by all seeds.
     pub held_out: usize,
     /// Factor on the ranges of margins, gaps and sizes.
     #[serde(default = "jitter")]

@@ -1,8 +1,8 @@
 //! Captions of widgets of generated screens (`lff` Tables 1 and 2, Figs. 8, 9).
 //!
-//! Streams are named by item, repetition and purpose, without group and method: all methods of an item share initial
-//! weights of the content, screens in their order, the references that are drawn of them, and, where they draw them, frequencies
-//! and masks. The screens themselves are the same for all repetitions.
+//! Streams are named by item, repetition and purpose, without group and method. All methods of an item therefore share initial
+//! weights, the order of screens, the sampled references and, if they use them, sampled frequencies and masks. All repetitions
+//! share the screens themselves.
 
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ const RATE: f64 = 30e9;
 /// Steps over which the loss of the curve is a mean.
 const MEAN_OVER: usize = 50;
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -137,7 +137,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
     let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: LONGEST };
     let said = captions(&trainer.model, &sizes, &inputs, how, &device)
-        .context("a screen is no input of the model")?;
+        .context("a screen is not a valid input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
     let shown = if seed == 0 { s.shown } else { 0 };
     outcome.captions = Some(kept::captions(&held_out, &said, shown)?);

@@ -7,7 +7,7 @@
 mod run;
 
 use posenc_experiments::schema::Data;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_fraction, is_false, range, two};
@@ -18,6 +18,8 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(ClosedForm),
+    without_data: WithoutData::Defined,
+    signals_are_samples: true,
     ..Kind::of::<ClosedForm>("closed-form")
 };
 
@@ -35,6 +37,9 @@ pub struct ClosedForm {
     /// precision's ε times the larger side, as in the authors' library, for both precisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cutoff: Option<f64>,
+    /// How least squares with a matrix of deficient rank are solved.
+    #[serde(default, skip_serializing_if = "Solver::is_default")]
+    pub solver: Solver,
     /// Side to which signals are reduced first, by box averages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<usize>,
@@ -70,6 +75,26 @@ pub enum Precision {
     Double,
 }
 
+/// How least squares with a matrix of deficient rank are solved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    /// Minimum norm from the singular values above the cutoff.
+    #[default]
+    TruncatedSvd,
+    /// Column-pivoted QR with the rank rule of LAPACK's xGELSY, as PyTorch documents its CPU default.
+    PivotedQr,
+    /// As `pivoted-qr`, without pivoting: what PyTorch's CPU default came to until 2026, because it passed uninitialized
+    /// memory as the list of columns to keep in front.
+    FixedOrderQr,
+}
+
+impl Solver {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Settings for ClosedForm {
     fn check(&self) -> Result<(), Fault> {
         range("step", self.step, 2, 64)?;
@@ -88,6 +113,12 @@ impl Settings for ClosedForm {
             if self.cutoff.is_some() {
                 let message = "belongs to a grid; an iteration ends by `tolerance` or `iterations`";
                 return Err(("cutoff", message.to_owned()));
+            }
+            if !self.solver.is_default() {
+                return Err((
+                    "solver",
+                    "belongs to a grid; leave it out with `fraction`".to_owned(),
+                ));
             }
             share("tolerance", self.tolerance)?;
             range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000)?;

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
-use posenc_math::closed_form::{LeastSquaresOptions, Real};
+use posenc_math::closed_form::{self, LeastSquaresOptions, Real};
 use posenc_math::embedder::Embedder;
 
-use super::{ClosedForm, Precision};
+use super::{ClosedForm, Precision, Solver};
 use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
@@ -49,7 +49,12 @@ fn on_grid<T: Real>(
     known: &mut Vec<Axis<T>>,
 ) -> Result<UnitResult> {
     let step = settings.step;
-    let axes = closed::axes(known, embedder, signal, step, settings.cutoff)?;
+    let solver = match settings.solver {
+        Solver::TruncatedSvd => closed_form::Solver::TruncatedSvd,
+        Solver::PivotedQr => closed_form::Solver::PivotedQr,
+        Solver::FixedOrderQr => closed_form::Solver::FixedOrderQr,
+    };
+    let axes = closed::axes(known, embedder, signal, step, (settings.cutoff, solver))?;
     let solved = closed::separable(signal, &axes, step)?;
     let trains = |point: usize| {
         let mut rest = point;

@@ -5,8 +5,8 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{range, two, whole};
@@ -16,6 +16,7 @@ pub const KIND: Kind = Kind {
     measures_time: true,
     example: include_str!("example.yaml"),
     runner: runner!(Complexity),
+    without_data: WithoutData::Theory,
     ..Kind::of::<Complexity>("complexity")
 };
 
@@ -26,7 +27,7 @@ pub struct Complexity {
     /// The way the encoding is evaluated.
     pub scheme: Scheme,
     /// Sizes N = K along each axis.
-    pub sizes: Numbers,
+    pub sizes: NumberList,
     /// Number of axes D.
     #[serde(default = "two")]
     pub axes: usize,
@@ -49,6 +50,8 @@ pub enum Scheme {
     Naive,
     /// Mode products, one axis after another.
     Separable,
+    /// Mode products on a grid, then blending of its nodes to N^D free points.
+    NonSeparable,
 }
 
 impl Settings for Complexity {

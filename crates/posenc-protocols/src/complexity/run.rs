@@ -24,6 +24,7 @@ fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
         Scheme::Simple => Counted::Simple,
         Scheme::Naive => Counted::ComplexNaive,
         Scheme::Separable => Counted::ComplexSeparable(Encodings::Shared),
+        Scheme::NonSeparable => Counted::ComplexNonSeparable(Encodings::Shared),
     };
     let n = size as u64;
     Ok(cost(scheme, Sizes { n_points: n, n_features: n, n_axes: settings.axes as u32 })?)
@@ -87,10 +88,26 @@ fn run(context: &Context<'_>, settings: &Complexity) -> Result<Vec<Value>> {
 
 /// A linear layer with its weights.
 enum Layer {
-    Simple { features: Mat<f64>, weights: Mat<f64> },
-    Naive { features: Mat<f64>, weights: Mat<f64> },
-    Plane { weights: Mat<f64> },
-    Space { weights: Cube<f64> },
+    Simple {
+        features: Mat<f64>,
+        weights: Mat<f64>,
+    },
+    Naive {
+        features: Mat<f64>,
+        weights: Mat<f64>,
+    },
+    Plane {
+        weights: Mat<f64>,
+    },
+    Space {
+        weights: Cube<f64>,
+    },
+    /// A layer on a grid, and for each free point its 2^D nodes with their weights.
+    Blended {
+        grid: Box<Layer>,
+        nodes: Vec<u32>,
+        weights: Vec<f64>,
+    },
 }
 
 impl Layer {
@@ -114,6 +131,31 @@ impl Layer {
             }
             (Scheme::Separable, 2) => Layer::Plane { weights: Mat::from_fn(n, n, |_, _| number()) },
             (Scheme::Separable, _) => Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) },
+            (Scheme::NonSeparable, axes) => {
+                let separable = Complexity { scheme: Scheme::Separable, ..settings.clone() };
+                let (nodes, weights) = blending(n, axes, number);
+                Layer::Blended {
+                    grid: Box::new(Layer::new(&separable, psi, number)),
+                    nodes,
+                    weights,
+                }
+            }
+        }
+    }
+
+    /// The values of a layer on a grid, first coordinate slowest up to a transpose.
+    fn grid(&self, psi: &Mat<f64>) -> Vec<f64> {
+        match self {
+            Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
+                .map_or_else(
+                    |_| Vec::new(),
+                    |m| m.col_iter().flat_map(|c| c.iter().copied()).collect(),
+                ),
+            Layer::Space { weights } => {
+                posenc_math::kronecker::separable_3d([psi.as_ref(); 3], weights)
+                    .map_or_else(|_| Vec::new(), Cube::into_values)
+            }
+            Layer::Simple { .. } | Layer::Naive { .. } | Layer::Blended { .. } => Vec::new(),
         }
     }
 
@@ -130,8 +172,48 @@ impl Layer {
                 posenc_math::kronecker::separable_3d([psi; 3], weights)
                     .map_or(f64::NAN, |c| c.values().first().copied().unwrap_or(f64::NAN))
             }
+            Layer::Blended { grid, nodes, weights } => {
+                let values = grid.grid(psi);
+                let corners = nodes.len() / (values.len().max(1));
+                let blended = nodes.chunks(corners.max(1)).zip(weights.chunks(corners.max(1))).map(
+                    |(nodes, weights)| {
+                        let terms = nodes.iter().zip(weights);
+                        terms
+                            .map(|(node, w)| w * values.get(*node as usize).unwrap_or(&0.0))
+                            .sum::<f64>()
+                    },
+                );
+                std::hint::black_box(blended.collect::<Vec<_>>())
+                    .first()
+                    .copied()
+                    .unwrap_or(f64::NAN)
+            }
         }
     }
+}
+
+/// For `n^axes` points between the nodes of a grid with `n` nodes per axis: 2^axes nodes each, and their weights.
+fn blending(n: usize, axes: usize, number: &mut dyn FnMut() -> f64) -> (Vec<u32>, Vec<f64>) {
+    let (mut nodes, mut weights) = (Vec::new(), Vec::new());
+    let mut cell = vec![(0usize, 0.0); axes];
+    for _ in 0..n.pow(axes as u32) {
+        for (low, ratio) in &mut cell {
+            let position = number().abs().fract() * (n - 1) as f64;
+            (*low, *ratio) = ((position as usize).min(n - 2), position.fract());
+        }
+        for corner in 0..1usize << axes {
+            let mut node = 0;
+            let mut weight = 1.0;
+            for (axis, (low, ratio)) in cell.iter().enumerate() {
+                let upper = (corner >> axis) & 1;
+                node = node * n + low + upper;
+                weight *= if upper == 1 { *ratio } else { 1.0 - *ratio };
+            }
+            nodes.push(node as u32);
+            weights.push(weight);
+        }
+    }
+    (nodes, weights)
 }
 
 fn median(seconds: impl Iterator<Item = f64>) -> f64 {
@@ -152,5 +234,38 @@ impl Protocol for Complexity {
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         emit(0, run(context, self)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a wrong corner or weight: the weights of a point sum to one, and blending is multilinear.
+    #[test]
+    fn blending_is_multilinear_between_the_nodes() {
+        let n = 5;
+        for axes in [2usize, 3] {
+            let mut state = 0.0;
+            let (nodes, weights) = blending(n, axes, &mut || {
+                state += 0.377;
+                state
+            });
+            let corners = 1 << axes;
+            assert_eq!(nodes.len(), n.pow(axes as u32) * corners);
+            assert_eq!(weights.len(), nodes.len());
+            let coordinate =
+                |node: u32, axis: usize| (node as usize / n.pow(axis as u32) % n) as f64;
+            for (nodes, weights) in nodes.chunks(corners).zip(weights.chunks(corners)) {
+                let blend = |value: &dyn Fn(u32) -> f64| -> f64 {
+                    nodes.iter().zip(weights).map(|(node, w)| w * value(*node)).sum()
+                };
+                let product = blend(&|node| (0..axes).map(|axis| coordinate(node, axis)).product());
+                let of_axes: f64 =
+                    (0..axes).map(|axis| blend(&|node| coordinate(node, axis))).product();
+                assert!((blend(&|_| 1.0) - 1.0).abs() < 1e-12);
+                assert!((product - of_axes).abs() < 1e-9, "{product} {of_axes}");
+            }
+        }
     }
 }

@@ -10,11 +10,12 @@ mod pictures;
 pub(crate) mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_heads, check_training, positive, range};
+use crate::checks::{check_divergence, check_heads, check_training, positive, range};
 use crate::limits::{Transformer, check_bytes};
 
 /// The kind `detection`.
@@ -61,7 +62,7 @@ pub struct Detection {
     /// Rows, and columns, of pixels of a patch.
     #[serde(default = "patch")]
     pub patch: usize,
-    /// Rows and columns of pixels, of which those of a training image are drawn; multiples of the patch. Images are measured at the
+    /// Rows and columns of training images in pixels, sampled from this list; multiples of the patch. Evaluation uses the
     /// largest.
     pub sides: Vec<usize>,
     /// Other sides, in pixels, at which images are measured after the last step.
@@ -104,6 +105,9 @@ pub struct Detection {
     /// Average precision that defines `steps_to_level`.
     #[serde(default = "level")]
     pub level: f64,
+    /// Regularizer of Eq. 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Divergence>,
 }
 
 fn patch() -> usize {
@@ -167,6 +171,7 @@ impl Settings for Detection {
         }
         self.coordinates.check(&self.encoding)?;
         let encoding = self.encoding.check(2, self.width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        check_divergence(self.divergence.as_ref(), &self.encoding)
     }
 }

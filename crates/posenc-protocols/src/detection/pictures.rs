@@ -39,7 +39,7 @@ pub fn pictures(images: &[ImageInput], found: &[Image]) -> Vec<Picture> {
     vec![truth.picture("true-boxes"), said.picture("boxes")]
 }
 
-/// Scenes, enlarged, beside each other.
+/// Scenes, enlarged, next to each other.
 #[derive(Clone)]
 struct Canvas {
     side: usize,
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use posenc_math::detection::precision::{Detection, Truth};
 
-    /// Would catch boxes that are drawn beside their scene, with rows and columns swapped, or outside the picture.
+    /// Would catch boxes that are drawn next to their scene, with rows and columns swapped, or outside the picture.
     #[test]
     fn boxes_are_drawn_where_they_are() {
         let image = ImageInput { size: [8, 8], pixels: vec![0.0; 192], targets: Vec::new() };

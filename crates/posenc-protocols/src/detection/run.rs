@@ -47,7 +47,7 @@ struct Point {
     at_75: f64,
 }
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -74,7 +74,10 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let held_out = painted(largest);
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Detector::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    if s.divergence.is_some() {
+        model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
+    }
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     (adam.weight_decay, adam.max_grad_norm) = (s.weight_decay, s.max_grad_norm);
     let learning_rate =
@@ -98,7 +101,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
         let images: Vec<ImageInput> = (0..s.batch)
             .map(|_| input(ObjectScene::training_image(&s.sides, &mut batches)))
             .collect();
-        trainer.step(|model| model.loss(&images, &sizes, &grids, &device));
+        trainer.step(|model| model.loss(&images, &sizes, &grids, s.divergence, &device));
         let step = trainer.steps();
         if trainer.is_measured(s.measure_every) {
             let ap = measure(&trainer.model, &sizes, &held_out, &device)?;

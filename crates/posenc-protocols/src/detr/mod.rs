@@ -56,7 +56,7 @@ pub struct Detr {
     /// Images that are evaluated after the last step.
     #[serde(default)]
     pub held_out: usize,
-    /// Learning rate, the same for all steps.
+    /// Learning rate, constant over all steps.
     #[serde(default = "rate")]
     pub learning_rate: f64,
     /// That of the convolutional network.

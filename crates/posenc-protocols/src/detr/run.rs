@@ -34,7 +34,7 @@ use posenc_harness::protocol::{
 /// Detections of an image that count, per class.
 const LIMIT: usize = 100;
 
-/// Scenes that are generated where there are no photographs.
+/// Scenes that are generated if there are no photographs.
 const GENERATED: usize = 12;
 
 /// Their rows, and columns, of pixels.
@@ -43,7 +43,7 @@ const SIDE: usize = 96;
 /// Operations per second of a step on one core.
 const RATE: f64 = 35e9;
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -163,7 +163,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// The model with trained weights, where there are any.
+/// The model with trained weights, if there are any.
 fn with_weights(
     context: &Context<'_>,
     model: model::Detr,
@@ -176,7 +176,7 @@ fn with_weights(
     };
     let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
         remarks.push(
-            "no trained weights were found: the convolutional network is drawn like the rest, and its frozen norms only \
+            "no trained weights were found: the convolutional network is sampled like the rest, and its frozen norms only \
              divide what each block adds"
                 .to_owned(),
         );

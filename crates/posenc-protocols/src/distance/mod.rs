@@ -6,8 +6,8 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{one, range};
@@ -17,6 +17,7 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(Distance),
+    without_data: WithoutData::Theory,
     ..Kind::of::<Distance>("distance")
 };
 
@@ -25,7 +26,7 @@ pub const KIND: Kind = Kind {
 #[serde(deny_unknown_fields)]
 pub struct Distance {
     /// Displacements Δ from the center x = 1/2.
-    pub displacements: Numbers,
+    pub displacements: NumberList,
     /// Exponent k of the threshold 10^-k for the preserved length.
     #[serde(default = "one")]
     pub threshold_exponent: f64,

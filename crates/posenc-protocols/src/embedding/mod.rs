@@ -6,8 +6,8 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -17,6 +17,7 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(Embedding),
+    without_data: WithoutData::Theory,
     ..Kind::of::<Embedding>("embedding")
 };
 
@@ -25,7 +26,7 @@ pub const KIND: Kind = Kind {
 #[serde(deny_unknown_fields)]
 pub struct Embedding {
     /// Positions x of the recorded rows.
-    pub positions: Numbers,
+    pub positions: NumberList,
     /// Number of equispaced positions whose rows give the numerical rank.
     #[serde(default = "rank_points")]
     pub rank_points: usize,

@@ -5,16 +5,17 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::protocol::{Kind, Settings};
+use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 /// The kind `errata`.
 pub const KIND: Kind = Kind {
-    // 2: names of quantities.
-    revision: 2,
+    // 2: names of quantities. 3: fairer readings of several statements.
+    revision: 3,
     reads_published: true,
     example: include_str!("example.yaml"),
     runner: runner!(Errata),
+    without_data: WithoutData::Theory,
     ..Kind::of::<Errata>("errata")
 };
 

@@ -10,7 +10,7 @@ use posenc_math::errata::{self, Inputs};
 /// `errata`: every check of the experiment's paper, one method per erratum.
 fn run(context: &Context<'_>) -> Result<Vec<Value>> {
     let paper = context.job.experiment.paper.as_str();
-    // Published values lie beside the experiments: <root>/experiments/<paper>/<file>.
+    // Published values lie next to the experiments: <root>/experiments/<paper>/<file>.
     let root = context
         .job
         .experiment

@@ -5,8 +5,8 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{one, range, whole};
@@ -15,6 +15,7 @@ use crate::checks::{one, range, whole};
 pub const KIND: Kind = Kind {
     example: include_str!("example.yaml"),
     runner: runner!(FeatureCurve),
+    without_data: WithoutData::Theory,
     ..Kind::of::<FeatureCurve>("feature-curve")
 };
 
@@ -27,7 +28,7 @@ pub struct FeatureCurve {
     /// Number of random parameters.
     pub draws: usize,
     /// Embedding dimensions d; the stable rank is taken on all N = d points.
-    pub dimensions: Numbers,
+    pub dimensions: NumberList,
     /// Exponent k of the threshold 10^-k.
     #[serde(default = "one")]
     pub threshold_exponent: f64,

@@ -1,7 +1,7 @@
 //! Trains a transformer over the boxes of a screen to predict the label of each box (extension of `lff`).
 //!
 //! `data.set` is a set of files of the format `labelled-screens`. The input of a box is its position alone; it attends to the other
-//! boxes of its screen, without labels. Screens are split anew for each seed. Methods of an item share the split, batches, masks and
+//! boxes of its screen, without labels. Screens are split again for each seed. Methods of an item share the split, batches, masks and
 //! initial weights.
 //!
 //! Records on held-out screens `accuracy` and `macro_f1` (%), over steps `accuracy_curve` and `macro_f1_curve`; `majority` (share of the
@@ -45,7 +45,7 @@ pub struct IconLabels {
     /// Maximum number of boxes per screen; others are dropped.
     #[serde(rename(serialize = "most_boxes"))]
     pub max_boxes: usize,
-    /// Share of held-out screens, sampled anew for each seed.
+    /// Share of held-out screens, sampled again for each seed.
     #[serde(default = "fifth")]
     pub held_out: f64,
     /// Width of the model.

@@ -30,7 +30,7 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -138,7 +138,7 @@ fn inputs(
     let filled: Vec<_> = all.screens.iter().filter(|screen| !screen.boxes.is_empty()).collect();
     ensure!(
         filled.len() >= 2,
-        "{LABELLED_SCREENS}: {} screens have boxes; two are needed at least, to train on and to measure on",
+        "{LABELLED_SCREENS}: {} screens have boxes; at least two are required, for training and evaluation",
         filled.len()
     );
     let mut counts = vec![0usize; all.labels.len()];

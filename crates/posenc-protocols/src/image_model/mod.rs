@@ -1,6 +1,6 @@
 //! Trains a causal transformer on the gray levels of small images (`lff` Figures 3, 6, 7).
 //!
-//! Images are dead leaves, generated anew for every step. With `data`, they are crops of the photographs of `data.set`, and the model is
+//! Images are dead leaves, generated for every step. With `data`, they are crops of the photographs of `data.set`, and the model is
 //! evaluated on crops of `data.held_out`. Adam's β₁ is 0.9 and ε is 10⁻⁹.
 //!
 //! Records `bits`, `mean_bits` (over all measurements), `bits_curve`, `training_curve` over steps, `share_of_uniform`, `left_attention`,
@@ -58,6 +58,9 @@ pub struct ImageModel {
     pub feed_forward: usize,
     /// The position encoding.
     pub encoding: Encoding,
+    /// Width of the position encoding that is concatenated with the embedding of the level; added to it if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concatenated: Option<usize>,
     /// Images per training step.
     pub batch: usize,
     /// Training steps.
@@ -99,7 +102,10 @@ impl Settings for ImageModel {
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         check_beta2(self.beta2)?;
         range("measure_every", self.measure_every, 1, self.steps)?;
-        let encoding = self.encoding.check(2, self.width);
+        if let Some(width) = self.concatenated {
+            range("concatenated", width, 1, self.width.saturating_sub(1))?;
+        }
+        let encoding = self.encoding.check(2, self.concatenated.unwrap_or(self.width));
         encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
         Transformer {
             layers: self.layers,

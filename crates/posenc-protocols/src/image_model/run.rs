@@ -49,9 +49,7 @@ impl Images {
             return Ok(Images::Generated(GrayLeaves::new(side, levels)));
         };
         let Some(held_out) = &data.held_out else {
-            bail!(
-                "`data.held_out` is missing: a model of pixels is measured on photographs of its own"
-            );
+            bail!("`data.held_out` is missing: pixel models are evaluated on separate photographs");
         };
         let crops = |set: &str| {
             let images = context.data.load(set)?;
@@ -150,6 +148,7 @@ fn sizes(s: &ImageModel) -> Sizes {
     Sizes {
         side: s.side,
         levels: s.levels,
+        concatenated: s.concatenated,
         transformer: TransformerSizes {
             width: s.width,
             heads: s.heads,
@@ -201,7 +200,7 @@ fn record(
         .map(|c| c.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt());
     add("code_norm", norms.sum::<f64>() / count as f64, "");
     add("params", parameters::count(&trainer.model) as f64, "count");
-    let own = s.encoding.parameter_count(&[s.side; 2], s.width);
+    let own = s.encoding.parameter_count(&[s.side; 2], sizes.token_widths().1);
     add("encoding_params", own as f64, "count");
     add("time", seconds, "s");
     let steps = trainer.diverged().map_or(s.steps, |diverged| diverged.step) as f64;

@@ -7,7 +7,7 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -19,6 +19,7 @@ pub const KIND: Kind = Kind {
     revision: 2,
     example: include_str!("example.yaml"),
     runner: runner!(KroneckerRank),
+    without_data: WithoutData::Theory,
     ..Kind::of::<KroneckerRank>("kronecker-rank")
 };
 

@@ -28,7 +28,7 @@ fn run(context: &Context<'_>, settings: &KroneckerRank) -> Result<Vec<Value>> {
     let products = psi.ncols() as f64 * psi.ncols() as f64;
     ensure!(
         products <= MOST_PRODUCTS,
-        "`dimension` {} gives {products} products to record; allowed: {MOST_PRODUCTS}",
+        "`dimension` {} yields {products} products to record; allowed: {MOST_PRODUCTS}",
         psi.ncols()
     );
     check_memory("the complex feature matrix", complex * complex)?;

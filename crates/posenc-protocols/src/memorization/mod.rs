@@ -5,7 +5,7 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -14,6 +14,7 @@ use crate::checks::range;
 pub const KIND: Kind = Kind {
     example: include_str!("example.yaml"),
     runner: runner!(Memorization),
+    without_data: WithoutData::Theory,
     ..Kind::of::<Memorization>("memorization")
 };
 

@@ -34,7 +34,7 @@ fn run(context: &Context<'_>, s: &Memorization) -> Result<Vec<Value>> {
         }
     }
     let y: Vec<f64> = if s.target_in_range {
-        // X w + b with weights of our own.
+        // X w + b with sampled weights.
         let weights = gaussian(d, 1);
         let fitted = &x * &weights;
         (0..n).map(|i| fitted[(i, 0)] + 1.0).collect()

@@ -14,7 +14,7 @@ use crate::memory::embedding_matrix;
 pub struct Inputs {
     /// Training positions.
     pub train: Input,
-    /// Test positions, where there are any.
+    /// Test positions, if there are any.
     pub test: Option<Input>,
     /// Stable rank of the scaled training embedding, in double precision.
     pub stable_rank: f64,
@@ -69,7 +69,7 @@ impl Inputs {
     fn scale_as_training(&self, matrix: &mut Mat<f64>) {
         match self.scale {
             Scale::Unit => scale_to_unit_rows(matrix),
-            // A divisor of 0 belongs to an embedding of zeros, which is left as it is.
+            // A divisor of 0 belongs to an embedding of zeros, which is not scaled.
             _ if self.divisor == 1.0 || self.divisor == 0.0 => {}
             _ => {
                 for j in 0..matrix.ncols() {

@@ -25,13 +25,13 @@ mod run;
 #[cfg(feature = "run")]
 mod signals;
 
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use posenc_experiments::schema::Numbers;
+use posenc_experiments::schema::NumberList;
 
 use crate::checks::{MAX_RATE, MIN_RATE, check_rate, positive, range};
 use crate::limits::check_curves;
@@ -44,6 +44,8 @@ pub const KIND: Kind = Kind {
     repeats_key: Some("repeats"),
     example: include_str!("example.yaml"),
     runner: runner!(Network1d),
+    without_data: WithoutData::Defined,
+    signals_are_samples: true,
     ..Kind::of::<Network1d>("network-1d")
 };
 
@@ -142,10 +144,10 @@ fn hundred() -> u64 {
 pub struct Lines {
     /// Indices of rows, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<Numbers>,
+    pub rows: Option<NumberList>,
     /// Indices of columns, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Numbers>,
+    pub columns: Option<NumberList>,
     /// Number of rows, and of columns, sampled per image.
     #[serde(default)]
     pub random: usize,
@@ -154,7 +156,7 @@ pub struct Lines {
 impl Lines {
     /// Number of lines of an image.
     pub fn count(&self) -> usize {
-        let listed = |list: &Option<Numbers>| list.as_ref().map_or(0, |n| n.0.len());
+        let listed = |list: &Option<NumberList>| list.as_ref().map_or(0, |n| n.0.len());
         listed(&self.rows) + listed(&self.columns) + 2 * self.random
     }
 }
@@ -189,7 +191,7 @@ pub enum Scale {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum LearningRate {
-    /// The same for every σ.
+    /// One rate for all σ.
     Constant(f64),
     /// base·(σ / sigma)^exponent.
     Power(PowerRule),
@@ -208,7 +210,7 @@ pub struct PowerRule {
 }
 
 impl LearningRate {
-    /// The rate for an embedder of this σ; `None` where the rule needs a σ and there is none.
+    /// The rate for an embedder of this σ; `None` if the rule needs a σ and the embedder has none.
     pub fn at(&self, sigma: Option<f64>) -> Option<f64> {
         match self {
             LearningRate::Constant(rate) => Some(*rate),

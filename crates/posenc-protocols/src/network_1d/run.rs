@@ -3,7 +3,7 @@
 //! Lines × repeats are the *runs* of a job. Runs that share an embedding are columns of one task of
 //! the engine, at each value of the sweep. No run sees another: how many there are and how they are
 //! cut into tasks moves no bit of any of them. So a profile of fewer lines or images does some of
-//! the very runs of the full one, and a record does not tell which units ran beside it.
+//! the very runs of the full one, and a record does not tell which units ran next to it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,11 +26,11 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// The engine multiplies so many columns of affine models at a time. A task is filled up to a
-/// multiple: what is rounded how must not depend on how many runs are beside a run.
+/// Number of columns of affine models that the engine multiplies at a time. A task is filled up to a multiple, so that rounding
+/// does not depend on the number of runs in the task.
 pub const COLUMNS: usize = posenc_nets::cpu::GROUP;
 
-/// Runs of one task take at most so many bytes: parameters, their moments, activations.
+/// Maximum bytes of the runs of one task: parameters, their moments, activations.
 pub const LARGEST_TASK: usize = 256 << 20;
 
 /// `network-1d`.
@@ -159,7 +159,7 @@ impl Training<'_> {
         let runs = self.runs.len();
         let goes_on = |done: &Done, in_training: bool| {
             format!(
-                "goes on where it was interrupted: {} of {values} values, {} of {runs} runs of the next{}",
+                "resumes where it was interrupted: {} of {values} values, {} of {runs} runs of the next{}",
                 done.values,
                 done.runs,
                 if in_training { ", others in training" } else { "" }
@@ -227,7 +227,7 @@ impl Training<'_> {
         most.next_multiple_of(self.columns())
     }
 
-    /// Tasks have a multiple of so many runs.
+    /// The number of runs of a task is a multiple of this.
     fn columns(&self) -> usize {
         // A run with an embedder of its own is always alone, and networks are trained one by one.
         if self.settings.depth == 0 && !self.settings.redraw { COLUMNS } else { 1 }

@@ -92,7 +92,7 @@ fn pick(
     wanted: &Lines,
     draw: &dyn Fn(&str) -> ChaCha8Rng,
 ) -> Result<Vec<(String, Vec<f64>)>> {
-    let listed = |list: &Option<posenc_experiments::schema::Numbers>| -> Vec<usize> {
+    let listed = |list: &Option<posenc_experiments::schema::NumberList>| -> Vec<usize> {
         list.iter().flat_map(|n| n.0.iter().map(|v| *v as usize)).collect()
     };
     let (mut rows, mut columns) = (listed(&wanted.rows), listed(&wanted.columns));
@@ -146,7 +146,7 @@ pub fn split(n: usize, step: usize, test: TestSamples) -> Split {
 
 #[cfg(test)]
 mod tests {
-    use posenc_experiments::schema::Numbers;
+    use posenc_experiments::schema::NumberList;
 
     use super::*;
 
@@ -164,12 +164,12 @@ mod tests {
         pick(&image(), wanted, &draw).unwrap().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Catches rows that are taken for columns and a repeated row that loses its own name, with
+    /// Catches rows that are mistaken for columns and a repeated row that loses its own name, with
     /// which its runs would start from the weights of the first.
     #[test]
     fn lines_are_cut_and_named() {
-        let rows = Some(Numbers(vec![4.0, 2.0, 4.0]));
-        let wanted = Lines { rows, columns: Some(Numbers(vec![1.0])), random: 0 };
+        let rows = Some(NumberList(vec![4.0, 2.0, 4.0]));
+        let wanted = Lines { rows, columns: Some(NumberList(vec![1.0])), random: 0 };
         assert_eq!(names(&wanted), ["row 4", "row 2", "row 4 (2)", "column 1"]);
         let picked = pick(&image(), &wanted, &draw).unwrap();
         assert_eq!(picked[0].1, [40.0, 41.0, 42.0, 43.0, 44.0, 45.0]);
@@ -193,7 +193,7 @@ mod tests {
     /// Catches a line that is not there and a message that does not say which.
     #[test]
     fn a_row_outside_the_image_is_named() {
-        let wanted = Lines { rows: Some(Numbers(vec![6.0])), columns: None, random: 0 };
+        let wanted = Lines { rows: Some(NumberList(vec![6.0])), columns: None, random: 0 };
         let message = pick(&image(), &wanted, &draw).unwrap_err().to_string();
         assert!(message.contains("row 6"), "{message}");
     }

@@ -14,6 +14,12 @@ const RATE: f64 = 45e9;
 /// Seconds of Adam per parameter and step.
 const ADAM: f64 = 1e-9;
 
+/// Seconds to sample an initial weight of a hidden layer.
+const SAMPLED: f64 = 4e-8;
+
+/// Seconds per activation of a hidden layer and step.
+const ACTIVATED: f64 = 4e-9;
+
 /// Seconds per blended point and step.
 const BLENDED: f64 = 3e-8;
 
@@ -21,22 +27,19 @@ const BLENDED: f64 = 3e-8;
 pub fn estimate(job: &Job<'_>, shape: SignalShape, s: &NetworkNd) -> Estimate {
     let (axes, channels) = (f64::from(shape.axes), 3.0);
     let embedder = job.variant.embedder.as_ref();
-    let parameter = |name: &str, index: usize| {
-        let swept = s.sweep.as_ref().and_then(|sweep| {
-            sweep.at(index).into_iter().find(|(n, _)| *n == name).map(|(_, value)| value)
-        });
-        swept.or_else(|| embedder?.number_of(name))
-    };
     let side = s.side.map_or(shape.side, |side| side as f64);
     let share = match (s.fraction, s.grid_step()) {
         (Some(fraction), _) => fraction,
         (None, step) => (step.unwrap_or(2) as f64).powf(-axes),
     };
     let points = side.powf(axes) * share;
-    let (depth, width) = (s.depth as f64, s.width as f64);
     let epochs = s.epochs as f64;
     let one = |index: usize| {
-        let d = parameter("dimension", index).unwrap_or(256.0);
+        // A sweep may vary the number of layers, which decides about the arithmetic.
+        let (s, changes) = s.at(index);
+        let (depth, width) = (s.depth as f64, s.width as f64);
+        let swept = changes.iter().find(|(name, _)| *name == "dimension").map(|(_, d)| *d);
+        let d = swept.or_else(|| embedder?.number_of("dimension")).unwrap_or(256.0);
         if s.encoding == Encoding::Complex {
             let outputs = if s.depth == 0 { channels } else { width };
             let n = points.powf(1.0 / axes);
@@ -44,14 +47,29 @@ pub fn estimate(job: &Job<'_>, shape: SignalShape, s: &NetworkNd) -> Estimate {
             let on_grid = s.depth == 0 && s.fraction.is_none();
             let gram = on_grid && s.products != Some(Products::Residual);
             let passes = if gram { 1.0 } else { 2.0 };
-            let product = 2.0 * outputs * axes * d.powf(axes) * if gram { d } else { n };
-            // Narrow embedders are multiplied as bands.
+            let weights = outputs * d.powf(axes);
+            let product = 2.0 * axes * weights * if gram { d } else { n };
+            // Narrow embedders are multiplied as bands, which gain less with many outputs.
             let kind = embedder.and_then(|e| find(&e.kind));
-            let banded = if kind.is_some_and(|kind| kind.nonzero.is_some()) { 0.3 } else { 1.0 };
+            let is_banded = kind.is_some_and(|kind| kind.nonzero.is_some());
+            let banded = match (is_banded, s.depth) {
+                (false, _) => 1.0,
+                (true, 0) => 0.3,
+                (true, _) => 0.7,
+            };
             let blended = if s.fraction.is_some() { BLENDED * points } else { 0.0 };
             let operations = passes * product * banded;
-            let others = blended + ADAM * outputs * d.powf(axes);
-            return Estimate::training(epochs * operations, RATE).and(epochs * others);
+            let mut others = blended + ADAM * weights;
+            let mut once = 0.0;
+            let mut tests = 0.0;
+            if s.depth > 0 {
+                others += ACTIVATED * points * width;
+                once += SAMPLED * weights;
+                // A test multiplies at all positions.
+                tests += s.mean_of_last as f64 * 2.0 * axes * weights * side;
+            }
+            let training = Estimate::training(epochs * operations + tests, RATE);
+            return training.and(epochs * others + once);
         }
         // Features that the first layer multiplies at every point; tables cost next to nothing.
         let features = match s.directions {

@@ -23,8 +23,8 @@ pub mod reconstruction;
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use std::collections::BTreeMap;
 
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
@@ -40,6 +40,8 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(NetworkNd),
+    without_data: WithoutData::Defined,
+    signals_are_samples: true,
     ..Kind::of::<NetworkNd>("network-nd")
 };
 
@@ -85,7 +87,7 @@ pub struct NetworkNd {
     /// L2 weight decay, added to the gradient.
     #[serde(default = "default_decay")]
     pub weight_decay: f64,
-    /// Decay β₂ of Adam's second moment; 0.999 where absent, as in the papers.
+    /// Decay β₂ of Adam's second moment; 0.999 if absent, as in the papers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta2: Option<f64>,
     /// Full-batch steps of Adam.
@@ -251,10 +253,10 @@ pub struct JointSweep {
     /// The parameter whose values are the abscissa of the records.
     pub parameter: String,
     /// Its values.
-    pub values: Numbers,
+    pub values: NumberList,
     /// Other parameters, each with as many values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub also: BTreeMap<String, Numbers>,
+    pub also: BTreeMap<String, NumberList>,
 }
 
 impl JointSweep {
@@ -275,7 +277,7 @@ impl Settings for NetworkNd {
             range("side", side, 4, LONGEST_SIDE)?;
         }
         if self.step.is_some() && self.fraction.is_some() {
-            let message = "stands beside `step`; give one of the two".to_owned();
+            let message = "excludes `step`; give one of the two".to_owned();
             return Err(("fraction", message));
         }
         if let Some(step) = self.step {
@@ -337,6 +339,11 @@ impl Settings for NetworkNd {
                 "`joint` needs plain sines and cosines; leave out the embedder's `scaling`";
             return Err(("directions", message.to_owned()));
         }
+        if self.directions == Directions::Joint && spec.parameters.contains_key("torch_seed") {
+            let message = "`joint` samples the frequencies of each axis from a stream of its own; leave out the embedder's \
+                           `torch_seed`";
+            return Err(("directions", message.to_owned()));
+        }
         let Some(sweep) = &self.sweep else {
             return Ok(());
         };
@@ -362,7 +369,7 @@ impl Settings for NetworkNd {
 }
 
 impl NetworkNd {
-    /// Every so many positions along each axis train; `None` for random positions.
+    /// Distance between training positions along each axis; `None` for random positions.
     pub fn grid_step(&self) -> Option<usize> {
         match (self.step, self.fraction) {
             (step, None) => Some(step.unwrap_or(2)),

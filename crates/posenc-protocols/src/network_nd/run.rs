@@ -2,7 +2,7 @@
 //! `trading` Tables 1–4).
 //!
 //! A unit is one signal. Its random streams are named by method and signal, so that how many signals
-//! run beside it moves no bit. Units are trained one after the other, each with a
+//! run next to it moves no bit. Units are trained one after the other, each with a
 //! checkpoint of its own: what is finished is on disk before the next one starts.
 
 use std::time::Instant;
@@ -101,7 +101,7 @@ impl<'a> Training<'a> {
     /// What a killed run left, or the beginning.
     fn saved(&self, steps: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
         let goes_on =
-            |_: &Done, _| format!("{}: goes on where it was interrupted", self.unit.signal);
+            |_: &Done, _| format!("{}: resumes where it was interrupted", self.unit.signal);
         self.resumption().read([1, steps, 0], goes_on, remarks)
     }
 

@@ -5,13 +5,14 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::protocol::{Kind, Settings};
+use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 /// The kind `parameter-count`.
 pub const KIND: Kind = Kind {
     example: include_str!("example.yaml"),
     runner: runner!(ParameterCount),
+    without_data: WithoutData::Theory,
     ..Kind::of::<ParameterCount>("parameter-count")
 };
 

@@ -36,13 +36,13 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Words that occur once in the expressions of training are taken for unknown, so that this word is learned, too.
+/// Words that occur once in the expressions of training are treated as unknown, so that this word is learned, too.
 const LEAST_WORDS: usize = 2;
 
 /// Numbers of a vocabulary that are no words.
 const SPECIAL: usize = 4;
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -130,7 +130,7 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
         }
         let own: Vec<&ReferringScreen> = fold.measured.iter().map(|&i| &fold.screens[i]).collect();
         let choices = fold.trainer.model.choices(&own, &device);
-        let choices = choices.context("a screen is no input of the model")?;
+        let choices = choices.context("a screen is not a valid input of the model")?;
         for ((&i, screen), choice) in fold.measured.iter().zip(own).zip(choices) {
             right[i] = Some(screen.referred == choice);
         }
@@ -164,7 +164,7 @@ fn kept<'a>(
     let names: BTreeSet<&str> = screens.iter().map(|screen| screen.screen.as_str()).collect();
     ensure!(
         names.len() >= s.folds,
-        "{REFERRING_SCREENS}: {} screens have at most {} boxes; as many as `protocol.folds` are needed at least, {}",
+        "{REFERRING_SCREENS}: {} screens have at most {} boxes; at least {} screens are required (`protocol.folds`)",
         names.len(),
         s.max_boxes,
         s.folds

@@ -25,7 +25,7 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
-/// Images that are generated where there are none.
+/// Number of generated images if the data set is missing.
 const GENERATED: usize = 16;
 
 /// Operations per second of a step on one core.
@@ -134,7 +134,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     Ok(outcome)
 }
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -187,12 +187,12 @@ impl Images {
                 Variant::Pictures => "PNG files (van den Oord et al.)",
             };
             remarks.push(format!(
-                "trained on {variant}; numbers on the other variant of downsampled ImageNet do not compare"
+                "trained on {variant}; do not compare with numbers on the other variant of downsampled ImageNet"
             ));
         }
         let skipped = trained.skipped() + measured.skipped();
         if skipped > 0 {
-            remarks.push(format!("{skipped} files that are no PNG were passed over"));
+            remarks.push(format!("skipped {skipped} files that are not PNG"));
         }
         Ok(Images { trained, measured, remarks, _folder: folder })
     }

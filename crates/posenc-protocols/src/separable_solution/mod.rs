@@ -8,7 +8,7 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -18,6 +18,7 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(SeparableSolution),
+    without_data: WithoutData::Theory,
     ..Kind::of::<SeparableSolution>("separable-solution")
 };
 

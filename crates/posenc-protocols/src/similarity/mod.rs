@@ -5,8 +5,8 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -15,6 +15,7 @@ use crate::checks::range;
 pub const KIND: Kind = Kind {
     example: include_str!("example.yaml"),
     runner: runner!(Similarity),
+    without_data: WithoutData::Theory,
     ..Kind::of::<Similarity>("similarity")
 };
 
@@ -34,7 +35,7 @@ pub struct Similarity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
     /// Distances from the center, in cells, at which the decay is recorded.
-    pub distances: Numbers,
+    pub distances: NumberList,
 }
 
 /// A 2-D position code of `lff`.

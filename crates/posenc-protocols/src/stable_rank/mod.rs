@@ -6,8 +6,8 @@
 #[cfg(feature = "run")]
 mod run;
 
-use posenc_experiments::schema::Numbers;
-use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use posenc_experiments::schema::NumberList;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::whole;
@@ -18,6 +18,7 @@ pub const KIND: Kind = Kind {
     needs_embedder: true,
     example: include_str!("example.yaml"),
     runner: runner!(StableRank),
+    without_data: WithoutData::Theory,
     ..Kind::of::<StableRank>("stable-rank")
 };
 
@@ -26,7 +27,7 @@ pub const KIND: Kind = Kind {
 #[serde(deny_unknown_fields)]
 pub struct StableRank {
     /// Numbers of equispaced samples N. With `sweep`, each N is a signal of its own.
-    pub samples: Numbers,
+    pub samples: NumberList,
     /// An embedder parameter that varies instead of N.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,

@@ -30,15 +30,15 @@ pub const KIND: Kind = Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SentenceLengths {
-    /// Log-normal around 12 words: few are long.
+    /// Log-normal around 12 words, so few are long.
     LogNormal,
-    /// All as long as there is room for.
+    /// The maximum length.
     Constant,
-    /// Every length as often as any other.
+    /// Uniform over all lengths.
     Uniform,
-    /// With `data`: as they are.
+    /// With `data`: unchanged.
     Natural,
-    /// With `data`: sentences follow one another until both sides are as long as there is room for.
+    /// With `data`: concatenates sentences until both sides have the maximum length.
     Filled,
 }
 

@@ -45,7 +45,7 @@ pub fn record(
     for screen in 0..count {
         let (input, read) = screens.held_out(screen)?;
         let said = model.captions(&s.model, &[input], how, device);
-        let said = said.context("a test screen is no input of the model")?;
+        let said = said.context("a test screen is not a valid input of the model")?;
         for ((widget, _), said) in read.widgets.iter().zip(said) {
             let word = |&word: &usize| vocabulary.word(word).unwrap_or("<unknown>").to_owned();
             let words = said.iter().map(word).collect();

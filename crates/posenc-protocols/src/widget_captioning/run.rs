@@ -50,7 +50,7 @@ const RATE: f64 = 20e9;
 /// Seconds to read a screen with its screenshot.
 const READING: f64 = 0.04;
 
-/// What a checkpoint keeps beside the model.
+/// What a checkpoint keeps next to the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -206,7 +206,7 @@ fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &tempfile::Temp
     Ok(write_widget_screens(folder.path(), [&splits[0], &splits[1], &splits[2]])?)
 }
 
-/// Vectors of all words: those of a file where there is one, else drawn.
+/// Vectors of all words, from a file if available, else sampled.
 fn table(
     context: &Context<'_>,
     s: &WidgetCaptioning,
@@ -222,7 +222,7 @@ fn table(
     };
     let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
         remarks.push(format!(
-            "no vectors of words were found: they are drawn with deviation {VECTOR_DEVIATION}, and say nothing of words"
+            "no word vectors were found: they are sampled with deviation {VECTOR_DEVIATION} and carry no meaning"
         ));
         return Ok(posenc_attention::draw::normal(rng, rows * width, VECTOR_DEVIATION));
     };

@@ -36,8 +36,8 @@ impl Screens {
         &self.files
     }
 
-    /// The next screens to be trained on in a random order, of which `left` are left; every one is taken before the first comes again. Each
-    /// widget has one of its captions; widgets without a caption of words that are known are left out.
+    /// Samples the next `count` training screens without replacement; `left` has the screens of the current epoch that are left.
+    /// Each widget gets one of its captions. Widgets without a caption of known words are left out.
     pub fn batch(
         &mut self,
         count: usize,

@@ -1,18 +1,17 @@
 //! Cost estimates for all items, and a comparison of the estimates with recorded times.
 
-use super::MARKER;
+use super::{Content, places};
 use crate::Inputs;
 use crate::costs::{Costs, ItemCosts, Sums};
-use crate::markdown::{Align, Grid, cell, code, label, slug};
+use crate::markdown::{Align, Grid, cell, code, label};
 use crate::numbers::{MISSING, duration, significant, superscript};
 
 /// An estimate within this factor of the measured time counts as accurate.
 const FACTOR: f64 = 2.0;
 
 /// The page.
-pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> String {
-    let mut text = format!("{MARKER}\n\n# Costs\n\n");
-    text.push_str(&opening(costs));
+pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> Content {
+    let mut text = opening(costs);
     for paper in &inputs.catalog.papers {
         let own: Vec<&ItemCosts> = costs.items.iter().filter(|i| i.paper == paper.key).collect();
         if own.is_empty() {
@@ -27,7 +26,7 @@ pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> String {
     text.push_str(&refused(costs));
     text.push_str("## Data that you must provide\n\n");
     text.push_str(&needs(costs));
-    text.trim_end().to_owned() + "\n"
+    Content { title: "Costs".into(), text }
 }
 
 fn opening(costs: &Costs) -> String {
@@ -81,7 +80,7 @@ fn table(costs: &Costs, own: &[&ItemCosts]) -> String {
     let mut grid = grid(costs, "item");
     grid.columns(["longest job", "measured GFLOP/s", "measured / estimated"], Align::Right);
     for item in own {
-        let name = format!("[{}]({}.md#{})", label(&item.name), item.paper, slug(&item.item));
+        let name = format!("[{}]({})", label(&item.name), places::item(&item.paper, &item.item));
         let mut row = vec![name];
         row.extend(cells(&costs.sums([*item])));
         row.push(duration(item.longest));
@@ -147,7 +146,7 @@ fn listed(
     let mut text = format!("{opening}\n\n");
     for item in &costs.items {
         for (group, what) in of(item) {
-            let place = format!("{}.md#{}", item.paper, slug(&item.item));
+            let place = places::item(&item.paper, &item.item);
             let (name, group, what) = (label(&item.name), code(group), shown(what));
             text.push_str(&format!("- [{name}]({place}), {group}: {what}\n"));
         }

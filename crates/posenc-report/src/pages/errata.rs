@@ -2,17 +2,18 @@
 
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::experiment::Experiment;
+use posenc_experiments::schema::paper::Paper;
 use posenc_math::errata::{self, Erratum, Severity};
 
-use super::MARKER;
+use super::{Content, places};
 use crate::Inputs;
-use crate::markdown::{Align, Grid, anchor, cell, label, plain, slug};
+use crate::markdown::{Align, Grid, anchor, cell, label, plain};
 use crate::numbers::{MISSING, distinct, significant};
 use crate::records::Run;
 use crate::view::{SideView, View, Views};
 
 /// Item key of the recorded checks of each paper.
-const ITEM: &str = "errata";
+pub const ITEM: &str = "errata";
 /// Group of that item.
 const GROUP: &str = "checks";
 
@@ -34,26 +35,67 @@ impl Outcome {
     }
 }
 
-/// Renders the page.
-pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    let mut text = format!("{MARKER}\n\n# Errata and ambiguities\n\n");
-    text.push_str(include_str!("../../templates/errata.md").trim());
-    text.push_str("\n\n");
+/// Whether a paper has errata.
+pub fn has_any(paper: &str) -> bool {
+    errata::all().iter().any(|e| e.paper() == paper)
+}
+
+/// A link to an erratum by its id; the bare id if there is no such erratum.
+pub fn link(id: &str) -> String {
+    match errata::all().into_iter().find(|e| e.id == id) {
+        Some(erratum) => format!("[{}]({})", plain(id), places::erratum(erratum)),
+        None => plain(id),
+    }
+}
+
+/// Renders the overview: counts by severity, and a line per erratum.
+pub fn overview(inputs: &Inputs<'_>, views: &Views<'_>) -> Content {
+    let mut text = format!("{}\n\n", include_str!("../../templates/errata.md").trim());
     let all = errata::all();
-    text.push_str(&overview(inputs, views, &all));
+    text.push_str(&counts(inputs, views, &all));
     for paper in &inputs.catalog.papers {
         let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
         if own.is_empty() {
             continue;
         }
-        text.push_str(&format!("{}\n\n## {}\n\n", anchor(&paper.key), cell(&paper.title)));
-        text.push_str(&format!("[Page of this paper]({}.md)\n\n", paper.key));
-        let view = views.get(&paper.key, ITEM);
+        text.push_str(&format!(
+            "## [{}]({})\n\n",
+            label(&paper.title),
+            places::errata_of(&paper.key)
+        ));
         for erratum in own {
-            text.push_str(&section(views, view, erratum));
+            text.push_str(&format!(
+                "- [{}]({}) ({}): {}\n",
+                plain(erratum.id),
+                places::erratum(erratum),
+                erratum.severity.name(),
+                cell(erratum.place)
+            ));
         }
+        text.push('\n');
     }
-    text.trim_end().to_owned() + "\n"
+    Content { title: "Errata and ambiguities".into(), text }
+}
+
+/// Renders the errata of a paper with their numbers; `None` if there are none.
+pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Content> {
+    let all = errata::all();
+    let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        "[{}]({}) · [Errata of all papers]({})\n\n",
+        label(&paper.title),
+        places::paper(&paper.key),
+        places::ERRATA
+    );
+    let view = views.get(&paper.key, ITEM);
+    for erratum in own {
+        text.push_str(&section(inputs, views, view, erratum));
+    }
+    let title = format!("Errata of {}", cell(&paper.title));
+    Some(Content { title, text })
 }
 
 const SEVERITIES: [Severity; 5] = [
@@ -64,7 +106,7 @@ const SEVERITIES: [Severity; 5] = [
     Severity::CodeDiffers,
 ];
 
-fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String {
+fn counts(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String {
     let mut grid = Grid::default();
     grid.column("Paper", Align::Left);
     grid.columns(SEVERITIES.map(Severity::name), Align::Right).column("confirmed", Align::Right);
@@ -73,7 +115,7 @@ fn overview(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String 
         if own.is_empty() {
             continue;
         }
-        let mut row = vec![format!("[{}](#{})", label(&paper.title), slug(&paper.key))];
+        let mut row = vec![format!("[{}]({})", label(&paper.title), places::errata_of(&paper.key))];
         for severity in SEVERITIES {
             row.push(own.iter().filter(|e| e.severity == severity).count().to_string());
         }
@@ -97,13 +139,14 @@ fn outcome(run: Option<&Run>, erratum: &Erratum) -> Outcome {
     }
 }
 
-fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> String {
-    let mut text = format!(
-        "{}\n\n### {} – {}\n\n",
-        anchor(erratum.id),
-        plain(erratum.id),
-        cell(erratum.place)
-    );
+fn section(
+    inputs: &Inputs<'_>,
+    views: &Views<'_>,
+    view: Option<&View<'_>>,
+    erratum: &Erratum,
+) -> String {
+    let mut text =
+        format!("{}\n\n## {} – {}\n\n", anchor(erratum.id), plain(erratum.id), cell(erratum.place));
     let verdicts: Vec<_> = match view {
         None => vec![Outcome::NotRun.text().to_owned()],
         Some(view) => view
@@ -134,20 +177,21 @@ fn section(views: &Views<'_>, view: Option<&View<'_>>, erratum: &Erratum) -> Str
         .flat_map(|v| v.experiment.claims.iter().map(move |c| (v.experiment, c)))
         .filter(|(_, c)| c.erratum.as_ref().is_some_and(|e| e.id == erratum.id))
         .map(|(e, c)| {
-            let place = slug(&format!("{}-{}", e.item, c.id));
-            format!(
-                "[{} {}: {}]({}.md#{place})",
-                plain(&e.paper),
-                plain(&e.item),
-                plain(&c.id),
-                e.paper
-            )
+            let place = places::claim(&e.paper, &e.item, &c.id);
+            format!("[{} {}]({place})", item_name(inputs, e), plain(&c.id))
         })
         .collect();
     if !seen.is_empty() {
         text.push_str(&format!("Claims that refer to this erratum: {}.\n\n", seen.join(", ")));
     }
     text
+}
+
+/// Name of an item in print.
+fn item_name(inputs: &Inputs<'_>, experiment: &Experiment) -> String {
+    let papers = inputs.catalog.papers.iter().filter(|p| p.key == experiment.paper);
+    let mut items = papers.flat_map(|p| &p.items).filter(|i| i.item == experiment.item);
+    items.next().map_or_else(|| plain(&experiment.item), |item| label(&item.name))
 }
 
 /// Renders the errata that an item lists, with their numbers.
@@ -157,12 +201,11 @@ pub fn beside(views: &Views<'_>, experiment: &Experiment) -> String {
     let mut text = String::new();
     for erratum in named {
         text.push_str(&format!(
-            "- *{}* **Printed.** {} **Correct.** {} ([{}](errata.md#{}))\n",
+            "- *{}* **Printed.** {} **Correct.** {} ({})\n",
             cell(erratum.place),
             erratum.printed.trim().replace('\n', "\n  "),
             erratum.correct.trim().replace('\n', "\n  "),
-            plain(erratum.id),
-            slug(erratum.id)
+            link(erratum.id)
         ));
         if let Some(view) = views.get(&experiment.paper, ITEM) {
             let numbers = quantities(view, erratum);
@@ -170,7 +213,7 @@ pub fn beside(views: &Views<'_>, experiment: &Experiment) -> String {
             text.push_str(&format!("\n  {inside}\n\n"));
         }
     }
-    if text.is_empty() { text } else { format!("**Errata**\n\n{}\n\n", text.trim_end()) }
+    if text.is_empty() { text } else { format!("## Errata\n\n{}\n\n", text.trim_end()) }
 }
 
 fn quantities(view: &View<'_>, erratum: &Erratum) -> String {

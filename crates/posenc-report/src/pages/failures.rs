@@ -3,8 +3,9 @@
 use posenc_experiments::plan::NO_SIGNAL;
 use posenc_experiments::record::Failure;
 
+use super::places;
 use crate::Inputs;
-use crate::markdown::{Align, Grid, label, plain, slug};
+use crate::markdown::{Align, Grid, label, plain};
 use crate::numbers::MISSING;
 use crate::records::Side;
 use crate::view::{View, Views};
@@ -59,7 +60,7 @@ pub fn count(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             let Some(view) = views.get(&paper.key, &item.item) else { continue };
             let count = of(view).count();
             if count > 0 {
-                let place = format!("{}.md#{}", paper.key, slug(&item.item));
+                let place = places::item(&paper.key, &item.item);
                 items.push(format!("[{}]({place}) {count}", label(&item.name)));
                 all += count;
             }

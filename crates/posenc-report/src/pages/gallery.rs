@@ -15,8 +15,7 @@ use posenc_experiments::schema::Experiment;
 use posenc_math::embedder::names::FORMULA;
 use posenc_math::embedder::{EmbedderSpec, Kind, ParameterValue, Presence, registry};
 
-use super::MARKER;
-use super::item::Files;
+use super::{Content, Files, places};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, bare, cell, code, inline, label, plain, slug};
 use crate::numbers::significant;
@@ -35,9 +34,9 @@ struct Entry<'a> {
 }
 
 /// Renders the page; adds its drawings to `files`.
-pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<String> {
+pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<Content> {
     let (kinds, formulas) = entries(&inputs.catalog.experiments);
-    let mut text = format!("{MARKER}\n\n# Embedders and position encodings\n\n{OPENING}\n\n");
+    let mut text = format!("{OPENING}\n\n");
     text.push_str(&overview(&kinds, &formulas));
     for entry in &kinds {
         text.push_str(&section(inputs, entry, files)?);
@@ -50,7 +49,7 @@ pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<String> {
         text.push_str(&section(inputs, entry, files)?);
     }
     text.push_str(&encodings::render(inputs.catalog));
-    Ok(text.trim_end().to_owned() + "\n")
+    Ok(Content { title: "Embedders and position encodings".into(), text })
 }
 
 const OPENING: &str = "An embedder maps a coordinate $x$ in $[0, 1)$ to $d$ features $\\psi(x)$. The plots on this page follow from the \
@@ -207,7 +206,7 @@ fn used(inputs: &Inputs<'_>, entry: &Entry<'_>) -> String {
             .iter()
             .find(|i| i.item == experiment.item)
             .map_or(&experiment.item, |i| &i.name);
-        let link = format!("[{}]({}.md#{})", label(name), paper.key, slug(&experiment.item));
+        let link = format!("[{}]({})", label(name), places::item(&paper.key, &experiment.item));
         papers.entry(place).or_default().push(link);
     }
     let lists = papers.into_iter().map(|(place, links)| {

@@ -1,92 +1,100 @@
-//! Section of one item.
+//! The page of one item: the paper's claim and the answer, figures and tables, verdicts, analysis, and folded details.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Row;
+use posenc_experiments::schema::ItemKind;
 use posenc_experiments::schema::display::Plot;
-use posenc_experiments::schema::paper::Item;
+use posenc_experiments::schema::paper::{Item, Paper};
 
-use super::{claims, errata, failures, parameters, pictures, screens, speed};
-use crate::markdown::{anchor, bare, block, cell, code, inline, plain, slug};
+use super::{Content, Files, answer, claims, errata, failures, paired, parameters, pictures};
+use super::{places, screens, speed};
+use crate::markdown::{bare, block, cell, code, details, inline, label, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::FigureSource;
 use crate::view::{View, Views};
-use crate::{Inputs, Section, tables};
+use crate::{Inputs, tables};
 
-/// Files of the report by path, relative to its directory.
-pub type Files = BTreeMap<PathBuf, Vec<u8>>;
-
-/// Renders the section; adds pictures to `files`.
+/// Renders the page of item number `place` of a paper; adds pictures to `files`.
 pub fn render(
     inputs: &Inputs<'_>,
     views: &Views<'_>,
-    item: &Item,
-    view: Option<&View<'_>>,
+    paper: &Paper,
+    place: usize,
     files: &mut Files,
-) -> Result<Section> {
+) -> Result<Content> {
+    let item = &paper.items[place];
     let title = format!("{}. {}", cell(&item.name), cell(&item.title));
-    let text = format!("{}\n\n## {title}\n\n", anchor(&item.item));
-    let mut section = Section { anchor: Some(slug(&item.item)), title, text };
-    let text = &mut section.text;
-    let Some(view) = view else {
+    let mut text = navigation(paper, place);
+    let Some(view) = views.get(&paper.key, &item.item) else {
         text.push_str("*No experiment yet.*\n\n");
-        return Ok(section);
+        return Ok(Content { title, text });
     };
     let experiment = view.experiment;
-    text.push_str(&labels(view));
-    text.push_str(&format!(
-        "**What the paper shows.** {}\n\n",
-        block(&experiment.shows).trim_end()
-    ));
+    text.push_str(&format!("**The paper.** {}\n\n", block(&experiment.shows).trim_end()));
+    text.push_str(&answer::render(view));
+    text.push_str(&missing(view));
+    text.push_str(&paired::render(views, view, files)?);
+    let mut drawn = String::new();
     for plot in &experiment.plots {
-        text.push_str(&picture(view, plot, files)?);
+        drawn.push_str(&picture(inputs, view, plot, files)?);
     }
     for grid in &experiment.pictures {
-        text.push_str(&pictures::render(inputs, view, grid, files)?);
+        drawn.push_str(&pictures::render(inputs, view, grid, files)?);
     }
-    text.push_str(&screens::render(view, files)?);
-    for table in &experiment.tables {
-        text.push_str(&tables::render(view, table));
+    drawn.push_str(&screens::render(view, files)?);
+    let tabulated: String = experiment.tables.iter().map(|t| tables::render(view, t)).collect();
+    // What the paper shows comes first.
+    match experiment.kind {
+        ItemKind::Table => text.extend([tabulated, sources(inputs, view), drawn]),
+        _ => text.extend([drawn, tabulated, sources(inputs, view)]),
     }
     text.push_str(&failures::render(view));
-    text.push_str(&speed::render(inputs, view));
-    text.push_str(&errata::beside(views, experiment));
     let claims = claims::render(view);
     if !claims.is_empty() {
-        text.push_str(&format!("**Claims**\n\n{claims}"));
+        text.push_str(&format!("## Verdicts\n\n{claims}"));
+        text.push_str(&format!("<sub>[Meaning of the verdicts]({})</sub>\n\n", places::VERDICTS));
     }
     let analysis = block(&experiment.analysis);
     let analysis = analysis.trim_end();
     if !analysis.is_empty() {
-        text.push_str(&format!("**Analysis.** {analysis}\n\n"));
+        text.push_str(&format!("## Analysis\n\n{analysis}\n\n"));
     }
-    if item.item == "errata" {
-        let paper = &experiment.paper;
-        text.push_str(&format!(
-            "The [errata page](errata.md#{paper}) lists all errata with their numbers.\n\n"
-        ));
+    text.push_str(&errata::beside(views, experiment));
+    if item.item == errata::ITEM {
+        let page = places::errata_of(&paper.key);
+        text.push_str(&format!("[The list of errata]({page}) has their numbers.\n\n"));
     }
-    text.push_str(&parameters::render(inputs, view));
-    Ok(section)
+    text.push_str(&folded(inputs, view));
+    Ok(Content { title, text })
 }
 
-/// Labels above all numbers: reduced runs, other data, missing runs.
-fn labels(view: &View<'_>) -> String {
+/// Links to the paper and to the items before and after.
+fn navigation(paper: &Paper, place: usize) -> String {
+    let link = |item: &Item| places::item(&paper.key, &item.item);
+    let mut parts = vec![format!("[{}]({})", label(&paper.title), places::paper(&paper.key))];
+    if let Some(before) = place.checked_sub(1).and_then(|i| paper.items.get(i)) {
+        parts.push(format!("← [{}]({})", label(&before.name), link(before)));
+    }
+    if let Some(after) = paper.items.get(place + 1) {
+        parts.push(format!("[{}]({}) →", label(&after.name), link(after)));
+    }
+    format!("<sub>{}</sub>\n\n", parts.join(" · "))
+}
+
+/// Notes on runs that have no record.
+fn missing(view: &View<'_>) -> String {
     let mut lines = Vec::new();
-    for side in &view.sides {
+    // An item without groups shows the records of others.
+    let is_run = !view.experiment.groups.is_empty();
+    for side in view.sides.iter().filter(|side| is_run && side.run.is_none()) {
         let who = view.who(side.side).map(|who| format!("{who} – ")).unwrap_or_default();
-        match &side.run {
-            Some(run) => {
-                let labels = view.conditions(run).labels();
-                lines.extend(labels.into_iter().map(|l| format!("{who}{l}")));
-            }
-            None if side.side == Side::Reference => {
-                let command = code(&format!("cargo xtask reproduce {}", view.experiment.id()));
-                lines.push(format!("{who}**Not run yet:** {command} creates a record."));
-            }
-            None => lines.push(format!("{who}**Not run yet.**")),
+        if side.side == Side::Reference {
+            let command = code(&format!("cargo xtask reproduce {}", view.experiment.id()));
+            lines.push(format!("{who}**Not run yet:** {command} creates a record."));
+        } else {
+            lines.push(format!("{who}**Not run yet.**"));
         }
     }
     if lines.is_empty() {
@@ -96,8 +104,48 @@ fn labels(view: &View<'_>) -> String {
     format!("{}\n\n", quoted.join("<br>\n"))
 }
 
+/// What is folded below an item: scale and data, deviations, parameters, speed, provenance.
+fn folded(inputs: &Inputs<'_>, view: &View<'_>) -> String {
+    let mut lines = Vec::new();
+    for run in view.runs() {
+        let who = view.who(run.side).map(|who| format!("{who} – ")).unwrap_or_default();
+        let labels = view.conditions(run).labels().into_iter().chain(run.changes());
+        lines.extend(labels.map(|l| format!("- {who}{l}")));
+    }
+    let mut text = String::new();
+    if !lines.is_empty() {
+        text.push_str(&details("Scale and data that differ from the paper", &lines.join("\n")));
+    }
+    text.push_str(&parameters::render(inputs, view, &speed::render(inputs, view)));
+    text
+}
+
+/// Links to the definition and the numbers behind a figure or table, and the command that measures them again.
+fn sources(inputs: &Inputs<'_>, view: &View<'_>) -> String {
+    if view.runs().next().is_none() {
+        return String::new();
+    }
+    let experiment = view.experiment;
+    let mut parts = Vec::new();
+    if let Some(name) = experiment.file.file_name() {
+        let path = format!("experiments/{}/{}", experiment.paper, name.to_string_lossy());
+        parts.extend(inputs.named_link("definition (YAML)", &path));
+    }
+    if view.runs().any(|run| run.side == Side::Reference) {
+        let table = format!("{}/{}.csv", experiment.paper, experiment.item);
+        parts.extend(match inputs.record {
+            Some(record) => {
+                Some(format!("[numbers (CSV)]({}/{table})", record.trim_end_matches('/')))
+            }
+            None => inputs.named_link("numbers (CSV)", &format!("report/record/{table}")),
+        });
+    }
+    parts.push(code(&format!("cargo xtask reproduce --from report/record {}", experiment.id())));
+    format!("<sub>{}</sub>\n\n", parts.join(" · "))
+}
+
 /// Renders the plot of each run that has rows for it.
-fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
+fn picture(inputs: &Inputs<'_>, view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
     let experiment = view.experiment;
     let mut text = String::new();
     let mut shown = Vec::new();
@@ -127,7 +175,7 @@ fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
         return Ok(format!("*No plot yet: {}*\n\n", inline(&plot.caption)));
     }
     shown.insert(0, block(&plot.caption));
-    text.push_str(&format!("{}\n\n", shown.join(" ")));
+    text.push_str(&format!("{}\n\n{}", shown.join(" "), sources(inputs, view)));
     Ok(text)
 }
 
@@ -136,7 +184,8 @@ fn conditions(view: &View<'_>, run: &Run, plot: &Plot) -> Conditions {
         plot.panels.iter().any(|p| {
             let metric = p.metric == r.metric
                 || p.dashed.as_ref() == Some(&r.metric)
-                || p.more.iter().chain(&p.reference).any(|n| n.metric == r.metric);
+                || p.more.iter().any(|n| n.metric == r.metric)
+                || p.reference.as_ref().is_some_and(|n| n.metric == r.metric);
             p.group == r.group && metric && p.methods.as_ref().is_none_or(|m| m.contains(&r.method))
         })
     };

@@ -1,24 +1,18 @@
 //! The page of one paper.
 
-use anyhow::Result;
 use posenc_experiments::schema::paper::Paper;
-
-use super::item::{self, Files};
-use super::{MARKER, named};
-use crate::markdown::{Align, Grid, block, cell, destination, label, plain, slug};
-use crate::view::Views;
-use crate::{Inputs, Section};
 use posenc_experiments::verdict::Verdict;
 
-/// Renders the page: an introduction, then one section per item. Adds pictures to `files`.
-pub fn render(
-    inputs: &Inputs<'_>,
-    views: &Views<'_>,
-    paper: &Paper,
-    files: &mut Files,
-) -> Result<Vec<Section>> {
+use super::{Content, errata, named, places};
+use crate::Inputs;
+use crate::markdown::{Align, Grid, block, cell, destination, label, plain};
+use crate::numbers::MISSING;
+use crate::view::{SideView, View, Views};
+
+/// Renders the index of a paper: what it is about, and a line per item.
+pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Content {
     let title = cell(&paper.title);
-    let mut text = format!("{MARKER}\n\n# {title}\n\n");
+    let mut text = String::new();
     text.push_str(&format!(
         "{}. *{}*, {}.",
         plain(&paper.authors.join(", ")),
@@ -33,7 +27,15 @@ pub fn render(
         ));
     }
     text.push_str(&format!("\n\n{}\n\n", block(&paper.summary).trim_end()));
-    text.push_str("[Summary of all papers](README.md) · [Errata](errata.md)\n\n");
+    let mut links = vec![format!("[Findings across papers]({})", places::SUMMARY)];
+    let has_claims = paper.items.iter().filter_map(|i| views.get(&paper.key, &i.item));
+    if has_claims.into_iter().any(|view| !view.experiment.claims.is_empty()) {
+        links.push(format!("[All claims of this paper]({})", places::claims_of(&paper.key)));
+    }
+    if errata::has_any(&paper.key) {
+        links.push(format!("[Errata]({})", places::errata_of(&paper.key)));
+    }
+    text.push_str(&format!("{}\n\n", links.join(" · ")));
     let mut contents = Grid::default();
     contents.column("Item", Align::Left).column("What it shows", Align::Left);
     let sides = if inputs.local.is_some() {
@@ -41,31 +43,48 @@ pub fn render(
     } else {
         vec!["Verdicts"]
     };
+    if inputs.local.is_none() {
+        contents.columns(["Protocol", "Data"], Align::Left);
+    }
     for side in &sides {
         contents.column(*side, Align::Left);
     }
     for item in &paper.items {
-        let mut row =
-            vec![format!("[{}](#{})", label(&item.name), slug(&item.item)), cell(&item.title)];
+        let mut row = vec![
+            format!("[{}]({})", label(&item.name), places::item(&paper.key, &item.item)),
+            cell(&item.title),
+        ];
         match views.get(&paper.key, &item.item) {
             None => {
                 row.push("*no experiment yet*".into());
-                row.extend(sides.iter().skip(1).map(|_| String::new()));
+                let width = if inputs.local.is_none() { 3 } else { sides.len() };
+                row.extend((1..width).map(|_| String::new()));
             }
-            Some(view) => row.extend(view.sides.iter().map(|s| s.counts().signs())),
+            Some(view) => {
+                if let [side] = view.sides.as_slice() {
+                    row.extend(conditions(view, side));
+                }
+                row.extend(view.sides.iter().map(|s| s.counts().signs()));
+            }
         }
         contents.row(row);
     }
     text.push_str(&contents.render());
     let legend: Vec<_> = Verdict::ALL.into_iter().map(named).collect();
     text.push_str(&format!(
-        "<sub>{} – [meaning of the verdicts](README.md#verdicts)</sub>\n\n",
-        legend.join(" · ")
+        "<sub>{} – [meaning of the verdicts]({})</sub>\n\n",
+        legend.join(" · "),
+        places::VERDICTS
     ));
-    let mut sections = vec![Section::opening(title, text)];
-    for item in &paper.items {
-        let view = views.get(&paper.key, &item.item);
-        sections.push(item::render(inputs, views, item, view, files)?);
-    }
-    Ok(sections)
+    Content { title, text }
+}
+
+/// Protocol and data of a run.
+fn conditions(view: &View<'_>, side: &SideView) -> [String; 2] {
+    let Some(run) = &side.run else { return [MISSING, MISSING].map(str::to_owned) };
+    let all = view.conditions(run);
+    let protocol = if all.reduced.is_empty() { "full" } else { "reduced in part" };
+    let data: Vec<_> = all.data.iter().filter(|d| *d != "-").map(|d| plain(d)).collect();
+    let data = if data.is_empty() { "none".to_owned() } else { data.join(", ") };
+    [protocol.to_owned(), data]
 }

@@ -1,6 +1,6 @@
 //! Settings, embedders, deviations and provenance of an item.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use posenc_experiments::record::Provenance;
@@ -19,8 +19,8 @@ const LIST: usize = 8;
 /// Maximum number of variants that are listed individually.
 const VARIANTS: usize = 60;
 
-/// Renders the folded parts below an item.
-pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
+/// Renders the folded parts below an item, with its table of speed.
+pub fn render(inputs: &Inputs<'_>, view: &View<'_>, speed: &str) -> String {
     let experiment = view.experiment;
     let mut text = String::new();
     if !experiment.deviations.is_empty() {
@@ -28,6 +28,9 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         text.push_str(&details("Deviations and choices", &list.join("\n")));
     }
     text.push_str(&details("Parameters", &parameters(inputs, view)));
+    if !speed.is_empty() {
+        text.push_str(&details("Speed next to PyTorch and JAX", speed));
+    }
     if view.runs().next().is_some() {
         let parts: Vec<_> = view
             .runs()
@@ -49,6 +52,7 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     if !file.is_empty() {
         let _ = writeln!(text, "Definition: {file}\n");
     }
+    let mut laws = BTreeSet::new();
     for group in &experiment.groups {
         let data =
             group.data.as_ref().map(|d| format!(", data set {}", code(&d.set))).unwrap_or_default();
@@ -64,7 +68,7 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
             );
         }
         let profile = profiles(view, group).first().map(|p| p.0);
-        text.push_str(&variants(group, profile));
+        text.push_str(&variants(group, profile, &mut laws));
         text.push('\n');
     }
     text
@@ -86,9 +90,9 @@ fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)>
     found.into_iter().rev().collect()
 }
 
-/// The variants of a group: the formula of each kind of embedder once, then the parameters that
+/// The variants of a group: each kind of embedder once, with its law if that is not in `laws` yet, then the parameters that
 /// differ between its variants.
-fn variants(group: &Group, profile: Option<Profile>) -> String {
+fn variants(group: &Group, profile: Option<Profile>, laws: &mut BTreeSet<String>) -> String {
     let listed = &group.variants[..group.variants.len().min(VARIANTS)];
     let own = |i: usize| profile.map(|p| own_settings(group, p, i)).unwrap_or_default();
     let kinds = distinct(listed.iter().map(|v| v.embedder.as_ref().map(|e| e.kind.as_str())));
@@ -108,7 +112,7 @@ fn variants(group: &Group, profile: Option<Profile>) -> String {
         if let Some(first) = specs.first().filter(|_| together) {
             let mut common = (*first).clone();
             common.parameters.retain(|name, value| shared(name, value));
-            let _ = writeln!(text, "- {}", formula(&common));
+            let _ = writeln!(text, "- {}", formula(&common, laws));
         }
         for (i, variant) in of_kind {
             let mut parts = Vec::new();
@@ -118,7 +122,7 @@ fn variants(group: &Group, profile: Option<Profile>) -> String {
                     rest.parameters.retain(|name, value| !shared(name, value));
                     parts.push(values(&rest));
                 }
-                Some(spec) => parts.push(formula(spec)),
+                Some(spec) => parts.push(formula(spec, laws)),
                 None => {}
             }
             parts.push(own(i));
@@ -146,11 +150,15 @@ fn values(spec: &EmbedderSpec) -> String {
     spec.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn formula(spec: &EmbedderSpec) -> String {
-    match posenc_math::embedder::find(&spec.kind) {
-        Some(kind) => format!("{} embedder, {}", kind.label, inline(&kind.formula(spec))),
-        None => code(&spec.kind),
-    }
+/// An embedder with its parameters, and with its law if that is not in `laws` yet.
+fn formula(spec: &EmbedderSpec, laws: &mut BTreeSet<String>) -> String {
+    let Some(kind) = posenc_math::embedder::find(&spec.kind) else { return code(&spec.kind) };
+    let formula = kind.formula(spec);
+    let shown = match formula.rsplit_once("$; ") {
+        Some((law, parameters)) if !laws.insert(law.to_owned()) => parameters,
+        _ => &formula,
+    };
+    format!("{} embedder, {}", kind.label, inline(shown))
 }
 
 /// A protocol's settings by name, in alphabetical order.

@@ -8,7 +8,7 @@ use posenc_experiments::record::CaptionedMethod;
 use posenc_experiments::record::captions::{Described, Layout};
 use posenc_experiments::schema::Experiment;
 
-use super::item::Files;
+use super::Files;
 use crate::markdown::{Align, Grid, attribute, code, details, plain};
 use crate::plot::screen;
 use crate::records::{Run, Side};

@@ -24,7 +24,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let command = format!("cargo xtask bench {}", names.join(" "));
     if measured.is_empty() {
         let record = code(&format!("{command} --record"));
-        return format!("**Speed.** *Not measured yet:* {record}\n\n");
+        return format!("*Not measured yet:* {record}\n\n");
     }
     let with_jax = measured.iter().any(|b| b.jax_s.is_some());
     let mut grid = Grid::default();
@@ -58,7 +58,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         grid.row(cells);
     }
     format!(
-        "**Speed on the same cores (each row measured in one run)**\n\n{}\n\n<sub>medians over alternating rounds · {} · {}</sub>\n\n",
+        "Speed on the same cores; each row was measured in one run.\n\n{}\n\n<sub>medians over alternating rounds · {} · {}</sub>\n\n",
         grid.render().trim_end(),
         measured_on(&measured),
         code(&command)
@@ -71,10 +71,15 @@ fn measured_on(measured: &[&Benchmark]) -> String {
     let machines: BTreeSet<String> = machines.collect();
     let peers: BTreeSet<String> =
         measured.iter().flat_map(|b| &b.peers).map(|p| plain(p)).collect();
-    let lists = [(machines, "; "), (peers, ", ")];
-    let texts = lists.into_iter().filter(|(list, _)| !list.is_empty());
+    let changed = measured.iter().filter(|b| b.commit.ends_with("-dirty"));
+    let changed: BTreeSet<String> = changed.map(|b| code(&b.commit)).collect();
+    let lists =
+        [(machines, "", "; "), (peers, "", ", "), (changed, "uncommitted changes at ", ", ")];
+    let texts = lists.into_iter().filter(|(list, ..)| !list.is_empty());
+    let joined =
+        |list: BTreeSet<String>, between| list.into_iter().collect::<Vec<_>>().join(between);
     let texts: Vec<String> =
-        texts.map(|(list, between)| list.into_iter().collect::<Vec<_>>().join(between)).collect();
+        texts.map(|(list, before, between)| format!("{before}{}", joined(list, between))).collect();
     texts.join(" · ")
 }
 

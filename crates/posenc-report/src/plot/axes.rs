@@ -62,6 +62,13 @@ impl Axes {
         Axes { frame, x, y, x_ticks, y_ticks, y_label, x_label, left }
     }
 
+    /// Axes whose ordinate has no numbers: its rows are named by who draws them.
+    pub fn without_y(cell: Frame, specs: (&AxisSpec, &AxisSpec), scales: (Scale, Scale)) -> Axes {
+        // Its labels would take room at the left.
+        let cell = Frame { left: cell.left - 34.0, ..cell };
+        Axes { y_ticks: Vec::new(), ..Axes::new(cell, specs, scales, None, 0.0) }
+    }
+
     /// The grid, to lie below the data.
     pub fn grid(&self, canvas: &Canvas<'_>) -> Result<()> {
         for tick in self.x_ticks.iter().filter(|t| !t.label.is_empty()) {

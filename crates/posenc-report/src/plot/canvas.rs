@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Frame;
-use super::svg::{DASHED, DOTTED, FONT_FACTOR, Svg, UNITS};
+use super::svg::{DASHED, DOTTED, FONT_FACTOR, HALO, Svg, UNITS};
 use crate::colors::Rgb;
 
 /// Mean width of a character in units of the font's size; wide, since fonts differ.
@@ -219,7 +219,17 @@ impl Canvas<'_> {
         drawn(self.area.draw(&Polygon::new(units, color(ink).mix(opacity).filled())))
     }
 
-    /// A filled rectangle.
+    /// A filled rectangle that follows the theme.
+    pub fn area(
+        &self,
+        (left, top): (f64, f64),
+        (right, bottom): (f64, f64),
+        ink: Rgb,
+    ) -> Result<()> {
+        self.polygon(&[(left, top), (right, top), (right, bottom), (left, bottom)], ink, 1.0)
+    }
+
+    /// A filled rectangle of a map, of the same color in both themes.
     pub fn rectangle(&self, from: (f64, f64), to: (f64, f64), ink: Rgb) -> Result<()> {
         drawn(self.area.draw(&Rectangle::new([at(from), at(to)], color(ink).filled())))
     }
@@ -313,7 +323,20 @@ impl Canvas<'_> {
         bold: bool,
     ) -> Result<()> {
         // The back end lets a text hang 0.76 of its size below the given place.
-        self.write(text, (x, y - 0.76 * size), size, anchor, ink, bold, FontTransform::None)
+        let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
+        self.write(text, (x, y - 0.76 * size), size, anchor, ink, style, FontTransform::None)
+    }
+
+    /// The name of a curve: a text with a rim in the color of the card, legible on lines.
+    pub fn name(
+        &self,
+        text: &str,
+        (x, y): (f64, f64),
+        size: f64,
+        anchor: Anchor,
+        ink: Rgb,
+    ) -> Result<()> {
+        self.write(text, (x, y - 0.76 * size), size, anchor, ink, HALO, FontTransform::None)
     }
 
     /// A text that runs upward, its baseline through `x`.
@@ -324,7 +347,7 @@ impl Canvas<'_> {
             size,
             Anchor::Middle,
             ink,
-            false,
+            FontStyle::Normal,
             FontTransform::Rotate270,
         )
     }
@@ -336,7 +359,7 @@ impl Canvas<'_> {
         size: f64,
         anchor: Anchor,
         ink: Rgb,
-        bold: bool,
+        weight: FontStyle,
         turn: FontTransform,
     ) -> Result<()> {
         let horizontal = match anchor {
@@ -344,7 +367,6 @@ impl Canvas<'_> {
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
         };
-        let weight = if bold { FontStyle::Bold } else { FontStyle::Normal };
         let font = FontDesc::new(FontFamily::SansSerif, size * UNITS * FONT_FACTOR, weight)
             .transform(turn);
         let ink = color(ink);

@@ -17,23 +17,36 @@ const CELLS: usize = 96;
 /// Width of the color bar, in pixels.
 const BAR: f64 = 16.0;
 /// What a cell without a number looks like.
-const HOLE: Rgb = Rgb(225, 225, 225);
+const HOLE: Rgb = Rgb(160, 160, 160);
 
-/// Draws the panel's map.
+/// Lowest and highest finite value of several maps; `None` if there is none.
+pub fn range<'a>(maps: impl Iterator<Item = &'a Heatmap>) -> Option<(f64, f64)> {
+    let any = AxisSpec::default();
+    let values = maps.flat_map(|m| &m.cells).map(|c| c.2).filter(|v| any.shows(*v));
+    values.fold(None, |range, v| match range {
+        None => Some((v, v)),
+        Some((low, high)) => Some((v.min(low), v.max(high))),
+    })
+}
+
+/// Draws the panel's map; the colors span `range`.
 pub fn draw(
     canvas: &Canvas<'_>,
     cell: Frame,
     panel: &Panel,
     map: &Heatmap,
+    range: Option<(f64, f64)>,
     panels: usize,
 ) -> Result<Frame> {
-    let (grid, values, blocks) = fitting(map, panel, RECTANGLES / panels.max(1));
+    let ends = range.map_or(vec![], |(low, high)| vec![low, high]);
+    let values = Scale::new(&AxisSpec::default(), ends.into_iter(), true);
+    let (grid, blocks) = fitting(map, panel, &values, RECTANGLES / panels.max(1));
     let ticks: Vec<_> =
         values.ticks(6).into_iter().filter(|t| (-1e-6..=1.0 + 1e-6).contains(&t.at)).collect();
     let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(34.0, f64::max);
     let label = wrapped(&map.label, TEXT, cell.height() - 50.0, 1);
     let beside = 14.0 + BAR + 10.0 + widest + 22.0;
-    let scales = (grid.x.scale(panel.x.log), grid.y.scale(panel.y.log));
+    let scales = (grid.x.scale(&panel.x), grid.y.scale(&panel.y));
     let axes = Axes::new(cell, (&panel.x, &panel.y), scales, Some(1.0), beside);
     for (rows, columns, color) in blocks {
         let at = |column: usize, row: usize| {
@@ -54,20 +67,18 @@ pub fn draw(
 }
 
 /// The finest grid and colors that keep to a number of rectangles.
-fn fitting(map: &Heatmap, panel: &Panel, budget: usize) -> (Grid, Scale, Vec<Block>) {
+fn fitting(map: &Heatmap, panel: &Panel, values: &Scale, budget: usize) -> (Grid, Vec<Block>) {
     let fine = Grid::of(map, panel, CELLS);
-    let values = fine.scale();
     for levels in [64, 32] {
-        let blocks = fine.blocks(&values, levels);
+        let blocks = fine.blocks(values, levels);
         if blocks.len() <= budget {
-            return (fine, values, blocks);
+            return (fine, blocks);
         }
     }
     // So few cells fit whatever their values are.
     let coarse = Grid::of(map, panel, (budget as f64).sqrt() as usize);
-    let values = coarse.scale();
-    let blocks = coarse.blocks(&values, 64);
-    (coarse, values, blocks)
+    let blocks = coarse.blocks(values, 64);
+    (coarse, blocks)
 }
 
 fn bar(
@@ -127,8 +138,9 @@ impl Places {
         Places { edges }
     }
 
-    fn scale(&self, log: bool) -> Scale {
-        Scale::between(log, self.edges[0], self.edges[self.edges.len() - 1])
+    fn scale(&self, spec: &AxisSpec) -> Scale {
+        let ends = (self.edges[0], self.edges[self.edges.len() - 1]);
+        Scale::between(spec.log, ends.0, ends.1, spec.reversed)
     }
 }
 
@@ -191,15 +203,11 @@ impl Grid {
         }
     }
 
-    /// From the lowest value to the highest.
-    fn scale(&self) -> Scale {
-        Scale::new(&AxisSpec::default(), self.values.iter().flatten().copied(), true)
-    }
-
     /// Neighboring cells of one color as one rectangle: along rows, and then rows of equal extent.
     fn blocks(&self, scale: &Scale, levels: usize) -> Vec<Block> {
         let level = |v: &Option<f64>| {
-            v.and_then(|v| scale.place(v)).map(|s| ((s * levels as f64) as usize).min(levels - 1))
+            v.and_then(|v| scale.place(v))
+                .map(|s| ((s.max(0.0) * levels as f64) as usize).min(levels - 1))
         };
         let color = |level: Option<usize>| {
             level.map_or(HOLE, |l| viridis((l as f64 + 0.5) / levels as f64))

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::Result;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
+use super::names::Naming;
 use super::{Content, Figure, MARGIN, Series, TEXT, WIDTH};
 use crate::colors::Rgb;
 
@@ -24,6 +25,7 @@ const MOST: usize = 40;
 enum Mark {
     Curve { color: Rgb, marker: Marker, scattered: bool },
     Band,
+    Runs,
     Dashed,
     Point(Marker),
     Published,
@@ -41,20 +43,23 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// Every name once, in the order of the panels.
-    pub fn of(figure: &Figure) -> Legend {
+    /// Every name once, in the order of the panels, unless curves are named in the panels; and the marks.
+    pub fn of(figure: &Figure, naming: Naming) -> Legend {
         let mut curves: Vec<(Vec<Mark>, String)> = Vec::new();
         let all: Vec<&Series> = figure
             .panels
             .iter()
             .filter_map(|p| match &p.content {
                 Content::Series(series) => Some(series),
-                Content::Heatmap(_) => None,
+                Content::Heatmap(_) | Content::Dots(_) => None,
             })
             .flatten()
             .collect();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        for s in &all {
+        let named = naming == Naming::Legend;
+        let is_dashes = |s: &Series| s.points.is_empty() && s.dashed_label == s.name;
+        let is_named = |s: &Series| named && !is_dashes(s) && !s.name.is_empty();
+        for s in all.iter().filter(|s| is_named(s)) {
             let mark = Mark::Curve { color: s.color, marker: s.marker, scattered: s.scattered };
             let same = |m: &Mark| matches!(m, Mark::Curve { color, .. } if *color == s.color);
             match places.get(s.name.as_str()).and_then(|place| curves.get_mut(*place)) {
@@ -65,6 +70,10 @@ impl Legend {
                     curves.push((vec![mark], s.name.clone()));
                 }
             }
+        }
+        // One name for everything says nothing that the title does not.
+        if curves.len() == 1 {
+            curves.clear();
         }
         if curves.len() > MOST {
             let more = curves.len() - MOST;
@@ -80,7 +89,10 @@ impl Legend {
         for s in all.iter().filter(|s| s.points.iter().any(|p| p.half_width.is_some())) {
             explain(Mark::Band, s.band);
         }
-        for s in all.iter().filter(|s| !s.dashed.is_empty()) {
+        if all.iter().any(|s| !s.runs.is_empty()) {
+            explain(Mark::Runs, "single runs (too few for an interval)");
+        }
+        for s in all.iter().filter(|s| !s.dashed.is_empty() && (named || !is_dashes(s))) {
             explain(Mark::Dashed, &s.dashed_label);
         }
         for mark in all.iter().flat_map(|s| &s.marks) {
@@ -88,6 +100,24 @@ impl Legend {
         }
         if all.iter().any(|s| !s.published.is_empty()) {
             marks.push((Mark::Published, "published".into()));
+        }
+        let dots = || {
+            figure.panels.iter().flat_map(|p| match &p.content {
+                Content::Dots(rows) => rows.as_slice(),
+                _ => &[],
+            })
+        };
+        if dots().any(|row| row.measured.is_some() && !row.reduced) {
+            marks.push((Mark::Point(Marker::Disc), "measured, mean ± standard deviation".into()));
+        }
+        if dots().any(|row| row.measured.is_some() && row.reduced) {
+            marks.push((
+                Mark::Point(Marker::Ring),
+                "measured in a reduced run or on other data".into(),
+            ));
+        }
+        if dots().any(|row| row.published.is_some()) {
+            marks.push((Mark::Published, "published, mean ± standard deviation".into()));
         }
         let room = WIDTH - 2.0 * MARGIN;
         for (_, name) in &mut curves {
@@ -182,6 +212,7 @@ fn sample(canvas: &Canvas<'_>, (x, y): (f64, f64), mark: &Mark) -> Result<()> {
             let edge = [(x, y - 6.0), (x + 28.0, y - 6.0), (x + 28.0, y + 6.0), (x, y + 6.0)];
             canvas.polygon(&edge, SOFT, 0.2)
         }
+        Mark::Runs => canvas.line(&[from, to], SOFT, 0.6, Stroke::Solid(0.9)),
         Mark::Dashed => canvas.line(&[from, to], SOFT, 1.0, Stroke::Dashed),
         Mark::Point(marker) => canvas.marked(middle, *marker, 11.0, SOFT),
         Mark::Published => canvas.cross(middle, SOFT, false),

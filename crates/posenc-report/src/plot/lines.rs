@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::axes::Axes;
 use super::canvas::{Canvas, Marker, Stroke};
+use super::names::{self, Naming};
 use super::scale::Scale;
 use super::{AxisSpec, Frame, Panel, Sample, Series, clip, counted, remark};
 use crate::colors::Rgb;
@@ -14,6 +15,8 @@ const CORNERS: usize = 7000;
 const POINTS: usize = 700;
 /// More published values of a curve than this are drawn small.
 const MANY: usize = 24;
+/// Values of a curve that are all marked.
+const SPARSE: usize = 4;
 /// Between two markers on a curve, in pixels.
 const SPACING: f64 = 34.0;
 
@@ -60,7 +63,7 @@ pub fn draw(
     cell: Frame,
     panel: &Panel,
     series: &[Series],
-    panels: usize,
+    (panels, naming): (usize, Naming),
 ) -> Result<Frame> {
     let mut left = Left::default();
     let share = 6 / panels.clamp(1, 6);
@@ -76,18 +79,32 @@ pub fn draw(
             // An interval that reaches below zero has no lower end on a logarithmic axis.
             [p.y, p.y + h, if panel.y.log && p.y - h <= 0.0 { p.y } else { p.y - h }]
         });
-        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.1))
+        let runs = s.runs.iter().flatten().map(|p| p.1);
+        points.chain(s.dashed.iter().chain(&s.published).map(|p| p.1)).chain(runs)
     });
     let scattered = series.iter().any(|s| s.scattered);
     let single = xs.clone().all(|x| Some(x) == xs.clone().next());
     let scales =
         (Scale::new(&panel.x, xs.clone(), !scattered && !single), Scale::new(&panel.y, ys, false));
     let empty = xs.clone().next().is_none();
-    let axes = Axes::new(cell, (&panel.x, &panel.y), scales, None, 0.0);
+    let (mut naming, width) = (naming, cell.width());
+    let is_at_end = matches!(naming, Naming::End | Naming::Auto);
+    let beside = if is_at_end { names::beside(&series, width) } else { 0.0 };
+    let axes_with = |beside| Axes::new(cell, (&panel.x, &panel.y), scales.clone(), None, beside);
+    let mut axes = axes_with(beside);
+    if naming == Naming::Auto && names::is_crowded(&axes, &series, width) {
+        (naming, axes) = (Naming::Inside, axes_with(0.0));
+    }
     axes.grid(canvas)?;
     let budget = CORNERS * share / series.len().max(1) / 4;
     for s in &series {
         band(canvas, &axes, s, budget)?;
+    }
+    for s in &series {
+        for run in &s.runs {
+            let run = thin(run, (budget / s.runs.len()).max(8));
+            stroke(canvas, &axes, &run, (s.color, 0.5), Stroke::Solid(0.9))?;
+        }
     }
     for s in series.iter().filter(|s| !s.scattered) {
         curve(canvas, &axes, s, budget)?;
@@ -110,7 +127,7 @@ pub fn draw(
         let many = s.published.len() > MANY;
         for p in thin(&s.published, 400) {
             if let Some(place) = place(&axes, p).filter(|p| clip::contains(*p)) {
-                canvas.cross(axes.frame.at(place.0, place.1), darker(s.color), many)?;
+                canvas.cross(axes.frame.at(place.0, place.1), s.color, many)?;
             }
         }
     }
@@ -123,6 +140,11 @@ pub fn draw(
         }
     }
     axes.draw(canvas)?;
+    match naming {
+        Naming::End | Naming::Auto => names::at_ends(canvas, &axes, &series, width)?,
+        Naming::Inside => names::inside(canvas, &axes, &series)?,
+        Naming::Legend => {}
+    }
     let mut remarks = left.remarks();
     if empty {
         remarks.insert(0, "no values to draw".into());
@@ -137,6 +159,9 @@ fn drawable(series: &Series, panel: &Panel, left: &mut Left) -> Series {
     shown.points.retain(|p| left.count(&panel.x, &panel.y, (p.x, p.y)));
     shown.dashed.retain(|p| left.count(&panel.x, &panel.y, *p));
     shown.published.retain(|p| left.count(&panel.x, &panel.y, *p));
+    for run in &mut shown.runs {
+        run.retain(|p| AxisSpec::default().shows(p.1) && panel.x.shows(p.0) && panel.y.shows(p.1));
+    }
     // A mark without a place lies on a value that is counted already.
     shown.marks.retain(|m| panel.x.shows(m.x) && panel.y.shows(m.y));
     for p in &mut shown.points {
@@ -231,8 +256,8 @@ fn markers(canvas: &Canvas<'_>, axes: &Axes, s: &Series, index: usize, count: us
         .map(|p| axes.frame.at(p.0, p.1))
         .collect();
     let marker = match s.marker {
-        // Without a line there is nothing else to see.
-        Marker::None if places.len() == 1 => Marker::Disc,
+        // A line through a handful of values would hide how few they are, and one value has no line.
+        Marker::None if places.len() <= SPARSE => Marker::Disc,
         marker => marker,
     };
     let few = places.len() <= 12;

@@ -6,9 +6,12 @@
 mod axes;
 pub mod canvas;
 mod clip;
+pub mod comparison;
+mod dots;
 mod heatmap;
 mod legend;
 mod lines;
+mod names;
 mod scale;
 pub mod screen;
 mod svg;
@@ -17,6 +20,8 @@ mod tests;
 
 use anyhow::Result;
 use canvas::{Anchor, Canvas, INK, Marker, SOFT, text_width, wrapped};
+pub use dots::DotRow;
+pub use names::Naming;
 pub use scale::AxisSpec;
 
 use crate::colors::Rgb;
@@ -37,6 +42,8 @@ pub struct Figure {
     pub alt: String,
     /// A line above the panels: which run, which data.
     pub heading: String,
+    /// Where curves are named.
+    pub labels: Naming,
     /// The panels, left to right and then down; one to six.
     pub panels: Vec<Panel>,
 }
@@ -59,8 +66,10 @@ pub struct Panel {
 pub enum Content {
     /// Curves or points.
     Series(Vec<Series>),
-    /// Values over two coordinates.
+    /// Values over two coordinates. The maps of a figure with equal labels share one color scale.
     Heatmap(Heatmap),
+    /// Rows with a measured and a published value each.
+    Dots(Vec<DotRow>),
 }
 
 /// One curve, or the points of one kind.
@@ -76,6 +85,8 @@ pub struct Series {
     pub scattered: bool,
     /// Values, by x.
     pub points: Vec<Sample>,
+    /// Single runs behind values of too few runs for an interval, by x.
+    pub runs: Vec<Vec<(f64, f64)>>,
     /// What the shaded area says.
     pub band: &'static str,
     /// Dashed, by x.
@@ -152,7 +163,8 @@ impl Figure {
         let columns = match self.panels.len() {
             0 | 1 => 1,
             2 | 4 => 2,
-            _ if heatmaps => 2,
+            3 if heatmaps => 3,
+            _ if heatmaps || self.labels == Naming::End => 2,
             _ => 3,
         };
         let rows = self.panels.len().div_ceil(columns);
@@ -163,11 +175,12 @@ impl Figure {
             (2, false) => 320.0,
             _ => 290.0,
         };
-        let legend = legend::Legend::of(self);
         let heading = wrapped(&self.heading, TEXT, WIDTH - 2.0 * MARGIN, 2);
         let head = MARGIN + 18.0 * heading.len() as f64;
         let gap = 14.0;
         let cell = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
+        let naming = self.naming(columns, (cell, panel_height));
+        let legend = legend::Legend::of(self, naming);
         let body = rows as f64 * (panel_height + gap);
         let height = head + body + legend.height() + MARGIN - 4.0;
         canvas::draw(WIDTH, height, &self.alt, |canvas| {
@@ -183,7 +196,7 @@ impl Figure {
                 for (j, (panel, title)) in row.iter().zip(&titles).enumerate() {
                     let left = MARGIN + j as f64 * (cell + gap);
                     let frame = Frame { left, top, right: left + cell, bottom: top + panel_height };
-                    panel.draw(canvas, frame, (title, lines), self.panels.len())?;
+                    panel.draw(canvas, frame, (title, lines), (self, naming))?;
                 }
             }
             legend.draw(canvas, head + body)
@@ -201,13 +214,21 @@ impl Panel {
         canvas: &Canvas<'_>,
         cell: Frame,
         (title, lines): (&[String], usize),
-        panels: usize,
+        (figure, naming): (&Figure, Naming),
     ) -> Result<()> {
+        let panels = figure.panels.len();
         let top = cell.top + 4.0 + 18.0 * lines as f64;
         let inner = Frame { top, ..cell };
         let frame = match &self.content {
-            Content::Series(series) => lines::draw(canvas, inner, self, series, panels)?,
-            Content::Heatmap(map) => heatmap::draw(canvas, inner, self, map, panels)?,
+            Content::Series(series) => lines::draw(canvas, inner, self, series, (panels, naming))?,
+            Content::Heatmap(map) => {
+                let alike = figure.panels.iter().filter_map(|p| match &p.content {
+                    Content::Heatmap(other) if other.label == map.label => Some(other),
+                    _ => None,
+                });
+                heatmap::draw(canvas, inner, self, map, heatmap::range(alike), panels)?
+            }
+            Content::Dots(rows) => dots::draw(canvas, inner, self, rows)?,
         };
         for (i, line) in title.iter().enumerate() {
             let y = top - 4.0 - 18.0 * (title.len() - 1 - i) as f64;
@@ -227,7 +248,7 @@ fn remark(canvas: &Canvas<'_>, frame: Frame, mut y: f64, remarks: &[String]) -> 
     for line in remarks.iter().flat_map(|r| wrapped(r, size, frame.width() - 16.0, 3)) {
         let half = 0.5 * text_width(&line, size) + 3.0;
         let middle = 0.5 * (frame.left + frame.right);
-        canvas.rectangle((middle - half, y - 11.0), (middle + half, y + 4.0), canvas::PAPER)?;
+        canvas.area((middle - half, y - 11.0), (middle + half, y + 4.0), canvas::PAPER)?;
         canvas.text(&line, (middle, y), size, Anchor::Middle, SOFT, false)?;
         y += 15.0;
     }

@@ -18,6 +18,8 @@ pub struct AxisSpec {
     pub from: Option<f64>,
     /// Largest value shown; from the values where absent.
     pub to: Option<f64>,
+    /// Whether the largest value comes first.
+    pub reversed: bool,
 }
 
 impl AxisSpec {
@@ -33,6 +35,7 @@ pub struct Scale {
     log: bool,
     low: f64,
     high: f64,
+    reversed: bool,
 }
 
 /// A tick: its place as a share of the axis, and its label.
@@ -90,12 +93,12 @@ impl Scale {
                 None => (low, low + reach),
             };
         }
-        Scale { log: spec.log, low, high }
+        Scale { log: spec.log, low, high, reversed: spec.reversed }
     }
 
     /// Limits given in the axis' own measure (logarithms on a logarithmic axis).
-    pub fn between(log: bool, low: f64, high: f64) -> Scale {
-        Scale { log, low, high }
+    pub fn between(log: bool, low: f64, high: f64, reversed: bool) -> Scale {
+        Scale { log, low, high, reversed }
     }
 
     /// A value's place as a share of the axis; `None` where it has none.
@@ -108,7 +111,8 @@ impl Scale {
 
     /// Like [`Scale::place`] for a value in the axis' own measure.
     pub fn share(&self, measure: f64) -> f64 {
-        (measure - self.low) / (self.high - self.low)
+        let share = (measure - self.low) / (self.high - self.low);
+        if self.reversed { 1.0 - share } else { share }
     }
 
     /// About `wanted` ticks with labels, and minor ones between decades.
@@ -121,7 +125,7 @@ impl Scale {
         if decades < 0.7 {
             // Within a decade the numbers themselves are what a reader looks for.
             let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
-            let ticks = Scale::between(false, low, high).linear(wanted);
+            let ticks = Scale::between(false, low, high, false).linear(wanted);
             let moved = |t: Tick| {
                 let at = self.place(low + t.at * (high - low))?;
                 Some(Tick { at, ..t })
@@ -268,6 +272,15 @@ mod tests {
         assert_eq!(labels(true, &[1e-4, 0.1]), ["10⁻⁴", "0.001", "0.01", "0.1"]);
         assert_eq!(labels(true, &[1.0, 20.0]), ["1", "2", "5", "10", "20"]);
         assert_eq!(labels(true, &[2.0, 4.0]), ["2.0", "2.5", "3.0", "3.5", "4.0"]);
+    }
+
+    #[test]
+    fn a_reversed_axis_begins_with_its_largest_value() {
+        let spec = AxisSpec { log: true, reversed: true, ..AxisSpec::default() };
+        let scale = Scale::new(&spec, [1e-4, 0.1].into_iter(), true);
+        assert_eq!((scale.place(0.1), scale.place(1e-4)), (Some(0.0), Some(1.0)));
+        let first = scale.ticks(5).into_iter().find(|t| t.label == "0.1");
+        assert!(first.is_some_and(|t| t.at.abs() < 1e-9));
     }
 
     /// Catches axes of many decades that drown in ticks.

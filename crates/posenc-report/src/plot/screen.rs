@@ -86,7 +86,7 @@ fn frame(page: &Frame, [left, top, right, bottom]: [f64; 4]) -> Frame {
 /// What tells a kind from the others.
 fn glyph(canvas: &Canvas<'_>, kind: BoxKind, f: Frame) -> Result<()> {
     let thin = |points: &[(f64, f64)]| canvas.line(points, FRAME, 1.0, Stroke::Solid(0.9));
-    let fill = |ink| canvas.rectangle((f.left, f.top), (f.right, f.bottom), ink);
+    let fill = |ink| canvas.area((f.left, f.top), (f.right, f.bottom), ink);
     let middle = (0.5 * (f.left + f.right), 0.5 * (f.top + f.bottom));
     let least = f.width().min(f.height());
     match kind {
@@ -240,8 +240,8 @@ mod tests {
             assert_eq!(svg.matches(&format!(">{number}</text>")).count(), 1, "{number}");
         }
         assert!(!svg.contains(">5</text>"));
-        assert_eq!(svg.matches("fill=\"#0969DA\"").count(), 4, "discs");
-        assert_eq!(svg.matches("stroke=\"#0969DA\"").count(), 4, "outlines");
+        assert_eq!(svg.matches(" fill=\"#0969DA\"").count(), 4, "discs");
+        assert_eq!(svg.matches(" stroke=\"#0969DA\"").count(), 4, "outlines");
         assert_eq!(svg.matches("&lt;a&gt; &amp; &quot;b&quot;</text>").count(), 1, "{svg}");
         assert!(svg.contains("<title>a &quot;screen&quot; &lt;of&gt; boxes</title>"));
         assert!(!svg.contains("<a>"));

@@ -1,8 +1,12 @@
 //! A plotters back end that writes SVG.
 //!
+//! Colors follow the reader's theme: an embedded style sheet gives every color its counterpart on dark ground, which
+//! browsers apply to images by the color scheme of the page around them. Maps, drawn as rectangles, keep their colors.
+//!
 //! plotters has integer coordinates. A unit is a tenth of a pixel, and the header scales the picture. Unlike
 //! plotters' own back end this one dashes lines and joins neighboring rectangles.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use plotters_backend::text_anchor::HPos;
@@ -11,6 +15,7 @@ use plotters_backend::{
     FontStyle, FontTransform, rasterizer,
 };
 
+use crate::colors::{Rgb, dark};
 use crate::markdown::is_hidden;
 
 /// Units per pixel.
@@ -21,6 +26,8 @@ pub const FONT_FACTOR: f64 = 1.24;
 pub const DASHED: u32 = 17;
 /// Lines of this width are dotted.
 pub const DOTTED: u32 = 9;
+/// plotters has no outlined text: text of this style has a rim in the color of the card.
+pub const HALO: FontStyle = FontStyle::Oblique;
 /// Radius of the card's corners, in units.
 const CORNER: u32 = 100;
 
@@ -30,6 +37,9 @@ pub struct Svg<'a> {
     size: (u32, u32),
     /// Color of the path of rectangles that is not closed yet.
     open: Option<BackendColor>,
+    /// Colors of areas and text, and of lines, that depend on the theme.
+    fills: BTreeSet<(u8, u8, u8)>,
+    strokes: BTreeSet<(u8, u8, u8)>,
 }
 
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
@@ -52,7 +62,26 @@ impl<'a> Svg<'a> {
             width.saturating_sub(10),
             height.saturating_sub(10),
         ));
-        Svg { text, size, open: None }
+        let fills = BTreeSet::from([(255, 255, 255)]);
+        let strokes = BTreeSet::from([(208, 215, 222), (255, 255, 255)]);
+        Svg { text, size, open: None, fills, strokes }
+    }
+
+    /// The colors on dark ground.
+    fn dark_style(&self) -> String {
+        let rule = |attribute: &str, rest: &str, (r, g, b): &(u8, u8, u8)| {
+            let Rgb(dr, dg, db) = dark(Rgb(*r, *g, *b));
+            format!(
+                "[{attribute}=\"#{r:02X}{g:02X}{b:02X}\"]{rest}{{{attribute}:#{dr:02X}{dg:02X}{db:02X}}}"
+            )
+        };
+        let fills = self.fills.iter().map(|c| rule("fill", ":not(path)", c));
+        let strokes = self.strokes.iter().map(|c| rule("stroke", "", c));
+        let rules: Vec<String> = fills.chain(strokes).collect();
+        format!(
+            "<style>\n@media (prefers-color-scheme: dark) {{\n{}\n}}\n</style>\n",
+            rules.join("\n")
+        )
     }
 
     /// Writes an element that is visible in `color`, after whatever is open.
@@ -85,6 +114,8 @@ impl DrawingBackend for Svg<'_> {
 
     fn present(&mut self) -> Drawn {
         self.close();
+        let style = self.dark_style();
+        self.text.push_str(&style);
         self.text.push_str("</svg>\n");
         Ok(())
     }
@@ -127,6 +158,7 @@ impl DrawingBackend for Svg<'_> {
             DOTTED => " stroke-dasharray=\"2 36\"",
             _ => "",
         };
+        self.strokes.insert(color.rgb);
         let (opacity, stroke, points) = (opacity(color), hexadecimal(color), joined(path));
         let stroke = format!("stroke=\"{stroke}\" stroke-width=\"{width}\"{dashes}");
         self.element(
@@ -146,6 +178,7 @@ impl DrawingBackend for Svg<'_> {
             return rasterizer::draw_circle(self, (x, y), radius, style, fill);
         }
         let (color, width) = (style.color(), style.stroke_width());
+        self.fills.insert(color.rgb);
         let (opacity, fill) = (opacity(color), hexadecimal(color));
         let circle = format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"");
         self.element(color, format!("{circle}{opacity} fill=\"{fill}\" stroke-width=\"{width}\"/>"))
@@ -157,6 +190,7 @@ impl DrawingBackend for Svg<'_> {
         style: &S,
     ) -> Drawn {
         let color = style.color();
+        self.fills.insert(color.rgb);
         let (opacity, fill, points) = (opacity(color), hexadecimal(color), joined(corners));
         self.element(color, format!("<polygon{opacity} fill=\"{fill}\" points=\"{points}\"/>"))
     }
@@ -174,8 +208,15 @@ impl DrawingBackend for Svg<'_> {
             HPos::Center => "middle",
             HPos::Right => "end",
         };
-        let is_bold = matches!(style.style(), FontStyle::Bold);
-        let weight = if is_bold { " font-weight=\"bold\"" } else { "" };
+        self.fills.insert(color.rgb);
+        let weight = match style.style() {
+            FontStyle::Bold => " font-weight=\"bold\"",
+            // That is, HALO.
+            FontStyle::Oblique => {
+                " font-weight=\"600\" paint-order=\"stroke\" stroke=\"#FFFFFF\" stroke-width=\"32\""
+            }
+            _ => "",
+        };
         let turned = |degrees: u32| format!(" transform=\"rotate({degrees}, {x}, {y})\"");
         let turn = match style.transform() {
             FontTransform::None => String::new(),

@@ -23,14 +23,15 @@ fn number() -> impl Strategy<Value = f64> {
 
 fn axis_spec() -> impl Strategy<Value = AxisSpec> {
     let limit = || prop::option::weighted(0.3, number());
-    (any::<bool>(), limit(), limit(), "\\PC{0,40}").prop_map(|(log, a, b, label)| {
+    let flags = (any::<bool>(), any::<bool>());
+    (flags, limit(), limit(), "\\PC{0,40}").prop_map(|((log, reversed), a, b, label)| {
         // As the schema leaves them: in order, and above zero on a logarithmic axis.
         let ordered = match (a, b) {
             (Some(a), Some(b)) => a < b && (!log || a > 0.0),
             _ => true,
         };
         let (from, to) = if ordered { (a, b) } else { (None, None) };
-        AxisSpec { label, log, from, to }
+        AxisSpec { label, log, from, to, reversed }
     })
 }
 
@@ -48,6 +49,7 @@ fn series() -> impl Strategy<Value = Series> {
                 .into_iter()
                 .map(|(x, y, half_width)| Sample { x, y, half_width })
                 .collect(),
+            runs: vec![dashed.clone()],
             band: "band",
             dashed,
             dashed_label: "theory".into(),
@@ -60,20 +62,34 @@ fn series() -> impl Strategy<Value = Series> {
     )
 }
 
+fn dot_row() -> impl Strategy<Value = DotRow> {
+    let value = || prop::option::of((number(), prop::option::of(number())));
+    ("\\PC{0,60}", value(), value()).prop_map(|(name, measured, published)| DotRow {
+        name,
+        color: shade(GAUSSIAN, 0, 1),
+        reduced: measured.is_none(),
+        measured,
+        published,
+    })
+}
+
 fn content() -> impl Strategy<Value = Content> {
     let cells = prop::collection::vec((number(), number(), number()), 0..60);
     prop_oneof![
         3 => prop::collection::vec(series(), 0..5).prop_map(Content::Series),
         1 => (cells, "\\PC{0,20}")
             .prop_map(|(cells, label)| Content::Heatmap(Heatmap { label, cells })),
+        1 => prop::collection::vec(dot_row(), 0..12).prop_map(Content::Dots),
     ]
 }
 
 fn figure() -> impl Strategy<Value = Figure> {
     let panel = ("\\PC{0,120}", axis_spec(), axis_spec(), content())
         .prop_map(|(title, x, y, content)| Panel { title, x, y, content });
-    ("\\PC{0,40}", "\\PC{0,40}", prop::collection::vec(panel, 0..7))
-        .prop_map(|(alt, heading, panels)| Figure { alt, heading, panels })
+    let labels =
+        prop::sample::select(vec![Naming::Auto, Naming::End, Naming::Inside, Naming::Legend]);
+    ("\\PC{0,40}", "\\PC{0,40}", labels, prop::collection::vec(panel, 0..7))
+        .prop_map(|(alt, heading, labels, panels)| Figure { alt, heading, labels, panels })
 }
 
 /// What every picture must be, whatever it was made from.
@@ -123,6 +139,7 @@ fn plain(points: &[(f64, f64)]) -> Figure {
     Figure {
         alt: "A test".into(),
         heading: String::new(),
+        labels: Naming::Legend,
         panels: vec![Panel {
             title: "title".into(),
             x: axis("x"),

@@ -1,12 +1,14 @@
 //! Cells of a table: published value, measured value and their difference.
 
+use std::collections::BTreeSet;
+
 use posenc_experiments::PublishedValue;
 use posenc_experiments::record::Row;
-use posenc_experiments::schema::display::{Aggregate, Column};
+use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
 use crate::markdown::plain;
 use crate::numbers::{fixed, mean_deviation, signed, significant, written_digits};
-use crate::records::Run;
+use crate::records::{Run, untrained};
 use crate::sources::Sources;
 use crate::view::View;
 
@@ -65,17 +67,27 @@ pub fn printed_metric(column: &Column) -> &String {
 }
 
 /// Published values of a cell.
-fn chosen<'a>(view: &'a View<'_>, key: &'a RowKey, column: &'a Column) -> Vec<&'a PublishedValue> {
+fn chosen<'a>(
+    view: &'a View<'_>,
+    table: &'a Table,
+    key: &'a RowKey,
+    column: &'a Column,
+) -> Vec<&'a PublishedValue> {
     if !column.published {
         return Vec::new();
     }
-    let all: Vec<&PublishedValue> = published(view, &key.group, Some(&key.method))
+    let group = column.published_group.as_ref().unwrap_or(&key.group);
+    let own = published(view, group, Some(&key.method))
+        .filter(|v| key.signal.as_ref().is_none_or(|s| v.signal == *s));
+    let of_signal = table.published_as.iter().filter(|p| key.signal.as_ref() == Some(&p.signal));
+    let others = of_signal.flat_map(|p| published(view, &p.group, Some(&key.method)));
+    let all: Vec<&PublishedValue> = own
+        .chain(others)
         .filter(|v| {
             // A value with another metric name can lack its abscissa.
             let anywhere = column.published_metric.is_some() && v.x.is_none() && key.x.is_none();
             v.metric == *printed_metric(column) && (anywhere || at(key, column, v.x))
         })
-        .filter(|v| key.signal.as_ref().is_none_or(|s| v.signal == *s))
         .collect();
     // Prefer a mean over signals to single signals.
     let means: Vec<_> = all.iter().copied().filter(|v| v.signal.is_empty()).collect();
@@ -84,8 +96,8 @@ fn chosen<'a>(view: &'a View<'_>, key: &'a RowKey, column: &'a Column) -> Vec<&'
 
 /// Number of decimals of the published numbers in a column, at most `column.digits`: the report adds no
 /// digits to published numbers.
-pub fn printed_digits(view: &View<'_>, keys: &[RowKey], column: &Column) -> usize {
-    let values = keys.iter().flat_map(|k| chosen(view, k, column));
+pub fn printed_digits(view: &View<'_>, table: &Table, keys: &[RowKey], column: &Column) -> usize {
+    let values = keys.iter().flat_map(|k| chosen(view, table, k, column));
     let numbers = values.flat_map(|v| v.value.into_iter().chain(v.deviation));
     numbers.map(written_digits).max().unwrap_or(0).min(column.digits)
 }
@@ -93,12 +105,13 @@ pub fn printed_digits(view: &View<'_>, keys: &[RowKey], column: &Column) -> usiz
 /// The published number, or `Err` with the remark if the paper leaves the cell empty.
 pub fn published_cell(
     view: &View<'_>,
+    table: &Table,
     key: &RowKey,
     column: &Column,
     digits: usize,
     sources: &mut Sources,
 ) -> Result<Option<Cell>, Option<String>> {
-    let chosen = chosen(view, key, column);
+    let chosen = chosen(view, table, key, column);
     let values: Vec<f64> = chosen.iter().filter_map(|v| v.value).collect();
     let Some(first) = chosen.iter().find(|v| v.value.is_some()) else {
         let note = chosen.first().map(|v| v.note.clone()).filter(|n| !n.is_empty());
@@ -110,7 +123,8 @@ pub fn published_cell(
             let text = format!("{} ± {}", fixed(*value, digits), fixed(deviation, digits));
             Cell::new(*value, text, mark)
         }
-        _ => shown(&values, column.aggregate, digits, mark),
+        // A printed number has the digits that it was printed with.
+        _ => Cell { mark, ..shown(&values, column, digits) },
     }))
 }
 
@@ -144,20 +158,23 @@ pub fn measured_cell(
     mixed: Mixed,
 ) -> Option<Cell> {
     let run = run?;
-    let values: Vec<f64> = rows(run, key, column).map(|r| r.value).collect();
+    let group = view.experiment.group(&key.group);
+    let beside = |r: &&Row| published.is_none() || group.is_none_or(|g| untrained(g, r).is_none());
+    let values: Vec<f64> = rows(run, key, column).filter(beside).map(|r| r.value).collect();
     if values.is_empty() {
         return None;
     }
-    let mut cell = shown(&values, column.aggregate, column.digits, String::new());
-    let group = view.experiment.group(&key.group);
+    let mut cell = shown(&values, column, sensible(&values, column));
     let own = group.and_then(|g| g.data.as_ref()).map(|d| &d.set);
     let other_data = rows(run, key, column).map(|r| &r.data).find(|d| own.is_some_and(|o| o != *d));
     if let (Some((published, digits)), None) = (published, other_data) {
         let found = difference(cell.value, published.value, column, digits);
-        cell.difference = found.filter(|_| column.difference);
+        // Two numbers that are equal as printed need no difference.
+        cell.difference = found.filter(|_| column.difference && cell.text != published.text);
     }
+    let is_equal = published.is_some_and(|(published, _)| cell.text == published.text);
     let is_reduced = |r: &Row| group.is_some_and(|g| g.reduced(r.profile).is_some());
-    if mixed.reduced && rows(run, key, column).any(is_reduced) {
+    if mixed.reduced && !is_equal && rows(run, key, column).any(is_reduced) {
         cell.labels.push("reduced".into());
     }
     cell.labels.extend(other_data.filter(|_| mixed.data).map(|data| plain(data)));
@@ -181,15 +198,48 @@ pub fn is_clock(column: &Column) -> bool {
     column.metric.starts_with("time")
 }
 
-fn shown(values: &[f64], aggregate: Aggregate, digits: usize, mark: String) -> Cell {
-    let (mean, deviation) = mean_deviation(values);
-    let mut text = fixed(mean, digits);
-    if values.len() > 1 && aggregate == Aggregate::MeanDeviation && deviation.is_finite() {
-        // Rounding alone can cause a tiny spread of equal values; show it as zero.
-        let spread = if deviation <= 1e-12 * mean.abs() { 0.0 } else { deviation };
-        text = format!("{text} ± {}", fixed(spread, digits));
+/// Why rows of a cell are not shown next to published values.
+pub fn not_shown<'a>(
+    view: &'a View<'_>,
+    run: Option<&'a Run>,
+    key: &'a RowKey,
+    column: &'a Column,
+) -> Option<&'a str> {
+    let group = view.experiment.group(&key.group)?;
+    rows(run?, key, column).find_map(|r| untrained(group, r))
+}
+
+/// Runs behind a cell: pairs of signal and seed.
+pub fn count(run: &Run, key: &RowKey, column: &Column) -> usize {
+    rows(run, key, column).map(|r| (&r.signal, r.seed)).collect::<BTreeSet<_>>().len()
+}
+
+/// Digits after the point of measured values: of times, three significant ones, since they vary from run to run.
+fn sensible(values: &[f64], column: &Column) -> usize {
+    let mean = mean_deviation(values).0.abs();
+    if !is_clock(column) || !mean.is_normal() {
+        return column.digits;
     }
-    Cell::new(mean, text, mark)
+    (2 - mean.log10().floor() as i32).clamp(0, 12) as usize
+}
+
+fn shown(values: &[f64], column: &Column, digits: usize) -> Cell {
+    let (mean, deviation) = mean_deviation(values);
+    let half = 0.5 * 0.1f64.powi(digits as i32);
+    // A mean too small for its digits is shown with significant ones, and so is its deviation.
+    let (text, spread, least) = if mean != 0.0 && mean.abs() < half {
+        (significant(mean, 3), significant(deviation, 2), 1e-3 * mean.abs())
+    } else {
+        (fixed(mean, digits), fixed(deviation, digits), half)
+    };
+    let spreads = values.len() > 1 && column.aggregate == Aggregate::MeanDeviation;
+    // Half of the last digit can round to zero as well.
+    let spreads = spreads && spread.contains(|c: char| c.is_ascii_digit() && c != '0');
+    let text = match spreads && deviation.is_finite() && deviation >= least {
+        true => format!("{text} ± {spread}"),
+        false => text,
+    };
+    Cell::new(mean, text, String::new())
 }
 
 /// Whether an abscissa matches that of the row or, if the row has none, that of the column.

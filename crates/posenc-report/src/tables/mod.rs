@@ -1,6 +1,7 @@
 //! Tables of an item: published and measured values.
 
 mod cells;
+pub mod pairs;
 mod singles;
 
 use std::collections::BTreeSet;
@@ -9,8 +10,8 @@ use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Best, By, Table};
 
 use self::cells::{
-    Cell, Mixed, RowKey, close, is_clock, measured_cell, printed_digits, printed_metric, published,
-    published_cell,
+    Cell, Mixed, RowKey, close, count, is_clock, measured_cell, not_shown, printed_digits,
+    printed_metric, published, published_cell,
 };
 use crate::markdown::{Align, Grid, cell, plain};
 use crate::numbers::{MISSING, distinct, significant};
@@ -38,6 +39,10 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         By::Method | By::Metric => {}
         By::Signal => drop(grid.column(own.unwrap_or_else(|| "Signal".into()), Align::Left)),
         By::X => drop(grid.column(own.unwrap_or_else(|| "x".into()), Align::Right)),
+        By::SignalX => {
+            grid.column("Signal", Align::Left);
+            grid.column(own.unwrap_or_else(|| "x".into()), Align::Right);
+        }
     }
     let mut lead: Vec<Vec<String>> = keys
         .iter()
@@ -52,23 +57,28 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
             if methods {
                 cells.push(plain(&k.method));
             }
-            match table.rows {
-                By::Method | By::Metric => {}
-                By::Signal => cells.push(k.signal.as_deref().map_or(MISSING.into(), plain)),
-                By::X => cells.push(k.x.map_or(MISSING.into(), |x| significant(x, 6))),
+            if matches!(table.rows, By::Signal | By::SignalX) {
+                cells.push(k.signal.as_deref().map_or(MISSING.into(), plain));
+            }
+            if matches!(table.rows, By::X | By::SignalX) {
+                cells.push(k.x.map_or(MISSING.into(), |x| significant(x, 6)));
             }
             cells
         })
         .collect();
+    let runs_note = runs_behind(view, table, &keys, &mut grid, &mut lead);
     let mut empty_in_paper = Vec::new();
+    let (mut constants, mut equal): (Vec<String>, Vec<String>) = Default::default();
+    let mut left_out: BTreeSet<String> = BTreeSet::new();
+    let mut columns: Vec<(String, Vec<Option<Cell>>, Best)> = Vec::new();
     let (mut differences, mut quotients) = (false, false);
     let mut has_values = false;
     for column in &table.columns {
         let label = cell(&column.label);
         let mut published: Vec<Option<Cell>> = vec![];
-        let digits = printed_digits(view, &keys, column);
+        let digits = printed_digits(view, table, &keys, column);
         for key in &keys {
-            let found = published_cell(view, key, column, digits, &mut sources);
+            let found = published_cell(view, table, key, column, digits, &mut sources);
             if let Err(note) = &found {
                 empty_in_paper
                     .extend(note.clone().map(|n| format!("{}: {}", plain(&key.method), plain(&n))));
@@ -76,17 +86,15 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
             published.push(found.ok().flatten());
         }
         has_values |= published.iter().any(Option::is_some);
-        if column.published && published.iter().any(Option::is_some) {
-            grid.column(format!("{label}<br>paper"), Align::Right);
-            push(&mut lead, &published, column.best);
-        }
+        let paper = table.published_label.as_deref().map_or("paper".into(), cell);
+        let mut all: Vec<(String, Vec<Option<Cell>>)> = Vec::new();
         for side in &view.sides {
-            let name = match (side.side, view.sides.len()) {
-                (Side::Reference, 1) => "measured",
-                (Side::Reference, _) => "reference",
-                (Side::Local, _) => "this machine",
+            let name = match (side.side, view.sides.len(), &table.measured_label) {
+                (Side::Reference, 1, Some(label)) => cell(label),
+                (Side::Reference, 1, None) => "measured".into(),
+                (Side::Reference, ..) => "reference".into(),
+                (Side::Local, ..) => "this machine".into(),
             };
-            grid.column(format!("{label}<br>{name}"), Align::Right);
             let run = side.run.as_ref();
             let mixed = run.map(|run| mixed(view, table, run)).unwrap_or_default();
             let cells: Vec<_> = keys
@@ -100,8 +108,33 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
             let compared = cells.iter().flatten().any(|c| c.difference.is_some());
             differences |= compared && !is_clock(column);
             quotients |= compared && is_clock(column);
-            push(&mut lead, &cells, column.best);
+            for (key, published) in keys.iter().zip(&published) {
+                let reason = published.as_ref().and_then(|_| not_shown(view, run, key, column));
+                left_out.extend(reason.map(|r| format!("{}: {r}", plain(&key.group))));
+            }
+            all.push((name, cells));
         }
+        if column.published && published.iter().any(Option::is_some) {
+            all.insert(0, (paper, published));
+        }
+        if all.len() > 1 && column.published && are_equal(&all) {
+            all.remove(0);
+            equal.push(label.clone());
+        }
+        match constant(&all) {
+            Some(value) if keys.len() > 2 && column.best == Best::None => {
+                constants.push(format!("{}: {value}", label.replace("<br>", " ")));
+            }
+            _ => {
+                let named = |(name, cells)| (format!("{label}<br>{name}"), cells, column.best);
+                columns.extend(all.into_iter().map(named));
+            }
+        }
+    }
+    let is_bare = columns.is_empty();
+    for (heading, cells, best) in columns {
+        grid.column(heading, Align::Right);
+        push(&mut lead, &cells, best);
     }
     for row in lead {
         grid.row(row);
@@ -116,8 +149,23 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         text.push_str("*No values yet.*\n\n");
         return text;
     }
-    text.push_str(&grid.render());
     let mut notes = Vec::new();
+    if is_bare {
+        text.push_str(&format!("In all {} rows: {}.\n\n", keys.len(), constants.join("; ")));
+    } else {
+        text.push_str(&grid.render());
+        if !constants.is_empty() {
+            notes.push(format!("in all rows: {}", constants.join("; ")));
+        }
+    }
+    if !equal.is_empty() {
+        notes.push(format!("equal to the paper's as printed: {}", equal.join(", ")));
+    }
+    notes.extend(runs_note);
+    if !left_out.is_empty() {
+        let groups: Vec<_> = left_out.iter().map(|reason| plain(reason)).collect();
+        notes.push(format!("not shown next to published values: {}", groups.join("; ")));
+    }
     notes.extend(differences.then(|| "small numbers: measured − paper".to_owned()));
     notes.extend(quotients.then(|| "× after times: measured ÷ paper".to_owned()));
     if !sources.legend().is_empty() {
@@ -125,7 +173,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     if table.columns.iter().any(|c| c.aggregate == Aggregate::MeanDeviation) && text.contains(" ± ")
     {
-        notes.push("mean ± population standard deviation".into());
+        notes.push("± population standard deviation, left out where it rounds to zero".into());
     }
     empty_in_paper.sort();
     empty_in_paper.dedup();
@@ -142,6 +190,83 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
         text.push_str(&singles::render(view, table, &keys));
     }
     text
+}
+
+/// The number of runs behind the values of each row: a column of its own, or a note if all rows have as many.
+fn runs_behind(
+    view: &View<'_>,
+    table: &Table,
+    keys: &[RowKey],
+    grid: &mut Grid,
+    lead: &mut [Vec<String>],
+) -> Option<String> {
+    let mut notes = Vec::new();
+    for run in view.runs() {
+        let of = |key| table.columns.iter().map(|column| count(run, key, column)).max();
+        let counts: Vec<usize> = keys.iter().map(|key| of(key).unwrap_or(0)).collect();
+        let different: BTreeSet<usize> = counts.iter().copied().filter(|n| *n > 0).collect();
+        let who = view.who(run.side);
+        match (different.len(), different.first()) {
+            (0, _) | (1, Some(1)) | (_, None) => {}
+            (1, Some(n)) => notes.push((who, format!("n = {n}"))),
+            _ => {
+                grid.column(who.map_or("n".into(), |who| format!("n<br>{who}")), Align::Right);
+                for (row, n) in lead.iter_mut().zip(&counts) {
+                    row.push(if *n > 0 { n.to_string() } else { MISSING.into() });
+                }
+                notes.push((None, "n: signals × seeds".into()));
+            }
+        }
+    }
+    // Two runs of the same size need one note.
+    if notes.windows(2).all(|pair| matches!(pair, [a, b] if a.1 == b.1)) {
+        notes.truncate(1);
+        notes.iter_mut().for_each(|note| note.0 = None);
+    }
+    let text = |(who, note): &(Option<&str>, String)| match who {
+        Some(who) => format!("{note} ({who})"),
+        None => note.clone(),
+    };
+    (!notes.is_empty()).then(|| notes.iter().map(text).collect::<Vec<_>>().join(", "))
+}
+
+/// Whether all measured values of a column equal the published ones as printed, and at least three do.
+fn are_equal(sides: &[(String, Vec<Option<Cell>>)]) -> bool {
+    let Some(((_, published), measured)) = sides.split_first() else { return false };
+    let mut pairs = 0;
+    for (_, cells) in measured {
+        for (own, paper) in cells.iter().zip(published) {
+            match (own, paper) {
+                (Some(own), Some(paper)) if own.text == paper.text && paper.mark.is_empty() => {
+                    pairs += 1;
+                }
+                (Some(_), None) | (None, None) => {}
+                _ => return false,
+            }
+        }
+    }
+    pairs > 2
+}
+
+/// The one value of a column that is the same in all rows, with that of the paper.
+fn constant(sides: &[(String, Vec<Option<Cell>>)]) -> Option<String> {
+    let mut values: Vec<(String, String)> = Vec::new();
+    for (name, cells) in sides {
+        let text = |c: &Option<Cell>| {
+            c.as_ref().map(|c| format!("{}{}", c.text, c.mark)).unwrap_or_default()
+        };
+        let first = cells.first().map(text).filter(|t| !t.is_empty())?;
+        if !cells.iter().all(|c| text(c) == first) {
+            return None;
+        }
+        values.push((name.clone(), first));
+    }
+    let (_, first) = values.first()?;
+    if values.iter().all(|(_, value)| value == first) {
+        return Some(first.clone());
+    }
+    let named = values.iter().map(|(name, value)| format!("{value} ({name})"));
+    Some(named.collect::<Vec<_>>().join(", "))
 }
 
 /// Data labels of the values in a table.
@@ -248,12 +373,20 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<RowKey> {
                     let signals = distinct(signals.filter(|s| !s.is_empty()));
                     keys.extend(signals.into_iter().map(|s| key(Some(s.clone()), None)));
                 }
-                By::X => {
+                By::X | By::SignalX => {
                     let mut xs: Vec<f64> =
                         rows().filter_map(|r| r.x).chain(printed().filter_map(|v| v.x)).collect();
                     xs.sort_by(f64::total_cmp);
                     xs.dedup_by(|a, b| close(*a, *b));
-                    keys.extend(xs.into_iter().map(|x| key(None, Some(x))));
+                    let signals = rows().map(|r| r.signal.as_str()).filter(|s| *s != "-");
+                    let signals = match table.rows {
+                        By::X => vec![None],
+                        _ => distinct(signals).into_iter().map(Some).collect(),
+                    };
+                    for signal in signals {
+                        let signal = signal.map(str::to_owned);
+                        keys.extend(xs.iter().map(|x| key(signal.clone(), Some(*x))));
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
-use super::cells::{Mixed, RowKey, measured_cell, printed_digits, published_cell};
+use super::cells::{Mixed, RowKey, measured_cell, not_shown, printed_digits, published_cell};
 use crate::markdown::{Align, Grid, cell, details, plain};
 use crate::numbers::{MISSING, distinct};
 use crate::records::Run;
@@ -24,7 +24,11 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
     for run in view.runs() {
         for column in &columns {
             for group in &table.groups {
-                let keys: Vec<&RowKey> = keys.iter().filter(|k| k.group == *group).collect();
+                // What is not shown next to published values is not shown here either.
+                let is_shown = |k: &&RowKey| {
+                    k.group == *group && not_shown(view, Some(run), k, column).is_none()
+                };
+                let keys: Vec<&RowKey> = keys.iter().filter(is_shown).collect();
                 let signals = signals(run, column, &keys);
                 if signals.is_empty() {
                     continue;
@@ -32,7 +36,7 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
                 most = most.max(signals.len());
                 let who = view.who(run.side).map(|who| format!(", {who}")).unwrap_or_default();
                 body.push_str(&format!("{}, {}{who}\n\n", cell(&column.label), plain(group)));
-                body.push_str(&one(view, run, column, &keys, &signals));
+                body.push_str(&one(view, (table, run), column, &keys, &signals));
             }
         }
     }
@@ -54,7 +58,13 @@ fn signals<'a>(run: &'a Run, column: &Column, keys: &[&RowKey]) -> Vec<&'a str> 
     distinct(run.table.rows.iter().filter(is_own).map(|row| row.signal.as_str()))
 }
 
-fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&RowKey], signals: &[&str]) -> String {
+fn one(
+    view: &View<'_>,
+    (table, run): (&Table, &Run),
+    column: &Column,
+    keys: &[&RowKey],
+    signals: &[&str],
+) -> String {
     let mut grid = Grid::default();
     grid.column("Signal", Align::Left);
     let of = |key: &RowKey, signal: &str| RowKey { signal: Some(signal.to_owned()), ..key.clone() };
@@ -76,9 +86,10 @@ fn one(view: &View<'_>, run: &Run, column: &Column, keys: &[&RowKey], signals: &
         let mut row = vec![plain(signal)];
         for key in &measured {
             let key = of(key, signal);
-            let digits = printed_digits(view, std::slice::from_ref(&key), column);
+            let digits = printed_digits(view, table, std::slice::from_ref(&key), column);
             let mut sources = Sources::default();
-            let printed = published_cell(view, &key, &single, digits, &mut sources).ok().flatten();
+            let printed =
+                published_cell(view, table, &key, &single, digits, &mut sources).ok().flatten();
             let compared = printed.as_ref().map(|p| (p, digits));
             let found = measured_cell(view, Some(run), &key, &single, compared, Mixed::default());
             row.push(match (found, printed) {

@@ -46,7 +46,7 @@ fn row(method: &str, signal: &str, metric: &str, value: f64) -> Row {
     }
 }
 
-/// Would catch errata that are shown beside an item without their numbers, or beside another.
+/// Would catch errata that are shown next to an item without their numbers, or next to another.
 #[test]
 fn an_item_shows_the_errata_that_it_names() {
     let own: Vec<_> =
@@ -58,12 +58,12 @@ fn an_item_shows_the_errata_that_it_names() {
         row(second, "q", "measured", 7.0),
     ];
     let (page, _) = pages(rows, &format!("errata: [{first}]\n"));
-    let from = page.find("**Errata**").expect("a heading");
+    let from = page.find("## Errata").expect("a heading");
     assert!(page[from..].contains("  | $D(0)$ | 0.25 | 0.5 | – |"), "{page}");
-    assert!(page[from..].contains(&format!("(errata.md#{first})")), "{page}");
+    assert!(page[from..].contains(&format!("(../errata/trading.md#{first})")), "{page}");
     assert!(!page.contains(second), "{page}");
     let (page, _) = pages(Vec::new(), "");
-    assert!(!page.contains("**Errata**"), "{page}");
+    assert!(!page.contains("## Errata"), "{page}");
     let wrong = catalog("errata: [no-such]\n").1.expect_err("a name that is none");
     assert!(wrong.contains("90-errata.yaml:") && wrong.contains("no-such"), "{wrong}");
 }
@@ -96,7 +96,7 @@ fn pages(rows: Vec<Row>, more: &str) -> (String, String) {
     };
     let report = render(&inputs).expect("a report");
     let page = |name: &str| String::from_utf8(report.files[Path::new(name)].clone()).expect("text");
-    (page("trading.md"), page("errata.md"))
+    (page("trading/errata.md"), page("errata.md") + &page("errata/trading.md"))
 }
 
 #[test]
@@ -126,5 +126,5 @@ fn numbers_join_their_texts() {
     assert!(found.contains("❌ not confirmed") && found.contains("| q | – | NaN | – |"), "{found}");
     assert!(section(third).contains("– check not run"));
     assert!(text.contains(&format!("1 of {}", own.len())), "{text}");
-    assert!(page.contains("(errata.md#trading)"), "{page}");
+    assert!(page.contains("(../errata/trading.md)"), "{page}");
 }

@@ -71,7 +71,7 @@ fn every_kind_is_drawn() {
     assert_eq!(drawn.len(), registry().len());
     assert!(!page.contains("Not drawn"), "{page}");
     let gaussian = page.split("## Gaussian\n").nth(1).unwrap().split("\n## ").next().unwrap();
-    assert!(gaussian.contains("demo [Figure 1](demo.md#fig1)."), "{gaussian}");
+    assert!(gaussian.contains("demo [Figure 1](demo/fig1.md)."), "{gaussian}");
     assert!(
         gaussian.contains("| `sigma` | required | a number above 0 and at most 1000 |"),
         "{gaussian}"
@@ -89,7 +89,7 @@ fn formulas_of_experiments_are_drawn_once() {
     let (page, drawn) = gallery(&[("fig1", &[lorentz, vanishing]), ("fig2", &[wider])]);
     assert_eq!(page.matches("\n### ").count(), 2, "{page}");
     let section = page.split("### V0\n").nth(1).unwrap().split("\n### ").next().unwrap();
-    for part in ["`1/(1+(u/w)^2)`", "w: 0.1", "[Figure 1](demo.md#fig1), [Figure 2](demo.md#fig2)"]
+    for part in ["`1/(1+(u/w)^2)`", "w: 0.1", "[Figure 1](demo/fig1.md), [Figure 2](demo/fig2.md)"]
     {
         assert!(section.contains(part), "{part}: {section}");
     }

@@ -273,8 +273,8 @@ fn labels_stay_in_their_drawing() {
                 });
                 for name in names {
                     let known = [
-                        "svg", "title", "rect", "path", "polyline", "polygon", "circle", "text",
-                        "line", "g",
+                        "svg", "title", "style", "rect", "path", "polyline", "polygon", "circle",
+                        "text", "line", "g",
                     ];
                     assert!(known.contains(&name), "{text:?} gives <{name}> in {}", path.display());
                 }
@@ -311,8 +311,7 @@ fn a_record_of_many_signals_methods_and_places_is_shown() {
     let root = tempfile::tempdir().expect("a directory");
     let catalog = changed_catalog(root.path(), str::to_owned).expect("a catalog");
     let report = report(&catalog, &records, &Records::default());
-    let page = report.files.get(Path::new("demo.md")).expect("a page");
-    let page = String::from_utf8_lossy(page);
+    let page = common::paper(&report);
     let has = |start: &str| page.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(
         [has("| image 99999 |"), has("| 99,999 |")],

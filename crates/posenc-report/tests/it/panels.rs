@@ -34,6 +34,7 @@ groups:
 plots:
   - id: p
     caption: A caption.
+    labels: legend
     panels:
       - title: a panel
         group: run
@@ -52,10 +53,15 @@ COLUMN
 
 /// `train` and `test` of both methods at x = 1, 10, 100 for two signals; a `target` that is the same.
 fn rows() -> Vec<Row> {
+    rows_of(&[("row 1", -2.0), ("row 2", 2.0)])
+}
+
+/// As [`rows`], for signals with their distance from the mean of `train`.
+fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (method, level) in [("Gau", 30.0), ("RFF", 20.0)] {
         for (i, x) in [1.0, 10.0, 100.0].into_iter().enumerate() {
-            for (signal, step) in [("row 1", -2.0), ("row 2", 2.0)] {
+            for (signal, step) in signals.iter().copied() {
                 for (metric, value) in
                     [("train", level + i as f64), ("test", level - 5.0), ("target", 3.0)]
                 {
@@ -82,22 +88,25 @@ fn rows() -> Vec<Row> {
 }
 
 fn report(panel: &str, column: &str, published: &str) -> Report {
+    report_of(rows(), &FIGURE.replace("PANEL", panel).replace("COLUMN", column), published)
+}
+
+fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let folder = root.path().join("experiments/demo");
     fs::create_dir_all(&folder).expect("a folder");
     fs::create_dir_all(root.path().join("data/papers")).expect("a folder");
-    let figure = FIGURE.replace("PANEL", panel).replace("COLUMN", column);
     let header = "item,group,method,signal,metric,x,value,std,unit,source,note\n";
     for (name, text) in [
         ("experiments/demo/paper.yaml", PAPER),
-        ("experiments/demo/01-fig1.yaml", &figure),
+        ("experiments/demo/01-fig1.yaml", figure),
         ("data/papers/demo.csv", &format!("{header}{published}")),
     ] {
         fs::write(root.path().join(name), text).expect("a file");
     }
     let catalog = Catalog::read(root.path(), posenc_protocols::KINDS).expect("a catalog");
     let mut records = Records::default();
-    let record = Record { table: Table { rows: rows() }, ..Record::default() };
+    let record = Record { table: Table { rows }, ..Record::default() };
     records.items.insert(("demo".into(), "fig1".into()), record);
     let inputs = Inputs {
         catalog: &catalog,
@@ -149,21 +158,121 @@ fn a_reference_is_drawn_once() {
 /// Catches a band that says something else than it shows.
 #[test]
 fn bands_are_named_and_as_wide_as_they_say() {
-    // Two values 4 apart: the interval of their mean is ± 25, their deviation ± 2.
     let height = |svg: &str| {
         let band = svg.lines().find(|l| l.contains("opacity=\"0.18\"")).expect("a band");
         let points = band.split("points=\"").nth(1).and_then(|p| p.split('"').next()).expect("it");
         let ys = || points.split_whitespace().filter_map(|p| p.split(',').nth(1)?.parse().ok());
         ys().fold(f64::MIN, f64::max) - ys().fold(f64::MAX, f64::min)
     };
-    let (interval, deviation) = (svg(""), svg("        band: deviation"));
+    // Eight values with a deviation of 2: the interval of their mean is ± 1.8.
+    let names: Vec<String> = (1..=8).map(|i| format!("row {i}")).collect();
+    let step = |i: usize| if i.is_multiple_of(2) { 2.0 } else { -2.0 };
+    let signals: Vec<(&str, f64)> =
+        names.iter().enumerate().map(|(i, name)| (name.as_str(), step(i))).collect();
+    let of_eight = |panel: &str| {
+        let figure = FIGURE.replace("PANEL", panel).replace("COLUMN", "");
+        text(&report_of(rows_of(&signals), &figure, ""), "figures/demo/fig1-p.svg")
+    };
+    let (interval, deviation) = (of_eight(""), of_eight("        band: deviation"));
     assert!(interval.contains("95 % interval of the mean"));
     assert!(deviation.contains("mean ± standard deviation") && !deviation.contains("interval"));
-    // The axis of the first is longer: compare with the distance of its curves.
-    assert!(height(&interval) > 0.5 * 2600.0 && height(&deviation) < 0.5 * 2600.0);
-    assert!(!svg("        band: none").contains("opacity=\"0.18\""));
+    assert!(height(&interval) < height(&deviation));
+    assert!(!of_eight("        band: none").contains("opacity=\"0.18\""));
     let one = svg("        signals: [row 1]");
     assert!(!one.contains("opacity=\"0.18\""), "one signal has no spread");
+}
+
+/// Catches an interval from two values, which shows chance only.
+#[test]
+fn few_runs_are_drawn_instead_of_an_interval() {
+    let runs = |svg: &str| {
+        svg.lines().filter(|l| l.contains("<polyline fill=\"none\" opacity=\"0.5\"")).count()
+    };
+    let two = svg("");
+    assert!(!two.contains("opacity=\"0.18\"") && two.contains("single runs"), "{two}");
+    // Two of each method.
+    assert_eq!(runs(&two), 4);
+    assert_eq!(runs(&svg("        band: none")), 0);
+}
+
+/// Catches names that are lost when the legend goes, and colors that are not those asked for.
+#[test]
+fn curves_are_named_at_their_ends_in_the_colors_asked_for() {
+    let figure = FIGURE
+        .replace(
+            "labels: legend",
+            "labels: end\n    colors: { Gau: red }\n    names: { RFF: random }",
+        )
+        .replace("PANEL", "")
+        .replace("COLUMN", "");
+    let svg = text(&report_of(rows(), &figure, ""), "figures/demo/fig1-p.svg");
+    assert_eq!(curves(&svg), 2, "no samples of a legend");
+    assert!(svg.contains(">Gau<") && svg.contains(">random<") && !svg.contains(">RFF<"), "{svg}");
+    let stroke = |svg: &str| {
+        let line = svg.lines().find(|l| l.contains("stroke-width=\"22\"")).expect("a curve");
+        line.split("stroke=\"").nth(1).and_then(|c| c.get(..7)).expect("a color").to_owned()
+    };
+    assert_ne!(stroke(&svg), stroke(&self::svg("")), "Gau is red");
+}
+
+/// Catches colors without a counterpart on dark ground.
+#[test]
+fn every_color_has_a_dark_counterpart() {
+    let svg = svg("");
+    let style = svg.split("prefers-color-scheme: dark").nth(1).expect("a style sheet");
+    for line in svg.lines().filter(|l| l.starts_with("<polyline") || l.starts_with("<text")) {
+        let attribute = if line.starts_with("<text") { "fill" } else { "stroke" };
+        let color = line.split(&format!("{attribute}=\"#")).nth(1).and_then(|c| c.get(..6));
+        let color = color.expect("a color");
+        assert!(style.contains(&format!("[{attribute}=\"#{color}\"]")), "{color} in {style}");
+    }
+}
+
+/// Catches abscissas in the picture that are still those of the record, and axes that run the wrong way.
+#[test]
+fn abscissas_are_scaled_and_reversed() {
+    let first = |svg: &str| {
+        let line = svg.lines().find(|l| l.contains("stroke-width=\"22\"")).expect("a curve");
+        let points = line.split("points=\"").nth(1).expect("points");
+        let x = |p: &str| p.split(',').next().and_then(|x| x.parse::<i32>().ok());
+        let points: Vec<&str> = points.split('"').next().unwrap_or("").split(' ').collect();
+        (x(points[0]).expect("x"), x(points[points.len() - 1]).expect("x"))
+    };
+    let plain = first(&svg("        band: none"));
+    assert!(plain.0 < plain.1);
+    let scaled = first(&svg("        band: none\n        x_of: { Gau: { times: 10 } }"));
+    assert!(scaled.0 > plain.0, "{scaled:?} {plain:?}");
+    let figure = FIGURE
+        .replace("x: { label: x, scale: log }", "x: { label: x, scale: log, reversed: true }");
+    let figure = figure.replace("PANEL", "        band: none").replace("COLUMN", "");
+    let reversed = first(&text(&report_of(rows(), &figure, ""), "figures/demo/fig1-p.svg"));
+    assert!(reversed.0 > reversed.1, "{reversed:?}");
+}
+
+/// Catches a published mean that is missing beside the measured one, and profiles that are not means over directions.
+#[test]
+fn dots_and_radial_profiles() {
+    let published = "fig1,run,Gau,,train,,29,1.5,dB,paper,\n";
+    let dots =
+        FIGURE.replace("        metric: train\n", "        kind: dots\n        metric: train\n");
+    let dots = dots.replace("PANEL", "").replace("COLUMN", "");
+    let svg = text(&report_of(rows(), &dots, published), "figures/demo/fig1-p.svg");
+    assert!(
+        svg.contains(">Gau<") && svg.contains(">RFF<") && svg.contains("published, mean"),
+        "{svg}"
+    );
+    let mut map = Vec::new();
+    for (x, y) in [(0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 1.0)] {
+        let row = rows().into_iter().next().expect("a row");
+        map.push(Row { x: Some(x), y: Some(y), value: 1.0 - x.abs(), ..row });
+    }
+    let radial =
+        FIGURE.replace("        metric: train\n", "        kind: radial\n        metric: train\n");
+    let radial = radial.replace(", scale: log", "").replace("PANEL", "").replace("COLUMN", "");
+    let svg = text(&report_of(map, &radial, ""), "figures/demo/fig1-p.svg");
+    assert!(svg.contains("standard deviation over directions"), "{svg}");
+    // The center and one ring: the corner is beyond the last whole ring.
+    assert_eq!(svg.lines().filter(|l| l.starts_with("<circle")).count(), 2, "{svg}");
 }
 
 /// A mark lies on the curve of its method, also between two points of it, and not beyond its end.
@@ -198,9 +307,9 @@ fn published_values_under_other_names() {
     let shown = report(panel, "", published);
     // One in the panel, one in the legend.
     assert_eq!(crosses(&shown), 2);
-    assert!(!text(&shown, "demo.md").contains("29<sup>p</sup>"));
+    assert!(!text(&shown, "demo/fig1.md").contains("29<sup>p</sup>"));
     let column = "      - { metric: train, label: the same, x: 10, published_metric: final_train }";
-    let page = text(&report("", column, published), "demo.md");
+    let page = text(&report("", column, published), "demo/fig1.md");
     let row = page.lines().find(|l| l.starts_with("| Gau ")).expect("a row");
     assert!(row.contains("29<sup>p</sup>"), "{row}");
 }

@@ -3,9 +3,9 @@
 use crate::common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use common::{LOCAL, REFERENCE, catalog, records, write_pictures};
+use common::{LOCAL, REFERENCE, catalog, paper, records, write_pictures};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Gallery;
 use posenc_report::{Inputs, Records, Report, render};
@@ -52,8 +52,8 @@ impl Repository {
 
 /// The section of Figure 4 up to its folded parts on parameters.
 fn section(report: &Report) -> String {
-    let page = String::from_utf8(report.files[Path::new("demo.md")].clone()).expect("text");
-    let from = page.find("## Figure 4.").expect("the section");
+    let page = paper(report);
+    let from = page.find("# Figure 4.").expect("the section");
     let to = from + page[from..].find("<summary>Parameters").expect("its parameters");
     page[from..to].to_owned()
 }
@@ -87,8 +87,10 @@ fn every_picture_is_there_and_described() {
     let page = section(&repository.render(None, Some("record")));
     let sources = attributes(&page, "src");
     assert_eq!(sources.len(), 2 * 9 + 4 + 1);
+    let folder = directory.join("demo");
+    std::fs::create_dir_all(&folder).expect("the folder of the page");
     for source in sources {
-        assert!(directory.join(source).is_file(), "{source}");
+        assert!(folder.join(source).is_file(), "{source}");
     }
     for alt in attributes(&page, "alt") {
         assert!(alt.len() > 10 && !alt.contains(['|', '$', '`', '<']), "{alt}");
@@ -134,12 +136,12 @@ fn a_report_elsewhere_has_copies() {
     assert!(page.contains("Data: user:holiday*"), "{page}");
     let sources = attributes(&page, "src");
     assert_eq!(sources.len(), 2 * (2 * 9 + 4 + 1));
-    assert!(sources.iter().any(|s| s.starts_with("pictures/demo/fig4-local/")));
+    assert!(sources.iter().any(|s| s.starts_with("../pictures/demo/fig4-local/")));
 
     let directory = repository.root.path().join("out/report");
     report.write(&directory).expect("written");
     for source in sources {
-        assert!(directory.join(source).is_file(), "{source}");
+        assert!(directory.join("demo").join(source).is_file(), "{source}");
     }
     assert_eq!(report.check(&directory).expect("checked"), []);
     fs::write(directory.join("pictures/demo/fig4/old.png"), "x").expect("written");

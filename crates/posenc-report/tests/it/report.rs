@@ -5,9 +5,10 @@ use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{LOCAL, Made, REFERENCE, catalog, records};
+use common::{LOCAL, Made, REFERENCE, catalog, paper, records};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmark;
+use posenc_experiments::schema::claim::Sentence;
 use posenc_experiments::schema::{Profile, Speed};
 use posenc_report::{Inputs, Records, Report, render};
 
@@ -31,7 +32,8 @@ fn page(report: &Report, name: &str) -> String {
 fn reference_pages() {
     let report = report(&records(REFERENCE), None);
     insta::assert_snapshot!("reference_readme", page(&report, "README.md"));
-    insta::assert_snapshot!("reference_paper", page(&report, "demo.md"));
+    insta::assert_snapshot!("reference_paper", paper(&report));
+    insta::assert_snapshot!("reference_claims", page(&report, "claims/demo.md"));
     let files: Vec<_> = report.files.keys().map(|p| p.display().to_string()).collect();
     insta::assert_snapshot!("reference_files", files.join("\n"));
 }
@@ -39,19 +41,18 @@ fn reference_pages() {
 #[test]
 fn pages_with_a_local_run() {
     let report = report(&records(REFERENCE), Some(&records(LOCAL)));
-    insta::assert_snapshot!("local_readme_results", {
+    insta::assert_snapshot!("local_readme", {
         let text = page(&report, "README.md");
-        let from = text.find("## Results").expect("results");
-        let to = text.find("## What was easy").expect("the next section");
-        text[from..to].to_owned()
+        let to = text.find("## Scope").expect("the scope");
+        text[..to].to_owned()
     });
-    insta::assert_snapshot!("local_paper", page(&report, "demo.md"));
+    insta::assert_snapshot!("local_paper", paper(&report));
 }
 
 #[test]
 fn pages_without_records() {
     let report = report(&Records::default(), None);
-    insta::assert_snapshot!("empty_paper", page(&report, "demo.md"));
+    insta::assert_snapshot!("empty_paper", paper(&report));
     assert!(!report.files.keys().any(|p| p.starts_with("figures/demo")), "nothing to draw");
 }
 
@@ -68,18 +69,57 @@ fn the_same_inputs_give_the_same_bytes() {
     assert_eq!(report(&reference, Some(&local)), report(&reference, Some(&local)));
 }
 
+/// Catches a headline whose numbers are not those of the record, or that is shown without its verdict or its place.
+#[test]
+fn headlines_take_their_numbers_from_the_record() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut catalog = catalog(root.path());
+    let table = catalog.experiments.iter_mut().find(|e| e.item == "table1").expect("table1");
+    let claim = table.claims.first_mut().expect("a claim");
+    let text = "Gau reaches {1:2} of $\\frac{1}{2}$ (paper: {paper 1:1}).";
+    claim.headline = Some(Sentence::parse(text, |_| Some(&claim.check)).expect("a sentence"));
+    let narrow = catalog.experiments.iter_mut().find(|e| e.item == "fig1").expect("fig1");
+    let order = narrow.claims.iter_mut().find(|c| c.id == "order").expect("a claim");
+    let text = "The narrow Gaussian differs from RFF by {1 - 2:1}.";
+    order.headline = Some(Sentence::parse(text, |_| Some(&order.check)).expect("a sentence"));
+    let shown = |reference: &Records| page(&report_of(&catalog, reference, None), "README.md");
+    let text = shown(&records(REFERENCE));
+    let line = |start: &str| {
+        let found = text.lines().find(|line| line.contains(start));
+        found.unwrap_or_else(|| panic!("no {start} in {text}")).to_owned()
+    };
+    // The mean of 26.6, 27.6 and 28.6.
+    let gau = line("Gau reaches 27.60 of $\\frac{1}{2}$ (paper: 26.6 dB).");
+    assert!(gau.ends_with("([One et al. 2024, Table 1](demo/table1.md#table1-gau))"), "{gau}");
+    let narrow = line("The narrow Gaussian differs from RFF by +");
+    assert!(narrow.contains("](demo/fig1.md#fig1-order)"), "{narrow}");
+    let doubled = shown(&records(Made { factor: 2.0, ..REFERENCE }));
+    assert!(doubled.contains("Gau reaches 55.20 of"), "{doubled}");
+    let empty = shown(&Records::default());
+    assert!(!empty.contains("Gau reaches"), "{empty}");
+
+    // The repository's README shows what is decided, with links from its place.
+    let report = report_of(&catalog, &records(REFERENCE), None);
+    assert_eq!(posenc_report::with_findings("# x\n", &report), None);
+    let readme = "# x\n\n<!-- findings: made -->\nstale\n<!-- /findings -->\nbelow\n";
+    let fresh = posenc_report::with_findings(readme, &report).expect("a block");
+    assert!(fresh.contains("statements that computation alone decides"), "{fresh}");
+    assert!(!fresh.contains("](demo/"), "{fresh}");
+    assert!(!fresh.contains("stale") && fresh.ends_with("<!-- /findings -->\nbelow\n"), "{fresh}");
+}
+
 /// A reader must never take a reduced run or other data for the paper's.
 #[test]
 fn reduced_runs_and_other_data_are_labelled() {
     let small = report(&records(LOCAL), None);
-    let text = page(&small, "demo.md");
-    assert!(text.contains("> **Reduced run:** 2 of 4 sample counts (`rank`)"), "{text}");
-    assert!(text.contains("> **Data: embedded images**, in place of `pictures`"), "{text}");
+    let text = paper(&small);
+    assert!(text.contains("- **Reduced run:** 2 of 4 sample counts (`rank`)"), "{text}");
+    assert!(text.contains("- **Data: embedded images**, in place of `pictures`"), "{text}");
     assert!(text.contains("*Reduced run: 2 of 16 images · Data: embedded images*"), "{text}");
     let svg = page(&small, "figures/demo/fig1-curves.svg");
     assert!(svg.contains("profile smoke"), "{svg}");
     assert!(svg.contains("reduced run: 2 of 4 sample counts"), "{svg}");
-    let full = page(&report(&records(REFERENCE), None), "demo.md");
+    let full = paper(&report(&records(REFERENCE), None));
     assert!(!full.contains("Reduced run") && !full.contains("in place of"), "{full}");
 }
 
@@ -91,18 +131,18 @@ fn groups_of_ours_are_labelled() {
     let mut catalog = catalog(root.path());
     catalog.experiments[0].groups[0].ours = Some("a control with other samples".into());
     let of_ours = report_of(&catalog, &records(REFERENCE), None);
-    let text = page(&of_ours, "demo.md");
-    let label = "> **Ours, not the paper's:** a control with other samples (`rank`)";
+    let text = paper(&of_ours);
+    let label = "- **Ours, not the paper's:** a control with other samples (`rank`)";
     assert!(text.contains(label), "{text}");
     assert!(text.contains("Ours: a control with other samples*"), "{text}");
     let svg = page(&of_ours, "figures/demo/fig1-curves.svg");
     assert!(svg.contains("ours: a control with other samples"), "{svg}");
     let papers = report(&records(REFERENCE), None);
-    assert!(!page(&papers, "demo.md").contains("Ours"));
+    assert!(!paper(&papers).contains("Ours"));
     assert!(!page(&papers, "figures/demo/fig1-curves.svg").contains("ours:"));
 }
 
-/// A table of which some rows are reduced or on other data says so at each number.
+/// Catches numbers without a label in a table with some rows that are reduced or on other data.
 #[test]
 fn a_mixed_table_labels_its_numbers() {
     let mut mixed = records(REFERENCE);
@@ -112,14 +152,14 @@ fn a_mixed_table_labels_its_numbers() {
         row.profile = Profile::Smoke;
         row.data = "embedded:dead-leaves".into();
     }
-    let text = page(&report(&mixed, None), "demo.md");
+    let text = paper(&report(&mixed, None));
     let tri = "27.30 ± 0.82<br><sub>+0.94</sub>";
     let gau = "**27.60 ± 0.82**<br><sub>reduced, embedded:dead-leaves</sub>";
     assert!(text.contains(tri) && text.contains(gau), "{text}");
     assert!(text.contains("measured on embedded:dead-leaves, pictures"), "{text}");
 }
 
-/// A smoke run beside a full one must neither be averaged into it nor hide it.
+/// A smoke run next to a full one must neither be averaged into it nor hide it.
 #[test]
 fn the_largest_profile_is_shown() {
     let mut mixed = records(REFERENCE);
@@ -128,7 +168,7 @@ fn the_largest_profile_is_shown() {
         mixed.items.entry(key).or_default().table.rows.extend(record.table.rows);
     }
     let (mixed, full) = (report(&mixed, None), report(&records(REFERENCE), None));
-    assert_eq!(page(&mixed, "demo.md"), page(&full, "demo.md"));
+    assert_eq!(paper(&mixed), paper(&full));
 }
 
 /// Failed measurements are results: they must be seen, and nothing may break.
@@ -165,11 +205,13 @@ fn writing_and_checking() {
     fs::write(root.join("README.md"), text).expect("written");
     fs::remove_file(root.join("errata.md")).expect("removed");
     fs::copy(root.join("demo.md"), root.join("old.md")).expect("copied");
+    fs::copy(root.join("demo/fig1.md"), root.join("demo/fig9.md")).expect("copied");
     fs::write(root.join("figures/demo/old.svg"), "<svg/>").expect("written");
     assert_eq!(
         stale(&one),
         [
             "README.md: differs from the records",
+            "demo/fig9.md: is no longer part of the report",
             "errata.md: is missing",
             "figures/demo/old.svg: is no longer part of the report",
             "old.md: is no longer part of the report",
@@ -238,7 +280,7 @@ fn speed_stands_beside_the_item_that_names_its_workloads() {
             record: Some("record"),
             costs: None,
         };
-        page(&render(&inputs).expect("a report"), "demo.md")
+        paper(&render(&inputs).expect("a report"))
     };
     let before = shown(&reference);
     assert!(
@@ -264,13 +306,13 @@ fn speed_stands_beside_the_item_that_names_its_workloads() {
     reference.benchmarks.0.insert("fast".into(), fast);
     reference.benchmarks.0.insert("sparse".into(), sparse);
     let text = shown(&reference);
-    let from = text.find("**Speed on the same cores").expect("the table");
-    let to = from + text[from..].find("**Claims**").expect("the claims");
+    let from = text.find("Speed on the same cores").expect("the table");
+    let to = from + text[from..].find("</details>").expect("its end");
     insta::assert_snapshot!("speed", &text[from..to]);
 }
 
-/// Catches failures that the page does not show, that the summary does not count, that a claim does not name, or that stand in the
-/// report of the reference.
+/// Catches failures that are missing from the page, from the summary's count or from a claim, and failures in the report of the
+/// reference.
 #[test]
 fn failures_of_this_machine_are_shown_and_counted() {
     let mut local = records(LOCAL);
@@ -291,17 +333,17 @@ fn failures_of_this_machine_are_shown_and_counted() {
         .items
         .insert(other, posenc_report::Record { failures: vec![failure], ..Default::default() });
     let report = report(&records(REFERENCE), Some(&local));
-    let paper = page(&report, "demo.md");
-    assert!(paper.contains("**Failed on this machine:** 22 units"), "{paper}");
-    assert!(paper.contains("| RFF (rank) | – | 2 | took longer than 10 min |"), "{paper}");
-    assert!(paper.contains("and 2 more."), "{paper}");
-    assert!(paper.contains("22 units of it failed"), "{paper}");
-    assert!(paper.contains("**Failed on this machine:** 1 unit\n"), "{paper}");
+    let text = paper(&report);
+    assert!(text.contains("**Failed on this machine:** 22 units"), "{text}");
+    assert!(text.contains("| RFF (rank) | – | 2 | took longer than 10 min |"), "{text}");
+    assert!(text.contains("and 2 more."), "{text}");
+    assert!(text.contains("22 units of it failed"), "{text}");
+    assert!(text.contains("**Failed on this machine:** 1 unit\n"), "{text}");
     let summary = page(&report, "README.md");
     assert!(
-        summary.contains("**Failed on this machine:** 23 units ([Figure 1](demo.md#fig1) 22, "),
+        summary.contains("**Failed on this machine:** 23 units ([Figure 1](demo/fig1.md) 22, "),
         "{summary}"
     );
     let reference = self::report(&records(REFERENCE), None);
-    assert!(!page(&reference, "demo.md").contains("Failed"));
+    assert!(!paper(&reference).contains("Failed"));
 }

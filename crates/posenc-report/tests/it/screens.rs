@@ -4,13 +4,13 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{LOCAL, REFERENCE, catalog, records};
+use common::{LOCAL, REFERENCE, catalog, paper, records};
 use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
 use posenc_experiments::record::{CaptionRecord, CaptionedMethod, UnitCaptions};
 use posenc_experiments::schema::Profile;
 use posenc_report::{Inputs, Records, Report, render};
 
-/// A screen of a bar and two settings, of which `labelled` are labelled.
+/// A screen of a bar and two settings; `labelled` are labeled.
 fn layout(words: [&str; 2], labelled: &[usize]) -> Layout {
     let node = |kind, bounds, word: Option<&str>| LayoutNode {
         kind,
@@ -46,7 +46,7 @@ fn method(group: &str, id: &str, profile: Profile, said: [(&str, bool); 4]) -> C
     }
 }
 
-/// Three methods, of which two have one name, and one more on other screens.
+/// Three methods, two of them with the same name, and one more on other screens.
 fn captions() -> CaptionRecord {
     let all =
         [("go back", true), ("toggle music setting", true), ("turn on a|b *c*", true), ("", false)];
@@ -81,7 +81,7 @@ fn report(reference: &Records, local: Option<&Records>) -> Report {
 
 /// What a page says of screens.
 fn section(report: &Report) -> String {
-    let page = String::from_utf8(report.files[Path::new("demo.md")].clone()).expect("text");
+    let page = paper(report);
     let from = page.find("**Captions of each method").expect("the section");
     let end = "one training run per method, with the first seed";
     let to = from + page[from..].rfind(end).expect("its notes");
@@ -114,6 +114,7 @@ fn screens_of_both_runs_have_their_drawings() {
         page.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(sources.len(), 6);
     for source in sources {
+        let source = source.strip_prefix("../").expect("a path above the folder of items");
         assert!(both.files.contains_key(Path::new(source)), "{source}");
     }
     let mut cells = None;
@@ -129,7 +130,7 @@ fn screens_of_both_runs_have_their_drawings() {
     both.write(directory.path()).expect("written");
     let without = report(&records(REFERENCE), None);
     assert!(drawings(&without).is_empty());
-    let page = String::from_utf8(without.files[Path::new("demo.md")].clone()).expect("text");
+    let page = paper(&without);
     assert!(!page.contains("Captions of each method"));
     let stale = without.check(directory.path()).expect("checked");
     let old = stale.iter().filter(|s| s.to_string().contains(".screen-"));

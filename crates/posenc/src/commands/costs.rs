@@ -1,4 +1,4 @@
-//! `costs`: what a profile would take, estimated, beside what is on record.
+//! `costs`: what a profile would take, estimated, next to what is on record.
 //!
 //! Everything here comes from definitions, the manifest and the reference's records, and nothing from the machine, so that
 //! the report's page of costs is the same bytes anywhere.
@@ -125,7 +125,7 @@ fn filled(
     Ok(costs)
 }
 
-/// `None` where nothing of the item is selected.
+/// `None` if nothing of the item is selected.
 fn of_item(
     experiment: &Experiment,
     catalog: &Catalog,
@@ -197,7 +197,7 @@ fn units(job: &Job<'_>, manifest: &Manifest) -> Result<usize> {
     })
 }
 
-/// Measured seconds of a record, and what would have been estimated for what it holds; `None` where the record does not
+/// Measured seconds of a record, and what would have been estimated for what it holds; `None` if the record does not
 /// say what that is.
 fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Result<Option<Check>> {
     let mut check = Check { units: 0, measured: record.provenance.seconds, estimated: 0.0 };
@@ -230,4 +230,158 @@ fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Resul
 /// Estimated time of units of a job.
 fn estimate(job: &Job<'_>, manifest: &Manifest, units: usize) -> Estimate {
     Workload { job, shape: SignalShape::of(job, manifest), units }.estimate()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use posenc_protocols::network_nd::NetworkNd;
+
+    use super::*;
+
+    /// Seconds of a group's units on record and as estimated.
+    #[derive(Default)]
+    struct Times {
+        measured: f64,
+        estimated: f64,
+    }
+
+    /// The kind of protocol, and for `network-nd` the arithmetic, which settings decide.
+    fn arithmetic(job: &Job<'_>) -> String {
+        let name = job.protocol().name();
+        let Some(settings) = job.protocol().as_settings::<NetworkNd>() else {
+            return name.to_owned();
+        };
+        let swept = settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let depth = (0..swept).map(|index| settings.at(index).0.depth).max().unwrap_or(0);
+        let depth = if depth == 0 { "linear" } else { "deep" };
+        format!("{name}, {:?}, {depth}", settings.encoding).to_lowercase()
+    }
+
+    /// Times of a record by kind of protocol: of the variants whose rows have the time of each unit.
+    fn times(
+        experiment: &Experiment,
+        record: &Record,
+        manifest: &Manifest,
+        by_kind: &mut BTreeMap<String, Vec<(String, Times)>>,
+    ) {
+        for group in &experiment.groups {
+            let mut times = Times::default();
+            let mut kind = None;
+            for profile in Profile::ALL {
+                for job in jobs(std::iter::once(experiment), &Selectors::default(), profile) {
+                    let is_own = job.group.id == group.id
+                        && [job.profile, job.recorded_profile].iter().all(|own| *own == profile);
+                    let of_unit = |row: &&posenc_experiments::record::Row| {
+                        row.group == group.id
+                            && row.method == job.variant.id
+                            && row.seed == job.seed_index
+                            && row.profile == profile
+                            && ["time", "time_shared"].contains(&row.metric.as_str())
+                    };
+                    let rows: Vec<_> = record.table.rows.iter().filter(of_unit).collect();
+                    if !is_own || rows.is_empty() {
+                        continue;
+                    }
+                    let signals: std::collections::BTreeSet<_> =
+                        rows.iter().map(|row| &row.signal).collect();
+                    kind = Some(arithmetic(&job));
+                    times.measured += rows.iter().map(|row| row.value).sum::<f64>();
+                    times.estimated += estimate(&job, manifest, signals.len()).seconds;
+                }
+            }
+            if let Some(kind) = kind {
+                by_kind
+                    .entry(kind)
+                    .or_default()
+                    .push((format!("{}/{}", experiment.id(), group.id), times));
+            }
+        }
+    }
+
+    /// Least seconds that tell an estimate's error from the start of a program.
+    const LEAST: f64 = 5.0;
+
+    /// Beginnings of groups whose times were measured while other programs ran; recording them again on an idle machine takes
+    /// them off this list.
+    const LOADED: &[&str] = &[
+        "lff/fig3/features",
+        "lff/fig4/divergence",
+        "rethinking/fig10/house-128",
+        "rethinking/fig11/",
+        "trading/fig10/complex-gd-notebook",
+        "trading/table1/closed-form-",
+        "trading/table3/closed-form-draws",
+    ];
+
+    /// Kinds without recorded times that an estimate could be compared with, and why.
+    const UNTESTED: &[(&str, &str)] = &[
+        ("blending-weights", "all records take less than 5 s"),
+        ("box-positions", "all records take less than 5 s"),
+        ("complexity", "all records take less than 5 s"),
+        ("distance-map", "its item trains networks as well, whose times are tested"),
+        ("embedding", "all records take less than 5 s"),
+        ("errata", "all records take less than 5 s"),
+        ("kronecker-rank", "all records take less than 5 s"),
+        ("memorization", "all records take less than 5 s"),
+        ("network-nd, simple, linear", "all records take less than 5 s"),
+        ("pixel-entropies", "its item trains models as well, whose times are tested"),
+        ("position-encoding", "all records take less than 5 s"),
+        ("separable-solution", "all records take less than 5 s"),
+        ("similarity", "all records take less than 5 s"),
+        ("singular-values", "all records take less than 5 s"),
+        ("widget-captioning", "the record has a forward pass on a few screens"),
+    ];
+
+    /// Catches estimates that leave out what decides about the time, such as the number of layers. Times on record come from machines
+    /// under different load, so the median over groups must be within a factor of two.
+    #[test]
+    fn estimates_are_near_recorded_times() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let repository = Repository::find(Some(&root)).unwrap();
+        let catalog = Catalog::read(repository.root(), KINDS).unwrap();
+        let reference = Records::read(&repository.record(), &catalog).unwrap();
+        let manifest = Manifest::read(&repository.manifest()).unwrap();
+        let mut by_kind: BTreeMap<String, Vec<(String, Times)>> = BTreeMap::new();
+        for experiment in &catalog.experiments {
+            let key = (experiment.paper.clone(), experiment.item.clone());
+            let Some(record) = reference.items.get(&key) else { continue };
+            let before: usize = by_kind.values().map(Vec::len).sum();
+            times(experiment, record, &manifest, &mut by_kind);
+            let has_times = by_kind.values().map(Vec::len).sum::<usize>() > before;
+            // Without times of units, the time of the whole item is that of its kinds together.
+            if !has_times && let Some(check) = check(experiment, record, &manifest).unwrap() {
+                let kinds: std::collections::BTreeSet<_> =
+                    experiment.groups.iter().filter_map(|g| Some(g.kind()?.name)).collect();
+                let kinds = kinds.into_iter().collect::<Vec<_>>().join(" + ");
+                let times = Times { measured: check.measured, estimated: check.estimated };
+                by_kind.entry(kinds).or_default().push((experiment.id(), times));
+            }
+        }
+        let mut tested = std::collections::BTreeSet::new();
+        for (kinds, groups) in &by_kind {
+            let is_fit = |name: &str| !LOADED.iter().any(|start| name.starts_with(start));
+            let fit =
+                (groups.iter()).filter(|(name, times)| times.measured >= LEAST && is_fit(name));
+            let mut ratios: Vec<(f64, &str)> =
+                fit.map(|(name, t)| (t.measured / t.estimated, name.as_str())).collect();
+            ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let middle = [ratios.len().wrapping_sub(1) / 2, ratios.len() / 2];
+            let [Some((low, _)), Some((high, _))] = middle.map(|place| ratios.get(place)) else {
+                continue;
+            };
+            let median = (low * high).sqrt();
+            println!("{kinds}: {median:.2} times the estimate, median of {} groups", ratios.len());
+            assert!((0.5..=2.0).contains(&median), "{kinds}: {ratios:?}");
+            tested.insert(kinds.clone());
+            tested.extend(kinds.split(" + ").map(str::to_owned));
+            tested.extend(kinds.split(", ").next().map(str::to_owned));
+        }
+        let all = by_kind.keys().cloned().chain(KINDS.names().map(str::to_owned));
+        for kind in all.filter(|kind| !tested.contains(kind)) {
+            let is_listed = |known: &&(&str, &str)| kind.split(" + ").any(|own| own == known.0);
+            assert!(UNTESTED.iter().any(|known| is_listed(&known)), "no recorded time for {kind}");
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
 
 /// How the download of a set ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum FetchResult {
     Present,
     ByHand,
     Failed,
@@ -52,11 +52,14 @@ fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
     let selected = selected(&statuses, &options.sets)?;
     let mirror = options.mirror.as_deref();
     let fetcher = Fetcher { directory: &directory, mirror, patience: options.stall.0 };
-    let outcomes: Vec<Outcome> =
+    let outcomes: Vec<FetchResult> =
         selected.into_iter().map(|status| fetch_set(&fetcher, status)).collect();
     let count = |outcome| outcomes.iter().filter(|o| **o == outcome).count();
-    let (by_hand, failed) = (count(Outcome::ByHand), count(Outcome::Failed));
-    println!("present: {}, to get by hand: {by_hand}, failed: {failed}", count(Outcome::Present));
+    let (by_hand, failed) = (count(FetchResult::ByHand), count(FetchResult::Failed));
+    println!(
+        "present: {}, to get by hand: {by_hand}, failed: {failed}",
+        count(FetchResult::Present)
+    );
     // Sets that were named are wanted.
     let is_incomplete = failed > 0 || (by_hand > 0 && !options.sets.is_empty());
     Ok(ExitCode::from(u8::from(is_incomplete)))
@@ -84,7 +87,7 @@ fn selected<'s>(statuses: &'s [Status], names: &[String]) -> Result<Vec<&'s Stat
     Ok(with_files.into_iter().filter(is_selected).collect())
 }
 
-fn fetch_set(fetcher: &Fetcher, status: &Status) -> Outcome {
+fn fetch_set(fetcher: &Fetcher, status: &Status) -> FetchResult {
     println!("{}: {}", status.id, status.title);
     println!("  license    {}", status.license);
     println!("  origin     {}", status.origin);
@@ -101,7 +104,7 @@ fn fetch_set(fetcher: &Fetcher, status: &Status) -> Outcome {
             "  present    {} (not compared; see `cargo xtask data check`)",
             status.path.display()
         );
-        return Outcome::Present;
+        return FetchResult::Present;
     }
     let missing = match fetcher.missing(files) {
         Ok(missing) => missing,
@@ -109,11 +112,11 @@ fn fetch_set(fetcher: &Fetcher, status: &Status) -> Outcome {
     };
     if files.is_empty() || missing.iter().any(|file| fetcher.address(file).is_none()) {
         println!("  get        {}", status.download.instructions(&status.id));
-        return Outcome::ByHand;
+        return FetchResult::ByHand;
     }
     if missing.is_empty() {
         println!("  present    all files, with the checksums of the manifest");
-        return Outcome::Present;
+        return FetchResult::Present;
     }
     let bar = ProgressBar::new(missing.iter().map(|file| file.bytes).sum());
     let style = "  {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left: {msg}";
@@ -138,15 +141,15 @@ fn fetch_set(fetcher: &Fetcher, status: &Status) -> Outcome {
                 files.len(),
                 root.display()
             );
-            Outcome::Present
+            FetchResult::Present
         }
         Err(error) => failed(&status.id, error),
     }
 }
 
-fn failed(id: &str, error: posenc_data::DataError) -> Outcome {
+fn failed(id: &str, error: posenc_data::DataError) -> FetchResult {
     eprintln!("error: {id}: {error}");
-    Outcome::Failed
+    FetchResult::Failed
 }
 
 /// Whether a file or a folder that is not empty lies there.

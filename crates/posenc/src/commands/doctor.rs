@@ -29,9 +29,7 @@ pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
         catalog.papers.len()
     );
     println!();
-    println!(
-        "device      CPU: everything here runs on it; training on wgpu, too, where there is an adapter"
-    );
+    println!("device      CPU: runs everything; with an adapter, training also runs on wgpu");
     for adapter in device::adapters() {
         println!("wgpu        {adapter}");
     }
@@ -49,12 +47,12 @@ pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
     match peer_python(repository) {
         Ok(peer) => println!("peers       PyTorch {} ({})", peer.version, peer.python),
         Err(why) => println!(
-            "peers       off: {why}; benchmarks then show our times alone. To get them: pip install torch, and set POSENC_PYTHON to that Python"
+            "peers       off: {why}; benchmarks show only our times. To compare: pip install torch, and set POSENC_PYTHON to that Python"
         ),
     }
     let git = Command::new("git").arg("--version").output().is_ok_and(|o| o.status.success());
     if !git {
-        println!("git         missing: provenance has no commit; install git to get it");
+        println!("git         missing: provenance will have no commit; install git");
     }
     println!();
     let source = source(repository, &options.data)?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use posenc_experiments::lint::{self, Finding};
 use posenc_experiments::{Catalog, Profile};
 
 use crate::arguments::List;
@@ -62,6 +63,15 @@ pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
                 groups.iter().for_each(|group| println!("{group}"));
             }
         }
+    }
+    let is_shown = |finding: &Finding| {
+        let groups = catalog.experiments.iter().filter(|e| e.file == finding.file);
+        groups.flat_map(|e| e.groups.iter().map(move |g| (e, g))).any(|(e, g)| {
+            g.variants.iter().any(|v| selectors.matches(&e.paper, &e.item, &g.id, &v.id))
+        })
+    };
+    for finding in lint::findings(&catalog).iter().filter(|finding| is_shown(finding)) {
+        eprintln!("warning: {finding}");
     }
     Ok(ExitCode::SUCCESS)
 }

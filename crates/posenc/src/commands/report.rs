@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
-use posenc_report::{Inputs, Records};
+use posenc_report::{Inputs, Records, Report as Rendered};
 
 use crate::arguments::Report;
 use posenc_harness::lock::Lock;
@@ -25,11 +25,11 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
         for entry in &stale {
             eprintln!("stale: report/{}: {}", entry.path.display(), entry.why);
         }
-        let first_page = first_page(repository, &reference)?;
-        if first_page.is_some() {
-            eprintln!("stale: README.md: the table of measured speed");
+        let pages = pages(repository, &reference, &report)?;
+        for (page, _) in &pages {
+            eprintln!("stale: {page}: the block that comes from the record");
         }
-        if !stale.is_empty() || first_page.is_some() {
+        if !stale.is_empty() || !pages.is_empty() {
             eprintln!("report/ is not what its records give; run `cargo xtask report`");
             return Ok(ExitCode::FAILURE);
         }
@@ -40,30 +40,41 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     report
         .write(&directory)
         .with_context(|| format!("{} cannot be written", directory.display()))?;
-    if options.out.is_none()
-        && let Some(page) = first_page(repository, &reference)?
-    {
-        let file = repository.root().join("README.md");
-        write_atomically(&file, page.as_bytes())
-            .with_context(|| format!("{} cannot be written", file.display()))?;
+    if options.out.is_none() {
+        for (page, text) in pages(repository, &reference, &report)? {
+            let file = repository.root().join(page);
+            write_atomically(&file, text.as_bytes())
+                .with_context(|| format!("{} cannot be written", file.display()))?;
+        }
     }
     println!("{}", directory.join("README.md").display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// The repository's first page with the recorded speed, if it is another than the page at hand; nothing where there is
-/// no page or no place for the table.
-fn first_page(repository: &Repository, reference: &Records) -> Result<Option<String>> {
-    let file = repository.root().join("README.md");
-    if !posenc_files::is_there(&file) {
-        return Ok(None);
+/// Pages outside `report/` with a block that comes from the record, relative to the repository's root: those that differ from the
+/// record, with the text that they should have.
+fn pages(
+    repository: &Repository,
+    reference: &Records,
+    report: &Rendered,
+) -> Result<Vec<(&'static str, String)>> {
+    let mut pages = Vec::new();
+    for name in ["README.md", "docs/SPEED.md"] {
+        let file = repository.root().join(name);
+        if !posenc_files::is_there(&file) {
+            continue;
+        }
+        let page = read_text(&file, MAX_RECORD_BYTES)?;
+        let fresh = match name {
+            "README.md" => posenc_report::with_findings(&page, report),
+            _ => posenc_report::with_speed(&page, &reference.benchmarks),
+        };
+        pages.extend(fresh.filter(|fresh| *fresh != page).map(|fresh| (name, fresh)));
     }
-    let page = read_text(&file, MAX_RECORD_BYTES)?;
-    let fresh = posenc_report::with_speed(&page, &reference.benchmarks);
-    Ok(fresh.filter(|fresh| *fresh != page))
+    Ok(pages)
 }
 
-/// The report of the reference records alone; `in_place` if it is to lie in `report/`, beside them.
+/// The report of the reference records alone; `in_place` if it is to lie in `report/`, next to them.
 pub fn render_reference(
     repository: &Repository,
     catalog: &Catalog,

@@ -9,6 +9,7 @@ pub mod results;
 mod summary;
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -44,6 +45,9 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     options.executor.check(options)?;
     if let Some(record) = &options.from {
         return super::repeat::repeat(repository, options, record);
+    }
+    if options.record && !options.allow_dirty && !options.dry_run {
+        repository.refuse_changes()?;
     }
     let profile = parse_profile(&options.profile)?;
     let catalog = keep(Catalog::read(repository.root(), KINDS)?);
@@ -95,7 +99,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         workers,
         estimated_seconds: millis(seconds),
     });
-    let signals = Interrupts::listen().context("signals cannot be listened to")?;
+    let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     // After it, a limit on the size of files is an error and no longer ends the process.
     guide::write(&out);
     let run = supervisor::Options {
@@ -112,7 +116,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         live::Inputs { repository, plans: &plans, store, devices, options, out: &out, units };
     let outcome = std::thread::scope(|scope| {
         let (feed, reporter) = live::channels();
-        scope.spawn(|| reporter.run(&inputs));
+        // A panic here must not end the run, whose last report is written either way.
+        scope.spawn(|| std::panic::catch_unwind(AssertUnwindSafe(|| reporter.run(&inputs))));
         let run = supervisor::Options { watcher: Some(Arc::new(feed)), ..run };
         supervisor::run(work, site, &run, cost_model, &mut progress)
     });
@@ -198,7 +203,7 @@ fn to_run(
                 continue;
             }
             if let Reason::Damaged(why) = &reason {
-                eprintln!("warning: {} {}: {why}; it is run again", p.job.path(), unit.signal);
+                eprintln!("warning: {} {}: {why}; running it again", p.job.path(), unit.signal);
             }
             if options.verbose {
                 eprintln!(
@@ -230,7 +235,7 @@ fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
     keys
 }
 
-/// How long the work takes on so many workers, as far as is known.
+/// Estimated time of the work on `workers` workers.
 fn estimated_time(work: &[Work<'_>], cost_model: &CostModel, workers: usize) -> f64 {
     let mut seconds: Vec<f64> = work.iter().map(|w| cost_model.seconds(w.kind(), w.cost)).collect();
     seconds.sort_by(|a, b| b.total_cmp(a));

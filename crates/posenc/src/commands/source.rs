@@ -1,6 +1,6 @@
-//! Where records lie that others are held against: a directory, or a revision of this repository.
+//! Sources of records to compare: a directory, or a revision of this repository.
 //!
-//! A revision is read through git's objects alone; neither the working tree nor the index changes.
+//! A revision is read from git's objects; neither the working tree nor the index changes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -67,13 +67,13 @@ impl Source {
         let allowed = "allowed are a directory of records, such as out/record, and a git revision, such as HEAD~3";
         ensure!(
             is_revision_name(name),
-            "`{name}` is no directory, and no name of a revision; {allowed}"
+            "`{name}` is neither a directory nor the name of a revision; {allowed}"
         );
         let root = repository.root();
         let inside = git(root, &["rev-parse", "--git-dir"])?;
         ensure!(
             inside.status.success(),
-            "`{name}` is no directory, and {} is no git checkout that could have such a revision ({}); {allowed}",
+            "`{name}` is not a directory, and {} is not a git checkout ({}); {allowed}",
             root.display(),
             complaint(&inside)
         );
@@ -84,7 +84,7 @@ impl Source {
         let is_commit = commit.len() >= 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
         ensure!(
             found.status.success() && is_commit,
-            "`{name}` is no directory, and git knows no such revision; {allowed}"
+            "`{name}` is not a directory, and git has no such revision; {allowed}"
         );
         let listed = git(root, &["ls-tree", "-r", "-z", "--name-only", &commit, "--", REFERENCE])?;
         ensure!(listed.status.success(), "git cannot list `{name}`: {}", complaint(&listed));
@@ -96,7 +96,7 @@ impl Source {
         let changed = git(root, &[&quiet[..], &definitions].concat())?;
         let others = ["ls-files", "--others", "--exclude-standard", "--"];
         let added = git(root, &[&others[..], &definitions].concat())?;
-        let copies = tempfile::tempdir().context("a temporary directory cannot be made")?;
+        let copies = tempfile::tempdir().context("a temporary directory cannot be created")?;
         posenc_files::protect(copies.path());
         let source = Source {
             name: name.to_owned(),
@@ -132,7 +132,7 @@ impl Source {
         Ok(items)
     }
 
-    /// The record of an item with its provenance; `None` where there is none.
+    /// The record of an item with its provenance; `None` if the source has no such record.
     ///
     /// # Errors
     ///
@@ -207,7 +207,9 @@ fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
     // Nothing may be written, the index neither.
     command.arg("--no-optional-locks").arg("-C").arg(root).args(arguments);
     command.output().map_err(|e| {
-        anyhow::anyhow!("git cannot be started ({e}), which a revision needs; name a directory of records instead")
+        anyhow::anyhow!(
+            "git cannot be started ({e}); name a directory of records instead of a revision"
+        )
     })
 }
 

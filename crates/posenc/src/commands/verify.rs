@@ -32,7 +32,7 @@ use posenc_protocols::KINDS;
 
 /// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
 const RUN_SEED: u64 = 0;
-/// Units estimated to take longer, in seconds on one core, are drawn only where there are too few others.
+/// Units estimated to take longer, in seconds on one core, are drawn only if there are too few others.
 const CHEAP: f64 = 5.0;
 
 /// A unit of the sample.
@@ -119,7 +119,7 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
     }
     let count = drawn.len();
     println!(
-        "{equal} of {count} units are equal on 1 and {many} threads; {on_record} are as on record"
+        "{equal} of {count} units are equal on 1 and {many} threads; {on_record} equal their record"
     );
     Ok(ExitCode::from(if failed > 0 { 2 } else { u8::from(equal < count) }))
 }
@@ -190,15 +190,15 @@ fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSet
     }
 }
 
-/// Starts this binary for the same sample, with so many threads, in a directory of its own.
+/// Starts this binary on the same sample, with this many threads, in a directory of its own.
 fn fresh_run(
     repository: &Repository,
     options: &Verify,
     profile: Profile,
     threads: usize,
 ) -> Result<tempfile::TempDir> {
-    let directory = tempfile::tempdir().context("a temporary directory cannot be made")?;
-    let binary = std::env::current_exe().context("this program's own file is not known")?;
+    let directory = tempfile::tempdir().context("a temporary directory cannot be created")?;
+    let binary = std::env::current_exe().context("the path of this program is unknown")?;
     eprintln!("threads: {threads}");
     let mut command = Command::new(binary);
     command.arg("--root").arg(repository.root());
@@ -231,7 +231,7 @@ fn first_difference(records: [&UnitRecord; 2], names: &[String; 2]) -> Option<St
             place(a) == place(b) && (bits(a.x), bits(a.y)) == (bits(b.x), bits(b.y));
         if !is_same_place {
             return Some(format!(
-                "{} {first} stands where {second} is {}",
+                "{} {first} is at the place of {} {second}",
                 described(a),
                 described(b)
             ));

@@ -53,7 +53,7 @@ fn same_seed_same_bits_and_methods_share_their_draws() {
     assert_ne!(value(&rows, "one", "cider"), value(&repository.rows("seven"), "one", "cider"));
 }
 
-/// Catches a killed training that begins anew or ends with other numbers.
+/// Catches a killed training that starts over or ends with other numbers.
 #[test]
 fn a_killed_training_goes_on_with_the_same_bits() {
     let protocol = format!(
@@ -63,9 +63,9 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     let repository = Repository::with_experiment(&experiment(&protocol, "{ id: one }"));
     repository.kill_at_checkpoint("killed");
     let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("goes on after step"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
     let whole = repository.ok(&["reproduce", "--out", "whole"]);
-    assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
     let rows = repository.rows("whole");
     assert!(rows.len() > 20);
     assert_eq!(repository.rows("killed"), rows);
@@ -89,7 +89,7 @@ fn captions_of_the_first_screens_reach_the_report() {
         CaptionRecord::read(&repository.path().join("one/record"), "extensions", "mexican-hat");
     let record = record.unwrap();
     assert_eq!(record.lots().len(), 1, "methods share their screens");
-    let page = repository.read("report/extensions.md");
+    let page = repository.read("report/extensions/mexican-hat.md");
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
     for (method, id) in record.methods.iter().zip(["learned", "sine-4/1"]) {
         assert_eq!((method.method.as_str(), method.captions.layouts.len()), (id, 2));
@@ -134,7 +134,7 @@ fn captions_of_the_first_screens_reach_the_report() {
     repository
         .fails(&["report", "--check"], &["captions.json", "sets[0].layouts[0].nodes[0].kind"]);
     repository.write(&format!("report/{name}"), &text.replacen("[[\"", "[[\"other ", 1));
-    repository.fails(&["report", "--check"], &["extensions.md"]);
+    repository.fails(&["report", "--check"], &["extensions/mexican-hat.md"]);
     repository.write(&format!("report/{name}"), &text);
 
     // Without the setting there are captions, and no screens.

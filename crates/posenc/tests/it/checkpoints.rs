@@ -88,17 +88,17 @@ fn an_error_between_the_records_of_a_training_costs_no_step() {
 fn a_training_of_some_units_is_no_training_of_others() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
     repository.ok(&["reproduce", "--out", "whole"]);
-    // Two of four units have records when the others are trained, and are trained with nobody beside them.
+    // Two of four units have records when the others are trained, and are trained with nobody next to them.
     repository.ok(&["reproduce", "--profile", "smoke"]);
     let wait = || repository.kill_at_checkpoint("out");
     wait();
     let more = repository.ok(&["reproduce", "--events", "events"]);
     assert!(more.stderr.contains("2 of 5 units to run"), "{}", more.stderr);
-    assert!(more.stderr.contains("goes on where it was interrupted"), "{}", more.stderr);
+    assert!(more.stderr.contains("resumes where it was interrupted"), "{}", more.stderr);
     assert!(steps(&repository)[0] < EPOCHS as u64, "{}", more.stderr);
     assert_eq!(repository.rows("out"), repository.rows("whole"));
 
-    // The record of another unit is lost while a checkpoint of some is there: all that is missing is trained anew.
+    // The record of another unit is lost while a checkpoint of some is there: all that is missing is trained again.
     for image in [2, 3] {
         std::fs::remove_file(record(&repository, "out", image)).unwrap();
     }
@@ -165,7 +165,7 @@ fn make_old(file: &Path, root: &Path) {
     std::fs::remove_file(file).unwrap();
 }
 
-/// Catches trainings of versions before this one that begin anew, and their checkpoints that nobody removes.
+/// Catches trainings of versions before this one that start over, and their checkpoints that nobody removes.
 #[test]
 fn checkpoints_of_older_versions_are_resumed_or_removed() {
     let repository = Repository::with_experiment(&experiment("0.1", EPOCHS));
@@ -179,7 +179,7 @@ fn checkpoints_of_older_versions_are_resumed_or_removed() {
     assert!(!orphan.exists(), "{}", run.stderr);
     assert_eq!(checkpoint(&repository).parent().unwrap(), root.join("extensions/mexican-hat"));
     let again = repository.ok(&["reproduce", "--events", "events"]);
-    assert!(again.stderr.contains("goes on where it was interrupted"), "{}", again.stderr);
+    assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
     assert!(steps(&repository)[0] < EPOCHS as u64);
     assert_eq!(repository.checkpoints("out"), 0);
 }

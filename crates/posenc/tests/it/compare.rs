@@ -41,7 +41,7 @@ fn code(run: &Run, expected: i32) {
     assert_eq!(run.code, expected, "{}{}", run.stdout, run.stderr);
 }
 
-/// Catches a difference found where there is none: clocks, other machines' order of rows, two runs of one thing.
+/// Catches false differences: clocks, rows in the order of another machine, two runs of one definition.
 #[test]
 fn two_runs_of_one_thing_do_not_differ() {
     let repository = Repository::with_experiment(EXPERIMENT);
@@ -72,7 +72,8 @@ fn a_changed_claim_comes_first() {
     assert!(lines[3].trim().starts_with("after: Gaussian:"), "{}", run.stdout);
     assert_eq!(lines[4], "numbers beyond noise: 1");
     assert!(
-        lines[5].contains("rank/Gaussian stable_rank: 1 of 3 places; most at x = 64:"),
+        lines[5]
+            .contains("rank/Gaussian stable_rank: 1 of 3 points; largest difference at x = 64:"),
         "{}",
         lines[5]
     );
@@ -159,26 +160,26 @@ fn a_revision_is_read_without_touching_anything() {
 
     repository.write(DEFINITION, &EXPERIMENT.replace("samples: [4, 16, 64]", "samples: [4, 16]"));
     let run = repository.run(&["diff", "HEAD~1", "HEAD"]);
-    assert!(run.stdout.starts_with("note: experiments of HEAD~1 differ"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("note: the experiments of HEAD~1 differ"), "{}", run.stdout);
 }
 
-/// Catches an argument that git takes for an option, and mistakes that end in a panic, in success, or without a word of
-/// what is allowed.
+/// Catches an argument that git treats as an option, and mistakes that end in a panic, in success, or in a message without the
+/// allowed values.
 #[test]
 fn what_is_no_record_is_refused() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", RANK]);
-    code(&repository.fails(&["diff", "HEAD", "out"], &["no git checkout", "out/record"]), 2);
+    code(&repository.fails(&["diff", "HEAD", "out"], &["not a git checkout", "out/record"]), 2);
     git(&repository, &["init", "--quiet"]);
     repository.write(".gitignore", "/out\n");
     git(&repository, &["add", "."]);
     git(&repository, &["commit", "--quiet", "-m", "one"]);
-    let needles = ["no name of a revision", "HEAD~3"];
+    let needles = ["nor the name of a revision", "HEAD~3"];
     for name in ["--output=evil", "-p", "HEAD..HEAD", "HEAD:data", ""] {
         code(&repository.fails(&["diff", "--", name, "out"], &needles), 2);
     }
     assert!(!repository.path().join("evil").exists());
-    code(&repository.fails(&["diff", "no-such", "out"], &["git knows no such revision"]), 2);
+    code(&repository.fails(&["diff", "no-such", "out"], &["git has no such revision"]), 2);
     code(&repository.fails(&["diff", "out", "HEAD"], &["no records in report/record"]), 2);
     code(&repository.fails(&["diff", "experiments", "out"], &["experiments has no records"]), 2);
     let alone = repository.command(&["diff", "HEAD", "out"]).env("PATH", "").output().unwrap();
@@ -224,7 +225,7 @@ fn a_sample_is_run_again_bit_by_bit() {
     let verify = ["verify", RANK, "--units", "9", "--seed", "5"];
     let run = repository.ok(&verify);
     assert!(run.stdout.contains("3 of 3 units are equal on 1 and "), "{}", run.stdout);
-    assert!(run.stdout.contains("threads; 3 are as on record"), "{}", run.stdout);
+    assert!(run.stdout.contains("threads; 3 equal their record"), "{}", run.stdout);
 
     let raw = repository.raw("out");
     let file = raw.iter().find(|file| is_of(file, "RFF")).unwrap();
@@ -257,7 +258,7 @@ fn a_record_is_repeated_as_it_was_made() {
     let run = repository.ok(&from);
     assert!(run.stderr.contains("6 of 6 units to run"), "{}", run.stderr);
     assert!(run.stdout.starts_with("extensions/mexican-hat: "), "{}", run.stdout);
-    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
     assert_eq!(repository.raw("out/repeat").len(), 6);
     assert!(!run.stderr.contains("note:"), "{}", run.stderr);
 
@@ -280,7 +281,7 @@ fn a_record_is_repeated_as_it_was_made() {
     older.write(&file).unwrap();
     let run = repository.ok(&from);
     assert!(run.stderr.contains("cannot be checked"), "{}", run.stderr);
-    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
     whole.write(&file).unwrap();
 
     edited(&repository, "out/record", "other", |row| row.data = "div2k-test".into());
@@ -295,7 +296,7 @@ fn a_record_is_repeated_as_it_was_made() {
     // What did not change can still be repeated.
     let run =
         repository.ok(&["reproduce", "--from", "out/record", "extensions/mexican-hat/*/Gau*"]);
-    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
     // A method that is gone is no method that has the same bits.
     repository.write(DEFINITION, &EXPERIMENT.replace("RFF", "Fourier"));
     for selector in ["extensions/mexican-hat", "extensions/mexican-hat/rank"] {
@@ -327,6 +328,6 @@ fn a_reference_of_several_runs_is_repeated_run_by_run() {
     let seeds: Vec<(&str, u64)> = origins.iter().map(|(k, o)| (k.as_str(), o.seed)).collect();
     assert_eq!(seeds, [("rank/Gaussian", 0), ("rank/RFF", 7)]);
     let run = repository.ok(&["reproduce", "--from", "report/record"]);
-    assert!(run.stdout.ends_with(" values, the same bits\n"), "{}", run.stdout);
+    assert!(run.stdout.ends_with(" values, bitwise equal\n"), "{}", run.stdout);
     assert_eq!(run.stderr.matches("1 of 1 units to run").count(), 2, "{}", run.stderr);
 }

@@ -63,7 +63,7 @@ fn a_broken_archive_is_an_error_with_its_name() {
     repository.fails(&["reproduce", images, "--data", "mine"], &["data_div2k.npz"]);
     std::fs::remove_file(repository.path().join("mine/div2k/data_div2k.npz")).unwrap();
     let run = repository.ok(&["reproduce", images, "--data", "mine", "--profile", "smoke"]);
-    assert!(run.stderr.contains("generated images stand in"), "{}", run.stderr);
+    assert!(run.stderr.contains("synthetic data (embedded:dead-leaves)"), "{}", run.stderr);
 }
 
 /// Catches a user's own images that are not used, not labelled, or judged against the paper.

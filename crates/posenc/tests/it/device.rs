@@ -1,4 +1,4 @@
-//! `--device` end to end: the real binary, a real software adapter where there is one.
+//! `--device` end to end: the real binary and, if installed, a real software adapter.
 
 use crate::common;
 
@@ -78,7 +78,7 @@ fn numbers(repository: &Repository, out: &str) -> Vec<(String, f64)> {
     numbers
 }
 
-/// Catches a software adapter that is taken for a GPU or for the CPU: its records name it, are kept apart from
+/// Catches a software adapter that is mistaken for a GPU or for the CPU: its records name it, are kept apart from
 /// those of the CPU, and agree with them; what does not train is the CPU's and is not run twice.
 #[test]
 fn a_named_software_adapter_has_records_of_its_own() {
@@ -178,7 +178,7 @@ fn the_environment_stands_for_the_option() {
     assert!(!run.stderr.contains("training on software"), "{}", run.stderr);
 }
 
-/// Catches a training on an adapter that begins anew when it was killed, or ends with other numbers.
+/// Catches a training on an adapter that starts over when it was killed, or ends with other numbers.
 #[test]
 fn a_killed_training_on_an_adapter_goes_on_with_the_same_bits() {
     let long = EXPERIMENT.replace("epochs: 150", "epochs: 1500");
@@ -186,7 +186,7 @@ fn a_killed_training_on_an_adapter_goes_on_with_the_same_bits() {
     let Some(device) = software(&repository) else { return };
     repository.kill_at_checkpoint_on(&device, "killed");
     let resumed = repository.ok(&["reproduce", "--device", &device, "--out", "killed"]);
-    assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("resumes where it was interrupted"), "{}", resumed.stderr);
     repository.ok(&["reproduce", "--device", &device, "--out", "whole"]);
     assert_eq!(repository.rows("killed"), repository.rows("whole"));
 }

@@ -48,8 +48,8 @@ fn failures(repository: &Repository, out: &str) -> Vec<std::path::PathBuf> {
     entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect()
 }
 
-/// Catches a failure that nobody hears of again: it must be kept, stand in this machine's report and not in the reference, be
-/// what `--failed` runs, and go when the unit has a record.
+/// Catches a failure that is forgotten: it must be stored, appear in this machine's report and not in the reference, be
+/// selected by `--failed`, and disappear when the unit has a record.
 #[test]
 fn a_failure_is_kept_shown_and_retried() {
     let text = with_a_failing_unit().replace(
@@ -61,14 +61,14 @@ fn a_failure_is_kept_shown_and_retried() {
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("--failed"), "{}", run.stderr);
     assert_eq!(failures(&repository, "out").len(), 1);
-    let page = repository.read("out/report/extensions.md");
+    let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("**Failed on this machine:** 1 unit"), "{page}");
     assert!(page.contains("| RFF (rank) | – | 0 |"), "{page}");
     assert!(page.contains("1 unit of it failed"), "the claim does not say what it lacks: {page}");
     assert!(
         repository.read("out/report/README.md").contains("**Failed on this machine:** 1 unit ([")
     );
-    for file in ["report/extensions.md", "report/README.md"] {
+    for file in ["report/extensions/mexican-hat.md", "report/README.md"] {
         assert!(!repository.read(file).contains("Failed on this machine"), "{file}");
     }
     let recorded = std::fs::read_dir(repository.path().join("report/record/extensions")).unwrap();
@@ -92,13 +92,15 @@ fn a_failure_is_kept_shown_and_retried() {
     repository.write(file, &text.replace("values: [5, -1]", "values: [5, 1]"));
     repository.ok(&["reproduce", "--profile", "smoke"]);
     assert_eq!(failures(&repository, "out").len(), 0);
-    assert!(!repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert!(
+        !repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
+    );
     let none = repository.ok(&["reproduce", "--profile", "smoke", "--failed"]);
     assert!(none.stderr.contains("0 units of 6 to run"), "{}", none.stderr);
 }
 
-/// Catches a failure on one's own images that ends every later run of the item, or that a run on other data forgets; and a group
-/// that needs more images than there are and ends the run instead of being left out with a word.
+/// Catches a failure on the user's images that ends every later run of the item, or that a run on other data forgets; and a
+/// group that needs more images than exist and ends the run instead of being skipped with a message.
 #[test]
 fn a_failure_on_ones_own_images_outlasts_runs_on_others() {
     let on_images = "  - id: own
@@ -120,12 +122,16 @@ fn a_failure_on_ones_own_images_outlasts_runs_on_others() {
     assert_eq!(run.code, 1, "{}", run.stderr);
     let left_out = "not run: extensions/mexican-hat/tenth: needs at least 10 signals of `div2k-test`, and user:photos has 1";
     assert!(run.stderr.contains(left_out), "{}", run.stderr);
-    assert!(repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert!(
+        repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
+    );
     assert_eq!((failures(&repository, "out").len(), repository.raw("out").len()), (1, 2));
 
-    // Other data, and something to run, so that the report is written anew.
+    // Other data, and something to run, so that the report is written again.
     repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--force"]);
-    assert!(!repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert!(
+        !repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
+    );
     assert_eq!(failures(&repository, "out").len(), 1, "the failure is forgotten");
     let again = repository.run(&own);
     assert_eq!(again.code, 1, "{}", again.stderr);
@@ -149,8 +155,8 @@ fn a_damaged_failure_is_ignored_with_a_note() {
     );
 }
 
-/// Catches a unit that is left running for ever though nothing in it asks whether it should end, a process that waits for it, a
-/// late result that is taken, and other units that it changes.
+/// Catches a unit that never checks for a stop and runs forever, a process that waits for it, a late result that is accepted,
+/// and effects on other units.
 #[test]
 fn a_unit_that_takes_too_long_fails_and_the_others_go_on() {
     let repository = Repository::with_experiment(&experiment(&format!("{SLOW}{QUICK}")));
@@ -159,17 +165,19 @@ fn a_unit_that_takes_too_long_fails_and_the_others_go_on() {
         repository.run(&["reproduce", "--timeout", "1s", "--jobs", "1", "--events", "events"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("slow/dense: took longer than 1 s"), "{}", run.stderr);
-    assert!(run.stderr.contains("it is left behind"), "{}", run.stderr);
+    assert!(run.stderr.contains("it is abandoned"), "{}", run.stderr);
     assert_eq!(in_flight(&events(&repository.read("events"))), 0, "{}", run.stderr);
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
-    assert!(repository.read("out/report/extensions.md").contains("took longer than 1 s"));
+    assert!(
+        repository.read("out/report/extensions/mexican-hat.md").contains("took longer than 1 s")
+    );
     repository.ok(&["reproduce", "extensions/mexican-hat/rank", "--out", "alone"]);
     assert_eq!(repository.rows("out"), repository.rows("alone"));
     let failed = repository.run(&["reproduce", "--failed", "--timeout", "1s"]);
     assert!(failed.stderr.contains("1 units of 3 to run"), "{}", failed.stderr);
 }
 
-/// Catches a training that is cut off without its checkpoint, with which a longer time goes on where it was.
+/// Catches a training that is cut off without its checkpoint, with which a longer time continues where it was.
 #[test]
 fn a_training_that_takes_too_long_keeps_what_it_has_reached() {
     let repository = Repository::with_experiment(&experiment(&format!("{LONG}{QUICK}")));
@@ -179,10 +187,10 @@ fn a_training_that_takes_too_long_keeps_what_it_has_reached() {
         run.stderr.contains("long/Gaussian image-00: took longer")
             || run.stderr.contains("took longer than 2 s")
     );
-    assert!(!run.stderr.contains("left behind"), "{}", run.stderr);
+    assert!(!run.stderr.contains("is abandoned"), "{}", run.stderr);
     assert_eq!((repository.checkpoints("out"), repository.raw("out").len()), (1, 2));
     let again = repository.run(&["reproduce", "--timeout", "1s", "--failed"]);
-    assert!(again.stderr.contains("goes on where it was interrupted"), "{}", again.stderr);
+    assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
 }
 
 /// Catches a budget that is overdrawn, one that begins nothing, and a rest that nobody hears of.
@@ -199,8 +207,9 @@ fn a_budget_runs_what_fits_and_names_the_rest() {
     assert_eq!(repository.raw("out").len(), 2, "{}", run.stderr);
     assert!(run.stderr.contains("1 units left, about"), "{}", run.stderr);
     assert!(
-        run.stderr
-            .contains("to go on: cargo xtask reproduce --events events --budget 1m --timeout 30s"),
+        run.stderr.contains(
+            "to continue: cargo xtask reproduce --events events --budget 1m --timeout 30s"
+        ),
         "{}",
         run.stderr
     );
@@ -245,7 +254,7 @@ fn a_record_damaged_at_any_byte_is_run_again_with_a_warning() {
             damaged += 1;
         }
         let run = repository.ok(&["reproduce", "--quiet"]);
-        assert_eq!(run.stderr.matches("it is run again").count(), damaged, "{}", run.stderr);
+        assert_eq!(run.stderr.matches("running it again").count(), damaged, "{}", run.stderr);
         assert!(run.stderr.contains(&format!("{damaged} of 60 units to run")), "{}", run.stderr);
     }
     assert_eq!(repository.rows("out"), rows);
@@ -279,7 +288,7 @@ fn a_clock_that_was_set_back_runs_nothing_again() {
 }
 
 /// Catches a process that is killed for a file that may not grow, and a full disk whose message names neither the file nor how much
-/// was missing. What was whole stays, and the next run goes on.
+/// was missing. What was whole stays, and the next run continues.
 #[cfg(unix)]
 #[test]
 fn a_limit_on_files_is_an_error_that_names_the_file() {
@@ -311,7 +320,7 @@ impl Drop for Small<'_> {
     }
 }
 
-/// Catches records that a full disk costs, and computing that goes on though nothing can be written.
+/// Catches records that a full disk costs, and computing that continues though nothing can be written.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_named_and_costs_no_record() {
@@ -353,7 +362,7 @@ fn a_second_process_says_who_has_the_directory() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let owner = format!("process {}", first.id());
-    repository.fails(&["reproduce"], &["another reproduce is at work", &owner, "--out"]);
+    repository.fails(&["reproduce"], &["another reproduce is running", &owner, "--out"]);
     assert!(first.wait().unwrap().success());
     assert_eq!(repository.raw("out").len(), 12);
     let last = repository.ok(&["reproduce"]);

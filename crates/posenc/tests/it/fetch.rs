@@ -113,7 +113,7 @@ fn files_are_fetched_verified_and_listed() {
     assert_eq!(server.requests().len(), 2);
 }
 
-/// Catches a transfer that starts again from the beginning, and one that is taken for complete.
+/// Catches a transfer that starts again from the beginning, and one that is mistaken for complete.
 #[test]
 fn an_interrupted_transfer_resumes() {
     if lacks_curl() {
@@ -226,7 +226,7 @@ fn a_wrong_checksum_changes_nothing() {
     assert_eq!(server.requests().len(), before);
 }
 
-/// Catches an error page that is stored, and a set of which only some files get their places.
+/// Catches an error page that is stored, and a set with only some of its files in place.
 #[test]
 fn a_missing_file_is_named_and_the_others_wait_for_it() {
     if lacks_curl() {
@@ -358,6 +358,53 @@ fn a_full_disk_is_named_and_the_transfer_resumes() {
     succeeds(&repository, &server);
     assert_eq!(at(&repository, "text/a"), Some(bytes));
     assert_eq!(server.requests().last().unwrap().from, Some(65_536));
+}
+
+/// Catches an interruption that loses what was transferred, leaves a file that is not verified, or lets curl continue alone.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_process_keeps_the_partial_file() {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    if lacks_curl() {
+        return;
+    }
+    let bytes = body(1000);
+    let repository = repository(&[("a", &bytes)]);
+    let content = bytes.clone();
+    let server = Server::start(move |request, stream| match request.from {
+        // The connection stays open, so that only the interruption ends the transfer.
+        None => {
+            cut(stream, &content, 0, 400);
+            loop {
+                std::thread::park();
+            }
+        }
+        from => ranged(stream, &content, from),
+    });
+    let mut command = repository.command(&["data", "fetch", "text", "--mirror", &server.url]);
+    // Ctrl-C reaches all processes in the foreground: here a group of their own.
+    let mut child = command.process_group(0).spawn().unwrap();
+    let started = std::time::Instant::now();
+    while at(&repository, ".fetch/text/a.part").is_none_or(|part| part.len() < 400) {
+        assert!(started.elapsed().as_secs() < 120, "no partial file");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    assert!(status.signal() == Some(2) || status.code() == Some(130), "{status}");
+    let is_alive = || {
+        let mut kill = Command::new("kill");
+        kill.args(["-0", "--", &group]).stderr(Stdio::null()).status().unwrap().success()
+    };
+    while is_alive() {
+        assert!(started.elapsed().as_secs() < 120, "curl goes on without its parent");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(!repository.path().join("data/text").exists());
+    succeeds(&repository, &server);
+    assert_eq!(at(&repository, "text/a"), Some(bytes));
+    assert_eq!(server.requests().last().unwrap().from, Some(400));
 }
 
 /// Catches two processes that write one partial file.

@@ -158,7 +158,7 @@ fn text_is_translated_and_left_out_lines_are_counted() {
         assert!(run.code == 2 && run.stderr.contains(needle), "{}", run.stderr);
     }
     let picked = text("    data: { set: multi30k, pick: [0] }\n", "natural");
-    Repository::with_experiment(&picked).fails(&["reproduce"], &["multi30k", "leave `data.pick`"]);
+    Repository::with_experiment(&picked).fails(&["reproduce"], &["multi30k", "remove `data.pick`"]);
     let images = Repository::with_experiment(&text("    data: { set: div2k-test }\n", "natural"));
     images.fails(
         &["reproduce"],
@@ -202,7 +202,7 @@ fn a_detector_trains_on_photographs_from_weights_and_says_which() {
     assert!(before.is_finite() && value(&repository.rows("out"), "images") == 4.0);
     let again = repository.ok(&arguments);
     assert!(again.stderr.contains("0 of 1 units"), "{}", again.stderr);
-    // The same files with weights beside them are another unit.
+    // The same files with weights next to them are another unit.
     let weights = repository.path().join("pictures/weights/resnet50");
     std::fs::create_dir_all(&weights).unwrap();
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../posenc-attention/tests/data");
@@ -250,7 +250,7 @@ fn a_detector_says_what_is_wrong_with_photographs_and_settings() {
         ("window: [24, 36]", "window: [40, 60]", "window: 40 is more than"),
         ("steps: 2", "steps: 2\n      learning_rate: 0", "learning_rate"),
         ("features: sine }", "features: embed }", "set `cells`"),
-        ("set: coco33", "set: coco33, weights: coco33", "no set of weights"),
+        ("set: coco33", "set: coco33, weights: coco33", "is not a set of weights"),
         ("set: coco33", "set: multi30k", "annotated images"),
     ] {
         let text = detr(data).replace(old, new);

@@ -97,7 +97,7 @@ impl Scene {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// Puts something else in the place of a file or folder.
+    /// Replaces a file or folder by something else.
     fn replace(&self, file: &str, hostile: Hostile) {
         let path = self.at(file);
         self.clear(file);
@@ -221,8 +221,8 @@ fn hostile_reference_records_are_named() {
         whole.into_iter().for_each(|bytes| std::fs::write(scene.at(file), bytes).unwrap());
     }
     scene.ok(&["report", "--check"]);
-    // The first page, and a generated one.
-    for file in ["README.md", "report/extensions.md"] {
+    // The page of speed, and a generated one.
+    for file in ["docs/SPEED.md", "report/extensions/mexican-hat.md"] {
         scene.replace(file, Hostile::Pipe);
         assert_ne!(scene.run(&["report", "--check"]).code, 0, "{file}");
         scene.clear(file);
@@ -241,7 +241,7 @@ fn hostile_files_in_the_output_directory_cost_only_themselves() {
         "out/pace.json",
         "out/report.checksum",
         "out/record/extensions/mexican-hat.csv",
-        "out/report/extensions.md",
+        "out/report/extensions/mexican-hat.md",
         &raw,
         &failed,
     ] {
@@ -316,7 +316,7 @@ fn links_below_our_folders_are_not_followed() {
     scene.repository.write("out/raw/extensions/.writing-3.tmp", "");
     scene.ok(&SMOKE);
     assert!(!scene.at("out/raw/extensions/.writing-3.tmp").exists());
-    // A link in the place of a file is replaced itself.
+    // A link at the path of a file is replaced itself.
     scene.clear("out/record/extensions/mexican-hat.csv");
     symlink(foreign.join("file"), scene.at("out/record/extensions/mexican-hat.csv")).unwrap();
     scene.ok(&SMOKE);
@@ -334,7 +334,7 @@ fn users_may_keep_folders_elsewhere() {
     std::fs::rename(scene.at(DEFINITION), scene.at("elsewhere.yaml")).unwrap();
     symlink(scene.at("elsewhere.yaml"), scene.at(DEFINITION)).unwrap();
     scene.ok(&SMOKE);
-    assert!(elsewhere.path().join("report/extensions.md").exists());
+    assert!(elsewhere.path().join("report/extensions/mexican-hat.md").exists());
     let again = scene.ok(&SMOKE);
     assert!(again.stderr.contains("0 of 6 units to run"), "{}", again.stderr);
 }

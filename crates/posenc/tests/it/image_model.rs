@@ -63,7 +63,10 @@ fn wrong_settings_are_named() {
     for (settings, needle) in [
         ("{ heads: 3 }", "3 heads do not divide a width of 16"),
         ("{ encoding: { features: fourier } }", "gamma: missing"),
-        ("{ encoding: { features: fourier, gamma: 1, width: 15 } }", "do not make the 16 numbers"),
+        (
+            "{ encoding: { features: fourier, gamma: 1, width: 15 } }",
+            "must equal the model's width of 16",
+        ),
         ("{ encoding: { features: cosine } }", "cosine"),
         ("{ encoding: { features: sine, learned: true } }", "belongs to `features: fourier`"),
         ("{ divergence: { form: pooled, weight: -1 } }", "above 0"),
@@ -96,7 +99,7 @@ fn photographs_need_a_set_of_their_own_to_be_measured_on() {
     assert!(bits > 0.0 && bits < 4.0, "{bits}");
     for (data, needle) in [
         ("{ set: div2k-train }", "`held_out` is missing"),
-        ("{ set: div2k-train, held_out: div2k-test, pick: [0] }", "read as wholes"),
+        ("{ set: div2k-train, held_out: div2k-test, pick: [0] }", "reads whole sets"),
     ] {
         let run = Repository::with_experiment(&text(data)).run(&["list"]);
         assert!(run.code == 2 && run.stderr.contains(needle), "{data}: {}", run.stderr);
@@ -155,7 +158,7 @@ fn translations_have_the_same_bits_and_share_their_draws() {
     }
 }
 
-/// Catches a killed training of each model that begins anew, ends with other numbers than an uninterrupted one, or
+/// Catches a killed training of each model that starts over, ends with other numbers than an uninterrupted one, or
 /// leaves its checkpoint behind: parameters, moments, places in streams, curves, counts.
 #[test]
 fn killed_trainings_go_on_with_the_same_bits() {
@@ -184,10 +187,10 @@ fn killed_trainings_go_on_with_the_same_bits() {
         repository.kill_at_checkpoint("killed");
         assert!(repository.raw("killed").is_empty(), "the unit had ended: {protocol}");
         let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-        assert!(resumed.stderr.contains("goes on after step"), "{protocol}: {}", resumed.stderr);
+        assert!(resumed.stderr.contains("resumes after step"), "{protocol}: {}", resumed.stderr);
         assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
         let whole = repository.ok(&["reproduce", "--out", "whole"]);
-        assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
         let rows = repository.rows("whole");
         assert!(rows.len() > 5);
         assert_eq!(repository.rows("killed"), rows);

@@ -19,7 +19,7 @@ fn values(rows: &[String], group: &str, metric: &str) -> Vec<f64> {
 }
 
 /// Catches encodings that do not learn, results that depend on the number of workers or on the
-/// signals beside a signal, and parameter counts that are not the network's.
+/// signals next to a signal, and parameter counts that are not the network's.
 #[test]
 fn images_are_fitted_by_simple_and_complex_encodings() {
     let repository = Repository::with_experiment(&experiment(
@@ -84,7 +84,7 @@ fn images_are_fitted_by_simple_and_complex_encodings() {
     assert_eq!(values(&rows, "simple", "params")[0], 65.0 * 32.0 + 33.0 * 32.0 + 33.0 * 3.0);
 }
 
-/// Catches clips that are taken for images, and frames that mix.
+/// Catches clips that are mistaken for images, and frames that mix.
 #[test]
 fn clips_are_fitted_in_three_dimensions() {
     let repository = Repository::with_experiment(&experiment(
@@ -129,7 +129,7 @@ fn clips_are_fitted_in_three_dimensions() {
     assert!(descent < exact + 0.05, "{descent} against {exact}");
 }
 
-/// Catches a killed image that begins anew, and images that were finished and run again.
+/// Catches a killed image that starts over, and images that were finished and run again.
 #[test]
 fn a_killed_image_goes_on_with_the_same_bits() {
     let repository = Repository::with_experiment(&experiment(
@@ -143,7 +143,7 @@ fn a_killed_image_goes_on_with_the_same_bits() {
     ));
     repository.kill_at_checkpoint("killed");
     let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("resumes where it was interrupted"), "{}", resumed.stderr);
     assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
     repository.ok(&["reproduce", "--out", "whole"]);
     assert_eq!(repository.rows("killed"), repository.rows("whole"));

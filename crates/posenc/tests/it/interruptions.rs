@@ -1,4 +1,4 @@
-//! Signals that end a run, and what it tells programs: the real binary, real signals.
+//! Signals that end a run, and its events: the real binary, real signals.
 #![cfg(unix)]
 
 use crate::common;
@@ -69,7 +69,8 @@ fn wait(what: &str, mut is_there: impl FnMut() -> bool) {
 /// status is not that of its signal; and numbers that it changes.
 #[test]
 fn the_first_signal_keeps_what_was_reached() {
-    let repository = Repository::with_experiment(&training(4000));
+    // A unit takes seconds: its first checkpoint is written after half a second, and the signal must reach it before its end.
+    let repository = Repository::with_experiment(&training(20_000));
     repository.ok(&["reproduce", "--out", "whole"]);
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let out = format!("out{signal}");
@@ -79,20 +80,20 @@ fn the_first_signal_keeps_what_was_reached() {
         let (status, stderr) = ended(child);
         assert_eq!(status, Some(code), "{stderr}");
         assert!(
-            stderr.contains("units left") && stderr.contains("to go on: cargo xtask"),
+            stderr.contains("units left") && stderr.contains("to continue: cargo xtask"),
             "{stderr}"
         );
         assert_eq!(repository.checkpoints(&out), 1, "{stderr}");
         assert!(repository.path().join(&out).join("report/README.md").exists(), "{stderr}");
         assert!(repository.raw(&out).len() < 3, "further units began: {stderr}");
         let again = repository.ok(&["reproduce", "--out", &out]);
-        assert!(again.stderr.contains("goes on where it was interrupted"), "{}", again.stderr);
+        assert!(again.stderr.contains("resumes where it was interrupted"), "{}", again.stderr);
         assert_eq!(repository.rows(&out), repository.rows("whole"));
     }
 }
 
-/// Catches a second signal that waits for the unit in flight, and a first one that waits for ever. The unit takes half an hour at
-/// least and never asks whether it should end.
+/// Catches a second signal that waits for the unit in flight, and a first one that blocks. The unit takes at least half an hour
+/// and never checks for a stop.
 #[test]
 fn the_second_signal_ends_at_once_and_the_first_soon() {
     let repository = Repository::with_experiment(&experiment(
@@ -118,7 +119,7 @@ fn the_second_signal_ends_at_once_and_the_first_soon() {
     // The second one comes when the first has been seen, before what that leaves to the unit is over.
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut seen = String::new();
-    while !seen.contains("no further unit begins") {
+    while !seen.contains("starting no further units") {
         assert!(lines.read_line(&mut seen).unwrap() > 0, "it ended at the first signal: {seen}");
     }
     send("-INT", &child);
@@ -128,7 +129,7 @@ fn the_second_signal_ends_at_once_and_the_first_soon() {
     assert!(!rest.contains("units left"), "it did not end at once: {rest}");
 }
 
-/// Fields of an event beside `event` and `at`.
+/// Fields of an event next to `event` and `at`.
 fn fields(event: &Value) -> Vec<&str> {
     let all = event.as_object().unwrap().keys().map(String::as_str);
     all.filter(|key| !["event", "at"].contains(key)).collect()
@@ -204,7 +205,7 @@ fn events_of_a_killed_run_are_whole_lines() {
     assert!(all.iter().all(|event| event["event"] != "run-finished"));
 }
 
-/// Catches a report that is there only when the run has ended, one that does not say that the run goes on, and one that still says
+/// Catches a report that is there only when the run has ended, one that does not say that the run continues, and one that still says
 /// so afterwards.
 #[test]
 fn the_report_is_there_while_the_run_goes_on() {

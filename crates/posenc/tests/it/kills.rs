@@ -1,10 +1,10 @@
-//! A run is killed again and again until it is done: nothing may be lost or become other. A seed draws the moments; one kill in
-//! five or more comes between the records of one training, as soon as the first of them is on disk.
+//! A run is killed again and again until it is done: nothing may be lost or changed. A seed sets the times; at least one kill in
+//! five comes between the records of one training, as soon as the first of them is on disk.
 //!
-//! Compared are, with those of an undisturbed run: of every raw record all bytes of its content but what is read off the machine (`seconds`,
-//! `peak_memory`, and values of metrics that begin with `time`, or are `rate` or `peak_memory`) and the checksum over these; all bytes
-//! of pictures; all rows of the tables but of such metrics. And after every kill: each file of a record that was there
-//! before the process began has the same bytes, whatever is read off the machine included. A training of which a record was on
+//! The results are compared with those of an undisturbed run: of every raw record all bytes of its content except measurements
+//! of the machine (`seconds`, `peak_memory`, and values of metrics that begin with `time`, or are `rate` or `peak_memory`) and the
+//! checksum over these; all bytes of pictures; all rows of the tables but of such metrics. After every kill, each file of a record
+//! that existed before the process began has the same bytes, measurements of the machine included. A training with a record on
 //! disk is never repeated: units that are written later take no training step.
 //!
 //! POSENC_KILLS=200 sets the number of kills.
@@ -146,7 +146,7 @@ fn trainings(raw: &Path) -> BTreeMap<String, usize> {
 
 const UNITS_OF_TRAINING: usize = 4;
 
-/// Trainings of which some records are on disk.
+/// Trainings with some of their records on disk.
 fn partly_recorded(raw: &Path) -> Vec<String> {
     let all = trainings(raw).into_iter();
     all.filter(|(_, records)| *records < UNITS_OF_TRAINING).map(|(path, _)| path).collect()
@@ -213,7 +213,7 @@ fn run_until(
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     let events = events(&said());
-    counts.resumed += usize::from(stderr.contains("goes on"));
+    counts.resumed += usize::from(stderr.contains("resumes"));
     if is_over {
         assert!(output.status.success(), "{stderr}");
     } else {

@@ -29,4 +29,5 @@ mod report;
 mod reproduce;
 mod slurm;
 mod terminal;
+mod tutorial;
 mod widget_captioning;

@@ -38,11 +38,13 @@ fn a_unit_that_needs_too_much_is_refused_and_the_others_run() {
         assert!(line.contains("--memory"), "{line}");
     }
     assert_eq!(repository.raw("out").len(), 2);
-    assert!(repository.read("out/report/extensions.md").contains("Failed on this machine"));
+    assert!(
+        repository.read("out/report/extensions/mexican-hat.md").contains("Failed on this machine")
+    );
     repository.fails(&["reproduce", "--memory", "much"], &["--memory", "8GiB"]);
 }
 
-/// Catches two units at a time of which only one fits.
+/// Catches two units that run at the same time although only one fits.
 #[test]
 fn units_wait_for_memory() {
     let variants: String = (0..6)

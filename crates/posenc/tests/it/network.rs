@@ -18,7 +18,7 @@ fn fields(rows: &[String], metric: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Catches a killed training that begins anew, that ends with other numbers than an uninterrupted
+/// Catches a killed training that starts over, that ends with other numbers than an uninterrupted
 /// one, or that leaves its checkpoint behind.
 #[test]
 fn a_killed_training_goes_on_with_the_same_bits() {
@@ -39,17 +39,17 @@ fn a_killed_training_goes_on_with_the_same_bits() {
     assert!(repository.raw("killed").is_empty(), "the unit had ended");
 
     let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("goes on where it was interrupted"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("resumes where it was interrupted"), "{}", resumed.stderr);
     assert_eq!(repository.checkpoints("killed"), 0, "a checkpoint is left");
     let whole = repository.ok(&["reproduce", "--out", "whole"]);
-    assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+    assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
     assert_eq!(repository.checkpoints("whole"), 0);
     let rows = repository.rows("whole");
     assert_eq!(fields(&rows, "test_psnr").len(), 12);
     assert_eq!(repository.rows("killed"), rows);
 }
 
-/// Catches numbers that depend on which images ran before or beside an image, numbers of the shared
+/// Catches numbers that depend on which images ran before or next to an image, numbers of the shared
 /// embedding that stand once for each image, and signals whose names tell nothing.
 #[test]
 fn images_added_later_change_nothing() {

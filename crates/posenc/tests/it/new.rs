@@ -51,8 +51,8 @@ fn an_embedder_by_formula_is_in_the_report_of_a_run() {
     let paper = repository.read("experiments/extensions/paper.yaml");
     assert!(paper.contains("  - { item: lorentzian, name: \"Lorentzian\","), "{paper}");
     repository.ok(&["reproduce", "extensions/lorentzian"]);
-    let page = repository.read("out/report/extensions.md");
-    let section = page.split("<a id=\"lorentzian\">").nth(1).unwrap();
+    let page = repository.read("out/report/extensions/lorentzian.md");
+    let section = &page;
     for absent in
         ["No plot yet", "No table yet", "No pictures yet", "This machine – Not run", "NaN"]
     {
@@ -82,8 +82,8 @@ fn what_is_refused_leaves_nothing() {
     repository.fails(&formula("gaussian"), &["is a kind of embedder already"]);
     repository.fails(&formula("mexican-hat"), &["is an item of experiments/extensions/paper.yaml"]);
     repository.fails(&formula("paper"), &["choose another"]);
-    repository.fails(&formula("struct"), &["a word of Rust"]);
-    repository.fails(&formula("../x"), &["is no name; allowed: 1 to 40 of a-z"]);
+    repository.fails(&formula("struct"), &["a keyword of Rust"]);
+    repository.fails(&formula("../x"), &["is not a valid name; allowed: 1 to 40 of a-z"]);
     repository
         .fails(&["new", "embedder", "hat", "--formula", "exp(-u^2"], &["--formula", "parenthes"]);
     repository
@@ -107,12 +107,13 @@ fn what_is_refused_leaves_nothing() {
         let text = repository.read(file);
         repository.write(file, &text.replace(": above this line", ""));
         let before = files(repository.path());
-        repository.fails(&["new", "embedder", "two-sided"], &[file, "0 times", "by hand"]);
+        repository
+            .fails(&["new", "embedder", "two-sided"], &[file, "0 times", "add this line yourself"]);
         assert_eq!(files(repository.path()), before);
         repository.write(file, &text);
     }
     let repository = Repository::new();
-    repository.fails(&["new", "embedder", "two-sided"], &["no code to add to", "--formula"]);
+    repository.fails(&["new", "embedder", "two-sided"], &["no code can be added", "--formula"]);
 }
 
 /// Catches a line of code that is missing, or goes elsewhere than to its list. `extending.rs` compiles them.

@@ -1,6 +1,6 @@
 //! Pictures through the real binary: from raw records to the reference and the report.
 //!
-//! The pictures themselves are put beside the raw records of a run, as a protocol would.
+//! The pictures themselves are put next to the raw records of a run, as a protocol would.
 
 use crate::common;
 
@@ -58,7 +58,11 @@ const SMOKE: [&str; 3] = ["reproduce", "--profile", "smoke"];
 fn pictures_of_generated_images_reach_the_reference() {
     let repository = Repository::with_experiment(&experiment());
     repository.ok(&SMOKE);
-    assert!(repository.read("out/report/extensions.md").contains("*No pictures yet: A grid*"));
+    assert!(
+        repository
+            .read("out/report/extensions/mexican-hat.md")
+            .contains("*No pictures yet: A grid*")
+    );
     let files = add_pictures(&repository, "out");
     assert_eq!(files.len(), 6, "three methods");
     let run = repository.ok(&["reproduce", "--profile", "smoke", "--record"]);
@@ -70,12 +74,12 @@ fn pictures_of_generated_images_reach_the_reference() {
     assert_eq!((first.enlarged, first.data.as_str()), (4, "embedded:dead-leaves"));
     assert!(first.values.iter().any(|v| v.metric == "test_psnr"));
     assert!(first.values.iter().all(|v| !v.metric.starts_with("time")));
-    let page = repository.read("report/extensions.md");
-    let link = format!("src=\"record/extensions/mexican-hat/{}\"", first.file);
+    let page = repository.read("report/extensions/mexican-hat.md");
+    let link = format!("src=\"../record/extensions/mexican-hat/{}\"", first.file);
     assert!(page.contains(&link), "{page}");
     assert!(page.contains("*Reduced run: 1 image · Data: embedded:dead-leaves*"), "{page}");
-    let local = repository.read("out/report/extensions.md");
-    assert!(local.contains("src=\"pictures/extensions/mexican-hat-local/"), "{local}");
+    let local = repository.read("out/report/extensions/mexican-hat.md");
+    assert!(local.contains("src=\"../pictures/extensions/mexican-hat-local/"), "{local}");
     repository.ok(&["report", "--check"]);
 
     // A report elsewhere has its own copies.
@@ -101,7 +105,7 @@ fn pictures_of_generated_images_reach_the_reference() {
     let run = repository.ok(&SMOKE);
     assert!(run.stderr.contains("2 of 6 units to run"), "{}", run.stderr);
     assert!(run.stderr.contains("-000-truth.png: damaged"), "{}", run.stderr);
-    assert!(run.stderr.contains("-001-reconstruction.png: is missing; it is run again"));
+    assert!(run.stderr.contains("-001-reconstruction.png: is missing; running it again"));
 }
 
 /// Catches a user's pictures in the repository.
@@ -123,14 +127,16 @@ fn pictures_of_a_users_images_stay_out_of_the_reference() {
     let local = gallery(&repository, "out/record");
     assert_eq!(local.pictures.len(), 6);
     assert!(local.pictures.iter().all(|p| p.data == "user:embedded"));
-    let page = repository.read("out/report/extensions.md");
+    let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("Data: user:embedded*"), "{page}");
     // The numbers are recorded, the pictures are not, neither as files nor on a page.
     let rows = repository.read("report/record/extensions/mexican-hat.csv");
     assert!(rows.contains("user:embedded"), "{rows}");
     assert_eq!(gallery(&repository, "report/record"), Gallery::default());
     assert!(pngs(&repository.path().join("report")).is_empty());
-    assert!(repository.read("report/extensions.md").contains("*No pictures yet: A grid*"));
+    assert!(
+        repository.read("report/extensions/mexican-hat.md").contains("*No pictures yet: A grid*")
+    );
     repository.ok(&["report", "--check"]);
 }
 

@@ -1,4 +1,4 @@
-//! What README tells people to do: its commands exist, and those that no other file of tests runs do what it says.
+//! What README and its guides show: its commands exist, and those that no other file of tests runs do what it says.
 
 use crate::common;
 
@@ -11,9 +11,11 @@ use image::{Rgb, RgbImage};
 use posenc_testing::{Need, skip};
 use serde_json::Value;
 
-fn readme() -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    std::fs::read_to_string(file).unwrap()
+/// README and the guides that it links to.
+fn guides() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = ["README.md", "docs/TASKS.md", "docs/PLATFORMS.md", "docs/SPEED.md"];
+    files.map(|file| std::fs::read_to_string(root.join(file)).unwrap()).concat()
 }
 
 /// Texts between single backquotes.
@@ -33,9 +35,9 @@ fn options(command: &str) -> Vec<&str> {
     words.filter(|word| word.starts_with("--") && word.len() > 2).collect()
 }
 
-/// Catches a command or an option that README shows and the program no longer has.
+/// Catches a command or an option that a guide shows and the program no longer has.
 #[test]
-fn every_command_and_option_of_the_first_page_exists() {
+fn every_command_and_option_of_the_guides_exists() {
     let repository = Repository::new();
     let help = |words: &[&str]| repository.ok(&[words, &["--help"]].concat()).stdout;
     let has = |help: &str, option: &str| {
@@ -49,7 +51,7 @@ fn every_command_and_option_of_the_first_page_exists() {
         all += &help(&[verb]);
     }
     let (mut commands, mut loose) = (0, 0);
-    for code in inline_code(&readme()) {
+    for code in inline_code(&guides()) {
         if let Some(command) = code.strip_prefix("cargo xtask ") {
             let words = before_options(command);
             // xtask's own, and the site's binary.
@@ -74,12 +76,12 @@ fn every_command_and_option_of_the_first_page_exists() {
     assert!(commands > 15 && loose > 15, "{commands} commands, {loose} options");
 }
 
-/// Catches items that README runs and no experiment defines.
+/// Catches items that a guide runs and no experiment defines.
 #[test]
-fn every_item_of_the_first_page_can_be_run() {
+fn every_item_of_the_guides_can_be_run() {
     let repository = Repository::new();
     let mut items = BTreeSet::new();
-    for code in inline_code(&readme()) {
+    for code in inline_code(&guides()) {
         for word in code.split_whitespace() {
             let paper = word.split('/').next().unwrap_or_default();
             if ["rethinking", "trading", "lff"].contains(&paper) && word.contains('/') {
@@ -135,7 +137,7 @@ fn the_doctor_reports_every_part() {
 #[test]
 fn speed_is_measured_and_recorded_without_python() {
     let repository = Repository::with_experiment(EXPERIMENT);
-    repository.write("README.md", "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n");
+    repository.write("docs/SPEED.md", "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n");
     let bench = |more: &[&str]| -> Run {
         // The fastest of all workloads.
         let arguments = [&["bench", "closed-form-tri", "--repeats", "1"], more].concat();
@@ -214,7 +216,7 @@ fn signals(repository: &Repository) -> BTreeSet<String> {
 
 const CLIPS_OPTION: [&str; 3] = ["reproduce", "--images", "video-clips=films"];
 
-/// Catches films of one's own that are not used, not labeled, or mixed up.
+/// Catches the user's films that are not used, not labeled, or swapped.
 #[test]
 fn films_of_ones_own_are_used() {
     let repository = with_small_clips();
@@ -224,7 +226,7 @@ fn films_of_ones_own_are_used() {
     let record = repository.read("out/record/extensions/mexican-hat.csv");
     assert!(record.contains(",user:films"), "{record}");
     assert_eq!(signals(&repository), BTreeSet::from(["one", "two"].map(str::to_owned)), "{record}");
-    assert!(repository.read("out/report/extensions.md").contains("user:films"));
+    assert!(repository.read("out/report/extensions/mexican-hat.md").contains("user:films"));
 
     // An array as the program itself writes it.
     repository.ok(&["fit", "films/one", "--out", "three.npz"]);

@@ -143,7 +143,7 @@ fn same_seed_same_bits_and_methods_share_their_draws() {
     }
 }
 
-/// Catches a killed training that begins anew or ends with other numbers; of folds, one that forgets those before.
+/// Catches a killed training that starts over or ends with other numbers; of folds, one that forgets those before.
 #[test]
 fn a_killed_training_goes_on_with_the_same_bits() {
     for (set, protocol) in [
@@ -160,16 +160,16 @@ fn a_killed_training_goes_on_with_the_same_bits() {
         let repository = repository(set, &protocol, "{ id: one }");
         repository.kill_at_checkpoint("killed");
         let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-        assert!(resumed.stderr.contains("goes on after step"), "{}", resumed.stderr);
+        assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
         let whole = repository.ok(&["reproduce", "--out", "whole"]);
-        assert!(!whole.stderr.contains("goes on"), "{}", whole.stderr);
+        assert!(!whole.stderr.contains("resumes"), "{}", whole.stderr);
         let rows = repository.rows("whole");
         assert!(rows.len() > 8);
         assert_eq!(repository.rows("killed"), rows);
     }
 }
 
-/// Catches damage that is passed over or ends the run: the unit fails, the message names file and entry, and others go on.
+/// Catches damage that is passed over or ends the run: the unit fails, the message names file and entry, and others continue.
 #[test]
 fn damage_fails_its_unit_and_is_named() {
     let labels = labelled();
@@ -178,14 +178,14 @@ fn damage_fails_its_unit_and_is_named() {
     let no_boxes = "[{ \"screen_id\": \"1\", \"screen_elements\": [] }]".to_owned();
     let first = said.lines().next().unwrap();
     let cases = [
-        ("rico-semantics", cut(&labels), vec!["val.json", "cut short"]),
+        ("rico-semantics", cut(&labels), vec!["val.json", "may be incomplete"]),
         (
             "rico-semantics",
             labels.replacen("\"xmin\"", "\"x\"", 1),
             vec!["val.json", ".screen_elements[0]", "missing field `xmin`"],
         ),
         ("rico-semantics", no_boxes, vec!["val.json", "0 screens have boxes"]),
-        ("uibert-refexp", cut(&said), vec!["dev.jsonl: line 1", "cut short"]),
+        ("uibert-refexp", cut(&said), vec!["dev.jsonl: line 1", "may be incomplete"]),
         (
             "uibert-refexp",
             said.replacen("\"ref_exp\"", "\"exp\"", 1),

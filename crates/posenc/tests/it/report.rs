@@ -10,14 +10,14 @@ fn check_finds_a_report_that_is_not_fresh() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--record"]);
     repository.ok(&["report", "--check"]);
-    let first = repository.read("report/extensions.md");
+    let first = repository.read("report/extensions/mexican-hat.md");
     repository.ok(&["report"]);
-    assert_eq!(repository.read("report/extensions.md"), first);
+    assert_eq!(repository.read("report/extensions/mexican-hat.md"), first);
 
     let changed = first.replacen("Stable", "Table", 1);
     assert_ne!(changed, first);
-    repository.write("report/extensions.md", &changed);
-    repository.fails(&["report", "--check"], &["extensions.md", "cargo xtask report"]);
+    repository.write("report/extensions/mexican-hat.md", &changed);
+    repository.fails(&["report", "--check"], &["extensions/mexican-hat.md", "cargo xtask report"]);
     repository.ok(&["report"]);
     repository.ok(&["report", "--check"]);
 }
@@ -104,10 +104,10 @@ fn a_run_of_one_method_leaves_the_others_in_the_reference() {
 fn a_local_run_leaves_the_reference_as_it_is() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--record"]);
-    let before = repository.read("report/extensions.md");
+    let before = repository.read("report/extensions/mexican-hat.md");
     repository.ok(&["reproduce", "--seed", "3"]);
-    assert_eq!(repository.read("report/extensions.md"), before);
-    let local = repository.read("out/report/extensions.md");
+    assert_eq!(repository.read("report/extensions/mexican-hat.md"), before);
+    let local = repository.read("out/report/extensions/mexican-hat.md");
     assert!(local.contains("this machine"), "{local}");
     assert!(local.contains("embedded:dead-leaves"), "{local}");
 }
@@ -126,18 +126,18 @@ fn a_closed_pipe_ends_quietly() {
     assert_ne!(output.status.code(), Some(0));
 }
 
-/// Catches a table of speed on the first page that is not what the record holds, and a check that does not look at it.
+/// Catches a table of speed that is not what the record holds, and a check that does not look at it.
 #[test]
-fn the_first_page_has_the_recorded_speed() {
+fn the_page_of_speed_has_the_recorded_times() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let page = "# x\n\n<!-- speed: made -->\n<!-- /speed -->\n\nbelow\n";
-    repository.write("README.md", page);
+    repository.write("docs/SPEED.md", page);
     let benchmark = r#"{ "complex-2d": { "title": "a grid", "unit": "s per step", "ours_s": 0.002, "torch_s": 0.007,
         "jax_s": null, "gemm_gflops": 100.0, "share_of_gemm": 0.5, "threads": 2, "peers": ["torch 2"],
         "machine": "M", "commit": "" } }"#;
     repository.write("report/record/benchmarks.json", benchmark);
     repository.ok(&["report"]);
-    let written = repository.read("README.md");
+    let written = repository.read("docs/SPEED.md");
     assert!(
         written.contains("| a grid <sub>per step</sub> | 2 ms | 7 ms | – | 3.5 |"),
         "{written}"
@@ -145,5 +145,5 @@ fn the_first_page_has_the_recorded_speed() {
     assert!(written.ends_with("<!-- /speed -->\n\nbelow\n"), "{written}");
     repository.ok(&["report", "--check"]);
     repository.write("report/record/benchmarks.json", &benchmark.replace("0.007", "0.008"));
-    repository.fails(&["report", "--check"], &["README.md", "cargo xtask report"]);
+    repository.fails(&["report", "--check"], &["docs/SPEED.md", "cargo xtask report"]);
 }

@@ -15,7 +15,7 @@ fn a_second_run_has_nothing_to_do() {
     let page = first.stdout.lines().last().unwrap();
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.contains("Reproducibility"), "{text}");
-    assert!(repository.read("out/report/extensions.md").contains("Mexican hat"));
+    assert!(repository.read("out/report/extensions/mexican-hat.md").contains("Mexican hat"));
 
     let second = repository.ok(&["reproduce", "--profile", "smoke"]);
     assert!(second.stderr.contains("0 of 6 units to run, 6 on record"), "{}", second.stderr);
@@ -72,14 +72,14 @@ fn a_formula_gives_the_records_of_the_built_in_embedder() {
     assert_eq!(values("Mexican hat", "test_psnr").len(), 3);
 }
 
-/// Catches records that a killed run loses, half-written files that are taken for records, and a
+/// Catches records that a killed run loses, half-written files that are mistaken for records, and a
 /// resumed run that differs from an uninterrupted one.
 #[test]
 fn a_killed_run_loses_at_most_the_unit_in_flight() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "--out", "whole"]);
     let expected = repository.rows("whole");
-    // Killed when so many records are there; one that was done before the signal came is started again.
+    // Killed after this many records; if the process ended before the signal, it is started again.
     for records in [1, 2, 4, 6, 8] {
         let out = format!("killed-{records}");
         let mut attempts = 0;
@@ -203,7 +203,7 @@ fn a_second_run_in_the_same_directory_is_refused() {
     std::fs::create_dir_all(repository.path().join("out")).unwrap();
     let lock = std::fs::File::create(repository.path().join("out/.lock")).unwrap();
     lock.lock().unwrap();
-    repository.fails(&["reproduce"], &["another reproduce is at work", "--out"]);
+    repository.fails(&["reproduce"], &["another reproduce is running", "--out"]);
     drop(lock);
     repository.ok(&["reproduce", "--profile", "smoke"]);
 }
@@ -235,13 +235,13 @@ fn wrong_options_are_named_with_what_is_allowed() {
     repository.fails(&["--root", root, "list"], &["experiments/"]);
 }
 
-/// Catches pages that are taken for fresh although what they are made from, or they themselves, are others.
+/// Catches pages that are mistaken for fresh although what they are made from, or they themselves, are others.
 #[test]
 fn a_run_with_nothing_to_do_sees_what_changed_in_its_report() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let run = ["reproduce", "--profile", "smoke"];
     repository.ok(&run);
-    let page = "out/report/extensions.md";
+    let page = "out/report/extensions/mexican-hat.md";
     let before = repository.read(page);
     let written =
         |file: &str| std::fs::metadata(repository.path().join(file)).unwrap().modified().unwrap();

@@ -31,9 +31,8 @@ fn run(repository: &Repository, cluster: &Cluster, arguments: &[&str]) -> Run {
     command(repository, cluster, arguments).output().unwrap().into()
 }
 
-/// Raw records by name. Left out is what a second run on the same machine would give otherwise, too: seconds, memory,
-/// and the numbers of `is_of_machine`, of which only the places must be the same. Pictures and captions are compared
-/// whole.
+/// Raw records by name, without what differs between two runs on the same machine: seconds, memory, and the numbers of
+/// `is_of_machine`, whose places are compared. Pictures and captions are compared whole.
 fn records(repository: &Repository, out: &str) -> BTreeMap<PathBuf, String> {
     let raw = repository.path().join(out).join("raw");
     let mut all = BTreeMap::new();
@@ -116,8 +115,8 @@ fn finish(child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
-/// So many units of about half a second each on one core, and so many that fail: their sweep reaches a width that the
-/// embedder refuses.
+/// `units` units of about half a second each on one core, and `failing` units that fail because their sweep reaches a width that
+/// the embedder rejects.
 fn experiment(units: u32, failing: u32) -> Repository {
     let mut text = String::from(
         r#"
@@ -151,8 +150,8 @@ groups:
     Repository::with_experiment(&text)
 }
 
-/// Catches numbers that depend on where a unit runs, units that two tasks run or none, a second submission beside the
-/// first, a run on this machine beside it, and a cluster's run that leaves no report.
+/// Catches numbers that depend on where a unit runs, units that two tasks run or none, a second submission next to the
+/// first, a run on this machine next to it, and a cluster's run that leaves no report.
 #[test]
 fn two_nodes_give_the_records_of_one_machine() {
     let Some(cluster) = Cluster::start() else { return };
@@ -186,7 +185,7 @@ fn two_nodes_give_the_records_of_one_machine() {
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert!(first.stderr.contains("scancel --name=posenc-1-"), "{}", first.stderr);
     let here = run(&repository, &cluster, &at(&["--out", out]));
-    assert!(here.code == 2 && here.stderr.contains("of Slurm is at work in"), "{}", here.stderr);
+    assert!(here.code == 2 && here.stderr.contains("of Slurm is active in"), "{}", here.stderr);
     let other =
         ["reproduce", "--profile", "smoke", "--out", out, "--executor", "slurm", "lff/fig2"];
     let other = run(&repository, &cluster, &other);
@@ -194,7 +193,7 @@ fn two_nodes_give_the_records_of_one_machine() {
     let mut second = command(&repository, &cluster, &slurm).spawn().unwrap();
     let mut lines = BufReader::new(second.stderr.take().unwrap());
     let mut seen = String::new();
-    while !seen.contains("is at work on this already") {
+    while !seen.contains("is already running this") {
         assert!(lines.read_line(&mut seen).unwrap() > 0, "it does not see the first: {seen}");
     }
     cluster.release();
@@ -273,7 +272,7 @@ fn a_dead_node_costs_its_units_in_flight() {
     );
 }
 
-/// Catches tasks that go on although nobody waits for them any more, and a run after it that begins anew.
+/// Catches tasks that continue although nobody waits for them any more, and a run after it that starts over.
 #[test]
 fn ctrl_c_cancels_the_array() {
     let Some(cluster) = Cluster::start() else { return };
@@ -297,8 +296,8 @@ fn ctrl_c_cancels_the_array() {
     eprintln!("{kept} of 24 records kept");
 }
 
-/// Catches a task that dies without a word and whose units nobody runs, a unit that fails and takes others with it or
-/// loses its reason, and failures that are submitted for ever.
+/// Catches a task that dies silently and whose units nobody runs, a unit that fails and takes others with it or loses its
+/// reason, and failures that are submitted endlessly.
 #[test]
 fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
     let Some(cluster) = Cluster::start() else { return };
@@ -334,8 +333,9 @@ fn a_failing_unit_is_named_and_a_dead_task_is_submitted_again() {
 #[test]
 fn what_slurm_refuses_is_told() {
     let repository = Repository::with_experiment(common::EXPERIMENT);
-    repository.fails(&["reproduce", "--partition", "a"], &["--partition is for --executor slurm"]);
-    repository.fails(&["reproduce", "--detach"], &["--detach is for --executor slurm"]);
+    repository
+        .fails(&["reproduce", "--partition", "a"], &["--partition requires --executor slurm"]);
+    repository.fails(&["reproduce", "--detach"], &["--detach requires --executor slurm"]);
     repository.fails(&["reproduce", "--executor", "slurm", "--force"], &["--force", "--out"]);
     let word = ["reproduce", "--executor", "slurm", "--sbatch-arg=evil.sh"];
     repository.fails(&word, &["evil.sh", "begins with `-`"]);
@@ -388,11 +388,11 @@ fn a_node_with_other_definitions_refuses_its_share() {
     assert!(ended.stderr.contains("settings differ"), "{}", ended.stderr);
     assert!(repository.raw("out").is_empty());
     // They are failures of this machine as any other.
-    let page = repository.read("out/report/extensions.md");
+    let page = repository.read("out/report/extensions/mexican-hat.md");
     assert!(page.contains("settings differ"), "{page}");
     let again =
         run(&repository, &cluster, &["reproduce", "--failed", "extensions/mexican-hat/rank"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert!(!repository.raw("out").is_empty());
-    assert!(!repository.read("out/report/extensions.md").contains("settings differ"));
+    assert!(!repository.read("out/report/extensions/mexican-hat.md").contains("settings differ"));
 }

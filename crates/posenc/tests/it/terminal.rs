@@ -97,7 +97,7 @@ fn nothing_of_a_file_reaches_the_terminal_as_it_is() {
     }
 }
 
-/// Catches output of git or Slurm that reaches the terminal as it is, or takes several lines of it.
+/// Catches output of git or Slurm that reaches the terminal unescaped, or takes several lines of it.
 #[cfg(unix)]
 #[test]
 fn output_of_other_programs_is_escaped() {
@@ -126,7 +126,7 @@ fn output_of_other_programs_is_escaped() {
     }
 }
 
-/// Catches a program that panics, or goes on for long, when the reader of its output has gone.
+/// Catches a program that panics, or continues for long, when the reader of its output has gone.
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_ends_the_program() {

@@ -75,18 +75,18 @@ fn generated_screens_give_the_same_bits() {
         assert_eq!(of("seen") + of("unseen"), test);
     }
     let text = record(&repository, "one");
-    assert!(text.contains("no vectors of words were found"), "{text}");
+    assert!(text.contains("no word vectors were found"), "{text}");
     assert!(text.contains("train: ") && text.contains("words are known"), "{text}");
 }
 
-/// Catches a killed training that begins anew or ends with other numbers: also those that batch norms have kept.
+/// Catches a killed training that starts over or ends with other numbers: also those that batch norms have kept.
 #[test]
 fn a_killed_training_goes_on_with_the_same_bits() {
     let protocol = PROTOCOL.replace("steps: 3", "steps: 1500");
     let repository = Repository::with_experiment(&experiment("", &protocol));
     repository.kill_at_checkpoint("killed");
     let resumed = repository.ok(&["reproduce", "--out", "killed"]);
-    assert!(resumed.stderr.contains("goes on after step"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("resumes after step"), "{}", resumed.stderr);
     repository.ok(&["reproduce", "--out", "whole"]);
     assert_eq!(learned(&repository, "killed"), learned(&repository, "whole"));
 }
@@ -129,10 +129,10 @@ fn files_are_read_and_what_is_left_out_is_counted() {
     assert!(run.stderr.contains("unverified:rico-widget-captioning"), "{}", run.stderr);
     let drawn = record(&repository, "drawn");
     for needle in [
-        "1 are about screens that were never released",
+        "1 about screens that were never released",
         "1 about screens in no split",
-        "1 whose node is not there",
-        "no vectors of words were found",
+        "1 whose node is missing",
+        "no word vectors were found",
     ] {
         assert!(drawn.contains(needle), "{needle}: {drawn}");
     }
@@ -200,7 +200,7 @@ fn damaged_files_are_named() {
     spoil(
         "split/dev.txt",
         &|_| Some(b"7\n1\n".to_vec()),
-        &["split/dev.txt:2", "screen 1 stands in"],
+        &["split/dev.txt:2", "screen 1 is also in"],
     );
     assert!(Path::new(&folder).is_dir());
     repository.ok(&["reproduce"]);
@@ -230,7 +230,7 @@ fn wrong_settings_are_named() {
         ("    data: { set: multi30k }\n", "widget captions"),
         (
             "    data: { set: rico-widget-captioning, weights: resnet50 }\n",
-            "no set of word vectors",
+            "is not a set of word vectors",
         ),
     ] {
         let repository = Repository::with_experiment(&experiment(data, PROTOCOL));

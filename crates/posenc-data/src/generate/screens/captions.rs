@@ -172,7 +172,7 @@ const fn copying(name: &'static str, phrases: &'static [&'static str]) -> Captio
     CaptionKind { name, copies: true, phrases }
 }
 
-/// No word of a slot stands in a fixed phrase: it would count as a right slot where none is meant.
+/// No fixed phrase contains a word of a slot: the metric would count it as a correct slot.
 static KINDS: [CaptionKind; 22] = [
     plain("back", &["go back", "go up", "return to the earlier screen", "back arrow"]),
     plain("more", &["more options", "show more options", "open the menu", "view the menu"]),
@@ -255,7 +255,7 @@ pub fn caption_text(caption: &[usize]) -> String {
 /// What a caption states, as (object), (object, attribute) and (object, relation, object), sorted, each once.
 ///
 /// Of nouns in a row the last is the head and the others are also its attributes. An attribute or verb is one of the
-/// next head, at the caption's end one of the last; where there is no noun at all the last of them is the object.
+/// next head, at the caption's end one of the last; if there is no noun at all the last of them is the object.
 /// A caption outside of the grammar gives what these rules find in it. Special tokens and ids that are no words are
 /// passed over.
 #[must_use]

@@ -68,7 +68,7 @@ fn list(draft: &mut Draft, depth: usize, region: &Region) {
     }
 }
 
-/// Rows of different heights, each a text and, as high, a check box or a switch beside it.
+/// Rows of different heights, each a text and, as high, a check box or a switch next to it.
 fn settings(draft: &mut Draft, depth: usize, region: &Region) {
     let count = draft.count(3, 6);
     let heights: Vec<f64> = (0..count).map(|_| draft.length(110.0, 260.0)).collect();

@@ -41,7 +41,7 @@ fn words_are_those_of_the_public_code() {
     }
 }
 
-/// Would catch other numbers than the public code's, ties that are broken by chance, and targets that hold UNKNOWN.
+/// Would catch counts that differ from the public code's, ties that are broken randomly, and targets that hold UNKNOWN.
 #[test]
 fn a_vocabulary_goes_by_frequency() {
     let words = "go to the the to menu to go".split(' ');
@@ -82,7 +82,7 @@ fn vectors_are_those_of_the_vocabulary() {
     for (text, parts) in [
         ("the 1 2 3\ngo 1 2", [":2", "2 numbers after the word, 3 are expected"]),
         ("the 1 2 3 4\n", [":1", "4 numbers"]),
-        ("a 1 2 3\nthe 1 x 3\n", [":2", "`x` of the word `the` is no finite number"]),
+        ("a 1 2 3\nthe 1 x 3\n", [":2", "`x` of the word `the` is not a finite number"]),
         ("the 1 nan 3\n", [":1", "`nan`"]),
         ("the 1 2 1e99\n", [":1", "`1e99`"]),
         ("the  1 2\n", [":1", "`` of the word `the`"]),
@@ -93,7 +93,7 @@ fn vectors_are_those_of_the_vocabulary() {
         assert_says(&error, &[&["v.txt"], &parts[..]].concat());
     }
     let error = WordVectors::read(&write(&path, b"the 1 2 \xff\n"), &vocabulary, 3).unwrap_err();
-    assert_says(&error, &["v.txt:1", "no finite number"]);
+    assert_says(&error, &["v.txt:1", "not a finite number"]);
     let long = vec![b'a'; (1 << 16) + 9];
     let error = WordVectors::read(&write(&path, long), &vocabulary, 3).unwrap_err();
     assert_says(&error, &["v.txt:1", "more than 65536 bytes in a line"]);

@@ -71,7 +71,7 @@ fn damage_of_a_units_file_is_named() {
     let text = String::from_utf8(captions().bytes().unwrap()).unwrap();
     for (from, to, needles) in [
         ("\"widgets\":[2,0]", "\"widgets\":[3,0]", ["layouts[0].widgets[0]", "3 nodes"]),
-        ("\"widgets\":[2,0]", "\"widgets\":[0,0]", ["layouts[0].widgets[1]", "stands twice"]),
+        ("\"widgets\":[2,0]", "\"widgets\":[0,0]", ["layouts[0].widgets[1]", "appears twice"]),
         ("[2.5,3.0,9.1,8.0]", "[9.5,3.0,9.1,8.0]", ["layouts[0].nodes[0].bounds", "left ≤ right"]),
         ("[2.5,3.0,9.1,8.0]", "[2.5,3.0,9.1,100.0]", ["layouts[0].nodes[0].bounds", "99"]),
         ("\"icon\"", "\"icn\"", ["layouts[0].nodes[0].kind", "icon"]),

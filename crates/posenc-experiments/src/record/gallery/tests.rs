@@ -102,7 +102,7 @@ fn odd_names_make_safe_and_different_files() {
         assert_eq!(picture.signal, signal);
         assert!(picture.file.len() < 220, "{}", picture.file);
         assert_eq!(safe(&picture.file), picture.file);
-        assert!(names.insert(picture.file.to_lowercase()), "{} stands twice", picture.file);
+        assert!(names.insert(picture.file.to_lowercase()), "{} appears twice", picture.file);
     }
     assert_eq!(files(&root.join("p/i")).len(), signals.len() + 1);
     // The order of the names decides, and nothing else.
@@ -143,7 +143,7 @@ fn damage_is_named() {
     let text = std::fs::read_to_string(&index).unwrap();
     std::fs::write(&index, text.replace("closed-form--Gau_=0.1--b--truth.png", "../x.png"))
         .unwrap();
-    assert!(message().contains("no file name of ours"), "{}", message());
+    assert!(message().contains("is not one of our file names"), "{}", message());
     std::fs::write(&index, text.replace("\"item\": \"i\"", "\"item\": \"j\"")).unwrap();
     assert!(message().contains("`p/j` in the record of p/i"), "{}", message());
     std::fs::write(&index, &text[..text.len() / 2]).unwrap();

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
 use super::super::experiment::Group;
+use super::super::metrics::Metrics;
 use super::select::Select;
 use crate::yaml::{Document, FileError, nearest};
 
@@ -105,8 +106,22 @@ pub struct ValueCheck {
     pub of: Select,
     /// What it should be.
     pub expect: Expected,
-    /// How far off is still the same.
-    pub tolerance: Tolerance,
+    /// How far off is still the same; the rule of the metric where absent.
+    pub tolerance: Option<Tolerance>,
+    /// Which repetitions state the uncertainty.
+    #[serde(default)]
+    pub sample: Sample,
+}
+
+/// Which repetitions state the uncertainty of a value that is compared with a published one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sample {
+    /// Both numbers come from the same signals: only seeds differ.
+    #[default]
+    Seeds,
+    /// The signals are another sample than the paper's, such as random lines.
+    Signals,
 }
 
 /// See [`Check::Ordering`]: paired over signal, seed and abscissa.
@@ -118,6 +133,12 @@ pub struct OrderingCheck {
     /// Whether the first is the highest (default) or the lowest.
     #[serde(default)]
     pub first: First,
+    /// Smallest difference that matters, in the unit of the metric; the rule of the metric where absent.
+    pub smallest_effect: Option<f64>,
+    /// How much lower the higher one may be, in the unit of the metric: with a margin above 0, the order is one of
+    /// non-inferiority ("at least comparable"), and the smallest effect is not asked for.
+    #[serde(default)]
+    pub margin: f64,
 }
 
 /// Which end of the order stands first.
@@ -153,10 +174,9 @@ pub struct TrendCheck {
     pub of: Select,
     /// What happens as x grows.
     pub direction: Direction,
-    /// Steps against the direction up to this share of the value's range are overlooked; for
-    /// `constant`, the largest spread as a share of the mean.
-    #[serde(default)]
-    pub slack: f64,
+    /// Steps against the direction up to this share of the value's range are overlooked, by default 0. For `constant`, the largest
+    /// range of the means in the unit of the metric; the tolerance of the metric where absent.
+    pub slack: Option<f64>,
 }
 
 /// What happens to a metric as the abscissa grows.
@@ -184,6 +204,9 @@ pub struct BoundCheck {
     /// Share of the limit that a value may pass it by (rounding).
     #[serde(default)]
     pub slack: f64,
+    /// Whether each single value must keep the limits, instead of the mean at each point.
+    #[serde(default)]
+    pub each: bool,
 }
 
 /// A limit: a number, or a metric of the same method, signal, seed and abscissa.
@@ -204,8 +227,11 @@ pub struct EqualityCheck {
     pub left: Select,
     /// The other, which relative tolerances refer to.
     pub right: Select,
-    /// Largest difference.
-    pub tolerance: Tolerance,
+    /// Largest difference; the rule of the metric where absent.
+    pub tolerance: Option<Tolerance>,
+    /// Whether each single pair must agree, instead of the mean difference at each point.
+    #[serde(default)]
+    pub each: bool,
 }
 
 /// See [`Check::Agreement`]: means over signals and seeds, matched over method and abscissa.
@@ -218,11 +244,14 @@ pub struct AgreementCheck {
     /// are matched where neither selection names one. A published value without abscissa is held
     /// against the mean over all of the curve.
     pub with: Option<Select>,
-    /// How far off is still the same.
-    pub tolerance: Tolerance,
+    /// How far off is still the same; the rule of the metric where absent.
+    pub tolerance: Option<Tolerance>,
     /// Share of the places that must agree.
     #[serde(default = "whole")]
     pub share: f64,
+    /// Which repetitions state the uncertainty.
+    #[serde(default)]
+    pub sample: Sample,
 }
 
 fn whole() -> f64 {
@@ -237,8 +266,10 @@ pub struct PositionCheck {
     pub of: Select,
     /// What is looked for on it.
     pub feature: Feature,
-    /// With `last-above` and `first-above`: the level.
+    /// With `last-above` and `first-above`: the level; or give `below_highest`.
     pub level: Option<f64>,
+    /// With `last-above` and `first-above`: how far the level is below the highest value of the curve, in the unit of the metric.
+    pub below_highest: Option<f64>,
     /// Where it should be; or give `with`.
     pub at: Option<f64>,
     /// The curve whose feature says where it should be; or give `at`.
@@ -247,6 +278,9 @@ pub struct PositionCheck {
     /// count as the place itself.
     #[serde(default)]
     pub steps: usize,
+    /// With a published curve: which repetitions state the uncertainty.
+    #[serde(default)]
+    pub sample: Sample,
 }
 
 /// What is looked for on a curve.
@@ -285,6 +319,46 @@ impl Check {
         }
     }
 
+    /// Fills in what the check leaves to the rules of metrics.
+    ///
+    /// # Errors
+    ///
+    /// A message for a tolerance that neither the check nor its metric has.
+    pub(super) fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
+        let (tolerance, metric) = match self {
+            Check::Value(c) => (&mut c.tolerance, &c.of.metric),
+            Check::Equality(c) => (&mut c.tolerance, &c.left.metric),
+            Check::Agreement(c) => (&mut c.tolerance, &c.of.metric),
+            Check::Ordering(c) => {
+                if c.smallest_effect.is_none() {
+                    let rule = c.of.first().and_then(|select| metrics.rule(&select.metric));
+                    c.smallest_effect = rule.and_then(|rule| rule.smallest_effect);
+                }
+                return Ok(());
+            }
+            Check::Trend(c) if c.direction == Direction::Constant => {
+                if c.slack.is_none() {
+                    let rule = metrics.rule(&c.of.metric).and_then(|rule| rule.tolerance);
+                    c.slack = Some(rule.ok_or_else(|| {
+                        let metric = &c.of.metric;
+                        format!("no slack: set `slack` in the check, or add `{metric}` with a `tolerance` to experiments/metrics.yaml")
+                    })?);
+                }
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if tolerance.is_none() {
+            let rule = metrics.rule(metric).and_then(|rule| rule.tolerance);
+            *tolerance = Some(Tolerance::of(rule.ok_or_else(|| {
+                format!(
+                    "no tolerance: set `tolerance` in the check, or add `{metric}` with a `tolerance` to experiments/metrics.yaml"
+                )
+            })?));
+        }
+        Ok(())
+    }
+
     pub(super) fn from_mapping(
         document: &Document,
         path: &str,
@@ -316,13 +390,27 @@ impl Check {
 
     fn problem(&self) -> Option<(&'static str, String)> {
         match self {
-            Check::Value(c) => c.tolerance.problem().or_else(|| {
-                let needs = c.tolerance.needs_published()?;
-                matches!(c.expect, Expected::Number(_))
-                    .then(|| ("tolerance", format!("`{needs}` needs `expect: published`")))
-            }),
+            Check::Value(ValueCheck { tolerance: Some(tolerance), expect, .. }) => {
+                tolerance.problem().or_else(|| {
+                    let needs = tolerance.needs_published()?;
+                    matches!(expect, Expected::Number(_))
+                        .then(|| ("tolerance", format!("`{needs}` needs `expect: published`")))
+                })
+            }
             Check::Ordering(c) if c.of.len() < 2 => {
                 Some(("of", "an order needs at least two selections".into()))
+            }
+            Check::Ordering(c) => {
+                let effect = c.smallest_effect.map(|effect| ("smallest_effect", effect));
+                let all = effect.into_iter().chain([("margin", c.margin)]);
+                let mut wrong = all.filter(|(_, v)| !v.is_finite() || *v < 0.0);
+                let wrong = wrong.next();
+                wrong.map(|(key, v)| (key, format!("{v} is not allowed; allowed: 0 or more")))
+            }
+            Check::Trend(TrendCheck { slack: Some(slack), .. })
+                if !slack.is_finite() || *slack < 0.0 =>
+            {
+                Some(("slack", format!("{slack} is not allowed; allowed: 0 or more")))
             }
             Check::Ratio(c) if c.at_least.is_none() && c.at_most.is_none() => {
                 Some(("at_least", "set `at_least`, `at_most` or both".into()))
@@ -330,15 +418,20 @@ impl Check {
             Check::Bound(c) if c.at_least.is_none() && c.at_most.is_none() => {
                 Some(("at_least", "set `at_least`, `at_most` or both".into()))
             }
-            Check::Equality(c) => c.tolerance.problem().or_else(|| {
-                let needs = c.tolerance.needs_published()?;
-                Some(("tolerance", format!("an equality has no `{needs}`")))
-            }),
-            Check::Agreement(c) => c.tolerance.problem().or_else(|| {
-                let fits = c.share > 0.0 && c.share <= 1.0;
-                let message = || format!("{} is not allowed; allowed: above 0, at most 1", c.share);
-                (!fits).then(|| ("share", message()))
-            }),
+            Check::Equality(EqualityCheck { tolerance: Some(tolerance), .. }) => {
+                tolerance.problem().or_else(|| {
+                    let needs = tolerance.needs_published()?;
+                    Some(("tolerance", format!("an equality has no `{needs}`")))
+                })
+            }
+            Check::Agreement(c) => {
+                c.tolerance.as_ref().and_then(Tolerance::problem).or_else(|| {
+                    let fits = c.share > 0.0 && c.share <= 1.0;
+                    let message =
+                        || format!("{} is not allowed; allowed: above 0, at most 1", c.share);
+                    (!fits).then(|| ("share", message()))
+                })
+            }
             Check::Position(c) => c.problem(),
             _ => None,
         }
@@ -348,12 +441,16 @@ impl Check {
 impl PositionCheck {
     fn problem(&self) -> Option<(&'static str, String)> {
         let by_level = matches!(self.feature, Feature::LastAbove | Feature::FirstAbove);
-        if by_level != self.level.is_some() {
+        let levels = usize::from(self.level.is_some()) + usize::from(self.below_highest.is_some());
+        if levels != usize::from(by_level) {
             return Some((
                 "level",
-                "`level` belongs to the features `last-above` and `first-above`, which need it"
+                "the features `last-above` and `first-above`, and no others, need exactly one of `level` and `below_highest`"
                     .into(),
             ));
+        }
+        if let Some(below) = self.below_highest.filter(|below| !below.is_finite() || *below < 0.0) {
+            return Some(("below_highest", format!("{below} is not allowed; allowed: 0 or more")));
         }
         if self.at.is_some() == self.with.is_some() {
             return Some(("at", "set exactly one of `at` and `with`".into()));
@@ -363,6 +460,17 @@ impl PositionCheck {
 }
 
 impl Tolerance {
+    /// A tolerance in the unit of the metric.
+    pub fn of(absolute: f64) -> Self {
+        Tolerance {
+            absolute: Some(absolute),
+            relative: None,
+            published_deviations: None,
+            standard_errors: None,
+            published_runs: None,
+        }
+    }
+
     fn problem(&self) -> Option<(&'static str, String)> {
         let all = [self.absolute, self.relative, self.published_deviations, self.standard_errors];
         let set: Vec<f64> = all.into_iter().flatten().collect();

@@ -3,18 +3,23 @@
 use serde::Deserialize;
 use serde_yaml::Mapping;
 
-use super::experiment::Group;
+use super::experiment::{Group, is_key};
+use super::metrics::Metrics;
 use crate::yaml::{Document, FileError};
 
 mod check;
+mod form;
 mod select;
+mod sentence;
 
 pub use check::{
     AgreementCheck, BoundCheck, Check, Direction, EqualityCheck, Expected, Feature, First, KINDS,
-    Limit, OrderingCheck, PositionCheck, PublishedWord, RatioCheck, Tolerance, TrendCheck,
+    Limit, OrderingCheck, PositionCheck, PublishedWord, RatioCheck, Sample, Tolerance, TrendCheck,
     ValueCheck,
 };
+use form::difference as form_difference;
 pub use select::{Abscissa, Interval, Select, Source, Statistic};
+pub use sentence::{Number, Part, Quantity, Sentence};
 
 /// One statement of a paper and the check that decides it.
 #[derive(Debug, Clone)]
@@ -25,10 +30,114 @@ pub struct Claim {
     pub says: String,
     /// Where the paper says it.
     pub source: String,
+    /// The claim as a finding of the first page, with its numbers.
+    pub headline: Option<Sentence>,
+    /// Whether it is a statement of this project, not of the paper.
+    pub is_ours: bool,
+    /// The claim of another paper that is the same statement and is counted there.
+    pub repeats: Option<ClaimName>,
+    /// Lints that are switched off for this claim.
+    pub allowed: Vec<LintName>,
+    /// Whether all its metrics are counted or computed from settings and so have no uncertainty; known once the rules of metrics are.
+    pub is_exact: bool,
     /// What decides it.
     pub check: Check,
     /// Set where the statement is wrong as printed.
     pub erratum: Option<ErratumLink>,
+    /// Line of the claim in its file, where known.
+    pub line: Option<usize>,
+}
+
+/// A claim by its paper, item and id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimName {
+    /// Paper key.
+    pub paper: String,
+    /// Item key.
+    pub item: String,
+    /// Id in the item.
+    pub claim: String,
+}
+
+impl ClaimName {
+    /// Reads `PAPER/ITEM#CLAIM`, or `ITEM#CLAIM` of `paper`; `None` for anything else.
+    pub fn parse(text: &str, paper: Option<&str>) -> Option<Self> {
+        let (place, claim) = text.split_once('#')?;
+        let (paper, item) = place.split_once('/').or_else(|| Some((paper?, place)))?;
+        let name = || ClaimName {
+            paper: paper.to_owned(),
+            item: item.to_owned(),
+            claim: claim.to_owned(),
+        };
+        (is_key(paper) && is_key(item) && !claim.is_empty()).then(name)
+    }
+}
+
+impl std::fmt::Display for ClaimName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}#{}", self.paper, self.item, self.claim)
+    }
+}
+
+/// A lint of claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LintName {
+    /// The claim begins with a conjunction or a pronoun and cannot be read alone.
+    Conjunction,
+    /// The claim speaks of all methods or places, and its check selects one.
+    Every,
+    /// The claim has no source.
+    Source,
+    /// The check pairs abscissas of different meaning.
+    Abscissas,
+    /// The check treats numbers of the authors' notebooks or code as the paper's.
+    Measured,
+    /// A metric has no rule in `experiments/metrics.yaml`.
+    Metric,
+}
+
+impl LintName {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            LintName::Conjunction => "conjunction",
+            LintName::Every => "every",
+            LintName::Source => "source",
+            LintName::Abscissas => "abscissas",
+            LintName::Measured => "measured",
+            LintName::Metric => "metric",
+        }
+    }
+}
+
+impl Claim {
+    /// Fills in what the claim leaves to the rules of metrics.
+    ///
+    /// # Errors
+    ///
+    /// A key of the claim and a message: a tolerance that nothing states, an erratum whose two checks have different forms.
+    pub(crate) fn complete(&mut self, metrics: &Metrics) -> Result<(), (&'static str, String)> {
+        let is_exact = |metric: &String| metrics.rule(metric).is_some_and(|rule| rule.exact);
+        let are_exact = |check: &Check| {
+            check.selects().iter().all(|(_, select)| {
+                is_exact(&select.metric) && select.minus.as_ref().is_none_or(is_exact)
+            })
+        };
+        self.check.complete(metrics).map_err(|message| ("check", message))?;
+        self.is_exact = are_exact(&self.check);
+        if let Some(erratum) = &mut self.erratum {
+            erratum.check.complete(metrics).map_err(|message| ("erratum.check", message))?;
+            erratum.is_exact = are_exact(&erratum.check);
+            if let Some(what) = form_difference(&self.check, &erratum.check) {
+                let message = format!(
+                    "differs from the printed statement's check in {what}; test both alike, or leave the erratum out"
+                );
+                return Err(("erratum.check", message));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The corrected statement behind a wrong one.
@@ -40,6 +149,8 @@ pub struct ErratumLink {
     pub corrected: String,
     /// What decides the corrected statement.
     pub check: Check,
+    /// As [`Claim::is_exact`], of this check.
+    pub is_exact: bool,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +159,12 @@ pub(super) struct WireClaim {
     pub id: String,
     says: String,
     source: String,
+    headline: Option<String>,
+    #[serde(default)]
+    ours: bool,
+    repeats: Option<String>,
+    #[serde(default)]
+    allow: Vec<LintName>,
     check: Mapping,
     erratum: Option<WireErratum>,
 }
@@ -87,9 +204,35 @@ impl WireClaim {
                     )?,
                     id: e.id,
                     corrected: e.corrected,
+                    is_exact: false,
                 })
             })
             .transpose()?;
-        Ok(Claim { id: self.id, says: self.says, source: self.source, check, erratum })
+        let own = |claim: Option<&str>| claim.is_none_or(|c| c == self.id).then_some(&check);
+        let headline = self
+            .headline
+            .map(|text| Sentence::parse(&text, own))
+            .transpose()
+            .map_err(|message| document.error(&format!("{path}.headline"), message))?;
+        let named = |text: String| {
+            ClaimName::parse(&text, None).ok_or_else(|| {
+                let message =
+                    format!("`{text}` is no name of a claim; write PAPER/ITEM#CLAIM, such as trading/table1#tri-closed-form");
+                document.error(&format!("{path}.repeats"), message)
+            })
+        };
+        Ok(Claim {
+            id: self.id,
+            says: self.says,
+            source: self.source,
+            headline,
+            is_ours: self.ours,
+            repeats: self.repeats.map(named).transpose()?,
+            allowed: self.allow,
+            is_exact: false,
+            check,
+            erratum,
+            line: document.line(path),
+        })
     }
 }

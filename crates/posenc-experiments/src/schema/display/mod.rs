@@ -1,5 +1,6 @@
 //! How records are drawn, tabulated and shown as pictures.
 
+mod comparison;
 mod pictures;
 mod plot;
 mod table;
@@ -9,9 +10,13 @@ use serde::Deserialize;
 use super::experiment::Group;
 use crate::yaml::{Document, FileError, nearest};
 
+pub use comparison::{Compared, Comparison};
 pub use pictures::{Caption, Layout, PictureGrid, Signals};
-pub use plot::{Axis, Band, Marks, Named, Panel, PanelKind, Plot, PublishedAs, Scale, Shape};
-pub use table::{Aggregate, Best, Column, Table};
+pub use plot::{
+    Axis, Band, Color, Labels, Marks, Named, Panel, PanelKind, Plot, PublishedAs, Reference, Scale,
+    Shape, XOf,
+};
+pub use table::{Aggregate, Best, Column, PublishedSignal, Table};
 
 /// What tells rows or curves apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
@@ -26,6 +31,8 @@ pub enum By {
     Metric,
     /// The abscissa (tables only).
     X,
+    /// The signal and the abscissa (tables only).
+    SignalX,
 }
 
 pub(super) fn check(

@@ -16,23 +16,26 @@ use crate::yaml::{Document, FileError};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PictureGrid {
-    /// Unique inside the experiment.
+    /// Unique in the file. Allowed: a key.
     pub id: String,
-    /// Above the pictures.
+    /// Title above the pictures, followed by what was reduced and by the data. Allowed: Markdown.
     pub title: String,
     /// Groups, in order.
     pub groups: Vec<String>,
-    /// Methods; all where absent.
+    /// Methods. Default: all. Allowed: list of variants.
     pub methods: Option<Vec<String>>,
-    /// Whose pictures are shown.
+    /// The first signal with pictures, all (the first open, the others folded), the first ones up to a number, or those
+    /// named. Default: `first`. Allowed: `first`, `all`, a number, a list of names.
     #[serde(default)]
     pub signals: Signals,
-    /// Which pictures of each, by name.
+    /// Pictures of each signal, in order. Allowed: names below.
     #[serde(default = "truth_and_reconstruction")]
     pub show: Vec<String>,
-    /// What stands below a reconstruction; the picture's own PSNR where absent.
+    /// Number below a reconstruction: `metric` (of its unit and signal, without abscissa; `psnr` is the PSNR of the picture
+    /// itself) and `digits` (default 2; 0 to 12). Default: its PSNR.
     pub caption: Option<Caption>,
-    /// How they are laid out.
+    /// `grid`: a column for the signal and one per method, a row per group and kind of picture. `strip`: a row for the
+    /// signal and one per method, for wide pictures.
     #[serde(default)]
     pub kind: Layout,
 }
@@ -196,7 +199,7 @@ pub(super) fn check(
                 return Err(no_such(document, &place, "picture", shown, &names));
             }
             if grid.show[..j].contains(shown) {
-                return Err(document.error(&place, format!("`{shown}` stands twice")));
+                return Err(document.error(&place, format!("`{shown}` appears twice")));
             }
         }
         if grid.caption.as_ref().is_some_and(|c| c.digits > 12) {

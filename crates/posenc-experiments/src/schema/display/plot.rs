@@ -12,63 +12,141 @@ use crate::yaml::{Document, FileError};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
-    /// Part of the file name.
+    /// Unique in the file; part of the file name. Allowed: a key.
     pub id: String,
-    /// Text below the picture (Markdown).
+    /// Text below the figure. Allowed: Markdown.
     pub caption: String,
-    /// The panels, left to right.
+    /// Where curves are named: at their ends (in at most two columns of panels), next to them inside the axes, or in a legend.
+    /// `auto` names them at their ends if there is room. Allowed: `auto`, `end`, `inside`, `legend`.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Colors of curves by name, such as those of the paper. Without one, a curve has the color of its embedder, and a sweep
+    /// within one embedder a sequence of hues. Default: none. Allowed: mapping of names to `blue`, `orange`, `green`, `red`,
+    /// `purple`, `brown`, `pink`, `gray`, `olive`, `cyan`.
+    #[serde(default)]
+    pub colors: BTreeMap<String, Color>,
+    /// Shorter names of curves in the plot. Default: none. Allowed: mapping.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+    /// Panels from left to right. Allowed: one to six panels.
     pub panels: Vec<Panel>,
+}
+
+/// Where curves are named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Labels {
+    /// At the ends of the curves if there is room, else in a legend.
+    #[default]
+    Auto,
+    /// At the ends of the curves, in at most two columns of panels.
+    End,
+    /// Next to the curves, inside the axes: for curves that end in one place.
+    Inside,
+    /// In a legend below the panels.
+    Legend,
+}
+
+/// Names of colors, in the order in which unnamed curves get them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Color {
+    /// Blue.
+    Blue,
+    /// Orange.
+    Orange,
+    /// Green.
+    Green,
+    /// Red.
+    Red,
+    /// Purple.
+    Purple,
+    /// Brown.
+    Brown,
+    /// Pink.
+    Pink,
+    /// Gray.
+    Gray,
+    /// Olive.
+    Olive,
+    /// Cyan.
+    Cyan,
+}
+
+impl Color {
+    /// All colors.
+    pub const ALL: [Color; 10] = [
+        Color::Blue,
+        Color::Orange,
+        Color::Green,
+        Color::Red,
+        Color::Purple,
+        Color::Brown,
+        Color::Pink,
+        Color::Gray,
+        Color::Olive,
+        Color::Cyan,
+    ];
 }
 
 /// One pair of axes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// Above the axes.
+    /// Title above the axes.
     pub title: String,
-    /// How values are drawn.
+    /// Mean with a 95 % band, single values, a map, means of a map over circles around the origin, or one row per method with its
+    /// measured and its published mean. Allowed: `lines`, `points`, `heatmap`, `radial`, `dots`.
     #[serde(default)]
     pub kind: PanelKind,
-    /// Group key.
+    /// Group that is plotted. Allowed: id of a group.
     pub group: String,
-    /// Metric.
+    /// Metric that is plotted. Allowed: a metric.
     pub metric: String,
-    /// Methods; all of the group where absent.
+    /// Methods. Default: all. Allowed: list of variants.
     pub methods: Option<Vec<String>>,
-    /// Signals; all of the record where absent.
+    /// Signals. Default: all. Allowed: list of names.
     pub signals: Option<Vec<String>>,
-    /// What makes a curve of its own: `method` (default), `signal` or `metric`.
+    /// What makes a curve. Allowed: `method`, `signal`, `metric`.
     #[serde(default)]
     pub series: By,
-    /// With `series: metric`: the metrics after the first with their names in the legend.
+    /// With `series: metric`: further metrics, each a `metric` with its `label` in the legend.
     #[serde(default)]
     pub more: Vec<Named>,
-    /// With `series: metric`: name of the first metric in the legend; the metric where absent.
+    /// With `series: metric`: name of the first metric in the legend. Default: the metric.
     pub metric_label: Option<String>,
-    /// A metric drawn dashed in the same color: theory.
+    /// Metric that is drawn dashed in the same color. Allowed: a metric.
     pub dashed: Option<String>,
-    /// What the legend calls dashed curves.
+    /// Name of the dashed curves in the legend.
     #[serde(default = "theory")]
     pub dashed_label: String,
-    /// A metric that is the same for all methods, such as a target: drawn once, in black.
-    pub reference: Option<Named>,
-    /// What the shaded area says.
+    /// `metric` and `label` of values that all methods share, such as a target; drawn once, in black; with `dashed: true` as
+    /// dashes.
+    pub reference: Option<Reference>,
+    /// Shaded area: 95 % t interval of the mean, or mean ± population standard deviation, over signals and seeds. With two to
+    /// four runs, the runs are drawn instead of an interval.
     #[serde(default)]
     pub band: Band,
-    /// Points on the curves that the paper names.
+    /// Points that the paper names, on the method's curve: `label`, `shape` (`star`, `square`, `diamond`) and `at`, the
+    /// abscissa by method.
     #[serde(default)]
     pub markers: Vec<Marks>,
-    /// Whether published values are marked.
+    /// Marks published values.
     #[serde(default = "yes")]
     pub published: bool,
-    /// Published values under other names that belong to a method of this panel.
+    /// Published values under other names: `group`, `method`, `metric` (default: the panel's), and the panel's method they
+    /// are `shown` with.
     #[serde(default)]
     pub published_as: Vec<PublishedAs>,
-    /// Abscissa.
+    /// Abscissas in the plot by method: `times` · x^`power` (default 1), such as the total of features per axis. Default: none.
+    /// Allowed: mapping.
+    #[serde(default)]
+    pub x_of: BTreeMap<String, XOf>,
+    /// Axis of the abscissa. Allowed: an axis.
     pub x: Axis,
-    /// Ordinate; for heat maps the second coordinate.
+    /// Axis of the ordinate; for heat maps, of the second coordinate. Allowed: an axis.
     pub y: Axis,
-    /// Heat maps only: what the color bar shows.
+    /// Heat maps: label of the color bar.
     pub color_label: Option<String>,
 }
 
@@ -86,16 +164,52 @@ pub struct Named {
     pub label: String,
 }
 
-/// What the shaded area around a curve says.
+/// A metric that all methods share.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Metric.
+    pub metric: String,
+    /// In the legend.
+    pub label: String,
+    /// Whether the line is dashed.
+    #[serde(default)]
+    pub dashed: bool,
+}
+
+/// The abscissa of a method's values in the picture, from that of the record.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XOf {
+    /// Factor.
+    #[serde(default = "one")]
+    pub times: f64,
+    /// Exponent, applied before the factor.
+    #[serde(default = "one")]
+    pub power: f64,
+}
+
+impl XOf {
+    /// The abscissa in the picture.
+    pub fn at(self, x: f64) -> f64 {
+        self.times * x.powf(self.power)
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// What the shaded area around a curve shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
-    /// Where the mean lies: its 95 % t interval over signals and seeds.
+    /// The 95 % t interval of the mean over signals and seeds.
     #[default]
     Interval,
-    /// Where the values lie: mean ± population standard deviation over signals and seeds.
+    /// Mean ± population standard deviation over signals and seeds.
     Deviation,
-    /// There is none.
+    /// No band.
     None,
 }
 
@@ -131,7 +245,7 @@ pub struct PublishedAs {
     pub group: String,
     /// Method among the published values.
     pub method: String,
-    /// Metric among the published values; the panel's where absent.
+    /// Metric among the published values; the panel's if absent.
     pub metric: Option<String>,
     /// Method of the panel.
     pub shown: String,
@@ -148,6 +262,10 @@ pub enum PanelKind {
     Points,
     /// One method's values over x and y, with a color bar.
     Heatmap,
+    /// Values over x and y, averaged over circles around the origin.
+    Radial,
+    /// One row per method: measured and published mean with their standard deviations.
+    Dots,
 }
 
 /// An axis.
@@ -159,10 +277,13 @@ pub struct Axis {
     /// Scale.
     #[serde(default)]
     pub scale: Scale,
-    /// Smallest value shown; from the values where absent.
+    /// Smallest value shown. Default: from the values.
     pub from: Option<f64>,
-    /// Largest value shown; from the values where absent.
+    /// Largest value shown. Default: from the values.
     pub to: Option<f64>,
+    /// Whether values decrease from left to right, or upward.
+    #[serde(default)]
+    pub reversed: bool,
 }
 
 /// Scale of an axis.
@@ -198,6 +319,13 @@ pub(super) fn check(
                     ));
                 }
             }
+            let wrong = |x: &XOf| !(x.times.is_finite() && x.power.is_finite() && x.times != 0.0);
+            if let Some((method, _)) = panel.x_of.iter().find(|(_, x)| wrong(x)) {
+                return Err(document.error(
+                    &format!("{path}.x_of.{method}"),
+                    "`times` and `power` must be finite, and `times` not 0",
+                ));
+            }
             let known = |method: &String| group.variants.iter().any(|v| v.id == *method);
             let marked = panel.markers.iter().enumerate().flat_map(|(k, m)| {
                 let place = format!("{path}.markers[{k}].at");
@@ -205,11 +333,15 @@ pub(super) fn check(
             });
             let shown = panel.published_as.iter().enumerate();
             let shown = shown.map(|(k, p)| (format!("{path}.published_as[{k}].shown"), &p.shown));
-            if let Some((place, method)) = marked.chain(shown).find(|(_, m)| !known(m)) {
+            let placed = panel.x_of.keys().map(|method| (format!("{path}.x_of"), method));
+            if let Some((place, method)) =
+                marked.chain(shown).chain(placed).find(|(_, m)| !known(m))
+            {
                 return Err(document
                     .error(&place, format!("no variant `{method}` in group `{}`", group.id)));
             }
-            if panel.series == By::X || (panel.series != By::Metric && !panel.more.is_empty()) {
+            let is_row = matches!(panel.series, By::X | By::SignalX);
+            if is_row || (panel.series != By::Metric && !panel.more.is_empty()) {
                 return Err(document.error(
                     &format!("{path}.series"),
                     "allowed: method, signal or metric; `more` belongs to `metric`",

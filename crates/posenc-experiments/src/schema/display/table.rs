@@ -10,57 +10,78 @@ use crate::yaml::{Document, FileError};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Unique inside the experiment.
+    /// Unique in the file.
     pub id: String,
-    /// Above the table.
+    /// Title above the table.
     pub title: String,
-    /// What makes a row of its own.
+    /// What makes a row. Allowed: `method`, `signal`, `x`, `signal-x`.
     #[serde(default)]
     pub rows: By,
-    /// Heading of the column that names the rows; `Method`, `Signal` or `x` where absent.
+    /// Heading of the row names. Default: after `rows`.
     pub row_label: Option<String>,
-    /// Groups, in order. A group that is only published (not run yet) may stand here too.
+    /// Groups, in order; a group may have published values only.
     pub groups: Vec<String>,
-    /// Methods; all where absent.
+    /// Methods. Default: all. Allowed: list of variants.
     pub methods: Option<Vec<String>>,
-    /// Columns.
+    /// Published values of a `group` that belong in the rows of a `signal`. Default: none.
+    #[serde(default)]
+    pub published_as: Vec<PublishedSignal>,
+    /// Heading of published values. Default: `paper`.
+    pub published_label: Option<String>,
+    /// Heading of measured values, such as other data than the paper's. Default: `measured`.
+    pub measured_label: Option<String>,
+    /// Columns, see below. Allowed: at least one.
     pub columns: Vec<Column>,
-    /// Whether the values of single signals stand in tables of their own, folded away.
+    /// Adds a folded table with a row per signal for every group and every column of means with deviations. For `rows:
+    /// method`.
     #[serde(default)]
     pub per_signal: bool,
+}
+
+/// Published values of a group, in the rows of a signal.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedSignal {
+    /// Group among the published values.
+    pub group: String,
+    /// Signal of the table.
+    pub signal: String,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Metric.
+    /// Metric. Allowed: a metric.
     pub metric: String,
     /// Heading, with its unit.
     pub label: String,
-    /// Digits after the point.
+    /// Digits after the decimal point. Allowed: 0 to 12.
     #[serde(default = "two")]
     pub digits: usize,
-    /// How several values become one cell.
+    /// Mean ± population standard deviation, or the mean alone.
     #[serde(default)]
     pub aggregate: Aggregate,
-    /// Whether published values stand in a column beside.
+    /// Shows published values in an adjacent column.
     #[serde(default = "yes")]
     pub published: bool,
-    /// Whether the difference from the published value stands below the measured one; not where they are of different things.
+    /// Shows measured − paper below a measured number with a published value. Use `false` if the two measure different
+    /// things.
     #[serde(default = "yes")]
     pub difference: bool,
-    /// Metric of the published values where it has another name; values without an abscissa then
-    /// belong to any.
+    /// Metric of the published values if its name differs. Published values without an abscissa then match any. Default:
+    /// the metric. Allowed: a metric.
     pub published_metric: Option<String>,
-    /// One abscissa; all where absent.
+    /// Group of the published values if it differs. Default: the row's group. Allowed: a group.
+    pub published_group: Option<String>,
+    /// A single abscissa. Default: all.
     pub x: Option<f64>,
-    /// Which value stands in bold: `highest`, `lowest` or `none` (default).
+    /// Value shown in bold.
     #[serde(default)]
     pub best: Best,
 }
 
-/// Which value of a column stands in bold.
+/// Which value of a column is bold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Best {
@@ -81,7 +102,7 @@ fn two() -> usize {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
-    /// Mean ± population standard deviation, where there is more than one value.
+    /// Mean ± population standard deviation, if there is more than one value.
     #[default]
     MeanDeviation,
     /// Mean.
@@ -102,9 +123,8 @@ pub(super) fn check(
             return Err(no_group(document, &format!("tables[{i}].groups"), first, groups));
         }
         if table.rows == By::Metric {
-            return Err(
-                document.error(&format!("tables[{i}].rows"), "allowed: method, signal or x")
-            );
+            return Err(document
+                .error(&format!("tables[{i}].rows"), "allowed: method, signal, x or signal-x"));
         }
         if table.per_signal && table.rows != By::Method {
             let what = "only a table whose `rows` are methods has other values behind its own";

@@ -38,8 +38,8 @@ use operator::Tiled;
 pub enum ScatteredPoints<'a, T, const D: usize> {
     /// All nodes, the first axis slowest.
     AllNodes,
-    /// These nodes, by their index with the first axis slowest: pixels of a picture whose rows and
-    /// columns are all encoded. A node may stand there twice.
+    /// Nodes by index, the first axis slowest: for example, pixels of an image whose rows and columns are all encoded.
+    /// May contain a node twice.
     Nodes(&'a [u32]),
     /// Points between the nodes.
     Blended(&'a Blending<T, D>),
@@ -92,7 +92,7 @@ pub enum Stop {
     SmallGradient,
     /// The largest number of iterations came first.
     IterationLimit,
-    /// The recurrences report convergence, but residual and gradient computed anew miss ten times
+    /// The recurrences report convergence, but residual and gradient computed again miss ten times
     /// the tolerance: it asks for more than the precision gives.
     Rounding,
     /// The observer ended it.
@@ -213,7 +213,7 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         Ok(values)
     }
 
-    /// `Aᵀ s`: what values at the points (P) give to the weights.
+    /// `Aᵀ s`: the weights from values at the points (P of them).
     ///
     /// # Errors
     ///
@@ -227,9 +227,8 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 
     /// Weights that minimize `‖A w − s‖² + λ‖w‖²` for every channel `s` of `targets` (P numbers each).
     ///
-    /// Channels do not touch each other: any number of threads may take some of them, and all get the
-    /// same bits. Whether the tolerance was met stands in the result; running out of iterations is no
-    /// error.
+    /// Channels are independent: any number of threads may each solve some of them, and the bits do not depend on the
+    /// number. The result reports whether the tolerance was met; running out of iterations is not an error.
     ///
     /// ```
     /// use posenc_math::closed_form::{LeastSquaresOptions, ScatteredPoints, ScatteredSystem};

@@ -116,7 +116,7 @@ fn the_operator_equals_the_matrix_written_out() {
     check_operator([random(9, 4, 1)]);
     check_operator([random(5, 4, 1), random(3, 7, 2)]);
     check_operator([random(4, 6, 1), random(7, 2, 2), random(3, 5, 3)]);
-    // Bands, cut into several tiles, beside a dense axis, a zero one and one with zero rows.
+    // Bands, cut into several tiles, next to a dense axis, a zero one and one with zero rows.
     check_operator([gaussian(70, 90, 0.005), random(3, 2, 4)]);
     check_operator([random(3, 2, 4), gaussian(90, 70, 0.004)]);
     check_operator([Mat::zeros(4, 3), random(3, 2, 4)]);

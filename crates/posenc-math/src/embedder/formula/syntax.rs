@@ -133,7 +133,7 @@ fn punctuation(
             Err(format!("has a sign after an operator; write {before}({c}...) with parentheses"))
         }
         ('+' | '-' | '*' | '/' | '^' | ')' | ',', _) => {
-            Err(format!("cannot be read: nothing stands before '{c}'"))
+            Err(format!("cannot be read: an operand is missing before '{c}'"))
         }
         _ => Err(format!(
             "has the character '{c}'; allowed are names, numbers, + - * / ^ , and parentheses"
@@ -160,7 +160,7 @@ fn number(chars: &[char]) -> Result<(String, usize), String> {
     match text.parse::<f64>() {
         // `{}` prints a number without exponent and so that it reads back to the same double.
         Ok(value) if value.is_finite() => Ok((format!("{value}"), length)),
-        _ => Err(format!("has the number '{text}', which is no finite number")),
+        _ => Err(format!("has the number '{text}', which is not a finite number")),
     }
 }
 
@@ -220,11 +220,11 @@ mod tests {
         check_refused("(u", "closing parenthesis");
         check_refused("u)", "outside of parentheses");
         check_refused("u *", "before it is complete");
-        check_refused("* u", "nothing stands before");
+        check_refused("* u", "an operand is missing before '*'");
         check_refused("u % 2", "'%'");
         check_refused("", "empty");
-        check_refused("()", "nothing stands before ')'");
-        check_refused("1e999", "no finite number");
+        check_refused("()", "an operand is missing before ')'");
+        check_refused("1e999", "not a finite number");
     }
 
     proptest! {

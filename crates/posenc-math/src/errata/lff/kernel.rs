@@ -87,12 +87,15 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "lff-shift-invariance",
         place: "Secs. 1 and 3: inner products of the encodings",
-        severity: Severity::Mathematical,
-        printed: "The encoding function \"is initialized in such a way that the inner products of our positional \
-                  encodings approximate Euclidean distances\".",
-        correct: "Inner products of the features $r_x$ approximate a decreasing function of the distance. After the \
-                  modulator, inner products are not a function of $x-y$.",
-        consequence: "The report shows the similarity before the modulator and, next to it, after the modulator.",
+        severity: Severity::Ambiguous,
+        printed: "\"The encoding function is learnable and is initialized in such a way that the inner products of \
+                  our positional encodings approximate Euclidean distances.\"",
+        correct: "The statement holds if \"positional encodings\" means the features $r_x$: their inner products \
+                  approximate a decreasing function of the distance (Eq. 4). It does not hold for the output $PE_x$ \
+                  of the modulator, whose inner products are not a function of $x-y$.",
+        consequence: "Heat maps show the similarity of the features, before the modulator. The page of Algorithm 1 \
+                      reports how much inner products change with the place, for the features and after the \
+                      modulator.",
         check: shift_invariance,
     },
     Erratum {

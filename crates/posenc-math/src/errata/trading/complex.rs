@@ -76,11 +76,12 @@ pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
         id: "trading-appendix-c-memory",
         place: "App. C, special case $N = K$",
-        severity: Severity::Mathematical,
-        printed: "For $N = K$, separable complex encoding has a memory complexity of $O(N^D + 2N)$.",
-        correct: "The memory complexity is $O(N^D + N^2)$. The weights have $K^D$ entries, and one shared encoding \
-                  matrix has $NK$. With one matrix per axis the second term is $D N^2$, in agreement with the $2NK + \
-                  K^2$ of Section 5.2.",
+        severity: Severity::Typographic,
+        printed: "\"Memory complexity is $O(DN^{D+1})$ for simple encoding while it is $O(N^D + 2N)$ for separable \
+                  encoding.\"",
+        correct: "The second term is $N^2$: the weights have $K^D$ entries, and one shared encoding matrix has $NK$, \
+                  as in the general formula above. With one matrix per axis it is $D N^2$, in agreement with the \
+                  $2NK + K^2$ of Section 5.2. The order of growth is $N^D$ with either term.",
         consequence: "Appendix C is tabulated with $K^D + NK$.",
         check: appendix_c_memory,
     },

@@ -1,10 +1,9 @@
-//! Sizes of the models of LFF Tables 3, 4 and 5, rebuilt from their architectures.
+//! Parameter counts of the models of LFF Tables 3, 4 and 5, computed from their architectures.
 //!
-//! A model is a list of [`Module`]s, each a multiple of a sum of products of widths; its size is
-//! their sum. A printed size $p$ with $k$ decimals (in millions) is matched when the sum rounds to
-//! it. The paper's code is not public: what it does not state is taken from the public code of the
-//! three base models (Trax Reformer, DETR, widget captioning), and each table says where even that
-//! leaves a choice.
+//! A model is a list of [`Module`]s, each a multiple of a sum of products of widths; its size is their sum. A printed size $p$
+//! with $k$ decimals (in millions) matches if the sum rounds to it. The paper's code is not public. Details that the paper omits
+//! come from the public code of the three base models (Trax Reformer, DETR, widget captioning), and each table lists the
+//! choices that remain.
 
 mod detr;
 mod reformer;
@@ -101,7 +100,7 @@ pub struct ParameterCount {
     pub rounded: f64,
     /// Whether the two agree.
     pub matches: bool,
-    /// What the arithmetic settles, or why it cannot match; empty where there is nothing to say.
+    /// What the arithmetic settles, or why it cannot match; empty if there is nothing to say.
     pub remark: &'static str,
 }
 

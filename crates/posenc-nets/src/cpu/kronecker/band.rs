@@ -45,8 +45,8 @@ impl RowBand {
         self.entries.len()
     }
 
-    /// out ← A[rows, :] X with X of columns × width. `top` is the first row, a multiple of [`ROWS`];
-    /// `out` has rows of `stride` numbers of which the first `width` are written. `packed` is scratch.
+    /// out ← A[rows, :] X with X of columns × width. `top` is the first row, a multiple of [`ROWS`]. Writes the first `width`
+    /// of the `stride` numbers in each row of `out`. `packed` is scratch.
     pub fn multiply(
         &self,
         top: usize,

@@ -26,7 +26,7 @@ pub struct Deep {
 /// Lists of channels whose outputs are summed by themselves where activations are not kept.
 const LISTS: usize = 8;
 
-/// What one block of points gives to the last layer.
+/// The contribution of one block of points to the last layer.
 struct Share {
     /// dV, outputs × hidden, then db.
     gradient: Vec<f32>,

@@ -76,7 +76,7 @@ pub struct KroneckerSession {
     test: Option<Side>,
     form: Form,
     runs: Vec<RunState>,
-    /// One where the threads share each run, one per thread where there are runs enough.
+    /// One where the threads share each run, one per thread if there are runs enough.
     groups: Vec<Group>,
     progress: Progress,
 }
@@ -132,7 +132,7 @@ impl KroneckerSession {
         })
     }
 
-    /// Works on every run, whole runs at a time where there are enough of them.
+    /// Works on every run, whole runs at a time if there are enough of them.
     fn each_run<T: Send>(
         runs: &mut [RunState],
         groups: &mut [Group],

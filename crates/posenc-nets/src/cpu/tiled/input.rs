@@ -184,7 +184,7 @@ impl Tiles {
     }
 
     /// Adds a tile's share G Ψᵀ of the first layer's gradient; of a factored input, the columns of
-    /// G to the columns of its tables. G is fan out × points. A `fresh` sum is started anew.
+    /// G to the columns of its tables. G is fan out × points. A `fresh` sum is restarted.
     /// `expanded` is that of [`Tiles::forward`] on the same tile.
     pub fn add_gradient(
         &self,
@@ -280,7 +280,7 @@ impl Tiles {
     }
 }
 
-/// Points in an order in which tiles need few features, and the tiles' panels; `None` where that
+/// Points in an order in which tiles need few features, and the tiles' panels; `None` if that
 /// saves too little.
 fn banded(matrix: &Mat<f32>, tile: usize) -> Option<(Vec<u32>, Vec<Vec<Panel>>)> {
     let threshold = threshold(matrix);

@@ -140,8 +140,8 @@ pub fn kronecker_inputs() -> Vec<(String, Input)> {
     all
 }
 
-/// Joint Fourier features of points in a scattered order on a grid of so many coordinates per axis, and
-/// what their phases are, in turns: waves × points.
+/// Joint Fourier features of points in a scattered order on a grid with `axes` coordinates per axis, and their phases in
+/// turns: waves × points.
 pub fn joint_waves(waves: usize, points: usize, axes: &[usize]) -> (Input, Mat<f64>) {
     let frequencies: Vec<Vec<f64>> = (0..axes.len())
         .map(|a| uniform_vector(&mut stream(a as u64, "frequencies"), waves, -9.0, 9.0))

@@ -101,7 +101,7 @@ fn lines(count: usize, n: usize) -> Vec<Line> {
         .collect()
 }
 
-/// On lines of our own: those of the settings are 512 samples long.
+/// Trains on short lines; those of the settings have 512 samples.
 fn trained(settings: &str, embedder: &str, lines: &[Line]) -> Trained {
     Bench::new(settings, embedder).train(lines, &CpuEngine::new(1), LARGEST_TASK)
 }
@@ -242,7 +242,7 @@ fn killed_at_every_step_it_ends_with_the_same_numbers() {
     }
 }
 
-/// Catches a damaged checkpoint that is trusted, that ends the unit, or of which nobody hears.
+/// Catches a damaged checkpoint that is trusted, that ends the unit, or that no remark reports.
 #[test]
 fn a_damaged_checkpoint_is_remarked_and_training_begins_anew() {
     let bench = Bench::new(&format!("{SETTINGS}, repeats: 2"), GAUSSIAN);

@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use faer::{Mat, MatRef};
 use posenc_math::closed_form::{
     Factorization, LeastSquares, LeastSquaresOptions, RankReport, Real, ScatteredPoints,
-    ScatteredSystem, default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
+    ScatteredSystem, Solver, default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
 };
 use posenc_math::embedder::{Embedder, line};
 use posenc_math::kronecker::Cube;
@@ -65,13 +65,18 @@ pub struct Axis<T> {
 }
 
 impl<T: Real> Axis<T> {
-    fn new(embedder: &dyn Embedder, side: usize, step: usize, cutoff: Option<f64>) -> Result<Self> {
+    fn new(
+        embedder: &dyn Embedder,
+        side: usize,
+        step: usize,
+        (cutoff, solver): (Option<f64>, Solver),
+    ) -> Result<Self> {
         let positions = line(side);
         let training: Vec<f64> = positions.iter().step_by(step).copied().collect();
         let started = Instant::now();
         let psi = typed_matrix::<T>(&embedding_matrix(embedder, &training)?);
         let cutoff = cutoff.unwrap_or_else(|| default_rcond(training.len(), embedder.dimension()));
-        let factorization = Factorization::with_rcond(psi.as_ref(), cutoff)?;
+        let factorization = Factorization::with_solver(psi.as_ref(), cutoff, solver)?;
         let seconds = started.elapsed().as_secs_f64();
         let full = typed_matrix(&embedding_matrix(embedder, &positions)?);
         Ok(Axis { side, full, factorization, seconds })
@@ -88,13 +93,14 @@ fn typed_matrix<T: Real>(matrix: &Mat<f64>) -> Mat<T> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| T::from_f64(matrix[(i, j)]))
 }
 
-/// The axes of a signal, in order; a side that is not among the `known` is factored.
+/// The axes of a signal, in order; a side that is not among the `known` is factored with the given cutoff (that of the authors'
+/// library where absent) and solver.
 pub fn axes<'a, T: Real>(
     known: &'a mut Vec<Axis<T>>,
     embedder: &dyn Embedder,
     signal: &Signal,
     step: usize,
-    cutoff: Option<f64>,
+    solver: (Option<f64>, Solver),
 ) -> Result<Vec<&'a Axis<T>>> {
     // Weights and half of the products of all channels are the largest things to come.
     let d = embedder.dimension() as f64;
@@ -103,7 +109,7 @@ pub fn axes<'a, T: Real>(
     for &side in &signal.sides {
         ensure!(side >= step, "a side of {side} positions is shorter than the step");
         if !known.iter().any(|axis| axis.side == side) {
-            known.push(Axis::new(embedder, side, step, cutoff)?);
+            known.push(Axis::new(embedder, side, step, solver)?);
         }
     }
     let find = |side: &usize| known.iter().find(|axis| axis.side == *side);

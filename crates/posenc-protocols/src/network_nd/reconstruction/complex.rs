@@ -29,7 +29,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// A grid of these sides, every `step`-th position of which trains.
+    /// A grid of these sides; every `step`-th position along each axis trains.
     pub fn new(
         embedder: &dyn Embedder,
         sides: &[usize],
@@ -73,7 +73,7 @@ fn divide(matrix: &mut Mat<f64>, norm: f64) {
 /// A virtual grid of K or K + 1 nodes along every axis, and the weights that blend them.
 pub struct Scattered {
     sides: Vec<usize>,
-    /// Nodes × K, the same for all axes, scaled.
+    /// Nodes × K, scaled, shared by all axes.
     pub nodes: Mat<f64>,
     /// One per axis, for all positions i/n.
     axes: Vec<AxisBlending>,

@@ -20,9 +20,9 @@ pub struct Split {
 /// Which positions train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
-    /// Every so many along each axis.
+    /// Every `step`-th position along each axis.
     Grid {
-        /// How many.
+        /// The distance.
         step: usize,
     },
     /// A random share of all.

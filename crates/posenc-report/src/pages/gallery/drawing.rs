@@ -5,8 +5,8 @@ use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue, find};
 use posenc_math::random::stream;
 use posenc_math::spectrum::{dot, line_stable_rank, singular_values};
 
-use crate::colors::{Rgb, family, shade};
-use crate::plot::{AxisSpec, Content, Figure, Heatmap, Panel, Sample, Series};
+use crate::colors::{Rgb, categorical, family, shade};
+use crate::plot::{AxisSpec, Content, Figure, Heatmap, Naming, Panel, Sample, Series};
 
 /// Number of features, if it is a parameter. It has many divisors.
 pub const DIMENSION: usize = 240;
@@ -21,7 +21,7 @@ const PLACES: usize = 241;
 /// Sample counts. They divide the dimension, so the rows of a periodic profile are shifts of one row.
 const SAMPLES: [usize; 12] = [2, 4, 8, 12, 16, 20, 24, 30, 40, 60, 80, 120];
 
-/// The plots of the embedder that `spec` builds, in the color of its kind.
+/// The plots of the embedder that `spec` builds; those of its spectrum in the color of its kind.
 pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
     let mut spec = spec.clone();
     if find(kind).is_some_and(|k| k.parameter("boundary").is_some()) {
@@ -33,8 +33,9 @@ pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
     Ok(Figure {
         alt: format!("{name}: features; inner products; singular values; stable rank"),
         heading: String::new(),
+        labels: Naming::End,
         panels: vec![
-            features(&*embedder, |i, n| shade(family, i, n)),
+            features(&*embedder),
             products(&*embedder)?,
             spectrum(&*embedder, own)?,
             ranks(&*embedder, own)?,
@@ -52,11 +53,10 @@ fn curve(name: String, color: Rgb, points: Vec<(f64, f64)>) -> Series {
 }
 
 /// Three features over the interval $[0, 1]$.
-fn features(embedder: &dyn Embedder, color: impl Fn(usize, usize) -> Rgb) -> Panel {
+fn features(embedder: &dyn Embedder) -> Panel {
     let d = embedder.dimension();
     let mut columns = vec![d / 4, d / 2, 3 * d / 4];
     columns.dedup();
-    let n = columns.len();
     let of = |(i, &j): (usize, &usize)| {
         let value = |k: usize| {
             let x = k as f64 / (PLACES - 1) as f64;
@@ -64,12 +64,12 @@ fn features(embedder: &dyn Embedder, color: impl Fn(usize, usize) -> Rgb) -> Pan
             embedder.embed_columns(x, j, &mut out);
             (x, out[0])
         };
-        curve(format!("feature {j}"), color(i, n), (0..PLACES).map(value).collect())
+        curve(format!("j = {j}"), categorical(i), (0..PLACES).map(value).collect())
     };
     Panel {
         title: "features".into(),
         x: axis("coordinate x"),
-        y: axis("feature ψ(x)"),
+        y: axis("feature ψⱼ(x)"),
         content: Content::Series(columns.iter().enumerate().map(of).collect()),
     }
 }
@@ -116,17 +116,28 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     let largest = values.first().copied().unwrap_or(0.0);
     // Zero singular values are nonzero only because of rounding.
     let shares = values.iter().map(|s| s / largest).take_while(|s| *s > ROUNDING);
-    let points = shares.enumerate().map(|(i, s)| ((i + 1) as f64, s)).collect();
+    let points: Vec<_> = shares.enumerate().map(|(i, s)| ((i + 1) as f64, s)).collect();
+    let title = match points.len() {
+        ROWS => format!("singular values, N = {ROWS}"),
+        n => format!("singular values, N = {ROWS}: {n} not zero"),
+    };
+    // The two values of a sine would be lost among sixty places.
+    let last = if points.len() < 10 { 10 } else { ROWS };
     Ok(Panel {
-        title: "singular values".into(),
-        x: AxisSpec { from: Some(0.0), to: Some(ROWS as f64), ..axis("index") },
+        title,
+        x: AxisSpec { from: Some(0.0), to: Some(last as f64 + 0.5), ..axis("index") },
         y: AxisSpec {
             label: "relative to the largest".into(),
             log: true,
             from: Some(1e-6),
             to: Some(2.0),
+            reversed: false,
         },
-        content: Content::Series(vec![curve(format!("N = {ROWS}"), color, points)]),
+        // Points: a line through two values would be a dash.
+        content: Content::Series(vec![Series {
+            scattered: true,
+            ..curve(String::new(), color, points)
+        }]),
     })
 }
 
@@ -134,7 +145,7 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
 fn ranks(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     let points: Result<Vec<(f64, f64)>> =
         SAMPLES.iter().map(|&n| Ok((n as f64, line_stable_rank(embedder, n)?))).collect();
-    let mut curve = curve("stable rank".into(), color, points?);
+    let mut curve = curve(String::new(), color, points?);
     if let Some(bound) = embedder.stable_rank_bound() {
         let last = SAMPLES[SAMPLES.len() - 1] as f64;
         curve.dashed = vec![
@@ -147,7 +158,7 @@ fn ranks(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     Ok(Panel {
         title: "stable rank".into(),
         x: axis("number of samples N"),
-        y: axis("stable rank"),
+        y: AxisSpec { from: Some(0.0), ..axis("stable rank") },
         content: Content::Series(vec![curve]),
     })
 }

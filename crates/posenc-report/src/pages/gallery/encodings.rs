@@ -128,7 +128,7 @@ pub fn render(catalog: &Catalog) -> String {
          The table lists the values of `encoding` in an experiment. An encoding maps the $M$ coordinates $x_1, \\dots, x_M$ of a \
          position, with $n_m$ values each, to $D$ numbers. $F$ is the number of features and $H$ the hidden width. With \
          `groups`, the coordinates are split into $G$ groups with shared weights, each with $M/G$ coordinates and $D/G$ \
-         numbers. [Learnable Fourier Features](lff.md) evaluates models with these encodings, and [Figure 2](lff.md#fig2) \
+         numbers. [Learnable Fourier Features](lff.md) evaluates models with these encodings, and [Figure 2](lff/fig2.md) \
          shows their similarity over space.\n\n{}",
         anchor("encodings"),
         grid.render()

@@ -13,7 +13,7 @@ use posenc_experiments::record::picture::{Role, name};
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::{Layout, PictureGrid, Signals};
 
-use super::item::Files;
+use super::Files;
 use crate::Inputs;
 use crate::markdown::{attribute, cell, code, details, paragraph, plain};
 use crate::numbers::{distinct, fixed};

@@ -9,7 +9,15 @@ use posenc_experiments::Catalog;
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{Gallery, GalleryPicture, Picture, Provenance, Row, Table, Value};
 use posenc_experiments::schema::Profile;
-use posenc_report::{Record, Records};
+use posenc_report::{PageKind, Record, Records, Report};
+
+/// The pages of the paper and its items as one text.
+pub fn paper(report: &Report) -> String {
+    let own =
+        report.pages.iter().filter(|page| matches!(page.kind, PageKind::Paper | PageKind::Item));
+    let texts = own.map(|page| String::from_utf8_lossy(&report.files[&page.path]).into_owned());
+    texts.collect::<Vec<_>>().join("\n")
+}
 
 const PAPER: &str = "\
 key: demo

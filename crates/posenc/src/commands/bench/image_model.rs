@@ -22,6 +22,7 @@ pub const NAME: &str = "image-model";
 const SIZES: Sizes = Sizes {
     side: 12,
     levels: 16,
+    concatenated: None,
     transformer: TransformerSizes { width: 64, heads: 4, feed_forward: 128, layers: 2 },
 };
 const BATCH: usize = 16;

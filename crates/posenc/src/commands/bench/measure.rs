@@ -136,7 +136,7 @@ fn work(task: Task, engine: &dyn Engine, orders: &Receiver<usize>, reports: &Sen
         }
         // A diverged run is no longer trained, and its time means nothing.
         if let Some(epoch) = session.diverged().iter().flatten().next() {
-            report = Err(anyhow!("a run diverged at epoch {epoch}; its times mean nothing"));
+            report = Err(anyhow!("a run diverged at epoch {epoch}; its times are meaningless"));
         }
         if reports.send(report).is_err() {
             return;

@@ -22,8 +22,8 @@ use posenc_harness::lock::Lock;
 use posenc_harness::machine;
 use posenc_harness::repository::Repository;
 
-/// Ours, the peers' and the machine's own rate are measured in turn, so many rounds: a machine that
-/// drifts drifts for all of them.
+/// Number of rounds. Each round measures ours, the peers and the machine's own rate in turn, so that a drift of the machine
+/// affects all of them.
 const ROUNDS: usize = 3;
 
 /// One measured workload.
@@ -78,6 +78,9 @@ fn check(asked: &[String]) -> Result<()> {
 /// Runs the verb.
 pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     check(&options.names)?;
+    if options.record && !options.allow_dirty {
+        repository.refuse_changes()?;
+    }
     let asked = |name: &str| options.names.is_empty() || options.names.iter().any(|n| n == name);
     let threads = machine::cores();
     let repeats = usize::from(options.repeats);
@@ -86,7 +89,7 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     let is_gpu = devices.training() == GPU;
     let device = devices.device_engine().map(|engine| networks::Device { engine, is_gpu });
     if let Some(device) = &device {
-        ensure!(!options.record, "--record keeps the times of the CPU; leave out --device");
+        ensure!(!options.record, "--record stores CPU times; remove --device");
         println!("device: {}", device.engine.device());
     }
     // The closed form has no peer in JAX. A GPU's peer is CUDA; a software adapter runs on the CPU.
@@ -161,7 +164,7 @@ fn find_peers(repository: &Repository, frameworks: &[Framework]) -> Vec<Peer> {
     // A Python that does not start is one reason, not two.
     reasons.dedup();
     for why in reasons {
-        eprintln!("note: {why}; its times are left out. POSENC_PYTHON names the Python to ask");
+        eprintln!("note: {why}; its times are left out. Set POSENC_PYTHON to the Python to use");
     }
     peers
 }
@@ -175,8 +178,7 @@ pub fn peer_python(repository: &Repository) -> Result<Peer, String> {
 mod tests {
     use super::*;
 
-    /// Catches two workloads of one name, of which the second could not be asked for, and a wrong
-    /// name that is taken in silence.
+    /// Catches two workloads with the same name, and an unknown name that is silently accepted.
     #[test]
     fn names_are_distinct_and_checked() {
         let mut sorted: Vec<&str> = names().collect();

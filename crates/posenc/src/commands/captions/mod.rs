@@ -27,7 +27,7 @@ use posenc_harness::store::Store;
 use posenc_protocols::KINDS;
 use posenc_protocols::captioning::Captioning;
 
-/// The metric that stands in for SPICE in records: F1 of the tuples that the grammar's own parse gives.
+/// The metric that replaces SPICE in records: F1 of the tuples in the grammar's own parse.
 const OURS: &str = "spice";
 
 /// Runs the verb.
@@ -41,8 +41,8 @@ pub fn captions(repository: &Repository, options: &Captions) -> Result<ExitCode>
     let collected = collect(experiment, &plans, &store, &Devices::cpu(), repository)?;
     let Some(collected) = collected.filter(|c| !c.captions.is_empty()) else {
         bail!(
-            "no unit of {0} has captions; `cargo xtask reproduce {0}` makes them, with --force where units ran before \
-             captions were kept",
+            "no unit of {0} has captions; `cargo xtask reproduce {0}` writes them, with --force for units that ran before \
+             captions were stored",
             experiment.id()
         );
     };
@@ -81,7 +81,7 @@ fn announce(collected: &Collected) {
     let without = scored.filter(|row| !of_unit(row)).count();
     if without > 0 {
         eprintln!(
-            "note: {without} units ran before captions were kept, and are left out; `cargo xtask reproduce --force` runs them again"
+            "note: {without} units ran before captions were stored and are left out; `cargo xtask reproduce --force` runs them again"
         );
     }
 }
@@ -111,7 +111,7 @@ fn export(collected: &Collected, directory: &Path, item: &str) -> Result<ExitCod
     posenc_files::make_folder(&back)
         .with_context(|| format!("{} cannot be made", back.display()))?;
     println!(
-        "{} units in {}; SPICE's own scorer is a program that you must have, for {}:",
+        "{} units in {}; score them with the SPICE scorer, which is not part of posenc, for {}:",
         collected.captions.len(),
         to.display(),
         spice::JAVA
@@ -150,7 +150,7 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
         let scores = spice::read(&file, widgets)?;
         let undefined = scores.iter().filter(|f| f.is_nan()).count();
         if undefined > 0 {
-            eprintln!("note: {}: {undefined} of {widgets} scores are no numbers", file.display());
+            eprintln!("note: {}: {undefined} of {widgets} scores are not numbers", file.display());
         }
         let name = format!("{}/{}", kept.group, kept.method);
         let place = *places.entry(name.clone()).or_insert_with(|| {
@@ -164,7 +164,7 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
     }
     if methods.is_empty() {
         bail!(
-            "no scores in {}; `--export` writes what SPICE's scorer reads, and says how to start it",
+            "no scores in {}; `--export` writes the input of SPICE's scorer and prints the command that starts it",
             folder.display()
         );
     }

@@ -43,12 +43,12 @@ pub fn input(captions: &UnitCaptions) -> serde_json::Result<String> {
     serde_json::to_string(&candidates.collect::<Vec<_>>())
 }
 
-/// F1 of all tuples for each of `widgets` widgets, from the scorer's output; NaN where there is none.
+/// F1 of all tuples for each of `widgets` widgets, from the scorer's output; NaN for widgets without a score.
 ///
 /// # Errors
 ///
-/// A file that is cut off or of another form, widgets that are unknown, missing or stand twice, numbers that cannot
-/// be; by file and entry.
+/// A file that is truncated or has another format; widgets that are unknown, missing or repeated; numbers out of range. The
+/// message names file and entry.
 pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
     let problem = |line: Option<usize>, key: String, message: String| FileError {
         line,
@@ -67,9 +67,9 @@ pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
         let key = || format!("[{i}].image_id");
         match scores.get_mut(id) {
             Some(place @ None) => *place = Some(f),
-            Some(Some(_)) => return Err(problem(None, key(), format!("{id} stands twice"))),
+            Some(Some(_)) => return Err(problem(None, key(), format!("{id} appears twice"))),
             None => {
-                let message = format!("{id} is no widget; there are {widgets}, from 0");
+                let message = format!("{id} is not a widget; there are {widgets}, numbered from 0");
                 return Err(problem(None, key(), message));
             }
         }
@@ -97,7 +97,7 @@ fn score(entry: &Value) -> Result<(usize, f64), (String, String)> {
         (".image_id".to_owned(), format!("{found}; allowed: the number of a widget, from 0"))
     })?;
     let Some(scores) = entry.get("scores").and_then(Value::as_object) else {
-        return Err((".scores".into(), "missing, or no object".into()));
+        return Err((".scores".into(), "missing, or not an object".into()));
     };
     let mut all = None;
     for (category, tuple) in scores {
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn damaged_output_is_refused() {
         for (from, to, needles) in [
-            ("\"image_id\": 2", "\"image_id\": 0", ["[2].image_id", "0 stands twice"]),
-            ("\"image_id\": 2", "\"image_id\": 3", ["[2].image_id", "3 is no widget"]),
+            ("\"image_id\": 2", "\"image_id\": 0", ["[2].image_id", "0 appears twice"]),
+            ("\"image_id\": 2", "\"image_id\": 3", ["[2].image_id", "3 is not a widget"]),
             ("\"image_id\": 2", "\"image_id\": \"2\"", ["[2].image_id", "\"2\""]),
             (",\n   \"image_id\": 0", "", ["[1].image_id", "missing"]),
             ("\"f\": 0.25", "\"f\": 1.25", ["[1].scores.All.f", "0 to 1"]),
@@ -190,7 +190,7 @@ mod tests {
         }
         let message = read(file(OUTPUT).path(), 5).unwrap_err().to_string();
         assert!(message.contains("2 of 5 widgets have no scores, the first is 3"), "{message}");
-        assert!(read(file(OUTPUT).path(), 2).unwrap_err().to_string().contains("no widget"));
+        assert!(read(file(OUTPUT).path(), 2).unwrap_err().to_string().contains("is not a widget"));
         assert!(read(Path::new("nowhere.json"), 1).unwrap_err().to_string().contains("nowhere"));
         assert!(read(file("").path(), 1).unwrap_err().to_string().contains("Java 8 to 14"));
     }

@@ -81,7 +81,7 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
     }
     for side in sides.into_iter().filter(|side| side.is_of_other_definitions) {
         let note = format!(
-            "note: experiments of {} differ from the working tree's, by whose claims both are judged",
+            "note: the experiments of {} differ from the working tree's, whose claims judge both records",
             side.name
         );
         print_lines(&wrapped(&note, 0));

@@ -114,7 +114,7 @@ fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<Surplus> {
         let is_whole = is_whole((curve, only));
         *all &= is_whole;
         if *only > 0 {
-            let more = if is_whole { String::new() } else { format!(" at {only} more places") };
+            let more = if is_whole { String::new() } else { format!(" at {only} more points") };
             found.push(Surplus { method, metric: Some(format!("{metric}{more}")) });
         }
     }
@@ -140,7 +140,7 @@ fn change(curve: &Curve<'_, '_>) -> Option<Change> {
     };
     let mut how = String::new();
     if compared > 1 {
-        how = format!("{} of {compared} places; most at x = ", findings.len());
+        how = format!("{} of {compared} points; largest difference at x = ", findings.len());
         how += &largest.at.x.map(show).unwrap_or_default();
         how += &largest.at.y.map(|y| format!(", y = {}", show(y))).unwrap_or_default();
         how += ": ";
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(texts(&before, &others), [] as [String; 0]);
     }
 
-    /// Catches rounding taken for a difference, a single number whose change is passed over, and a number that became none.
+    /// Catches rounding mistaken for a difference, a single number whose change is passed over, and a number that became none.
     #[test]
     fn single_numbers_differ_beyond_rounding() {
         let one = |value: f64| rows("rank", &[("-", value)]);

@@ -13,7 +13,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Adds those of an item, of which both records have something.
+    /// Adds the parameters of an item that is in both records.
     pub fn add(&mut self, item: &str, rows: [&[Row]; 2], provenance: [&Provenance; 2]) {
         let [before, after] = rows.map(conditions);
         for (method, before) in &before {
@@ -53,7 +53,7 @@ impl Differences {
         for (method, own) in &before.origins {
             let Some(other) = after.origins.get(method) else { continue };
             for text in own.differences(other) {
-                // Those that stand in rows and above are said already.
+                // The rows above already cover these.
                 let is_said = text.starts_with("seed of the run") || text.starts_with("data ");
                 if !is_said && !text.starts_with("repetitions") {
                     self.note(text, format!("{item}/{method}"));

@@ -109,7 +109,7 @@ fn closed_form(
     } else {
         let mut known = Vec::new();
         let step = usize::from(options.step);
-        let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, None)?;
+        let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, Default::default())?;
         let report = axes[0].report();
         println!(
             "rank {} of {} features per axis, condition number {:.3e}",
@@ -190,14 +190,14 @@ impl<'a> Target<'a> {
         let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
         ensure!(
             !same(from, out),
-            "--out {}: is the input itself; name another file",
+            "--out {}: is the input itself; choose another file",
             out.display()
         );
         let parent = out.parent().filter(|p| !p.as_os_str().is_empty());
         if let Some(parent) = parent {
             ensure!(
                 parent.is_dir(),
-                "--out {}: there is no folder {}; make it first",
+                "--out {}: folder {} does not exist; create it first",
                 out.display(),
                 parent.display()
             );
@@ -207,7 +207,7 @@ impl<'a> Target<'a> {
             Some("npz") => Target::Npz(out),
             None => Target::Folder(out),
             Some(other) => bail!(
-                "--out {}: .{other} is not written; allowed: .png for a picture, .npz or a folder for a clip",
+                "--out {}: .{other} is not supported; allowed: .png for a picture, .npz or a folder for a clip",
                 out.display()
             ),
         })

@@ -42,7 +42,7 @@ impl Changes {
         anchor: &'static str,
         line: String,
     ) -> Result<()> {
-        let by_hand = || format!("add to it by hand: {}", line.trim());
+        let by_hand = || format!("add this line yourself: {}", line.trim());
         let path = root.join(file);
         let before = read_text(&path, MAX_RECORD_BYTES)
             .with_context(|| format!("{file} cannot be read; {}", by_hand()))?;
@@ -50,8 +50,8 @@ impl Changes {
         let places: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].trim() == anchor).collect();
         let &[place] = places.as_slice() else {
             bail!(
-                "{file} has the comment `{anchor}` {} times instead of once, so that there is no telling where a new \
-                 line goes; put it back where the list ends, or {}",
+                "{file} has the comment `{anchor}` {} times instead of once; put it back at the end \
+                 of the list, or {}",
                 places.len(),
                 by_hand()
             );
@@ -74,9 +74,9 @@ impl Changes {
             Ok(()) => Ok(()),
             Err(error) => match undo.run() {
                 Ok(()) => Err(error.context("nothing was written")),
-                Err(left) => Err(anyhow!(
-                    "{error:#}; and what was written could not all be taken back: {left:#}"
-                )),
+                Err(left) => {
+                    Err(anyhow!("{error:#}; removing the new files also failed: {left:#}"))
+                }
             },
         }
     }
@@ -220,9 +220,9 @@ mod tests {
                 "list",
                 "// absent",
                 "mod b;",
-                &["list", "`// absent` 0 times", "add to it by hand: mod b;"][..],
+                &["list", "`// absent` 0 times", "add this line yourself: mod b;"][..],
             ),
-            ("absent", "// end", "mod b;", &["absent", "by hand"]),
+            ("absent", "// end", "mod b;", &["absent", "add this line yourself"]),
             ("list", "// end", "mod a;", &["has the line `mod a;` already"]),
         ] {
             let error = changes.insert(folder.path(), file, anchor, line.into()).unwrap_err();

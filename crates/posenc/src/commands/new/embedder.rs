@@ -41,7 +41,7 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
             plan_code(root, &name, &mut changes)?;
             plan_experiment(&catalog, root, &name, of_code(&name)?, &mut changes)?;
             format!(
-                "  your formula goes to the places marked HERE in {FOLDER}/{}.rs\n  \
+                "  write your formula at the places marked HERE in {FOLDER}/{}.rs\n  \
                  cargo xtask test {}\n  \
                  cargo xtask reproduce extensions/{}",
                 name.snake(),
@@ -61,7 +61,7 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a name that a kind, or a file beside the kinds, has.
+/// Refuses a name that a kind, or a file next to the kinds, has.
 fn check_free(name: &Name) -> Result<()> {
     let taken = |kind: &&embedder::Kind| kind.name.replace('-', "_") == name.snake();
     if let Some(kind) = embedder::registry().iter().find(taken) {
@@ -75,7 +75,7 @@ fn plan_code(root: &Path, name: &Name, changes: &mut Changes) -> Result<()> {
     let module = root.join(FOLDER);
     if !module.join("mod.rs").is_file() {
         bail!(
-            "{FOLDER} is not here, so that there is no code to add to; give the profile as a formula: \
+            "{FOLDER} does not exist, so no code can be added; give the profile as a formula: \
              --formula \"exp(-abs(u)/w)\" --set w={WIDTH}"
         );
     }
@@ -114,7 +114,7 @@ fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
                     );
                 }
                 if numbers.insert(name.to_owned(), value).is_some() {
-                    bail!("--set {text}: `{name}` stands twice");
+                    bail!("--set {text}: `{name}` appears twice");
                 }
             }
             _ => bail!("--set {text}: allowed is NAME=NUMBER, such as w=0.01"),
@@ -123,7 +123,7 @@ fn numbers(set: &[String]) -> Result<BTreeMap<String, f64>> {
     Ok(numbers)
 }
 
-/// What stands in both templates.
+/// Placeholders of both templates.
 fn base(name: &Name) -> Vec<(&'static str, String)> {
     vec![("kebab", name.kebab()), ("camel", name.camel()), ("prose", name.prose())]
 }
@@ -135,7 +135,7 @@ fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
     }
     match text.find("{{") {
         Some(place) => bail!(
-            "internal error: the template is not filled at {:?}",
+            "internal error: the template has an unfilled placeholder at {:?}",
             text[place..].lines().next()
         ),
         None => Ok(text),
@@ -157,7 +157,7 @@ fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result
     };
     for boundary in ["periodic", "open"] {
         embedder::validate(&spec(2000.0, boundary))
-            .context("--formula (--set NAME=VALUE gives a number that stands in it)")?;
+            .context("--formula (--set NAME=VALUE sets a parameter of the formula)")?;
     }
     let rank = dense_stable_rank(&spec(2000.0, "periodic"))?;
     let mut keys = format!("psi: {}", quoted(psi));
@@ -198,7 +198,7 @@ fn of_code(name: &Name) -> Result<String> {
         ("frequency", frequency),
         ("claims", RISES.trim_matches('\n').to_owned()),
     ]);
-    // The kind is not compiled yet: a formula stands in for it where the text is checked.
+    // The kind is not compiled yet: a formula replaces it while the text is checked.
     let stand_in = |dimension: usize| {
         format!(
             "kind: formula, dimension: {dimension}, psi: \"exp(-abs(u)/width)\", width: {WIDTH}"
@@ -238,8 +238,9 @@ fn complete(
 
 const SAME_RANK: &str = r"
   - id: same-rank
-    says: (Ours) From 100 samples on the stable rank is that of the Gaussian, within 5 %.
+    says: From 100 samples on the stable rank is that of the Gaussian, within 5 %.
     source: this repository
+    ours: true
     check:
       kind: agreement
       of: { group: stable-rank, method: {{prose}}, metric: stable_rank, x: { from: 100, to: 200 } }
@@ -249,8 +250,9 @@ const SAME_RANK: &str = r"
 
 const RISES: &str = r"
   - id: rank-rises
-    says: (Ours) The stable rank never falls as samples are added, by more than 1 % of its range.
+    says: The stable rank never falls as samples are added, by more than 1 % of its range.
     source: this repository
+    ours: true
     check:
       kind: trend
       of: { group: stable-rank, method: {{prose}}, metric: stable_rank }
@@ -277,12 +279,12 @@ fn significant(value: f64) -> String {
     format!("{rounded}")
 }
 
-/// A text in double quotes, in which braces of the template cannot be taken for its places.
+/// A text in double quotes, in which braces of the template cannot be mistaken for its places.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// A key as it stands in a flow mapping; names of numbers may be any that a formula takes.
+/// A key of a flow mapping; names of numbers are restricted only by the formula's parser.
 fn key(name: &str) -> String {
     if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         name.to_owned()
@@ -329,7 +331,7 @@ mod tests {
             ("1/(1+(u/w)^2)", &["w"], "NAME=NUMBER"),
             ("1/(1+(u/w)^2)", &["w=a"], "NAME=NUMBER"),
             ("1/(1+(u/w)^2)", &["w=0.1", "v=1"], "does not occur"),
-            ("1/(1+(u/w)^2)", &["w=0.1", "w=1"], "stands twice"),
+            ("1/(1+(u/w)^2)", &["w=0.1", "w=1"], "appears twice"),
             ("u*psi", &["psi=1"], "another name"),
             ("1/u", &[], "inf at u = 0"),
             ("u*0", &[], "zero"),

@@ -36,7 +36,7 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
             .any(|g| g.resolved(p, 0).is_some_and(|r| r.protocol.kind().reads_published))
     };
     if is_errata(Profile::Paper) {
-        bail!("--from {from}: it checks the errata of its paper and can stand nowhere else");
+        bail!("--from {from}: it checks the errata of its paper and cannot be copied");
     }
     let known: BTreeSet<&str> = source.groups.iter().map(|g| g.id.as_str()).collect();
     if let Some(wrong) = options.group.iter().find(|g| !known.contains(g.as_str())) {

@@ -1,4 +1,4 @@
-//! `new`: files for an embedder or an experiment of one's own.
+//! `new`: writes files for a new embedder or experiment.
 
 mod changes;
 mod embedder;
@@ -19,7 +19,7 @@ use names::Name;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
-/// The folder, and paper, of experiments of one's own.
+/// Folder of the user's own experiments, which form a paper.
 const FOLDER: &str = "experiments/extensions";
 const PAPER: &str = "extensions";
 const ANCHOR: &str = "# new items: above this line";
@@ -42,7 +42,7 @@ fn experiment_file(catalog: &Catalog, root: &Path, name: &Name) -> Result<PathBu
         bail!("`paper` is the name of {FOLDER}/paper.yaml; choose another");
     }
     let paper = catalog.papers.iter().find(|p| p.key == PAPER);
-    let paper = paper.with_context(|| format!("{FOLDER}/paper.yaml is not here"))?;
+    let paper = paper.with_context(|| format!("{FOLDER}/paper.yaml does not exist"))?;
     if paper.items.iter().any(|i| i.item == item) {
         bail!("`{item}` is an item of {FOLDER}/paper.yaml already; choose another name");
     }

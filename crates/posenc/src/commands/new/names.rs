@@ -10,7 +10,7 @@ pub struct Name {
 
 const LONGEST: usize = 40;
 
-/// Words of Rust (2024 edition) and names that a module beside the kinds would hide.
+/// Words of Rust (2024 edition) and names that a module next to the kinds would hide.
 const RESERVED: &[&str] = &[
     "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue",
     "core", "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen",
@@ -34,13 +34,15 @@ impl Name {
         let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase());
         if text.len() > LONGEST || !starts_well || !words.iter().all(is_word) {
             bail!(
-                "`{text}` is no name; allowed: 1 to {LONGEST} of a-z, 0-9 and single hyphens or underscores between \
+                "`{text}` is not a valid name; allowed: 1 to {LONGEST} of a-z, 0-9 and single hyphens or underscores between \
                  them, beginning with a letter, such as `two-sided`"
             );
         }
         let name = Name { words };
         if RESERVED.contains(&name.snake().as_str()) {
-            bail!("`{text}` is a word of Rust or YAML; choose another name, such as `{text}-like`");
+            bail!(
+                "`{text}` is a keyword of Rust or YAML; choose another name, such as `{text}-like`"
+            );
         }
         Ok(name)
     }

@@ -1,7 +1,7 @@
 //! `reproduce --from RECORD`: what a record says was run is run again as it says, and every bit is compared.
 //!
 //! Profile and seed come from the record, method by method. Before anything runs it is checked that this working tree
-//! would do the same: specification, epochs and data. Where the record does not say (it is older than these entries), that
+//! would do the same: specification, revisions and data. Where the record does not say (it is older than these entries), that
 //! is told instead.
 
 mod same;
@@ -31,7 +31,7 @@ use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
 use posenc_harness::store::{Found, Store};
-use posenc_harness::supervisor::{self, Outcome};
+use posenc_harness::supervisor::{self, RunSummary};
 use posenc_harness::unit::NO_DATA;
 use posenc_harness::{machine, slurm as executor};
 use posenc_protocols::KINDS;
@@ -93,9 +93,7 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     let mut refusals = Vec::new();
     let items = items(catalog, &selectors, &source, &mut refusals)?;
     if items.is_empty() && refusals.is_empty() {
-        bail!(
-            "{record} has no record of what is selected; `cargo xtask list` shows what there is to select"
-        );
+        bail!("{record} has no record of the selection; `cargo xtask list` shows all items");
     }
     let targets = || items.iter().flat_map(|item| &item.targets);
     let leaves_cpu = targets().any(|target| target.class != CPU);
@@ -142,14 +140,14 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     executor::refuse_beside(&out)?;
     let store = keep(Store::new(&out));
     store.sweep();
-    let signals = Interrupts::listen().context("signals cannot be listened to")?;
+    let signals = Interrupts::listen().context("signal handlers cannot be installed")?;
     let mut failures = Vec::new();
     for round in &plans {
         let outcome = run(round, store, devices, options, &signals);
         failures.extend(outcome.failures);
         if let Some(signal) = outcome.interrupted {
             eprintln!(
-                "{}: not compared; the same command goes on where this one was",
+                "{}: not compared; run the same command again to continue",
                 interrupts::name(signal)
             );
             return Ok(ExitCode::from(128 + signal as u8));
@@ -302,7 +300,7 @@ fn refusal(
     };
     if target.class != CPU && devices.training() != target.class {
         return Ok(Some(format!(
-            "{name}: was measured on {}, here trains {}; --device names another",
+            "{name}: was measured on {}, but this machine trains on {}; choose another with --device",
             target.device,
             devices.label(devices.training())
         )));
@@ -336,7 +334,7 @@ fn announce_unchecked(items: &[Item<'_>]) {
     let unchecked = targets().filter(|target| target.origin.is_none()).count();
     if unchecked > 0 {
         eprintln!(
-            "note: of {unchecked} of {} methods the record has neither specification nor epochs, since it was made before \
+            "note: of {unchecked} of {} methods the record has neither specification nor revisions, since it was made before \
              these were kept: they cannot be checked, and values may differ for that",
             targets().count()
         );
@@ -360,7 +358,7 @@ fn run(
     devices: &'static Devices,
     options: &Reproduce,
     signals: &Interrupts,
-) -> Outcome {
+) -> RunSummary {
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
     let work: Vec<Work<'static>> = round
         .planned
@@ -423,15 +421,15 @@ fn compare(items: &[Item<'_>], rounds: &[Round<'_>], store: &Store) -> bool {
         let there = &item.provenance.machine;
         if there.is_empty() {
             println!(
-                "  on which processor it was made is not recorded; another may differ in the last digits"
+                "  the record does not name its processor; other processors may differ in the last digits"
             );
         } else if *there == here {
             println!(
-                "  it was made on the same kind of processor ({here}), where values should be the same bits"
+                "  the record was made on the same kind of processor ({here}), so its values should be bitwise equal"
             );
         } else {
             println!(
-                "  it was made on {there}, this is {here}: other processors may differ in the last digits"
+                "  the record was made on {there}, this machine has {here}; other processors may differ in the last digits"
             );
         }
     }

@@ -61,10 +61,10 @@ impl Sameness {
 impl fmt::Display for Sameness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.first {
-            None => write!(f, "{} values, the same bits", self.compared)?,
+            None => write!(f, "{} values, bitwise equal", self.compared)?,
             Some(first) => write!(
                 f,
-                "{} of {} values differ, by {} relative at most; the first: {first}",
+                "{} of {} values differ (largest relative difference {}); the first: {first}",
                 self.differing,
                 self.compared,
                 show(self.largest)

@@ -118,7 +118,7 @@ impl Notices {
                     line("unread", format!("labeled {label}; {VIDEO_CURE}"), false);
                 }
                 Origin::Embedded => {
-                    line("missing", format!("generated images stand in, labeled {label}"), true);
+                    line("missing", format!("synthetic data ({label})"), true);
                 }
             }
             self.details.extend(warnings.iter().map(|warning| format!("note: {warning}")));
@@ -138,7 +138,7 @@ impl Notices {
         }
         if self.sets.iter().any(|set| set.is_missing) {
             eprintln!(
-                "get missing data sets with `cargo xtask data fetch`; `cargo xtask data list` describes all of them"
+                "get missing data sets with `cargo xtask data fetch` (`data list` describes them)"
             );
         }
         if self.refused > 0 {

@@ -1,8 +1,8 @@
-//! Whether this machine's tables and report are what they would be if they were made again.
+//! Whether this machine's tables and report are up to date.
 //!
-//! Making them takes seconds, of which a run that has nothing to do has none to spend. So a run leaves a checksum over all that went in and all
-//! that came out, by content: definitions, published values, both records, raw records and failures, data, this program, the commit, the
-//! machine; tables, pictures, pages. What changed in any of them, or was removed, is seen.
+//! Making them takes seconds, too long for a run that has nothing to do. So a run stores a checksum over the content of all
+//! inputs (definitions, published values, both records, raw records, failures, data, this program, the commit, the machine) and
+//! of all outputs (tables, pictures, pages). A change or removal of any of them changes the checksum.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -43,7 +43,7 @@ impl Fresh<'_> {
         !kept.is_empty() && self.checksum().is_ok_and(|checksum| checksum == kept)
     }
 
-    /// Keeps the checksum of what is there now. Without one the next run makes all anew.
+    /// Keeps the checksum of what is there now. Without one the next run makes all again.
     pub fn keep(&self) {
         let file = self.out.join(FILE);
         let kept = self.checksum().map(|checksum| write_atomically(&file, checksum.as_bytes()));
@@ -54,7 +54,7 @@ impl Fresh<'_> {
 
     fn checksum(&self) -> Result<String> {
         let mut hasher = blake3::Hasher::new();
-        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let program = std::env::current_exe().context("the path of this program is unknown")?;
         add_file(&mut hasher, "program", &program)?;
         let root = self.repository.root();
         for (name, folder, linked) in [

@@ -1,11 +1,13 @@
-//! The report while a run goes on: after the first minute, and after each item that finishes.
+//! The report during a run: first after ten items or a minute, then after each item that finishes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use posenc_experiments::Catalog;
+use posenc_experiments::verdict::{Evidence, Verdict};
 use posenc_harness::device::Devices;
 use posenc_harness::options::Reproduce;
 use posenc_harness::plan::Plans;
@@ -16,8 +18,10 @@ use posenc_harness::supervisor::Watcher;
 
 use super::results::{self, Verdicts};
 
-/// When the report is written first.
+/// The first report is written after this time at the latest.
 const FIRST: Duration = Duration::from_secs(60);
+/// The first report is written earlier if this many items have finished.
+const FIRST_ITEMS: usize = 10;
 /// Least time between two reports.
 const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
@@ -93,7 +97,9 @@ impl Reporter {
             match self.finished.recv_timeout(wait) {
                 Ok(item) => {
                     finished.push(item);
-                    continue;
+                    if !(is_first && every.is_none() && finished.len() >= FIRST_ITEMS) {
+                        continue;
+                    }
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -138,21 +144,26 @@ impl Reporter {
     }
 }
 
-/// An item with the number of each verdict.
+/// An item with the number of each verdict, by class of evidence.
 fn line(catalog: &Catalog, item: &str, verdicts: &Verdicts) -> String {
     let experiment = catalog.experiments.iter().find(|e| e.id() == item);
     let of = experiment.and_then(|e| verdicts.get(&(e.paper.clone(), e.item.clone())));
-    let mut counts: Vec<(posenc_experiments::verdict::Verdict, usize)> = Vec::new();
-    for verdict in of.into_iter().flatten() {
-        match counts.iter_mut().find(|(seen, _)| seen == verdict) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((*verdict, 1)),
-        }
+    let mut classes: BTreeMap<Option<Evidence>, BTreeMap<Verdict, usize>> = BTreeMap::new();
+    for one in of.into_iter().flatten() {
+        *classes.entry(one.evidence).or_default().entry(one.verdict).or_default() += 1;
     }
-    let each = counts.iter().map(|(verdict, n)| format!("{n} {}", verdict.name()));
-    let each: Vec<String> = each.collect();
-    match each.as_slice() {
+    // Claims that were not run come last.
+    let classes = Evidence::ALL.iter().copied().map(Some).chain([None]).filter_map(|class| {
+        let counts = classes.get(&class)?;
+        let each: Vec<String> =
+            counts.iter().map(|(verdict, n)| format!("{n} {}", verdict.name())).collect();
+        Some(match class {
+            Some(class) => format!("{}: {}", class.name(), each.join(", ")),
+            None => each.join(", "),
+        })
+    });
+    match classes.collect::<Vec<_>>().as_slice() {
         [] => format!("{item}: finished"),
-        each => format!("{item}: {}", each.join(", ")),
+        each => format!("{item}: {}", each.join("; ")),
     }
 }

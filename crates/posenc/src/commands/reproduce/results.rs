@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
-use posenc_experiments::verdict::Verdict;
+use posenc_experiments::verdict::Classified;
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
@@ -19,7 +19,7 @@ use posenc_harness::repository::Repository;
 use posenc_harness::store::Store;
 
 /// Verdicts of all items on the records of this machine, by paper and item.
-pub type Verdicts = BTreeMap<(String, String), Vec<Verdict>>;
+pub type Verdicts = BTreeMap<(String, String), Vec<Classified>>;
 
 /// Writes tables and report of this machine, and on request promotes records into the reference. With a notice the run is not
 /// finished: the report shows it, and nothing is promoted.
@@ -44,7 +44,7 @@ pub fn write(
             continue;
         }
         let (paper, item) = (&experiment.paper, &experiment.item);
-        // Never into the reference: what fails here says nothing of the run that stands there.
+        // The reference never gets failures: they do not concern the run that it records.
         let (failures, damaged) = failed::current(experiment, plans, store)?;
         if notice.is_none() {
             damaged.iter().for_each(|line| eprintln!("note: {line}"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use posenc_experiments::record::Table;
 use posenc_experiments::shell::quoted;
-use posenc_experiments::verdict::{Context, Verdict, judge};
+use posenc_experiments::verdict::{Classified, Context, Verdict, judge};
 use posenc_experiments::{Catalog, Experiment};
 use posenc_report::shown_rows;
 
@@ -13,14 +13,14 @@ use posenc_harness::events::ChangedVerdict;
 use posenc_harness::interrupts;
 use posenc_harness::queue::Work;
 use posenc_harness::span::{counted, duration};
-use posenc_harness::supervisor::Outcome;
+use posenc_harness::supervisor::RunSummary;
 
 /// Verdicts that are listed; of more the number is told.
 const LISTED: usize = 20;
 
-/// Verdicts of the items that a run may change, as they are before it.
+/// Verdicts before the run of the items that it may change.
 pub struct Verdicts<'a> {
-    before: Vec<(&'a Experiment, Vec<Verdict>)>,
+    before: Vec<(&'a Experiment, Vec<Classified>)>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -34,18 +34,21 @@ impl<'a> Verdicts<'a> {
     }
 
     /// The verdicts that differ in a report rendered after the run.
-    pub fn changed(&self, after: &BTreeMap<(String, String), Vec<Verdict>>) -> Vec<ChangedVerdict> {
+    pub fn changed(
+        &self,
+        after: &BTreeMap<(String, String), Vec<Classified>>,
+    ) -> Vec<ChangedVerdict> {
         let mut changed = Vec::new();
         for (experiment, before) in &self.before {
             let after = after.get(&(experiment.paper.clone(), experiment.item.clone()));
             let after = after.into_iter().flatten();
             for ((claim, before), after) in experiment.claims.iter().zip(before).zip(after) {
-                if before != after {
+                if before.verdict != after.verdict {
                     changed.push(ChangedVerdict {
                         item: experiment.id(),
                         claim: claim.id.clone(),
-                        before: before.name(),
-                        after: after.name(),
+                        before: before.verdict.name(),
+                        after: after.verdict.name(),
                     });
                 }
             }
@@ -54,18 +57,18 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec<Verdict> {
+fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec<Classified> {
     let file = directory.join(&experiment.paper).join(format!("{}.csv", experiment.item));
-    // A table that cannot be read is written anew at the end of the run.
+    // A table that cannot be read is written again at the end of the run.
     let table = Table::read(&file, &experiment.paper, &experiment.item).unwrap_or_default();
     let table = Table { rows: shown_rows(experiment, &table.rows) };
     let record = Some(&table).filter(|table| !table.rows.is_empty());
     let context = Context { experiment, record, published: &catalog.published };
-    experiment.claims.iter().map(|claim| judge(claim, context).verdict).collect()
+    experiment.claims.iter().map(|claim| judge(claim, context).classified()).collect()
 }
 
 /// Says what was done.
-pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
+pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
     let width = outcome.items.keys().map(|item| item.chars().count()).max().unwrap_or(0);
     for (item, tally) in &outcome.items {
         let failed = match tally.failed {
@@ -104,7 +107,7 @@ pub fn tell(outcome: &Outcome, changed: &[ChangedVerdict], workers: usize, is_fo
     };
     if units > 0 {
         // What was run again cannot be told from what waits for it: both have a record.
-        let next = if is_forced { "to begin anew (--force)" } else { "to go on" };
+        let next = if is_forced { "to start over (--force)" } else { "to continue" };
         eprintln!(
             "{why}{units} units left, about {} on {workers} workers; {next}: {}",
             duration(seconds),

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod guide;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -54,7 +56,7 @@ pub fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whole lines of a file of events, the last of which a kill may have cut off.
+/// Complete lines of a file of events; a kill may have truncated the last line.
 pub fn events(text: &str) -> Vec<serde_json::Value> {
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     whole.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect()
@@ -166,7 +168,7 @@ impl Repository {
         self.kill_at_checkpoint_on("cpu", out);
     }
 
-    /// The same on a device.
+    /// As [`Repository::kill_at_checkpoint`], on a device.
     pub fn kill_at_checkpoint_on(&self, device: &str, out: &str) {
         let mut child = self.start(&["reproduce", "--device", device, "--out", out]);
         let started = Instant::now();

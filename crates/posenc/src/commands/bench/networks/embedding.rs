@@ -91,7 +91,7 @@ impl Axis {
     }
 }
 
-/// Numbers along each of so many axes that have `product` together.
+/// Side of a cube with `axes` axes and `product` elements, rounded.
 pub fn side(product: usize, axes: usize) -> usize {
     (product as f64).powf(1.0 / axes as f64).round() as usize
 }

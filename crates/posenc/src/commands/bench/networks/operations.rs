@@ -35,8 +35,8 @@ pub fn operations(task: &Task) -> f64 {
     (per_run * task.runs()) as f64
 }
 
-/// The same for one layer on products of features on a whole grid: two operations per weight and
-/// entry of a row of each axis's Gram matrix that does not vanish (ε² of its largest entry).
+/// Operations of one layer on products of features on a whole grid: two per weight and entry of a row of each axis's Gram
+/// matrix that does not vanish (ε² of its largest entry).
 fn through_gram_matrices(kronecker: &Kronecker, task: &Task) -> f64 {
     let weights = (kronecker.dimension() * task.network.output * task.runs()) as f64;
     let per_weight = |axis: &Mat<f32>| {

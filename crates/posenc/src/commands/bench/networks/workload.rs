@@ -81,7 +81,7 @@ pub(super) const COMPLEX_2D: Workload = Workload {
     threading: Threading::Within,
 };
 
-/// The same of Table 3.
+/// The workload of Table 3.
 const COMPLEX_3D: Workload = Workload {
     name: "complex-3d",
     title: "64 × 64 × 64 grid, complex, linear frequencies, 64 × 64 × 64→3",

@@ -1,0 +1,133 @@
+//! `data/papers/<paper>.coverage.yaml`: every statement of a paper, with the claims that test it or the reason why none does.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::schema::claim::ClaimName;
+use crate::text::read_record;
+use crate::yaml::{Document, FileError};
+
+/// A statement of a paper.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// Section, such as `6.2`.
+    pub section: String,
+    /// The statement, verbatim or close to it (Markdown).
+    pub statement: String,
+    /// What tests it.
+    pub tested: Tested,
+}
+
+/// What tests a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tested {
+    /// These claims.
+    By(Vec<ClaimName>),
+    /// No claim, for this reason (Markdown).
+    Not(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    section: String,
+    statement: String,
+    claims: Option<Vec<String>>,
+    none: Option<String>,
+}
+
+/// Reads the statements of a paper; a missing file has none. `is_known` decides which claims exist.
+///
+/// # Errors
+///
+/// By file, line and key: an entry with neither or both of `claims` and `none`, an empty text, a claim that does not exist.
+pub fn read(
+    file: &Path,
+    paper: &str,
+    is_known: impl Fn(&ClaimName) -> bool,
+) -> Result<Vec<Statement>, FileError> {
+    match read_record(file)? {
+        Some(text) => from_document(&Document::parse(file, &text)?, paper, is_known),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// As [`read`], of a document.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn from_document(
+    document: &Document,
+    paper: &str,
+    is_known: impl Fn(&ClaimName) -> bool,
+) -> Result<Vec<Statement>, FileError> {
+    let wires: Vec<Wire> = document.typed("", document.value.clone())?;
+    let mut statements = Vec::new();
+    for (i, wire) in wires.into_iter().enumerate() {
+        for (key, text) in [("section", &wire.section), ("statement", &wire.statement)] {
+            if text.trim().is_empty() {
+                return Err(document.error(&format!("[{i}].{key}"), "empty"));
+            }
+        }
+        let tested = match (wire.claims, wire.none) {
+            (Some(claims), None) if !claims.is_empty() => {
+                let name = |(j, text): (usize, String)| {
+                    let name = ClaimName::parse(&text, Some(paper)).filter(&is_known);
+                    name.ok_or_else(|| {
+                        let message = format!(
+                            "there is no claim `{text}`; write ITEM#CLAIM or PAPER/ITEM#CLAIM, or `none` with the reason"
+                        );
+                        document.error(&format!("[{i}].claims[{j}]"), message)
+                    })
+                };
+                Tested::By(claims.into_iter().enumerate().map(name).collect::<Result<_, _>>()?)
+            }
+            (None, Some(reason)) if !reason.trim().is_empty() => Tested::Not(reason),
+            _ => {
+                let message = "set exactly one of `claims` (at least one) and `none` (the reason)";
+                return Err(document.error(&format!("[{i}]"), message));
+            }
+        };
+        statements.push(Statement { section: wire.section, statement: wire.statement, tested });
+    }
+    Ok(statements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statements(text: &str) -> Result<Vec<Statement>, FileError> {
+        let document = Document::parse(Path::new("demo.coverage.yaml"), text)?;
+        from_document(&document, "demo", |name| name.to_string() == "demo/fig1#a")
+    }
+
+    #[test]
+    fn statements_name_claims_or_a_reason() {
+        let text = "- { section: \"1\", statement: S, claims: [fig1#a, demo/fig1#a] }\n\
+                    - { section: \"2\", statement: T, none: no data }\n";
+        let found = statements(text).unwrap();
+        let name = ClaimName::parse("fig1#a", Some("demo")).unwrap();
+        assert_eq!(found[0].tested, Tested::By(vec![name.clone(), name]));
+        assert_eq!(found[1].tested, Tested::Not("no data".into()));
+    }
+
+    /// Catches coverage by a claim that was renamed or removed.
+    #[test]
+    fn claims_that_do_not_exist_are_refused() {
+        for (text, key) in [
+            ("- { section: \"1\", statement: S, claims: [fig1#b] }", "[0].claims[0]"),
+            ("- { section: \"1\", statement: S, claims: [fig1] }", "[0].claims[0]"),
+            ("- { section: \"1\", statement: S, claims: [] }", "[0]"),
+            ("- { section: \"1\", statement: S }", "[0]"),
+            ("- { section: \"1\", statement: S, claims: [fig1#a], none: why }", "[0]"),
+            ("- { section: \"1\", statement: ' ', none: why }", "[0].statement"),
+        ] {
+            let error = statements(text).unwrap_err();
+            assert_eq!(error.key, key, "{text}");
+            assert_eq!(error.line, Some(1));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Lints of claims: what the loader accepts and a reader would not.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::catalog::Catalog;
+use crate::schema::claim::{Abscissa, Check, Claim, Expected, LintName, Select, Source};
+use crate::schema::{Experiment, Profile};
+
+/// A finding of a lint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The file of the claim.
+    pub file: PathBuf,
+    /// The line of the claim, where known.
+    pub line: Option<usize>,
+    /// `paper/item#claim`.
+    pub claim: String,
+    /// The lint.
+    pub lint: LintName,
+    /// What is wrong and how to fix it.
+    pub message: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}: {} [{}]", self.claim, self.message, self.lint.name())
+    }
+}
+
+/// All findings, in the order of the catalog.
+pub fn findings(catalog: &Catalog) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for experiment in &catalog.experiments {
+        for claim in &experiment.claims {
+            let lints: [(LintName, Option<String>); 6] = [
+                (LintName::Conjunction, conjunction(claim)),
+                (LintName::Every, every(experiment, claim)),
+                (LintName::Source, source(claim)),
+                (LintName::Abscissas, abscissas(experiment, claim)),
+                (LintName::Measured, measured(catalog, experiment, claim)),
+                (LintName::Metric, metric(claim)),
+            ];
+            for (lint, message) in lints {
+                let Some(message) = message.filter(|_| !claim.allowed.contains(&lint)) else {
+                    continue;
+                };
+                all.push(Finding {
+                    file: experiment.file.clone(),
+                    line: claim.line,
+                    claim: format!("{}#{}", experiment.id(), claim.id),
+                    lint,
+                    message,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Beginnings that refer to an earlier sentence.
+const CONJUNCTIONS: [&str; 12] =
+    ["And", "So", "The same", "Nor", "It", "But", "Or", "Yet", "They", "This", "These", "Also"];
+
+fn conjunction(claim: &Claim) -> Option<String> {
+    let says = claim.says.trim();
+    let begins = |beginning: &&&str| {
+        let rest = says.strip_prefix(**beginning);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+    };
+    let found = CONJUNCTIONS.iter().find(begins)?;
+    Some(format!(
+        "the claim begins with `{found}`, so it cannot be read alone; name the subject and the metric"
+    ))
+}
+
+fn every(experiment: &Experiment, claim: &Claim) -> Option<String> {
+    let is_word = |word: &str| ["every", "each", "all"].contains(&word.to_lowercase().as_str());
+    let word = claim.says.split(|c: char| !c.is_alphanumeric()).find(|word| is_word(word))?;
+    let selects = claim.check.selects();
+    let measured: Vec<&Select> =
+        selects.iter().map(|(_, s)| *s).filter(|s| s.from == Source::Measured).collect();
+    let group = experiment.group(&measured.first()?.group)?;
+    let methods: Option<BTreeSet<&str>> =
+        measured.iter().map(|select| select.method.as_deref()).collect();
+    if let Some(methods) = methods
+        && methods.len() == 1
+        && group.variants.len() > 1
+    {
+        let (has, only) = (group.variants.len(), methods.first()?);
+        return Some(format!(
+            "the claim says `{word}`, but its check selects `{only}` of {has} methods of group `{}`; select all, or say which",
+            group.id
+        ));
+    }
+    let is_one_place = measured.iter().all(|s| matches!(s.x, Some(Abscissa::At(_))));
+    is_one_place.then(|| {
+        format!(
+            "the claim says `{word}`, but its check selects one abscissa; select all, or say which"
+        )
+    })
+}
+
+fn source(claim: &Claim) -> Option<String> {
+    let is_empty = claim.source.trim().is_empty();
+    is_empty.then(|| "`source` is empty; say where the paper says it".to_owned())
+}
+
+/// What the abscissa of a group's metric is: the label of the axis on which it is plotted, or what the protocol varies.
+fn abscissa(experiment: &Experiment, select: &Select) -> Option<String> {
+    let panels = experiment.plots.iter().flat_map(|plot| &plot.panels);
+    let mut shown = panels.filter(|p| p.group == select.group && p.metric == select.metric);
+    if let Some(panel) = shown.next() {
+        return Some(panel.x.label.clone());
+    }
+    let group = experiment.group(&select.group)?;
+    let resolved = Profile::ALL.iter().rev().find_map(|profile| group.resolved(*profile, 0))?;
+    let canonical = resolved.protocol.canonical();
+    let settings: serde_json::Value =
+        serde_json::from_str(canonical.split_once(' ')?.1).unwrap_or_default();
+    Some(settings.get("sweep")?.get("parameter")?.as_str()?.to_owned())
+}
+
+fn abscissas(experiment: &Experiment, claim: &Claim) -> Option<String> {
+    let pairs: Vec<(&Select, &Select)> = match &claim.check {
+        Check::Ordering(c) => c.of.iter().zip(c.of.iter().skip(1)).collect(),
+        Check::Ratio(c) => vec![(&c.numerator, &c.denominator)],
+        Check::Equality(c) => vec![(&c.left, &c.right)],
+        Check::Agreement(c) => c.with.iter().map(|with| (&c.of, with)).collect(),
+        Check::Position(c) => c.with.iter().map(|with| (&c.of, with)).collect(),
+        Check::Value(_) | Check::Trend(_) | Check::Bound(_) => Vec::new(),
+    };
+    let differs = |(a, b): (&Select, &Select)| {
+        let both = [a, b];
+        let is_at = both.iter().all(|s| matches!(s.x, Some(Abscissa::At(_))));
+        let is_measured = both.iter().all(|s| s.from == Source::Measured);
+        if is_at || !is_measured || a.group == b.group {
+            return None;
+        }
+        let (x, y) = (abscissa(experiment, a)?, abscissa(experiment, b)?);
+        (x != y).then(|| {
+            format!(
+                "the check pairs group `{}`, whose abscissa is `{x}`, with group `{}`, whose abscissa is `{y}`",
+                a.group, b.group
+            )
+        })
+    };
+    pairs.into_iter().find_map(differs)
+}
+
+fn measured(catalog: &Catalog, experiment: &Experiment, claim: &Claim) -> Option<String> {
+    let words = format!("{} {}", claim.says, claim.source).to_lowercase();
+    let is_said = ["notebook", "code", "released", "authors", "saved"]
+        .iter()
+        .any(|word| words.contains(word));
+    if claim.is_ours || is_said {
+        return None;
+    }
+    let published = |select: &Select| {
+        let values = catalog.published.select(&experiment.paper, &experiment.item, select);
+        let mut found = values.filter(|v| ["notebook", "code"].contains(&v.source.as_str()));
+        found.next().map(|value| value.source.clone())
+    };
+    let selects = claim.check.selects();
+    let printed = selects.iter().filter(|(_, s)| s.from == Source::Published);
+    let implied: Option<&Select> = match &claim.check {
+        Check::Value(c) if matches!(c.expect, Expected::Published(_)) => Some(&c.of),
+        Check::Agreement(c) if c.with.is_none() => Some(&c.of),
+        _ => None,
+    };
+    let source = printed.map(|(_, s)| *s).chain(implied).find_map(published)?;
+    Some(format!(
+        "the check compares with published values whose source is `{source}`; say so in `says` or `source`, since the paper does not print them"
+    ))
+}
+
+fn metric(claim: &Claim) -> Option<String> {
+    let Check::Ordering(check) = &claim.check else { return None };
+    let metric = &check.of.first()?.metric;
+    check.smallest_effect.is_none().then(|| {
+        format!("`{metric}` has no smallest effect; add it to experiments/metrics.yaml, or `smallest_effect` to the check")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::schema::protocol::testing::KINDS;
+    use crate::yaml::Document;
+
+    fn findings_of(claim: &str) -> Vec<LintName> {
+        let text = format!(
+            "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n\
+             \x20 - {{ id: run, protocol: {{ kind: stable-rank, sweep: {{ parameter: sigma }} }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}, {{ id: B, embedder: {{ kind: identity }} }}] }}\n\
+             \x20 - {{ id: other, protocol: {{ kind: stable-rank, sweep: {{ parameter: dimension }} }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}] }}\n\
+             claims:\n  - {{ id: c, {claim} }}\n"
+        );
+        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+        let experiment =
+            Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap();
+        let catalog = Catalog { experiments: vec![experiment], ..Catalog::default() };
+        findings(&catalog).into_iter().map(|finding| finding.lint).collect()
+    }
+
+    /// Catches claims that cannot be read alone, that say more than they test, and lints that cannot be switched off.
+    #[test]
+    fn lints_find_what_they_are_for() {
+        let bound = "check: { kind: bound, of: { group: run, method: A, metric: m }, at_most: 1 }";
+        let all = "check: { kind: bound, of: { group: run, metric: m }, at_most: 1 }";
+        let at = "check: { kind: bound, of: { group: run, metric: m, x: 3 }, at_most: 1 }";
+        let (run, other) = ("{ group: run, metric: m }", "{ group: other, metric: m }");
+        let order =
+            format!("check: {{ kind: ordering, smallest_effect: 0, of: [{run}, {other}] }}");
+        let no_effect = format!("check: {{ kind: ordering, of: [{run}, {run}] }}");
+        for (says, source, check, expected) in [
+            ("Items are low", "Sec. 1", bound, vec![]),
+            ("And A is low", "Sec. 1", bound, vec![LintName::Conjunction]),
+            ("It is low", "Sec. 1", bound, vec![LintName::Conjunction]),
+            ("The same of B", "Sec. 1", bound, vec![LintName::Conjunction]),
+            ("Every encoder is low", "Sec. 1", bound, vec![LintName::Every]),
+            ("Every encoder is low", "Sec. 1", all, vec![]),
+            ("A is low at all N", "Sec. 1", at, vec![LintName::Every]),
+            ("A is low", "' '", bound, vec![LintName::Source]),
+            ("A beats B", "Sec. 1", order.as_str(), vec![LintName::Abscissas]),
+            ("A beats B", "Sec. 1", no_effect.as_str(), vec![LintName::Metric]),
+            ("Every A is low", "Sec. 1, allow: [every]", bound, vec![]),
+        ] {
+            let claim = format!("says: {says}, source: {source}, {check}");
+            assert_eq!(findings_of(&claim), expected, "{claim}");
+        }
+    }
+}

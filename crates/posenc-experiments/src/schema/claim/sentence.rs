@@ -1,0 +1,186 @@
+//! Sentences with placeholders for numbers of the record: `headline` of a claim, `answer` of an experiment.
+//!
+//! A number is never typed into such a sentence. `{1}` is the mean of the first selection of the claim's check, `{paper 1}`
+//! the published value of the same selection, `{1 - 2}` the mean difference of two selections with its 95 % confidence
+//! interval, and `{1 / 2}` the quotient of their means. `{1:2}` has two decimals. In `answer`, the claim comes first:
+//! `{gau-best.1 - 2:2}`. Braces inside `$…$` are LaTeX.
+
+use super::check::Check;
+
+/// A sentence with placeholders.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sentence {
+    /// Text and numbers, in order.
+    pub parts: Vec<Part>,
+}
+
+/// A piece of a sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// Markdown.
+    Text(String),
+    /// A number of the record.
+    Number(Number),
+}
+
+/// Which number, and how it is printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    /// The claim whose check has the selections; the claim that the sentence belongs to if absent.
+    pub claim: Option<String>,
+    /// The number.
+    pub quantity: Quantity,
+    /// Decimals; three significant digits if absent.
+    pub digits: Option<usize>,
+}
+
+/// A number that follows from selections of a check, which count from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Mean of a selection.
+    Mean(usize),
+    /// Mean of the published values of a selection.
+    Published(usize),
+    /// Mean of the first minus mean of the second, paired.
+    Difference(usize, usize),
+    /// Mean of the first divided by the mean of the second.
+    Ratio(usize, usize),
+}
+
+impl Quantity {
+    /// The selections it needs.
+    pub fn selections(self) -> Vec<usize> {
+        match self {
+            Quantity::Mean(a) | Quantity::Published(a) => vec![a],
+            Quantity::Difference(a, b) | Quantity::Ratio(a, b) => vec![a, b],
+        }
+    }
+}
+
+/// Most decimals of a number.
+const MOST_DIGITS: usize = 9;
+
+impl Sentence {
+    /// Reads a sentence; `check` gives the check of a claim, or that of the sentence's own claim for `None`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a placeholder, and what is allowed.
+    pub fn parse<'a>(
+        text: &str,
+        check: impl Fn(Option<&str>) -> Option<&'a Check>,
+    ) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut in_math = false;
+        let mut rest = text.trim();
+        while let Some(c) = rest.chars().next() {
+            if c == '{' && !in_math {
+                let end = rest.find('}').ok_or("`{` without `}`")?;
+                let number = number(&rest[1..end])?;
+                let of = number.claim.as_deref();
+                let check = check(of).ok_or_else(|| match of {
+                    Some(claim) => format!("`{}`: there is no claim `{claim}`", &rest[..=end]),
+                    None => format!("`{}`: name the claim, as in `{{id.1}}`", &rest[..=end]),
+                })?;
+                let count = check.selects().len();
+                if number.quantity.selections().iter().any(|i| *i >= count) {
+                    return Err(format!(
+                        "`{}`: the check has {count} selections, which count from 1",
+                        &rest[..=end]
+                    ));
+                }
+                if !plain.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                }
+                parts.push(Part::Number(number));
+                rest = &rest[end + 1..];
+                continue;
+            }
+            in_math ^= c == '$';
+            plain.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        Ok(Sentence { parts })
+    }
+
+    /// The numbers of the sentence.
+    pub fn numbers(&self) -> impl Iterator<Item = &Number> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Number(number) => Some(number),
+            Part::Text(_) => None,
+        })
+    }
+}
+
+/// What is between braces.
+fn number(text: &str) -> Result<Number, String> {
+    let wrong = || {
+        format!(
+            "`{{{text}}}` is not allowed; allowed: {{1}}, {{paper 1}}, {{1 - 2}}, {{1 / 2}}, each with `:` and decimals"
+        )
+    };
+    let (body, digits) = match text.rsplit_once(':') {
+        Some((body, digits)) => {
+            let digits = digits.trim().parse().ok().filter(|d| *d <= MOST_DIGITS);
+            (body, Some(digits.ok_or_else(wrong)?))
+        }
+        None => (text, None),
+    };
+    let (claim, body) = match body.split_once('.') {
+        Some((claim, body)) => (Some(claim.trim().to_owned()), body),
+        None => (None, body),
+    };
+    let index = |text: &str| -> Result<usize, String> {
+        let number: usize = text.trim().parse().map_err(|_| wrong())?;
+        number.checked_sub(1).ok_or_else(wrong)
+    };
+    let body = body.trim();
+    let quantity = if let Some(of) = body.strip_prefix("paper ") {
+        Quantity::Published(index(of)?)
+    } else if let Some((a, b)) = body.split_once('-') {
+        Quantity::Difference(index(a)?, index(b)?)
+    } else if let Some((a, b)) = body.split_once('/') {
+        Quantity::Ratio(index(a)?, index(b)?)
+    } else {
+        Quantity::Mean(index(body)?)
+    };
+    Ok(Number { claim, quantity, digits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantity(text: &str) -> Result<(Option<String>, Quantity, Option<usize>), String> {
+        number(text).map(|n| (n.claim, n.quantity, n.digits))
+    }
+
+    #[test]
+    fn placeholders_are_read() {
+        assert_eq!(quantity("1"), Ok((None, Quantity::Mean(0), None)));
+        assert_eq!(quantity("paper 2:1"), Ok((None, Quantity::Published(1), Some(1))));
+        let own = Some("gau-best".to_owned());
+        assert_eq!(quantity("gau-best.1 - 2:2"), Ok((own, Quantity::Difference(0, 1), Some(2))));
+        assert_eq!(quantity("2/1"), Ok((None, Quantity::Ratio(1, 0), None)));
+        for wrong in ["", "0", "x", "1:99", "1 -", "paper"] {
+            assert!(quantity(wrong).unwrap_err().contains("is not allowed"), "{wrong}");
+        }
+    }
+
+    /// Catches LaTeX that is taken for a placeholder, and a placeholder of a claim that does not exist.
+    #[test]
+    fn braces_in_formulas_are_text() {
+        let sentence = Sentence::parse("With $\\frac{1}{2}$ it holds.", |_| None).unwrap();
+        assert_eq!(sentence.parts, [Part::Text("With $\\frac{1}{2}$ it holds.".into())]);
+        assert_eq!(sentence.numbers().count(), 0);
+        let error = Sentence::parse("It is {gone.1}.", |_| None).unwrap_err();
+        assert!(error.contains("there is no claim `gone`"), "{error}");
+        let error = Sentence::parse("It is {1}.", |_| None).unwrap_err();
+        assert!(error.contains("name the claim"), "{error}");
+        assert!(Sentence::parse("It is {1.", |_| None).is_err());
+    }
+}

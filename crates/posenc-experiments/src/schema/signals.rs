@@ -1,0 +1,112 @@
+//! The number of signals that the full protocol runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::Profile;
+use super::experiment::Group;
+use crate::record::Row;
+
+/// A number with what it counts, such as `16 images`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SignalCount {
+    /// The number, at least 1.
+    pub count: usize,
+    /// What the signals are, in the plural.
+    pub noun: String,
+}
+
+impl TryFrom<String> for SignalCount {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let wrong = || {
+            format!("`{text}` is not allowed; allowed: a number and a noun, such as `16 images`")
+        };
+        let (count, noun) = text.trim().split_once(' ').ok_or_else(wrong)?;
+        let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+        Ok(SignalCount { count, noun: noun.trim().to_owned() })
+    }
+}
+
+impl Group {
+    /// Number of signals that the full protocol runs, if the file states it.
+    pub fn signals(&self) -> Option<&SignalCount> {
+        self.data.as_ref()?.signals.as_ref()
+    }
+
+    /// Which part of the signals the rows at the full protocol have, such as `8 of 16 images, full protocol`. Empty if they have
+    /// all signals, or if the file does not state their number.
+    ///
+    /// Other groups' rows are ignored. Methods are counted separately.
+    pub fn parts<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> BTreeSet<String> {
+        let Some(full) = self.signals().filter(|_| self.reduced(Profile::Paper).is_none()) else {
+            return BTreeSet::new();
+        };
+        let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for row in rows.into_iter().filter(|r| r.group == self.id && r.profile == Profile::Paper) {
+            found.entry(&row.method).or_default().insert(&row.signal);
+        }
+        let counts = found.values().map(BTreeSet::len).filter(|count| *count < full.count);
+        counts.map(|n| format!("{n} of {} {}, full protocol", full.count, full.noun)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::schema::Experiment;
+    use crate::schema::protocol::testing::KINDS;
+    use crate::yaml::Document;
+
+    /// Catches a part that is taken for the whole, and rows of a reduced run that are counted.
+    #[test]
+    fn parts_are_counted_by_method() {
+        let text = "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
+                    data: { set: pictures, signals: 2 images }\n    protocol: { kind: stable-rank }\n    variants:\n      \
+                    - { id: A, embedder: { kind: identity } }\n      - { id: B, embedder: { kind: identity } }\n    \
+                    profiles:\n      smoke: { reduced: half, settings: { samples: 2 } }\n";
+        let document = Document::parse(Path::new("a.yaml"), text).unwrap();
+        let experiment =
+            Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap();
+        let group = &experiment.groups[0];
+        let row = |method: &str, signal: &str, profile| Row {
+            group: "run".into(),
+            method: method.into(),
+            signal: signal.into(),
+            seed: 0,
+            metric: "psnr".into(),
+            x: None,
+            y: None,
+            value: 1.0,
+            unit: "dB".into(),
+            profile,
+            device: "cpu".into(),
+            data: "pictures".into(),
+        };
+        let mut rows = vec![
+            row("A", "one", Profile::Paper),
+            row("A", "two", Profile::Paper),
+            row("B", "one", Profile::Paper),
+            row("B", "two", Profile::Smoke),
+        ];
+        let expected = BTreeSet::from(["1 of 2 images, full protocol".to_owned()]);
+        assert_eq!(group.parts(&rows), expected);
+        rows.push(row("B", "two", Profile::Paper));
+        assert!(group.parts(&rows).is_empty());
+    }
+
+    #[test]
+    fn counts_are_a_number_and_a_noun() {
+        let read = |text: &str| SignalCount::try_from(text.to_owned());
+        let expected = SignalCount { count: 16, noun: "images".into() };
+        assert_eq!(read("16 images"), Ok(expected));
+        for wrong in ["16", "images", "0 images", "-1 images", ""] {
+            assert!(read(wrong).unwrap_err().contains("is not allowed"), "{wrong}");
+        }
+    }
+}

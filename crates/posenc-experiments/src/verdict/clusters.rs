@@ -1,0 +1,144 @@
+//! Which values are independent repetitions, and means over everything that is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::NotRun;
+use super::select::{Context, Point, not_grouped, rows};
+use crate::plan::NO_SIGNAL;
+use crate::record::{Keys, Row, is_of_machine};
+use crate::schema::Group;
+use crate::schema::claim::{Sample, Select, Source};
+use crate::schema::protocol::WithoutData;
+
+/// What the independent repetitions of a check are.
+///
+/// Abscissas of a curve, seeds of one signal and pixels of one image are never independent. A cluster is a signal where several
+/// are selected and they are samples, such as lines, images and clips; otherwise it is a seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clusters {
+    by_signal: bool,
+    /// Whether signals are parts of one result, which stay apart.
+    has_parts: bool,
+    /// Whether nothing about the quantity is random.
+    pub is_exact: bool,
+}
+
+impl Clusters {
+    /// The repetitions of a check with these selections. `is_exact`: its metrics are counted or computed from settings.
+    pub fn of(selects: &[&Select], is_exact: bool, context: Context<'_>) -> Self {
+        let group = |row: &Row| context.experiment.group(&row.group);
+        let kind = |row: &Row| group(row).and_then(Group::kind);
+        let mut signals: BTreeSet<&str> = BTreeSet::new();
+        let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
+        let (mut is_theory, mut are_samples, mut has_rows) = (true, true, false);
+        for select in selects.iter().filter(|s| s.from == Source::Measured) {
+            for row in rows(select, context) {
+                has_rows = true;
+                let kind = kind(row);
+                let computes = kind.is_some_and(|k| k.without_data == WithoutData::Theory);
+                let is_computed = (row.data == "-" && computes) || is_of_embedder(row, context);
+                is_theory &= is_computed && !is_of_machine(&row.metric);
+                are_samples &= kind.is_some_and(|k| k.signals_are_samples);
+                signals.insert(unnumbered(&row.signal));
+                seeds.entry((&row.group, &row.method)).or_default().insert(row.seed);
+            }
+        }
+        let is_repeated = seeds.values().any(|seeds| seeds.len() > 1);
+        Clusters {
+            by_signal: has_rows && are_samples && signals.len() > 1,
+            has_parts: has_rows && !are_samples,
+            is_exact: is_exact || !has_rows || (is_theory && !is_repeated),
+        }
+    }
+
+    /// The repetitions that matter if both numbers come from the same signals: seeds only.
+    pub fn for_sample(self, sample: Sample) -> Self {
+        match sample {
+            Sample::Seeds => Clusters { by_signal: false, ..self },
+            Sample::Signals => self,
+        }
+    }
+
+    /// The cluster of a value.
+    pub fn key(&self, point: &Point) -> String {
+        match self.by_signal {
+            true => unnumbered(&point.signal).to_owned(),
+            false => point.seed.to_string(),
+        }
+    }
+
+    /// A number of clusters in words.
+    pub fn counted(&self, n: usize) -> String {
+        format!("n = {n} {}", if self.by_signal { "signals" } else { "seeds" })
+    }
+
+    /// Why a number of clusters states no uncertainty.
+    pub fn lack(&self) -> String {
+        let what = if self.by_signal { "signal" } else { "repetition" };
+        format!("one {what}, so no uncertainty can be stated")
+    }
+
+    /// Means of values by cluster, in the order of the clusters' names.
+    pub fn means<'a>(&self, values: impl Iterator<Item = (&'a Point, f64)>) -> Vec<f64> {
+        self.by_cluster(values).into_values().collect()
+    }
+
+    /// Means of values by cluster.
+    pub fn by_cluster<'a>(
+        &self,
+        values: impl Iterator<Item = (&'a Point, f64)>,
+    ) -> BTreeMap<String, f64> {
+        let mut sums: BTreeMap<String, (f64, usize)> = BTreeMap::new();
+        for (point, value) in values {
+            let (sum, count) = sums.entry(self.key(point)).or_default();
+            *sum += value;
+            *count += 1;
+        }
+        sums.into_iter().map(|(key, (sum, count))| (key, sum / count as f64)).collect()
+    }
+
+    /// Values by method and abscissas, and by signal where signals are parts: places of the check, in the order of their first
+    /// values.
+    pub fn places<'a, T>(
+        &self,
+        values: &'a [T],
+        point: impl Fn(&T) -> &Point + Copy,
+    ) -> Result<Vec<Vec<&'a T>>, NotRun> {
+        let mut keys = Keys::of(values)
+            .by(move |v| &point(v).method)
+            .by(move |v| &point(v).x)
+            .by(move |v| &point(v).y);
+        if self.has_parts {
+            keys = keys.by(move |v| &point(v).signal);
+        }
+        keys.groups().map_err(not_grouped)
+    }
+}
+
+/// Whether a row is a property of an embedder, of a protocol whose other rows are measured on signals: exact unless the embedder is
+/// random.
+fn is_of_embedder(row: &Row, context: Context<'_>) -> bool {
+    let Some(group) = context.experiment.group(&row.group) else { return false };
+    let variant = group.variants.iter().find(|variant| variant.id == row.method);
+    let spec = variant.and_then(|variant| variant.embedder.as_ref());
+    let kind = spec.and_then(|spec| posenc_math::embedder::find(&spec.kind));
+    is_without_signal(row, group) && kind.is_some_and(|kind| !kind.is_random)
+}
+
+/// Whether a row of a protocol that measures on signals is of none of them.
+pub(super) fn is_without_signal(row: &Row, group: &Group) -> bool {
+    row.signal == NO_SIGNAL && group.kind().is_some_and(|kind| kind.signals_are_samples)
+}
+
+/// A signal's name without the number that tells repetitions of one signal apart: `row 426 (2)` is `row 426`.
+fn unnumbered(signal: &str) -> &str {
+    let number = signal.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    match number {
+        Some((name, digits))
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => signal,
+    }
+}

@@ -1,0 +1,137 @@
+//! What a verdict rests on: theory, the paper's data, other data.
+
+use std::collections::BTreeMap;
+
+use super::clusters::is_without_signal;
+use super::select::{Context, has_the_papers_model, rows};
+use crate::plan::NO_SIGNAL;
+use crate::record::{Row, is_of_machine};
+use crate::schema::Profile;
+use crate::schema::claim::{self, Claim};
+use crate::schema::protocol::WithoutData;
+
+/// The class of the evidence behind a verdict, weakest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// Exact: no data, or arithmetic on printed numbers.
+    Theory,
+    /// The paper's data at the full protocol.
+    PaperFull,
+    /// The paper's data at a reduced protocol, or fewer signals.
+    PaperReduced,
+    /// Generated or substitute data, or the user's own.
+    OtherData,
+    /// A statement of this project, not of the paper.
+    Ours,
+    /// A statement that is counted for another paper.
+    Repeated,
+}
+
+impl Evidence {
+    /// All classes, in the order of tables.
+    pub const ALL: [Evidence; 6] = [
+        Evidence::Theory,
+        Evidence::PaperFull,
+        Evidence::PaperReduced,
+        Evidence::OtherData,
+        Evidence::Ours,
+        Evidence::Repeated,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Evidence::Theory => "theory",
+            Evidence::PaperFull => "paper's data, full",
+            Evidence::PaperReduced => "paper's data, reduced",
+            Evidence::OtherData => "other data",
+            Evidence::Ours => "our claim",
+            Evidence::Repeated => "repeated",
+        }
+    }
+
+    /// The meaning, as a sentence without its full stop.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Evidence::Theory => {
+                "an exact computation without data, or arithmetic on printed numbers"
+            }
+            Evidence::PaperFull => "measured on the paper's data with its full protocol",
+            Evidence::PaperReduced => {
+                "measured on the paper's data with fewer signals, seeds or training steps"
+            }
+            Evidence::OtherData => "measured on generated or substitute data",
+            Evidence::Ours => "a statement of this project, not of the paper",
+            Evidence::Repeated => "a statement that is counted for another paper",
+        }
+    }
+}
+
+/// The class of a claim's evidence, and what it is short of. `None` for a claim on measured values without rows.
+pub(super) fn of(claim: &Claim, context: Context<'_>) -> (Option<Evidence>, String) {
+    let selects = claim.check.selects();
+    let mut worst: Option<(Evidence, String)> = None;
+    // By what a class depends on: rows of one unit have many abscissas.
+    type Source<'a> = (&'a str, &'a str, &'a str, bool, Profile, &'a str);
+    let mut known: BTreeMap<Source<'_>, (Evidence, String)> = BTreeMap::new();
+    let mut is_measured = false;
+    for (_, select) in selects.iter().filter(|(_, s)| s.from == claim::Source::Measured) {
+        is_measured = true;
+        for row in rows(select, context) {
+            let is_of_signal = row.signal != NO_SIGNAL;
+            let (group, method, metric) = (&*row.group, &*row.method, &*row.metric);
+            let key = (group, method, metric, is_of_signal, row.profile, &*row.data);
+            let own = known.entry(key).or_insert_with(|| of_row(row, claim.is_exact, context));
+            if worst.as_ref().is_none_or(|(class, _)| own.0 > *class) {
+                worst = Some(own.clone());
+            }
+        }
+    }
+    let (class, condition) = match worst {
+        Some((class, condition)) => (Some(class), condition),
+        None if is_measured => (None, String::new()),
+        None => (Some(Evidence::Theory), String::new()),
+    };
+    let stated = match claim {
+        Claim { repeats: Some(_), .. } => Some(Evidence::Repeated),
+        Claim { is_ours: true, .. } => Some(Evidence::Ours),
+        _ => None,
+    };
+    (class.map(|class| stated.unwrap_or(class)), condition)
+}
+
+fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String) {
+    let Some(group) = context.experiment.group(&row.group) else {
+        return (Evidence::OtherData, "of a group that no longer exists".to_owned());
+    };
+    let plain = |class| (class, String::new());
+    // What is counted from settings depends neither on data nor on the length of a run.
+    if is_exact && (row.data == "-" || has_the_papers_model(row, context)) {
+        return plain(Evidence::Theory);
+    }
+    let full = match row.data.as_str() {
+        _ if is_without_signal(row, group) => Evidence::Theory,
+        "-" => match group.kind().map(|kind| kind.without_data) {
+            // Times are measured, even those of a computation without data.
+            Some(WithoutData::Theory) if is_of_machine(&row.metric) => Evidence::PaperFull,
+            Some(WithoutData::Theory) => Evidence::Theory,
+            Some(WithoutData::Defined) => Evidence::PaperFull,
+            Some(WithoutData::Generated) | None => {
+                return plain(Evidence::OtherData);
+            }
+        },
+        data if group.data.as_ref().is_some_and(|d| d.set == data) => Evidence::PaperFull,
+        data => return (Evidence::OtherData, data.to_owned()),
+    };
+    match (group.reduced(row.profile), row.profile) {
+        (Some(reduced), _) => (Evidence::PaperReduced, reduced.to_owned()),
+        (None, Profile::Paper) => {
+            let rows = context.record.into_iter().flat_map(|table| &table.rows);
+            match group.parts(rows.filter(|other| other.method == row.method)).pop_first() {
+                Some(part) => (Evidence::PaperReduced, part),
+                None => plain(full),
+            }
+        }
+        (None, profile) => (Evidence::PaperReduced, format!("profile {profile}")),
+    }
+}

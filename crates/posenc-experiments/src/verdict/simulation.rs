@@ -1,0 +1,180 @@
+//! Whether the rules keep the error rates that docs/METHODOLOGY.md states, on simulated records.
+//!
+//! Each rate is the share of [`TRIALS`] seeded records with a verdict that is wrong by construction. The largest accepted share is
+//! the stated rate plus four standard deviations of a binomial share, √(rate (1 − rate)/TRIALS).
+
+use std::path::Path;
+
+use posenc_math::random::{gaussian_vector, stream};
+
+use super::{Context, Verdict, judge};
+use crate::published::Published;
+use crate::record::{Row, Table};
+use crate::schema::protocol::testing::KINDS;
+use crate::schema::{Experiment, Profile};
+use crate::yaml::Document;
+
+/// Simulated records per rate.
+const TRIALS: usize = 1000;
+/// Numbers of repetitions.
+const SIZES: [usize; 3] = [3, 10, 16];
+/// Abscissas of the curves.
+const PLACES: usize = 5;
+
+fn experiment(check: &str) -> Experiment {
+    let text = format!(
+        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    data: {{ set: images }}\n    \
+         protocol: {{ kind: network-nd }}\n    variants:\n      \
+         - {{ id: A, embedder: {{ kind: identity }} }}\n      \
+         - {{ id: B, embedder: {{ kind: identity }} }}\n\
+         claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
+    );
+    let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
+    Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap()
+}
+
+/// A record of `n` images: A and B share the noise of an image, and each has noise of its own with standard deviation 1 that is the
+/// same along the abscissa up to a tenth.
+fn record(n: usize, trial: usize, mean: impl Fn(&str, usize) -> f64) -> Table {
+    let mut rng = stream(trial as u64, &format!("simulation of {n} images"));
+    let mut table = Table::default();
+    for image in 0..n {
+        let shared = 3.0 * gaussian_vector(&mut rng, 1)[0];
+        for method in ["A", "B"] {
+            let own = gaussian_vector(&mut rng, 1 + PLACES);
+            for (place, small) in own[1..].iter().enumerate() {
+                let noise = shared + std::f64::consts::FRAC_1_SQRT_2 * (own[0] + 0.1 * small);
+                table.rows.push(Row {
+                    group: "run".into(),
+                    method: method.into(),
+                    signal: format!("image {image}"),
+                    seed: 0,
+                    metric: "psnr".into(),
+                    x: Some(place as f64),
+                    y: None,
+                    value: 30.0 + noise + mean(method, place),
+                    unit: "dB".into(),
+                    profile: Profile::Paper,
+                    device: "cpu".into(),
+                    data: "images".into(),
+                });
+            }
+        }
+    }
+    table
+}
+
+/// Share of records on which the check has the verdict.
+fn share(check: &str, verdict: Verdict, n: usize, mean: impl Fn(&str, usize) -> f64) -> f64 {
+    let experiment = experiment(check);
+    let published = Published::default();
+    let wrong = |trial: &usize| {
+        let record = record(n, *trial, &mean);
+        let context =
+            Context { experiment: &experiment, record: Some(&record), published: &published };
+        judge(&experiment.claims[0], context).verdict == verdict
+    };
+    (0..TRIALS).filter(wrong).count() as f64 / TRIALS as f64
+}
+
+/// Asserts that a wrong verdict is as rare as stated, for all numbers of repetitions.
+fn assert_rare(
+    what: &str,
+    check: &str,
+    verdict: Verdict,
+    rate: f64,
+    sizes: &[usize],
+    mean: impl Fn(&str, usize) -> f64,
+) {
+    let most = rate + 4.0 * (rate * (1.0 - rate) / TRIALS as f64).sqrt();
+    for n in sizes {
+        let found = share(check, verdict, *n, &mean);
+        println!("{what}, n = {n}: {} in {:.1} % of records", verdict.name(), 100.0 * found);
+        assert!(found <= most, "{what}, n = {n}: {found} above {most}");
+    }
+}
+
+const A: &str = "{ group: run, method: A, metric: psnr }";
+const B: &str = "{ group: run, method: B, metric: psnr }";
+
+/// Catches abscissas that are counted as repetitions, and intervals that are too short.
+#[test]
+fn orderings_keep_their_error_rates() {
+    let check = format!("{{ kind: ordering, of: [{A}, {B}], smallest_effect: 0.1 }}");
+    let none = |_: &str, _: usize| 0.0;
+    let effect = |method: &str, _: usize| if method == "A" { 0.5 } else { 0.0 };
+    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
+    assert_rare("ordering without effect", &check, good, 0.025, &SIZES, none);
+    assert_rare("ordering without effect", &check, bad, 0.025, &SIZES, none);
+    assert_rare("ordering with the published effect", &check, bad, 0.025, &SIZES, effect);
+    let margin = format!("{{ kind: ordering, of: [{A}, {B}], margin: 0.5 }}");
+    let worse = |method: &str, _: usize| if method == "A" { -0.5 } else { 0.0 };
+    assert_rare("ordering with a margin, at it", &margin, good, 0.025, &SIZES, worse);
+    // The rule must also be able to decide: a large effect is found.
+    let large = |method: &str, _: usize| if method == "A" { 3.0 } else { 0.0 };
+    assert!(share(&check, Verdict::Reproduced, 16, large) > 0.99);
+}
+
+/// Catches an equality that fails because it has many places, and one that holds because it is uncertain.
+#[test]
+fn equalities_keep_their_error_rates() {
+    let check =
+        format!("{{ kind: equality, left: {A}, right: {B}, tolerance: {{ absolute: 1 }} }}");
+    let at_limit = |method: &str, _: usize| if method == "A" { 1.0 } else { 0.0 };
+    let equal = |_: &str, _: usize| 0.0;
+    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
+    assert_rare("equality of means at the tolerance", &check, good, 0.05, &SIZES, at_limit);
+    assert_rare("equality of equal means", &check, bad, 0.05, &SIZES, equal);
+    assert!(share(&check, Verdict::Reproduced, 16, equal) > 0.8);
+}
+
+/// Catches a bound whose worst place decides.
+#[test]
+fn bounds_keep_their_error_rates() {
+    let check = format!("{{ kind: bound, of: {A}, at_most: 30 }}");
+    let at_limit = |_: &str, _: usize| 0.0;
+    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
+    assert_rare("bound on means at the limit", &check, good, 0.025, &SIZES, at_limit);
+    assert_rare("bound on means at the limit", &check, bad, 0.025, &SIZES, at_limit);
+    let below = |_: &str, _: usize| -5.0;
+    assert!(share(&check, Verdict::Reproduced, 16, below) > 0.95);
+}
+
+/// Catches a quotient whose interval is too short.
+#[test]
+fn ratios_keep_their_error_rates() {
+    let check = format!("{{ kind: ratio, numerator: {A}, denominator: {B}, at_least: 1 }}");
+    let none = |_: &str, _: usize| 0.0;
+    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
+    assert_rare("ratio at the limit", &check, good, 0.025, &SIZES, none);
+    assert_rare("ratio at the limit", &check, bad, 0.025, &SIZES, none);
+}
+
+/// Catches a trend that is refuted because it has many steps, and one that is found in noise.
+#[test]
+fn trends_keep_their_error_rates() {
+    let check = format!("{{ kind: trend, of: {A}, direction: increasing }}");
+    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
+    let flat = |_: &str, _: usize| 0.0;
+    assert_rare("trend of equal means", &check, good, 0.025, &SIZES, flat);
+    // A rise at the end; the steps before it are level.
+    let rise = |_: &str, place: usize| if place + 1 == PLACES { 0.5 } else { 0.0 };
+    assert_rare("trend that rises", &check, bad, 0.025, &SIZES, rise);
+    let constant = format!("{{ kind: trend, of: {A}, direction: constant, slack: 0.5 }}");
+    assert_rare("constant trend of equal means", &constant, bad, 0.025, &SIZES, flat);
+    let apart = |_: &str, place: usize| if place == 0 { 0.5 } else { 0.0 };
+    assert_rare("constant trend at the slack", &constant, good, 0.025, &SIZES, apart);
+}
+
+/// Catches a maximum that is found among equals.
+#[test]
+fn positions_keep_their_error_rates() {
+    let check = format!("{{ kind: position, of: {A}, feature: highest, at: 2 }}");
+    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
+    // The maximum is at two places alike.
+    let tie = |_: &str, place: usize| if place == 2 || place == 3 { 1.0 } else { 0.0 };
+    assert_rare("maximum at two places", &check, good, 0.025, &SIZES, tie);
+    let peak = |_: &str, place: usize| if place == 2 { 0.1 } else { 0.0 };
+    assert_rare("maximum at the place", &check, bad, 0.025, &SIZES, peak);
+    assert_eq!(share(&check, Verdict::NotDecided, 3, peak), 1.0);
+}

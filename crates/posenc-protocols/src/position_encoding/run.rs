@@ -1,0 +1,341 @@
+//! Algorithm 1 of `lff`, line by line in double precision, against the module of attention models.
+
+use anyhow::{Context as _, Result, bail};
+use posenc_attention::draw::Draw;
+use posenc_attention::position_encoding::{PositionEncoding as Module, Positions};
+use posenc_attention::{Device, parameters};
+use posenc_experiments::record::Value;
+use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult, Workload};
+use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::random::gaussian_vector;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng as _;
+
+use super::PositionEncoding;
+
+/// ε of layer norms.
+const EPSILON: f64 = 1e-6;
+
+/// A module with what it needs to run.
+struct Encoder {
+    module: Module,
+    sides: Vec<usize>,
+    device: Device,
+}
+
+impl Encoder {
+    fn new(
+        encoding: &Encoding,
+        sides: Vec<usize>,
+        width: usize,
+        mut rng: ChaCha8Rng,
+    ) -> Result<Self> {
+        let device = posenc_attention::cpu();
+        let mut draw = Draw { rng: &mut rng, device: &device };
+        let module = Module::new(encoding, &sides, width, &mut draw);
+        let module = module.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"));
+        Ok(Encoder { module: module?, sides, device })
+    }
+
+    /// Encodings of positions, and rows and columns of the tensor.
+    fn encode(&self, coordinates: &[f64]) -> (Vec<f64>, [usize; 2]) {
+        let positions = Positions { sides: self.sides.clone(), coordinates: coordinates.to_vec() };
+        let codes = self.module.encode(&self.module.prepare(&positions, &self.device), None);
+        let shape = codes.dims();
+        (parameters::numbers(codes).into_iter().map(f64::from).collect(), shape)
+    }
+
+    /// The encoder with all parameters but the frequencies sampled from $N(0, 1)$.
+    fn with_random_parameters(self, frequencies: usize, rng: &mut ChaCha8Rng) -> Result<Self> {
+        let mut values = parameters::values(&self.module);
+        let rest = values.get_mut(frequencies..).context("fewer parameters than frequencies")?;
+        let normal = gaussian_vector(rng, rest.len());
+        for (value, z) in rest.iter_mut().zip(normal) {
+            *value = z as f32;
+        }
+        let module = parameters::replaced(self.module, &values);
+        Ok(Encoder { module: module.context("another number of parameters")?, ..self })
+    }
+}
+
+/// Algorithm 1 after its initialization: $W_r$ and the dense layers of the modulator.
+struct Algorithm {
+    /// $W_r$, row by row.
+    frequencies: Vec<f64>,
+    /// Coordinates of a group, $M$.
+    coordinates: usize,
+    /// $|F|$.
+    features: usize,
+    scale: f64,
+    modulator: Option<[DenseLayer; 2]>,
+}
+
+/// A dense layer after an optional layer norm (Appendix B).
+struct DenseLayer {
+    norm: Option<[Vec<f64>; 2]>,
+    weights: Vec<f64>,
+    bias: Vec<f64>,
+}
+
+impl DenseLayer {
+    fn read(rest: &mut &[f32], [inputs, outputs]: [usize; 2], norm: bool) -> Option<Self> {
+        let mut take = |count: usize| {
+            let (own, after) = rest.split_at_checked(count)?;
+            *rest = after;
+            Some(own.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>())
+        };
+        let norm = if norm { Some([take(inputs)?, take(inputs)?]) } else { None };
+        Some(DenseLayer { norm, weights: take(inputs * outputs)?, bias: take(outputs)? })
+    }
+
+    fn apply(&self, x: &[f64]) -> Vec<f64> {
+        let x = match &self.norm {
+            None => x.to_vec(),
+            Some([gain, shift]) => {
+                let count = x.len() as f64;
+                let mean = x.iter().sum::<f64>() / count;
+                let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count;
+                let normed = x.iter().map(|v| (v - mean) / (variance + EPSILON).sqrt());
+                normed.zip(gain.iter().zip(shift)).map(|(v, (g, s))| v * g + s).collect()
+            }
+        };
+        let outputs = self.bias.len();
+        let mut y = self.bias.clone();
+        for (value, row) in x.iter().zip(self.weights.chunks_exact(outputs)) {
+            y.iter_mut().zip(row).for_each(|(y, w)| *y += value * w);
+        }
+        y
+    }
+}
+
+impl Algorithm {
+    /// Reads the parameters of an encoder; `None` if their number is not that of Algorithm 1.
+    fn of(encoder: &Encoder, encoding: &Encoding, width: usize) -> Option<Self> {
+        let (frequencies, coordinates) = encoder.module.frequencies()?;
+        let values = parameters::values(&encoder.module);
+        let trained = if encoding.learned { frequencies.len() } else { 0 };
+        let mut rest = values.get(trained..)?;
+        let features = encoding.feature_width(width);
+        let modulator = match &encoding.modulator {
+            None => None,
+            Some(m) => Some([
+                DenseLayer::read(&mut rest, [features, m.hidden], m.layer_norm)?,
+                DenseLayer::read(&mut rest, [m.hidden, width / encoding.groups], m.layer_norm)?,
+            ]),
+        };
+        let scale = encoding.scale.unwrap_or(1.0);
+        let read = Algorithm { frequencies, coordinates, features, scale, modulator };
+        rest.is_empty().then_some(read)
+    }
+
+    /// Line 1: $F \leftarrow |F|^{-1/2} [\cos X W_r^T; \sin X W_r^T]$ for one group.
+    fn features(&self, x: &[f64]) -> Vec<f64> {
+        let phases = self.phases(x);
+        let cosines = phases.iter().map(|p| p.cos());
+        let factor = self.scale / (self.features as f64).sqrt();
+        cosines.chain(phases.iter().map(|p| p.sin())).map(|v| v * factor).collect()
+    }
+
+    fn phases(&self, x: &[f64]) -> Vec<f64> {
+        let rows = self.frequencies.chunks_exact(self.coordinates);
+        rows.map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
+    }
+
+    /// Lines 2 and 3: $Y \leftarrow \max(0, F W_1 + B_1) W_2 + B_2$, groups one after another.
+    fn encode(&self, coordinates: &[f64]) -> Vec<f64> {
+        let groups = coordinates.chunks_exact(self.coordinates);
+        let encode = |x: &[f64]| {
+            let features = self.features(x);
+            match &self.modulator {
+                None => features,
+                Some([first, second]) => {
+                    let hidden: Vec<f64> =
+                        first.apply(&features).into_iter().map(|v| v.max(0.0)).collect();
+                    second.apply(&hidden)
+                }
+            }
+        };
+        groups.flat_map(encode).collect()
+    }
+
+    /// $|F|^{-1} \sum_k \cos((x - y) \cdot w_k)$ of one group.
+    fn kernel(&self, x: &[f64], y: &[f64]) -> f64 {
+        let delta: Vec<f64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
+        let sum: f64 = self.phases(&delta).iter().map(|p| p.cos()).sum();
+        self.scale * self.scale * sum / self.features as f64
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Largest absolute difference over the largest absolute number.
+fn deviation(a: &[f64], b: &[f64]) -> f64 {
+    let largest = a.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest
+}
+
+/// Inner products of each row of `a` with the same row of `b`.
+fn products(a: &[f64], b: &[f64], width: usize) -> Vec<f64> {
+    a.chunks_exact(width).zip(b.chunks_exact(width)).map(|(a, b)| dot(a, b)).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Mean change of the inner products of neighbors when both positions move by the same vector, over the mean squared norm.
+fn shift_change(encoder: &Encoder, [x, y, moved_x, moved_y]: [&[f64]; 4]) -> f64 {
+    let encode = |x: &[f64]| encoder.encode(x);
+    let (codes, [_, width]) = encode(x);
+    let before = products(&codes, &encode(y).0, width);
+    let after = products(&encode(moved_x).0, &encode(moved_y).0, width);
+    let changes: Vec<f64> = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).collect();
+    mean(&changes) / mean(&products(&codes, &codes, width))
+}
+
+/// `position-encoding`.
+fn run(context: &Context<'_>, s: &PositionEncoding) -> Result<UnitResult> {
+    let encoding = &s.encoding;
+    let sides = |side: usize| vec![side; s.coordinates];
+    let encoder = |side| Encoder::new(encoding, sides(side), s.width, context.stream("parameters"));
+    let mut rng = context.stream("positions");
+    let x: Vec<f64> = (0..s.positions * s.coordinates).map(|_| below(&mut rng, s.side)).collect();
+    let initial = encoder(s.side)?;
+    let (codes, [rows, columns]) = initial.encode(&x);
+    let mut values = vec![
+        Value::new("positions", s.positions as f64).unit("count"),
+        Value::new("output_rows", rows as f64).unit("count"),
+        Value::new("encoding_width", s.width as f64).unit("count"),
+        Value::new("output_columns", columns as f64).unit("count"),
+        Value::new("params", parameters::count(&initial.module) as f64).unit("count"),
+    ];
+    for &side in &s.count_sides.0 {
+        let params = parameters::count(&encoder(side as usize)?.module) as f64;
+        values.push(Value::new("params_at_side", params).unit("count").at(side));
+    }
+    if encoding.features == Features::Fourier {
+        let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value));
+        fourier(context, s, initial, [&x, &codes], &mut rng, &mut add)?;
+    }
+    Ok(values.into())
+}
+
+/// What only Fourier features have.
+fn fourier(
+    context: &Context<'_>,
+    s: &PositionEncoding,
+    initial: Encoder,
+    [x, codes]: [&[f64]; 2],
+    rng: &mut ChaCha8Rng,
+    add: &mut dyn FnMut(&str, f64),
+) -> Result<()> {
+    let encoding = &s.encoding;
+    let (frequencies, m) = initial.module.frequencies().context("no frequencies")?;
+    let f = encoding.feature_width(s.width);
+    let dense = |inputs: usize, outputs: usize| inputs * outputs + outputs;
+    let learned = if encoding.learned { f / 2 * m } else { 0 };
+    let modulator = encoding.modulator.as_ref().map_or(0, |layer| {
+        let norms = if layer.layer_norm { 2 * (f + layer.hidden) } else { 0 };
+        dense(f, layer.hidden) + dense(layer.hidden, s.width / encoding.groups) + norms
+    });
+    add("params_of_algorithm", (learned + modulator) as f64);
+    let gamma = encoding.gamma.unwrap_or(1.0);
+    let squares: Vec<f64> = frequencies.iter().map(|w| (gamma * w).powi(2)).collect();
+    add("frequency_variance", mean(&squares));
+
+    // The same frequencies without a modulator: one row of features per position and group.
+    let bare = Encoding { modulator: None, width: Some(f), ..encoding.clone() };
+    let sides = vec![s.side; s.coordinates];
+    let features = Encoder::new(&bare, sides, f * encoding.groups, context.stream("parameters"))?;
+    let Some(algorithm) = Algorithm::of(&features, &bare, f * encoding.groups) else {
+        bail!("the features have other parameters than Algorithm 1");
+    };
+    let y: Vec<f64> =
+        x.iter().enumerate().map(|(i, v)| if i % m == 0 { v + 1.0 } else { *v }).collect();
+    let (of_x, of_y) = (features.encode(x).0, features.encode(&y).0);
+    add("self_similarity", mean(&products(&of_x, &of_x, f)));
+    let pairs = x.chunks_exact(m).zip(y.chunks_exact(m));
+    let errors = pairs.zip(products(&of_x, &of_y, f));
+    let errors = errors.map(|((x, y), product)| (product - algorithm.kernel(x, y)).abs());
+    add("inner_product_error", errors.fold(0.0, f64::max));
+
+    let shift: Vec<f64> = (0..x.len()).map(|_| 1.0 + below(rng, s.side)).collect();
+    let moved = |x: &[f64]| x.iter().zip(&shift).map(|(x, t)| x + t).collect::<Vec<f64>>();
+    let places = [x, &y, &moved(x), &moved(&y)];
+    add("feature_shift_change", shift_change(&features, places));
+    add("encoding_shift_change", shift_change(&initial, places));
+    if encoding.groups > 1 {
+        let reversed: Vec<f64> = x
+            .chunks_exact(s.coordinates)
+            .flat_map(|x| x.chunks_exact(m).rev().flatten().copied().collect::<Vec<f64>>())
+            .collect();
+        let expected: Vec<f64> = codes
+            .chunks_exact(s.width)
+            .flat_map(|code| {
+                let blocks = code.chunks_exact(s.width / encoding.groups);
+                blocks.rev().flatten().copied().collect::<Vec<f64>>()
+            })
+            .collect();
+        add("group_swap_error", deviation(&expected, &initial.encode(&reversed).0));
+    }
+
+    let trained = if encoding.learned { frequencies.len() } else { 0 };
+    let random = initial.with_random_parameters(trained, rng)?;
+    let Some(algorithm) = Algorithm::of(&random, encoding, s.width) else {
+        bail!("the module has other parameters than Algorithm 1");
+    };
+    let exact: Vec<f64> = x.chunks_exact(s.coordinates).flat_map(|x| algorithm.encode(x)).collect();
+    add("algorithm_error", deviation(&exact, &random.encode(x).0));
+    Ok(())
+}
+
+/// A whole number from 0, below `side`.
+fn below(rng: &mut ChaCha8Rng, side: usize) -> f64 {
+    (rng.next_u64() % side.max(1) as u64) as f64
+}
+
+impl Protocol for PositionEncoding {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
+        let count =
+            |side: usize| self.encoding.parameter_count(&vec![side; self.coordinates], self.width);
+        let sides = self.count_sides.0.iter().map(|side| *side as usize).chain([self.side]);
+        let most = sides.map(count).max().unwrap_or(0);
+        24.0 * (most + self.positions * self.width) as f64
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        emit(0, run(context, self)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a wrong axis of the weights, a bias that is left out, and a norm that is applied after the layer.
+    #[test]
+    fn a_layer_is_norm_then_product_then_bias() {
+        let numbers = [2.0f32, 1.0, 0.5, 0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 20.0];
+        let mut rest = &numbers[..];
+        let layer = DenseLayer::read(&mut rest, [2, 2], true).unwrap();
+        assert!(rest.is_empty());
+        // The norm of (1, 3) is (−1, 1); gain and shift make it (−1.5, 1).
+        let y = layer.apply(&[1.0, 3.0]);
+        assert!((y[0] - (-1.5 + 3.0 + 10.0)).abs() < 1e-5, "{y:?}");
+        assert!((y[1] - (-3.0 + 4.0 + 20.0)).abs() < 1e-5, "{y:?}");
+        assert!(DenseLayer::read(&mut &numbers[..5], [2, 2], true).is_none());
+    }
+
+    /// Catches a prefactor of D instead of |F|, and a kernel that depends on the place.
+    #[test]
+    fn features_have_the_printed_norm_and_kernel() {
+        let frequencies = vec![0.3, -1.0, 2.0, 0.7];
+        let algorithm =
+            Algorithm { frequencies, coordinates: 2, features: 4, scale: 1.0, modulator: None };
+        let (x, y) = (algorithm.features(&[3.0, 5.0]), algorithm.features(&[4.0, 4.0]));
+        assert!((dot(&x, &x) - 0.5).abs() < 1e-12);
+        assert!((dot(&x, &y) - algorithm.kernel(&[3.0, 5.0], &[4.0, 4.0])).abs() < 1e-12);
+    }
+}

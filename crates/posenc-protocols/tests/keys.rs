@@ -1,0 +1,219 @@
+//! The tables of keys in `FORMAT.md`, generated from the documentation of the structs that the loader reads.
+//!
+//! A table is between `<!-- keys of STRUCT in FILE -->` and `<!-- /keys -->`. Each field is a row: its key, its default, its allowed
+//! values and its documentation. The default and the allowed values follow from the type; a sentence `Default: …` or `Allowed: …` in
+//! the documentation replaces them. `POSENC_UPDATE=1` writes the tables.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A field of a struct, or a variant of an enum.
+#[derive(Debug)]
+struct Member<'a> {
+    name: &'a str,
+    /// Type of a field; empty for a variant.
+    kind: &'a str,
+    documentation: String,
+    attributes: Vec<&'a str>,
+}
+
+/// The members of `head`, such as `struct Panel` or `enum Band`.
+fn members<'a>(source: &'a str, head: &str) -> Option<Vec<Member<'a>>> {
+    let start = format!("{head} {{");
+    let opens =
+        |line: &&str| line.trim_start_matches("pub(super) ").trim_start_matches("pub ") == start;
+    let mut all = Vec::new();
+    let (mut documentation, mut attributes) = (String::new(), Vec::new());
+    for line in
+        source.lines().skip_while(|line| !opens(line)).skip(1).take_while(|line| *line != "}")
+    {
+        let line = line.trim();
+        if let Some(text) = line.strip_prefix("///") {
+            documentation = format!("{documentation} {}", text.trim()).trim().to_owned();
+        } else if line.starts_with("#[") {
+            attributes.push(line);
+        } else if let Some(member) = line.strip_suffix(',') {
+            let member = member.strip_prefix("pub ").unwrap_or(member);
+            let (name, kind) = member.split_once(": ").unwrap_or((member, ""));
+            let documentation = std::mem::take(&mut documentation);
+            all.push(Member {
+                name,
+                kind,
+                documentation,
+                attributes: std::mem::take(&mut attributes),
+            });
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// A name in files: `LastAbove` is `last-above`.
+fn kebab(name: &str) -> String {
+    let mut text = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(c.to_ascii_lowercase());
+    }
+    text
+}
+
+/// The content of `Outer<…>`.
+fn inside<'a>(kind: &'a str, outer: &str) -> Option<&'a str> {
+    kind.strip_prefix(outer)?.strip_prefix('<')?.strip_suffix('>')
+}
+
+/// What a type allows, and its default.
+fn allowed_and_default(sources: &str, kind: &str) -> (String, String) {
+    let owned = |allowed: &str, default: &str| (allowed.to_owned(), default.to_owned());
+    match kind {
+        "String" => owned("text", "empty"),
+        "usize" | "u32" | "u64" => owned("integer", "0"),
+        "f64" => owned("number", "0"),
+        "bool" => owned("`true`, `false`", "`false`"),
+        "Vec<String>" => owned("list of texts", "none"),
+        _ if kind.starts_with("Vec<") => owned("list", "none"),
+        _ => match members(sources, &format!("enum {kind}")) {
+            Some(variants) if variants.iter().all(|v| !v.name.contains(['(', '{'])) => {
+                let names: Vec<String> =
+                    variants.iter().map(|v| format!("`{}`", kebab(v.name))).collect();
+                let is_default = |v: &&Member<'_>| v.attributes.contains(&"#[default]");
+                let default = variants.iter().find(is_default);
+                let default = default.map_or(String::new(), |v| format!("`{}`", kebab(v.name)));
+                (names.join(", "), default)
+            }
+            _ => owned("mapping", "none"),
+        },
+    }
+}
+
+/// The value of a function `fn NAME() -> T { VALUE }`, as in files.
+fn value_of(sources: &str, function: &str) -> String {
+    let start = format!("fn {function}() -> ");
+    let body = sources.split(&start).nth(1).and_then(|rest| rest.lines().nth(1));
+    let body = body.unwrap_or_else(|| panic!("no function {function}")).trim();
+    let body = body.replace(".into()", "").replace("vec!", "").replace('"', "");
+    format!("`{}`", body.trim_end_matches(".0"))
+}
+
+/// Takes the sentence that begins with `label` out of a text.
+fn take_sentence(text: &mut String, label: &str) -> Option<String> {
+    let start = text.find(label)?;
+    let rest = &text[start + label.len()..];
+    let end = rest.find(". ").map_or(rest.len(), |end| end + 1);
+    let sentence = rest[..end].trim().trim_end_matches('.').to_owned();
+    let whole = format!("{} {}", text[..start].trim_end(), rest[end..].trim_start());
+    *text = whole.trim().to_owned();
+    Some(sentence)
+}
+
+/// The table of a struct.
+fn table(sources: &str, name: &str) -> String {
+    let fields =
+        members(sources, &format!("struct {name}")).unwrap_or_else(|| panic!("no struct {name}"));
+    let mut table = "| key | default | allowed | meaning |\n|---|---|---|---|\n".to_owned();
+    for field in fields {
+        let optional = inside(field.kind, "Option");
+        let (allowed, standard) = allowed_and_default(sources, optional.unwrap_or(field.kind));
+        let serde = field.attributes.iter().find(|a| a.starts_with("#[serde(default"));
+        let function = serde.and_then(|a| a.split('"').nth(1));
+        let default = match (serde, function, optional) {
+            (_, Some(function), _) => value_of(sources, function),
+            (Some(_), None, None) => standard,
+            (_, _, Some(_)) => "none".to_owned(),
+            (None, None, None) => "required".to_owned(),
+        };
+        let mut meaning = field.documentation;
+        let default = take_sentence(&mut meaning, "Default: ").unwrap_or(default);
+        let allowed = take_sentence(&mut meaning, "Allowed: ").unwrap_or(allowed);
+        assert!(!meaning.is_empty(), "`{}` of {name} has no documentation", field.name);
+        writeln!(table, "| `{}` | {default} | {allowed} | {meaning} |", field.name).unwrap();
+    }
+    table
+}
+
+/// `FORMAT.md` with its tables as the code has them, and their number.
+fn page(found: &str) -> (String, usize) {
+    let (mut page, mut count, mut rest) = (String::new(), 0, found);
+    while let Some((before, after)) = rest.split_once("<!-- keys of ") {
+        let (marker, after) = after.split_once(" -->\n").expect("a marker ends with -->");
+        let (_, after) =
+            after.split_once("<!-- /keys -->").expect("a table ends with <!-- /keys -->");
+        let (name, file) = marker.split_once(" in ").expect("a marker names a struct and a file");
+        let source = std::fs::read_to_string(root().join(file)).unwrap();
+        // Enums and defaults may be in the module above.
+        let above = root().join(file).parent().unwrap().join("mod.rs");
+        let above = std::fs::read_to_string(above).unwrap_or_default();
+        let table = table(&format!("{source}\n{above}"), name);
+        write!(page, "{before}<!-- keys of {marker} -->\n{table}<!-- /keys -->").unwrap();
+        rest = after;
+        count += 1;
+    }
+    (page + rest, count)
+}
+
+/// Catches a key that is missing from a table of `FORMAT.md`, or is there with an earlier default or meaning.
+#[test]
+fn the_tables_of_keys_are_up_to_date() {
+    let file = root().join("FORMAT.md");
+    let found = std::fs::read_to_string(&file).unwrap().replace("\r\n", "\n");
+    let (page, count) = page(&found);
+    assert!(count >= 7, "{count} tables");
+    if std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1") {
+        std::fs::write(file, page).unwrap();
+        return;
+    }
+    let line = found.lines().zip(page.lines()).position(|(found, own)| found != own);
+    assert!(
+        found == page,
+        "FORMAT.md:{}: the table differs from the code; to write it again: POSENC_UPDATE=1 cargo xtask test the_tables_of_keys",
+        line.map_or(0, |line| line + 1)
+    );
+}
+
+/// Catches a generator that loses a default, an allowed value or a field.
+#[test]
+fn a_struct_becomes_a_table() {
+    let source = "\
+/// A thing.
+#[derive(Debug)]
+pub struct Thing {
+    /// Its name. Allowed: a key.
+    pub id: String,
+    /// How it
+    /// is drawn.
+    #[serde(default)]
+    pub shape: Shape,
+    /// Its size; 1 to 9.
+    #[serde(default = \"two\")]
+    pub size: usize,
+    /// Its parts. Default: all.
+    pub parts: Option<Vec<String>>,
+}
+
+fn two() -> usize {
+    2
+}
+
+pub enum Shape {
+    /// Round.
+    #[default]
+    Round,
+    VeryLong,
+}
+";
+    let expected = "\
+| key | default | allowed | meaning |
+|---|---|---|---|
+| `id` | required | a key | Its name. |
+| `shape` | `round` | `round`, `very-long` | How it is drawn. |
+| `size` | `2` | integer | Its size; 1 to 9. |
+| `parts` | all | list of texts | Its parts. |
+";
+    assert_eq!(table(source, "Thing"), expected);
+}

@@ -1,0 +1,92 @@
+//! All claims with their verdicts as JSON.
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::schema::claim::{Claim, Select, Source};
+use posenc_experiments::verdict::Evidence;
+use serde_json::{Value, json};
+
+use crate::Inputs;
+use crate::markdown::bare;
+use crate::pages::places;
+use crate::pages::sentences::summary;
+use crate::view::{SideView, View, Views};
+
+/// The file, below the report's directory.
+pub const FILE: &str = "claims.json";
+/// Its JSON Schema.
+pub const SCHEMA_FILE: &str = "claims.schema.json";
+/// The schema itself.
+pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
+
+/// The claims of the first run that the report shows, the reference.
+pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
+    let mut claims = Vec::new();
+    for paper in &inputs.catalog.papers {
+        for item in &paper.items {
+            let Some(view) = views.get(&paper.key, &item.item) else { continue };
+            let Some(side) = view.sides.first() else { continue };
+            for (claim, judgement) in view.experiment.claims.iter().zip(&side.judgements) {
+                let mut links = json!({
+                    "page": places::claim(&paper.key, &item.item, &claim.id),
+                });
+                if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
+                    let record = record.trim_end_matches('/');
+                    links["record"] = json!(format!("{record}/{}/{}.csv", paper.key, item.item));
+                }
+                claims.push(json!({
+                    "id": format!("{}/{}#{}", paper.key, item.item, claim.id),
+                    "paper": paper.key,
+                    "item": item.item,
+                    "item_name": bare(&item.name),
+                    "source": claim.source,
+                    "statement": claim.says,
+                    "check": claim.check.kind(),
+                    "evidence": judgement.evidence.map(Evidence::name),
+                    "condition": judgement.condition,
+                    "verdict": judgement.verdict.name(),
+                    "measured": judgement.measured,
+                    "statistics": judgement.statistics,
+                    "reason": judgement.reason,
+                    "numbers": numbers(view, side, claim),
+                    "p": judgement.p,
+                    "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
+                    "links": links,
+                }));
+            }
+        }
+    }
+    super::bytes(&json!({ "$schema": SCHEMA_FILE, "claims": claims }))
+}
+
+/// The numbers of each selection of a claim's check.
+fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let selects = claim.check.selects();
+    let number = |(_, select): &(String, &Select)| {
+        let own = summary(view, side, select);
+        let printed = Select { from: Source::Published, minus: None, ..(*select).clone() };
+        let published = summary(view, side, &printed).and_then(|of| finite(of.mean));
+        let interval = own.as_ref().and_then(|of| {
+            let half = of.half_width?;
+            Some([finite(of.mean - half)?, finite(of.mean + half)?])
+        });
+        json!({
+            "group": select.group,
+            "method": select.method,
+            "metric": select.metric,
+            "from": if select.from == Source::Published { "published" } else { "measured" },
+            "mean": own.as_ref().and_then(|of| finite(of.mean)),
+            "interval": interval,
+            "n": own.as_ref().map_or(0, |of| of.n),
+            "unit": own.map(|of| of.unit).unwrap_or_default(),
+            "published": published,
+        })
+    };
+    selects.iter().map(number).collect()
+}
+
+/// The schema as a file.
+pub fn schema() -> Result<Vec<u8>> {
+    let schema: Value = serde_json::from_str(SCHEMA).context(SCHEMA_FILE)?;
+    super::bytes(&schema)
+}

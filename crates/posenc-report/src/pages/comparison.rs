@@ -1,0 +1,85 @@
+//! The figure of the first page: published against measured values of all tables.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::schema::ItemKind;
+
+use super::{Files, cited, places};
+use crate::Inputs;
+use crate::markdown::{bare, label, plain};
+use crate::plot::comparison::{Dot, DotPanel, Kind, svg};
+use crate::records::Side;
+use crate::tables::pairs::{self, Pair, Scale};
+use crate::view::Views;
+
+/// Renders the figure of a run with a link per table; empty if no table has a published and a measured value. Adds the
+/// drawing to `files`.
+pub fn render(
+    inputs: &Inputs<'_>,
+    views: &Views<'_>,
+    side: Side,
+    files: &mut Files,
+) -> Result<String> {
+    let mut panels = Vec::new();
+    let mut links = Vec::new();
+    for paper in &inputs.catalog.papers {
+        for item in &paper.items {
+            let Some(view) = views.get(&paper.key, &item.item) else { continue };
+            if view.experiment.kind != ItemKind::Table {
+                continue;
+            }
+            let Some(run) = view.runs().find(|run| run.side == side) else { continue };
+            let Some((column, pairs)) = pairs::of(view, run) else { continue };
+            panels.push(DotPanel {
+                title: format!("{}, {}", cited(paper), bare(&item.name)),
+                axis: bare(&column.label),
+                groups: groups(pairs),
+            });
+            let place = places::item(&paper.key, &item.item);
+            links.push(format!("[{}, {}]({place})", plain(&cited(paper)), label(&item.name)));
+        }
+    }
+    if panels.is_empty() {
+        return Ok(String::new());
+    }
+    let alt =
+        format!("Published against measured values, one panel per table: {}", titles(&panels));
+    let drawing = svg(&panels, &alt).context("the figure of all tables")?;
+    let end = if side == Side::Local { "-local" } else { "" };
+    let name = format!("figures/summary/tables{end}.svg");
+    let text = format!(
+        "![{}]({name})\n\n<sub>Published (ring) against measured values of {}. Tables that were measured at a reduced scale \
+         on other data alone are left out.</sub>\n\n",
+        plain(&alt),
+        links.join(", ")
+    );
+    files.insert(PathBuf::from(name), drawing.into_bytes());
+    Ok(text)
+}
+
+fn titles(panels: &[DotPanel]) -> String {
+    panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// Rows by group, in their order.
+fn groups(pairs: Vec<Pair>) -> Vec<(String, Vec<Dot>)> {
+    let mut groups: Vec<(String, Vec<Dot>)> = Vec::new();
+    for pair in pairs {
+        let kind = |scale: Scale| match scale {
+            Scale::Full => Kind::Full,
+            Scale::Reduced => Kind::Reduced,
+            Scale::OtherData => Kind::Other,
+        };
+        let dot = Dot {
+            label: pair.method,
+            published: pair.published,
+            measured: pair.measured.map(|(value, scale)| (value, kind(scale))),
+        };
+        match groups.last_mut() {
+            Some((name, dots)) if *name == pair.group => dots.push(dot),
+            _ => groups.push((pair.group, vec![dot])),
+        }
+    }
+    groups
+}

@@ -1,0 +1,75 @@
+//! Every statement of the papers, with the claims that test it or the reason why none does.
+
+use posenc_experiments::coverage::{Statement, Tested};
+use posenc_experiments::schema::claim::ClaimName;
+use posenc_experiments::schema::paper::Paper;
+
+use crate::Inputs;
+use crate::markdown::{Align, Grid, cell, label, plain};
+use crate::pages::{Content, places};
+use crate::records::Side;
+use crate::view::Views;
+
+/// Renders the overview: how many statements of each paper claims test. `None` if no paper lists its statements.
+pub fn overview(inputs: &Inputs<'_>) -> Option<Content> {
+    let mut grid = Grid::default();
+    grid.column("Paper", Align::Left);
+    grid.columns(["Statements", "Tested by a claim"], Align::Right);
+    for paper in &inputs.catalog.papers {
+        let Some(statements) = inputs.catalog.coverage.get(&paper.key) else { continue };
+        let name = format!("[{}]({})", label(&paper.title), places::coverage_of(&paper.key));
+        grid.row(vec![name, statements.len().to_string(), tested(statements).to_string()]);
+    }
+    let text = format!(
+        "These pages list the statements of each paper that a measurement or a computation could test, section by section. Each \
+         statement names the claims that test it, with their verdicts, or the reason why no claim does.\n\n{}",
+        grid.render()
+    );
+    (!grid.is_empty()).then(|| Content { title: "Coverage".into(), text })
+}
+
+fn tested(statements: &[Statement]) -> usize {
+    statements.iter().filter(|s| matches!(s.tested, Tested::By(_))).count()
+}
+
+/// Renders the statements of a paper in the order of its sections; `None` if the paper has no list.
+pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Content> {
+    let statements = inputs.catalog.coverage.get(&paper.key)?;
+    let mut grid = Grid::default();
+    grid.columns(["Section", "Statement", "Claims, or why there is none"], Align::Left);
+    for statement in statements {
+        let tested = match &statement.tested {
+            Tested::By(claims) => {
+                let links: Vec<_> = claims.iter().map(|c| link(inputs, views, c)).collect();
+                links.join("<br>")
+            }
+            Tested::Not(reason) => format!("*none:* {}", cell(reason)),
+        };
+        grid.row(vec![plain(&statement.section), cell(&statement.statement), tested]);
+    }
+    let text = format!(
+        "[{}]({}) · [Coverage of all papers](coverage.md)\n\nClaims test {} of {} statements.\n\n{}",
+        label(&paper.title),
+        places::paper(&paper.key),
+        tested(statements),
+        statements.len(),
+        grid.render()
+    );
+    Some(Content { title: format!("Coverage of {}", cell(&paper.title)), text })
+}
+
+/// A claim with its verdict on the reference and a link to it.
+fn link(inputs: &Inputs<'_>, views: &Views<'_>, claim: &ClaimName) -> String {
+    let ClaimName { paper, item, claim: id } = claim;
+    let sign = views.get(paper, item).and_then(|view| {
+        let place = view.experiment.claims.iter().position(|c| c.id == *id)?;
+        let side = view.sides.iter().find(|s| s.side == Side::Reference)?;
+        Some(side.judgements.get(place)?.verdict.sign())
+    });
+    let papers = &inputs.catalog.papers;
+    let items = papers.iter().filter(|p| p.key == *paper).flat_map(|p| &p.items);
+    let name = items.filter(|i| i.item == *item).map(|i| label(&i.name)).next();
+    let name = name.unwrap_or_else(|| plain(item));
+    let place = places::claim(paper, item, id);
+    format!("{} [{name}, {}]({place})", sign.unwrap_or("–"), plain(id))
+}

@@ -1,0 +1,384 @@
+//! Comparisons of an item: differences in quality and ratios of time between groups, paired over signals.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::Profile;
+use posenc_experiments::record::Row;
+use posenc_experiments::schema::Group;
+use posenc_experiments::schema::display::{Compared, Comparison};
+use posenc_experiments::verdict::{Interval, mean_interval};
+
+use super::Files;
+use crate::colors;
+use crate::markdown::{Align, Grid, bare, cell, inline, plain};
+use crate::numbers::{MISSING, fixed, signed, significant};
+use crate::plot::canvas::Marker;
+use crate::plot::{AxisSpec, Content, Figure, Naming, Panel, Sample, Series};
+use crate::records::{Conditions, Run, Side};
+use crate::view::{View, Views};
+
+/// Sum and number of the values of each signal.
+type Sums = BTreeMap<String, (f64, usize)>;
+
+/// Renders the comparisons of an item; adds figures to `files`.
+pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<String> {
+    let mut text = String::new();
+    for comparison in &view.experiment.comparisons {
+        text.push_str(&format!("**{}**\n\n", inline(&comparison.title)));
+        let source = views.get(&view.experiment.paper, &comparison.item);
+        let runs = source.iter().flat_map(|source| source.runs().map(move |run| (*source, run)));
+        let mut is_compared = false;
+        for (source, run) in runs {
+            let pairs = Pairs::of(comparison, source, run);
+            if pairs.methods.iter().all(|method| method.others.iter().all(|o| o.quality.is_empty()))
+            {
+                continue;
+            }
+            is_compared = true;
+            let who = source.who(run.side).map(|who| format!("*{who}.* ")).unwrap_or_default();
+            text.push_str(&format!("{who}{}\n\n", pairs.answer()));
+            text.push_str(&pairs.table());
+            text.push_str(&pairs.figure(view, run, files)?);
+        }
+        if !is_compared {
+            let other = joined(comparison.others.iter().map(|o| o.label.clone()).collect(), "or");
+            text.push_str(&format!(
+                "*No signal has a record of the {} and of the {} at the full protocol.*\n\n",
+                inline(&comparison.baseline.label),
+                inline(&other)
+            ));
+        }
+    }
+    Ok(text)
+}
+
+/// The values of all methods.
+struct Pairs<'a> {
+    comparison: &'a Comparison,
+    source: &'a View<'a>,
+    /// Rows at the full protocol, by group, method and metric.
+    values: BTreeMap<(&'a str, &'a str, &'a str), Values>,
+    methods: Vec<Method<'a>>,
+    /// Signals with a record of every group.
+    signals: BTreeSet<String>,
+}
+
+/// Means over seeds by signal.
+type Values = BTreeMap<String, f64>;
+
+/// A method in all groups.
+struct Method<'a> {
+    name: &'a str,
+    others: Vec<Paired>,
+}
+
+/// A method in one group and in the baseline.
+struct Paired {
+    /// Differences from the baseline, by signal.
+    quality: Vec<f64>,
+    /// Logarithms of the baseline's time divided by the group's.
+    speedup: Vec<f64>,
+    printed_quality: Option<f64>,
+    printed_speedup: Option<f64>,
+}
+
+impl<'a> Pairs<'a> {
+    fn of(comparison: &'a Comparison, source: &'a View<'a>, run: &'a Run) -> Pairs<'a> {
+        let mut sums: BTreeMap<(&str, &str, &str), Sums> = BTreeMap::new();
+        let groups: Vec<(&Compared, Option<&Group>)> =
+            comparison.groups().map(|g| (g, source.experiment.group(&g.group))).collect();
+        for row in &run.table.rows {
+            let is_metric = row.metric == comparison.metric || row.metric == comparison.time;
+            let group = groups.iter().find(|(compared, _)| compared.group == row.group);
+            let Some((_, Some(group))) = group.filter(|_| is_metric && row.x.is_none()) else {
+                continue;
+            };
+            if !is_full(group, row) {
+                continue;
+            }
+            let key = (row.group.as_str(), row.method.as_str(), row.metric.as_str());
+            let sum = sums.entry(key).or_default().entry(row.signal.clone()).or_default();
+            *sum = (sum.0 + row.value, sum.1 + 1);
+        }
+        let mean = |(signal, (sum, n)): (String, (f64, usize))| (signal, sum / n as f64);
+        let values: BTreeMap<_, Values> =
+            sums.into_iter().map(|(key, by)| (key, by.into_iter().map(mean).collect())).collect();
+        let mut all =
+            Pairs { comparison, source, values, methods: Vec::new(), signals: BTreeSet::new() };
+        let baseline = groups.first().and_then(|(_, group)| *group);
+        for variant in baseline.iter().flat_map(|group| &group.variants) {
+            let others = comparison.others.iter().map(|o| all.paired(o, &variant.id)).collect();
+            all.methods.push(Method { name: &variant.id, others });
+            let of =
+                |group: &Compared| all.values_of(&group.group, &variant.id, &comparison.metric);
+            let own = of(&comparison.baseline).map(|values| values.keys().cloned());
+            let found: Vec<String> = own.into_iter().flatten().collect();
+            let has = |signal: &&String| {
+                comparison.others.iter().any(|o| of(o).is_some_and(|v| v.contains_key(*signal)))
+            };
+            let shared: Vec<String> = found.iter().filter(has).cloned().collect();
+            all.signals.extend(shared);
+        }
+        all
+    }
+
+    fn values_of(&self, group: &str, method: &str, metric: &str) -> Option<&Values> {
+        let found =
+            self.values.iter().find(|((g, m, k), _)| (*g, *m, *k) == (group, method, metric));
+        found.map(|(_, values)| values)
+    }
+
+    fn paired(&self, other: &Compared, method: &str) -> Paired {
+        let Comparison { baseline, metric, time, .. } = self.comparison;
+        let pairs = |metric: &str| -> Vec<(f64, f64)> {
+            let (Some(a), Some(b)) = (
+                self.values_of(&baseline.group, method, metric),
+                self.values_of(&other.group, method, metric),
+            ) else {
+                return Vec::new();
+            };
+            let both = a.iter().filter_map(|(signal, a)| Some((*a, *b.get(signal)?)));
+            both.filter(|(a, b)| a.is_finite() && b.is_finite()).collect()
+        };
+        let printed = |metric: &str| {
+            Some((
+                self.printed(&baseline.group, method, metric)?,
+                self.printed(&other.group, method, metric)?,
+            ))
+        };
+        let times = pairs(time).into_iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
+        Paired {
+            quality: pairs(metric).into_iter().map(|(a, b)| b - a).collect(),
+            speedup: times.map(|(a, b)| (a / b).ln()).collect(),
+            printed_quality: printed(metric).map(|(a, b)| b - a),
+            printed_speedup: printed(time).filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b),
+        }
+    }
+
+    fn printed(&self, group: &str, method: &str, metric: &str) -> Option<f64> {
+        let experiment = self.source.experiment;
+        let mut values = self.source.published.item(&experiment.paper, &experiment.item);
+        let value =
+            values.find(|v| v.group == group && v.method == method && v.metric == metric)?;
+        value.value
+    }
+
+    /// How many signals there are at the full protocol, and what they are.
+    fn all_signals(&self) -> (Option<usize>, &str) {
+        let group = self.source.experiment.group(&self.comparison.baseline.group);
+        let count = group.and_then(Group::signals);
+        (count.map(|c| c.count), count.map_or("signals", |c| c.noun.as_str()))
+    }
+
+    /// The answer in two sentences. All numbers, and the words for their signs, come from the record.
+    fn answer(&self) -> String {
+        let (all, noun) = self.all_signals();
+        let n = self.signals.len();
+        let of = match all {
+            Some(all) if all != n => format!("On {n} of {all} {noun}"),
+            _ => format!("On all {n} {noun}"),
+        };
+        let Comparison { baseline, unit, .. } = self.comparison;
+        let clause = |index: usize, other: &Compared| {
+            let mut by_sign: [Vec<String>; 3] = Default::default();
+            for method in &self.methods {
+                let Some(difference) = interval(&method.others[index].quality) else { continue };
+                let half = difference.half_width;
+                let place = match half {
+                    Some(half) if difference.mean.abs() <= half => 2,
+                    _ => usize::from(difference.mean < 0.0),
+                };
+                let text = format!("{} ({})", plain(method.name), with_interval(&difference, 1));
+                by_sign[place].push(text);
+            }
+            let [above, below, unclear] =
+                by_sign.map(|list| (!list.is_empty()).then(|| joined(list, "and")));
+            let parts = [
+                above.map(|list| format!("a higher value with {list}")),
+                below.map(|list| format!("a lower value with {list}")),
+                unclear.map(|list| format!("no significant difference with {list}")),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            (!parts.is_empty())
+                .then(|| format!("the {} has {}", inline(&other.label), joined(parts, "and")))
+        };
+        let others = self.comparison.others.iter().enumerate();
+        let clauses: Vec<String> =
+            others.clone().filter_map(|(i, other)| clause(i, other)).collect();
+        let times: Vec<String> = others
+            .filter_map(|(i, other)| {
+                let ratios = self
+                    .methods
+                    .iter()
+                    .filter_map(|m| Some(interval(&m.others[i].speedup)?.mean.exp()));
+                let ratios: Vec<f64> = ratios.collect();
+                let low = ratios.iter().copied().reduce(f64::min)?;
+                let high = ratios.iter().copied().reduce(f64::max)?;
+                let range = match (significant(low, 2), significant(high, 2)) {
+                    (low, high) if low == high => low,
+                    (low, high) => format!("{low} to {high}"),
+                };
+                Some(format!("the {} is {range} times as fast", inline(&other.label)))
+            })
+            .collect();
+        let intervals = match n {
+            1 => "; one signal has no interval",
+            _ => "; with 95 % confidence intervals, paired",
+        };
+        let mut text = format!(
+            "**{of}, compared with the {} in {}: {}** ({}{intervals}).",
+            inline(&baseline.label),
+            plain(&named(&self.comparison.metric)),
+            clauses.join("; "),
+            plain(unit)
+        );
+        if !times.is_empty() {
+            text.push_str(&format!(
+                " **Per signal and measured on one machine, {}.**",
+                joined(times, "and")
+            ));
+        }
+        text
+    }
+
+    fn table(&self) -> String {
+        let unit = plain(&self.comparison.unit);
+        let mut grid = Grid::default();
+        grid.column("Method", Align::Left).column("n", Align::Right);
+        for other in &self.comparison.others {
+            let short = cell(&other.short);
+            grid.column(format!("{short}: difference ({unit})"), Align::Right)
+                .column("paper", Align::Right)
+                .column(format!("{short}: times as fast"), Align::Right)
+                .column("paper", Align::Right);
+        }
+        for method in &self.methods {
+            let n = method.others.iter().map(|o| o.quality.len()).max().unwrap_or(0);
+            let mut row = vec![cell(method.name), n.to_string()];
+            for other in &method.others {
+                let shown = |value: Option<String>| value.unwrap_or_else(|| MISSING.into());
+                row.push(shown(interval(&other.quality).map(|d| with_interval(&d, 2))));
+                row.push(shown(other.printed_quality.map(|d| signed(d, 2))));
+                row.push(shown(interval(&other.speedup).map(|r| factor(&r))));
+                row.push(shown(other.printed_speedup.map(|r| significant(r, 3))));
+            }
+            grid.row(row);
+        }
+        let base = cell(&self.comparison.baseline.label);
+        format!(
+            "{}<sub>Mean over n signals of the paired difference from the {base}, with its 95 % confidence interval; geometric \
+             mean of the ratio of times.</sub>\n\n",
+            grid.render()
+        )
+    }
+
+    fn figure(&self, view: &View<'_>, run: &Run, files: &mut Files) -> Result<String> {
+        let Comparison { id, metric, time, unit, item, .. } = self.comparison;
+        let markers =
+            [Marker::Disc, Marker::Triangle, Marker::Frame, Marker::Diamond, Marker::Plus];
+        let mut series = Vec::new();
+        for (group, marker) in self.comparison.groups().zip(markers.into_iter().cycle()) {
+            for method in &self.methods {
+                let (Some(x), Some(y)) = (
+                    self.values_of(&group.group, method.name, time),
+                    self.values_of(&group.group, method.name, metric),
+                ) else {
+                    continue;
+                };
+                let sample = |(signal, y): (&String, &f64)| {
+                    Some(Sample { x: *x.get(signal)?, y: *y, half_width: None })
+                };
+                let points: Vec<Sample> = y.iter().filter_map(sample).collect();
+                series.push(Series {
+                    name: format!("{}, {}", bare(method.name), bare(&group.short)),
+                    color: colors::shade(self.family(group, method.name), 0, 1),
+                    marker,
+                    scattered: true,
+                    points,
+                    ..Series::default()
+                });
+            }
+        }
+        let title = bare(&self.comparison.title);
+        let is_drawn = |row: &Row| {
+            self.comparison.groups().any(|g| g.group == row.group)
+                && (row.metric == *metric || row.metric == *time)
+        };
+        let conditions = Conditions::of(self.source.experiment, run, is_drawn);
+        let axis = |label: String, log| AxisSpec { label, log, ..AxisSpec::default() };
+        let panel = Panel {
+            title: title.clone(),
+            x: axis("time per signal (s)".into(), true),
+            y: axis(format!("{} ({unit})", named(metric)), false),
+            content: Content::Series(series),
+        };
+        let heading = format!("{} · {}", run.side.name(), conditions.line());
+        let alt = format!("{}: one point per method and signal, against time", title);
+        let figure = Figure { alt, heading, labels: Naming::Legend, panels: vec![panel] };
+        let experiment = view.experiment;
+        let end = if run.side == Side::Local { "-local" } else { "" };
+        let path = format!("figures/{}/{}-{id}{end}.svg", experiment.paper, experiment.item);
+        let svg = figure
+            .svg()
+            .with_context(|| format!("comparison `{id}` of {} with {item}", experiment.id()))?;
+        files.insert(PathBuf::from(&path), svg.into_bytes());
+        Ok(format!("![{}]({path})\n\n", plain(&figure.alt)))
+    }
+
+    fn family(&self, group: &Compared, method: &str) -> colors::Family {
+        let group = self.source.experiment.group(&group.group);
+        let variant = group.and_then(|g| g.variants.iter().find(|v| v.id == method));
+        let kind = variant.and_then(|v| v.embedder.as_ref()).map(|e| e.kind.as_str());
+        colors::family(kind, method)
+    }
+}
+
+/// Whether a row was measured with the settings of the full protocol, on any number of signals.
+fn is_full(group: &Group, row: &Row) -> bool {
+    let Some(variant) = group.variants.iter().position(|v| v.id == row.method) else {
+        return false;
+    };
+    let protocol = |profile| group.resolved(profile, variant).map(|r| &r.protocol);
+    protocol(row.profile).is_some() && protocol(row.profile) == protocol(Profile::Paper)
+}
+
+/// Mean with its 95 % interval; `None` without values.
+fn interval(values: &[f64]) -> Option<Interval> {
+    (!values.is_empty()).then(|| mean_interval(values))
+}
+
+fn with_interval(interval: &Interval, digits: usize) -> String {
+    let mean = signed(interval.mean, digits);
+    match interval.half_width {
+        Some(half) => format!("{mean} ± {}", fixed(half, digits)),
+        None => mean,
+    }
+}
+
+/// A ratio from the mean of its logarithm.
+fn factor(logarithm: &Interval) -> String {
+    let ratio = significant(logarithm.mean.exp(), 3);
+    match logarithm.half_width {
+        Some(half) => {
+            let [low, high] = [-half, half].map(|h| significant((logarithm.mean + h).exp(), 3));
+            format!("{ratio} ({low} to {high})")
+        }
+        None => ratio,
+    }
+}
+
+/// The name of a metric in text: `test_psnr` is test PSNR.
+fn named(metric: &str) -> String {
+    metric.replace('_', " ").replace("psnr", "PSNR")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn joined(mut parts: Vec<String>, word: &str) -> String {
+    match (parts.pop(), parts.is_empty()) {
+        (None, _) => String::new(),
+        (Some(last), true) => last,
+        (Some(last), false) => format!("{} {word} {last}", parts.join(", ")),
+    }
+}

@@ -1,0 +1,192 @@
+//! Where pages are, and links between them.
+//!
+//! Every text of the report, including the texts of experiments, writes links as seen from the report's directory:
+//! `trading/table1.md`, `figures/trading/fig7-test.svg`, `../docs/METHODOLOGY.md`. [`relocated`] adapts them to the page
+//! that the text ends up on, so that the same text can be part of several pages.
+
+use std::path::Path;
+
+use posenc_math::errata::Erratum;
+
+use crate::markdown::slug;
+use crate::math::pieces;
+
+/// The first page.
+pub const SUMMARY: &str = "README.md";
+/// The overview of all claims.
+pub const CLAIMS: &str = "claims.md";
+/// The overview of all errata.
+pub const ERRATA: &str = "errata.md";
+/// The meaning of the verdicts.
+pub const VERDICTS: &str = "claims.md#verdicts";
+
+/// The page of a paper.
+pub fn paper(key: &str) -> String {
+    format!("{key}.md")
+}
+
+/// The page of an item.
+pub fn item(paper: &str, item: &str) -> String {
+    format!("{}/{}.md", slug(paper), slug(item))
+}
+
+/// The anchor of a claim on the page of its item.
+pub fn claim_anchor(item: &str, claim: &str) -> String {
+    slug(&format!("{item}-{claim}"))
+}
+
+/// A claim on the page of its item.
+pub fn claim(paper: &str, item: &str, claim: &str) -> String {
+    format!("{}#{}", self::item(paper, item), claim_anchor(item, claim))
+}
+
+/// The page that lists the claims of a paper, or their first part.
+pub fn claims_of(paper: &str) -> String {
+    claims_part(paper, 0)
+}
+
+/// Part number `part` of the claims of a paper, from 0.
+pub fn claims_part(paper: &str, part: usize) -> String {
+    match part {
+        0 => format!("claims/{}.md", slug(paper)),
+        // A key has no point, so no paper has this name.
+        part => format!("claims/{}.{}.md", slug(paper), part + 1),
+    }
+}
+
+/// The page that lists the statements of a paper and the claims that test them.
+pub fn coverage_of(paper: &str) -> String {
+    format!("coverage/{}.md", slug(paper))
+}
+
+/// The page that lists the errata of a paper.
+pub fn errata_of(paper: &str) -> String {
+    format!("errata/{}.md", slug(paper))
+}
+
+/// An erratum on the page of its paper.
+pub fn erratum(erratum: &Erratum) -> String {
+    format!("{}#{}", errata_of(erratum.paper()), slug(erratum.id))
+}
+
+/// A page with its links and pictures as seen from its own directory. Code and formulas stay as they are.
+pub fn relocated(text: &str, page: &Path) -> String {
+    let folders: Vec<String> = page
+        .parent()
+        .into_iter()
+        .flat_map(Path::iter)
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    let name = page.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    if folders.is_empty() {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for piece in pieces(text) {
+        if piece.is_code || piece.math.is_some() {
+            out.push_str(piece.raw);
+        } else {
+            relocate(piece.raw, &folders, &name, &mut out);
+        }
+    }
+    out
+}
+
+/// Tags whose attributes are links.
+const TAGS: [&str; 3] = ["<img ", "<a ", "<source "];
+
+fn relocate(text: &str, folders: &[String], name: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(place) = rest.find(['<', ']']) {
+        let (before, here) = rest.split_at(place);
+        out.push_str(before);
+        if let Some(behind) = here.strip_prefix("](") {
+            out.push_str("](");
+            let end = behind.find([')', ' ', '\n']).unwrap_or(behind.len());
+            // Behind an escaped bracket there is no link.
+            let is_escaped = before.len() - before.trim_end_matches('\\').len();
+            match is_escaped % 2 {
+                0 => out.push_str(&seen_from(&behind[..end], folders, name)),
+                _ => out.push_str(&behind[..end]),
+            }
+            rest = &behind[end..];
+        } else if let Some(tag) = TAGS.iter().find(|tag| here.starts_with(**tag)) {
+            let end = here.find('>').unwrap_or(here.len());
+            out.push_str(tag);
+            attributes(&here[tag.len()..end], folders, name, out);
+            rest = &here[end..];
+        } else {
+            let first = here.chars().next().map_or(0, char::len_utf8);
+            out.push_str(&here[..first]);
+            rest = &here[first..];
+        }
+    }
+    out.push_str(rest);
+}
+
+/// The attributes of a tag.
+fn attributes(text: &str, folders: &[String], name: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("=\"") {
+        let (value, behind) = behind.split_once('"').unwrap_or((behind, ""));
+        let key = before.rsplit(' ').next().unwrap_or(before);
+        let is_link = matches!(key, "src" | "href" | "srcset");
+        let value = if is_link { seen_from(value, folders, name) } else { value.to_owned() };
+        out.push_str(&format!("{before}=\"{value}\""));
+        rest = behind;
+    }
+    out.push_str(rest);
+}
+
+/// A destination as seen from a page in `folders`.
+fn seen_from(destination: &str, folders: &[String], name: &str) -> String {
+    let scheme = destination.split(['/', '#', '?']).next().unwrap_or_default();
+    if destination.is_empty() || destination.starts_with(['#', '/']) || scheme.contains(':') {
+        return destination.to_owned();
+    }
+    let mut rest = destination;
+    let mut common = 0;
+    while let Some(folder) = folders.get(common) {
+        let Some(below) = rest.strip_prefix(folder.as_str()).and_then(|r| r.strip_prefix('/'))
+        else {
+            break;
+        };
+        rest = below;
+        common += 1;
+    }
+    let up = "../".repeat(folders.len() - common);
+    // A place on the page itself needs no name of a file.
+    match rest.strip_prefix(name) {
+        Some(place) if up.is_empty() && place.starts_with('#') => place.to_owned(),
+        _ => format!("{up}{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(relocated(text, Path::new("trading/table1.md")), expected);
+    }
+
+    /// Catches links that are a folder off, and links of other kinds that change.
+    #[test]
+    fn links_are_seen_from_their_page() {
+        check("[a](trading/fig10.md) [b](lff/fig1.md#x)", "[a](fig10.md) [b](../lff/fig1.md#x)");
+        check("[a](trading/table1.md#c) [b](trading.md)", "[a](#c) [b](../trading.md)");
+        check("![a](figures/trading/a.svg)", "![a](../figures/trading/a.svg)");
+        check("[a](../docs/b.md)", "[a](../../docs/b.md)");
+        check("[`a`](claims.md) $[x](y)$ `[x](y)`", "[`a`](../claims.md) $[x](y)$ `[x](y)`");
+        for same in ["[a](#b)", "[a](https://a.b/c)", "[a](mailto:a@b.c)", "\\](a.md)", "a] (b.md)"]
+        {
+            check(same, same);
+        }
+        check(
+            "<img src=\"record/a.png\" width=\"8\" alt=\"a src b\"> <a id=\"x\"></a>",
+            "<img src=\"../record/a.png\" width=\"8\" alt=\"a src b\"> <a id=\"x\"></a>",
+        );
+        check("<source srcset=\"figures/a.svg\">", "<source srcset=\"../figures/a.svg\">");
+        assert_eq!(relocated("[a](b.md)", Path::new("README.md")), "[a](b.md)");
+    }
+}

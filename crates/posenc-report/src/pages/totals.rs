@@ -1,0 +1,66 @@
+//! Numbers of verdicts, always by class of evidence: there is no single total.
+
+use posenc_experiments::verdict::{Evidence, Verdict};
+
+use super::{cited, named, places};
+use crate::Inputs;
+use crate::markdown::{Align, Grid, plain};
+use crate::view::{Views, side_counts, sides};
+
+/// Classes with the one of claims that were not run.
+fn classes() -> impl Iterator<Item = (Option<Evidence>, &'static str)> {
+    let all = Evidence::ALL.into_iter().map(|class| (Some(class), class.name()));
+    all.chain([(None, "not run")])
+}
+
+/// Numbers of verdicts by paper and class, a table per run.
+pub fn matrix(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
+    let mut text = String::new();
+    for side in sides(inputs) {
+        if inputs.local.is_some() {
+            text.push_str(&format!("**{}**\n\n", side.name()));
+        }
+        let mut grid = Grid::default();
+        grid.column("Paper", Align::Left);
+        grid.columns(classes().map(|(_, name)| name), Align::Left);
+        for paper in &inputs.catalog.papers {
+            let counts = side_counts(views, side, |v| v.experiment.paper == paper.key);
+            let name = plain(&cited(paper));
+            let mut row = vec![format!("[{name}]({})", places::paper(&paper.key))];
+            row.extend(classes().map(|(class, _)| counts.of_class(class).signs()));
+            grid.row(row);
+        }
+        text.push_str(&grid.render());
+    }
+    text
+}
+
+/// Numbers of verdicts by verdict and class over all papers, a table per run.
+pub fn by_verdict(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
+    let mut text = String::new();
+    for side in sides(inputs) {
+        if inputs.local.is_some() {
+            text.push_str(&format!("**{}**\n\n", side.name()));
+        }
+        let counts = side_counts(views, side, |_| true);
+        let mut grid = Grid::default();
+        grid.column("Verdict", Align::Left).column("Meaning", Align::Left);
+        grid.columns(classes().map(|(_, name)| name), Align::Right);
+        for verdict in Verdict::ALL {
+            let mut row = vec![named(verdict), super::meaning(verdict).to_owned()];
+            row.extend(classes().map(|(class, _)| match counts.of_class(class).of(verdict) {
+                0 => String::new(),
+                n => n.to_string(),
+            }));
+            grid.row(row);
+        }
+        text.push_str(&grid.render());
+    }
+    text
+}
+
+/// The meaning of the classes, as a list.
+pub fn meanings() -> String {
+    let one = |class: Evidence| format!("- {}: {}.\n", class.name(), class.meaning());
+    format!("{}\n", Evidence::ALL.map(one).concat())
+}

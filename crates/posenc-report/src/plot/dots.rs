@@ -1,0 +1,108 @@
+//! Measured and published means in rows, with their standard deviations: what a table says, to be seen at a glance.
+
+use anyhow::Result;
+
+use super::axes::{Axes, TICK};
+use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width};
+use super::scale::Scale;
+use super::{AxisSpec, Frame, Panel, clip, remark};
+use crate::colors::{Rgb, legible};
+use crate::numbers::fixed;
+
+/// Between the measured and the published value of a row, as a share of its height.
+const APART: f64 = 0.2;
+
+/// A row of a dot plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DotRow {
+    /// Name at the left.
+    pub name: String,
+    /// Its color.
+    pub color: Rgb,
+    /// Whether the measured value is of a reduced run or other data.
+    pub reduced: bool,
+    /// Measured mean and standard deviation; without a deviation for a single value.
+    pub measured: Option<(f64, Option<f64>)>,
+    /// Published mean and standard deviation.
+    pub published: Option<(f64, Option<f64>)>,
+}
+
+/// Draws the panel's rows from the top.
+pub fn draw(canvas: &Canvas<'_>, cell: Frame, panel: &Panel, rows: &[DotRow]) -> Result<Frame> {
+    let names = rows.iter().map(|r| text_width(&r.name, TICK)).fold(30.0, f64::max);
+    let names = names.min(0.45 * cell.width());
+    let ends = rows.iter().flat_map(|r| {
+        let end = |(v, d): (f64, Option<f64>)| [v - d.unwrap_or(0.0), v + d.unwrap_or(0.0)];
+        r.measured.into_iter().chain(r.published).flat_map(end)
+    });
+    let x = Scale::new(&panel.x, ends, false);
+    let rows_spec = AxisSpec { from: Some(0.0), to: Some(1.0), ..AxisSpec::default() };
+    let y = Scale::new(&rows_spec, std::iter::empty(), true);
+    let inner = Frame { left: cell.left + names, ..cell };
+    let axes = Axes::without_y(inner, (&panel.x, &rows_spec), (x, y));
+    axes.grid(canvas)?;
+    let step = 1.0 / rows.len().max(1) as f64;
+    for (i, row) in rows.iter().enumerate() {
+        let middle = 1.0 - (i as f64 + 0.5) * step;
+        let both = row.measured.is_some() && row.published.is_some();
+        let apart = if both { APART * step } else { 0.0 };
+        let (left, y) = axes.frame.at(0.0, middle);
+        let name = (left - 10.0, y + 0.36 * TICK);
+        canvas.text(&row.name, name, TICK, Anchor::End, INK, false)?;
+        if let Some(value) = row.published {
+            bar(canvas, &axes, value, middle - apart, SOFT)?;
+            if let Some(place) = place(&axes, value.0, middle - apart) {
+                canvas.cross(place, SOFT, false)?;
+            }
+        }
+        if let Some(value) = row.measured {
+            bar(canvas, &axes, value, middle + apart, row.color)?;
+            beyond(canvas, &axes, value.0, middle + apart, row.color)?;
+            if let Some(place) = place(&axes, value.0, middle + apart) {
+                let marker = if row.reduced { Marker::Ring } else { Marker::Disc };
+                canvas.marker(place, marker, 9.5, row.color)?;
+            }
+        }
+    }
+    axes.draw(canvas)?;
+    if rows.iter().all(|r| r.measured.is_none() && r.published.is_none()) {
+        remark(canvas, axes.frame, axes.frame.top + 16.0, &["no values to draw".into()])?;
+    }
+    Ok(axes.frame)
+}
+
+fn place(axes: &Axes, value: f64, y: f64) -> Option<(f64, f64)> {
+    let x = axes.x.place(value).filter(|x| clip::contains((*x, y)))?;
+    Some(axes.frame.at(x, y))
+}
+
+/// A value beyond the axis, in words at its end.
+fn beyond(canvas: &Canvas<'_>, axes: &Axes, value: f64, y: f64, ink: Rgb) -> Result<()> {
+    let (share, text) = match axes.x.place(value) {
+        Some(share) if share < 0.0 => (0.0, format!("← {}", fixed(value, 1))),
+        Some(share) if share > 1.0 => (1.0, format!("{} →", fixed(value, 1))),
+        _ => return Ok(()),
+    };
+    let anchor = if share < 0.5 { Anchor::Start } else { Anchor::End };
+    let (x, y) = axes.frame.at(share, y);
+    let inset = if share < 0.5 { 6.0 } else { -6.0 };
+    canvas.name(&text, (x + inset, y + 0.36 * TICK), TICK, anchor, legible(ink))
+}
+
+fn bar(
+    canvas: &Canvas<'_>,
+    axes: &Axes,
+    (value, deviation): (f64, Option<f64>),
+    y: f64,
+    ink: Rgb,
+) -> Result<()> {
+    let Some(deviation) = deviation else { return Ok(()) };
+    let end = |v: f64| Some((axes.x.place(v)?, y));
+    // On a logarithmic axis a bar can reach below every positive number.
+    let low = end(value - deviation).or(Some((-1.0, y)));
+    for part in clip::line(&[low, end(value + deviation)]) {
+        let line: Vec<_> = part.iter().map(|p| axes.frame.at(p.0, p.1)).collect();
+        canvas.line(&line, ink, 0.6, Stroke::Solid(1.8))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Published and measured values of a table as numbers, for drawings.
+
+use posenc_experiments::schema::display::{Column, Table};
+use posenc_experiments::schema::protocol::WithoutData;
+
+use super::cells::{Mixed, measured_cell, printed_digits, published_cell};
+use crate::records::{Conditions, Run};
+use crate::sources::Sources;
+use crate::view::View;
+
+/// How a value was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// The paper's data at the published protocol.
+    Full,
+    /// The paper's data at a reduced protocol.
+    Reduced,
+    /// Other data than the paper's.
+    OtherData,
+}
+
+/// A row with a published value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Group key.
+    pub group: String,
+    /// Method.
+    pub method: String,
+    /// Published value.
+    pub published: f64,
+    /// Measured value, if there is one.
+    pub measured: Option<(f64, Scale)>,
+}
+
+/// The first column of an item's tables that the paper fills, and its rows; `None` if there is no such column.
+pub fn of<'a>(view: &'a View<'_>, run: &Run) -> Option<(&'a Column, Vec<Pair>)> {
+    let columns = |table: &'a Table| table.columns.iter().map(move |column| (table, column));
+    let filled = view.experiment.tables.iter().flat_map(columns).filter_map(|(table, column)| {
+        let pairs = pairs(view, run, table, column);
+        pairs.iter().any(|pair| pair.measured.is_some()).then_some((column, pairs))
+    });
+    filled.into_iter().next()
+}
+
+fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<Pair> {
+    let keys = super::keys(view, table);
+    let digits = printed_digits(view, table, &keys, column);
+    let mut sources = Sources::default();
+    let mut found = Vec::new();
+    for key in keys {
+        let published = published_cell(view, table, &key, column, digits, &mut sources);
+        let Some(published) = published.ok().flatten().filter(|cell| cell.value.is_finite()) else {
+            continue;
+        };
+        let measured = measured_cell(
+            view,
+            Some(run),
+            &key,
+            column,
+            Some((&published, digits)),
+            Mixed::default(),
+        );
+        let own = Conditions::of(view.experiment, run, |row| {
+            row.group == key.group && row.method == key.method && row.metric == column.metric
+        });
+        let group = view.experiment.group(&key.group);
+        let kind = group.and_then(|group| group.kind());
+        // What was generated has other values than the paper's data, even if no set stands in for another.
+        let is_generated = kind.is_some_and(|kind| kind.without_data == WithoutData::Generated)
+            && own.data.contains("-");
+        let scale = match (is_generated || !own.other_data.is_empty(), own.reduced.is_empty()) {
+            (true, true) => Some(Scale::OtherData),
+            // Nothing of it compares with the paper.
+            (true, false) => None,
+            (false, false) => Some(Scale::Reduced),
+            (false, true) => Some(Scale::Full),
+        };
+        found.push(Pair {
+            measured: measured
+                .and_then(|cell| Some((cell.value, scale?)))
+                .filter(|(value, _)| value.is_finite()),
+            group: key.group,
+            method: key.method,
+            published: published.value,
+        });
+    }
+    found
+}

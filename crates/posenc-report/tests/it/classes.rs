@@ -1,0 +1,70 @@
+//! Classes of evidence, narrow verdicts, coverage, and records of trees with changes.
+
+use std::fs;
+use std::path::Path;
+
+use posenc_report::{Inputs, Records, Report, render};
+
+use crate::common::{REFERENCE, catalog, records};
+
+/// A report of the small repository, with the coverage of its paper as `coverage`.
+fn report(reference: &Records, coverage: &str) -> Report {
+    let root = tempfile::tempdir().expect("a directory");
+    let file = root.path().join("data/papers/demo.coverage.yaml");
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    if !coverage.is_empty() {
+        fs::write(&file, coverage).expect("a file");
+    }
+    let catalog = catalog(root.path());
+    let (repository, record) = ("..", Some("record"));
+    let inputs =
+        Inputs { catalog: &catalog, reference, local: None, repository, record, costs: None };
+    render(&inputs).expect("a report")
+}
+
+/// All Markdown pages.
+fn pages(report: &Report) -> String {
+    let is_page = |path: &Path| path.extension().is_some_and(|e| e == "md");
+    let pages = report.files.iter().filter(|(path, _)| is_page(path));
+    pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
+}
+
+fn page(report: &Report, name: &str) -> Option<String> {
+    report.files.get(Path::new(name)).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Catches a coverage page that is missing, or that hides why a statement is not tested.
+#[test]
+fn coverage_lists_statements_with_their_claims() {
+    let reference = records(REFERENCE);
+    assert_eq!(page(&report(&reference, ""), "coverage.md"), None);
+    let list = "- { section: \"3.1\", statement: The rank rises., claims: [fig1#rises] }\n\
+                - { section: \"3.2\", statement: It is fast., none: The paper states no time. }\n";
+    let report = report(&reference, list);
+    let overview = page(&report, "coverage.md").expect("the overview");
+    assert!(overview.contains("(coverage/demo.md) | 2 | 1 |"), "{overview}");
+    let text = page(&report, "coverage/demo.md").expect("the page");
+    assert!(text.contains("| 3.1 | The rank rises. | ✅ ["), "{text}");
+    assert!(text.contains("*none:* The paper states no time."), "{text}");
+}
+
+/// Catches totals that mix classes of evidence, and a claim near its limit that is not listed.
+#[test]
+fn verdicts_are_counted_by_class() {
+    let report = report(&records(REFERENCE), "");
+    let all = pages(&report);
+    for class in ["theory", "paper's data, full", "other data", "our claim", "repeated"] {
+        assert!(all.contains(&format!("| {class} |")), "{class}");
+    }
+    assert!(page(&report, "narrow.md").is_some_and(|text| text.contains("# Narrow verdicts")));
+}
+
+/// Catches a record that no commit identifies and that looks like any other.
+#[test]
+fn records_of_changed_trees_are_marked() {
+    let mut reference = records(REFERENCE);
+    let label = "Recorded with uncommitted changes";
+    assert!(pages(&report(&reference, "")).contains(label));
+    reference.items.values_mut().for_each(|r| r.provenance.commit = "0123456789ab".into());
+    assert!(!pages(&report(&reference, "")).contains(label));
+}

@@ -1,0 +1,196 @@
+//! Comparisons of groups of another item.
+
+use std::fs;
+use std::path::Path;
+
+use posenc_experiments::Catalog;
+use posenc_experiments::record::{Row, Table};
+use posenc_experiments::schema::Profile;
+use posenc_report::{Inputs, Record, Records, Report, render};
+
+const PAPER: &str = "\
+key: demo
+title: A demonstration
+authors: [Ada One]
+venue: Nowhere
+year: 2024
+summary: S.
+items:
+  - { item: table1, name: \"Table 1\", title: \"Images\" }
+  - { item: depth, name: \"Depth\", title: \"Does one layer replace depth?\" }
+";
+
+const TABLE1: &str = "\
+paper: demo
+item: table1
+kind: table
+title: Images
+shows: A table.
+groups:
+  - id: deep
+    data: { set: pictures, signals: 16 images }
+    protocol: { kind: closed-form, step: 2 }
+    variants: &both
+      - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.0625 } }
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
+      - { id: RFF, embedder: { kind: rff, dimension: 16, sigma: 4 } }
+    profiles:
+      smoke: { reduced: \"1 of 16 images, 8 pixels\", signals: 1, settings: { side: 8 } }
+  - id: linear
+    data: { set: pictures }
+    protocol: { kind: closed-form, step: 2 }
+    variants: *both
+claims:
+  - id: value
+    says: Gau has a test PSNR of 20 dB.
+    source: Table 1
+    check: { kind: value, of: { group: deep, method: Gau, metric: test_psnr }, expect: 20, tolerance: { absolute: 100 } }
+";
+
+const DEPTH: &str = "\
+paper: demo
+item: depth
+kind: extra
+title: Does one layer replace depth?
+shows: The claim.
+comparisons:
+  - id: images
+    title: Images
+    item: table1
+    baseline: { group: deep, label: deep network, short: deep }
+    others:
+      - { group: linear, label: linear layer, short: one layer }
+    metric: test_psnr
+    unit: dB
+";
+
+fn catalog(root: &Path, depth: &str) -> Result<Catalog, String> {
+    let folder = root.join("experiments/demo");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::create_dir_all(root.join("data/papers")).expect("a folder");
+    for (name, text) in
+        [("paper.yaml", PAPER), ("01-table1.yaml", TABLE1), ("02-depth.yaml", depth)]
+    {
+        fs::write(folder.join(name), text).expect("a file");
+    }
+    let published = "item,group,method,signal,metric,x,value,std,unit,source,note\n\
+                     table1,deep,Gau,,test_psnr,,24.70,3.90,dB,paper,\n\
+                     table1,linear,Gau,,test_psnr,,25.56,3.62,dB,paper,\n";
+    fs::write(root.join("data/papers/demo.csv"), published).expect("a file");
+    Catalog::read(root, posenc_protocols::KINDS).map_err(|error| error.to_string())
+}
+
+fn row(group: &str, method: &str, signal: usize, metric: &str, value: f64) -> Row {
+    Row {
+        group: group.into(),
+        method: method.into(),
+        signal: format!("image-{signal:02}"),
+        seed: 0,
+        metric: metric.into(),
+        x: None,
+        y: None,
+        value,
+        unit: String::new(),
+        profile: Profile::Paper,
+        device: "cpu".into(),
+        data: "pictures".into(),
+    }
+}
+
+/// The deep network on 3 images, the linear layer on 4: with Gau it is better, with Tri worse. RFF has a reduced run only.
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (method, differences) in [("Gau", [1.0, 1.2, 0.8]), ("Tri", [-2.0, -2.1, -2.2])] {
+        for (signal, difference) in differences.into_iter().enumerate() {
+            let deep = 20.0 + signal as f64;
+            rows.push(row("deep", method, signal, "test_psnr", deep));
+            rows.push(row("deep", method, signal, "time", 100.0));
+            rows.push(row("linear", method, signal, "test_psnr", deep + difference));
+            rows.push(row("linear", method, signal, "time", 10.0));
+        }
+        rows.push(row("linear", method, 3, "test_psnr", 99.0));
+    }
+    rows.push(Row { profile: Profile::Smoke, ..row("deep", "RFF", 0, "test_psnr", 5.0) });
+    rows.push(row("linear", "RFF", 0, "test_psnr", 20.0));
+    rows
+}
+
+fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
+    let mut reference = Records::default();
+    let record = Record { table: Table { rows }, ..Record::default() };
+    reference.items.insert(("demo".into(), "table1".into()), record);
+    let inputs = Inputs {
+        catalog,
+        reference: &reference,
+        local: None,
+        record: None,
+        costs: None,
+        repository: "",
+    };
+    render(&inputs).expect("a report")
+}
+
+/// All Markdown of a report.
+fn text(report: &Report) -> String {
+    let pages = report.files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "md"));
+    pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
+}
+
+/// Catches pairs of different signals or of reduced runs, an answer that does not follow the signs, and a lost figure.
+#[test]
+fn a_comparison_pairs_signals_and_answers_from_the_record() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let report = report(&catalog, rows());
+    let text = text(&report);
+    let answer = "On 3 of 16 images, compared with the deep network in test PSNR: the linear layer has a higher value with \
+                  Gau (+1.0 ± 0.5) and a lower value with Tri (−2.1 ± 0.2)";
+    assert!(text.replace('-', "−").contains(&answer.replace('-', "−")), "{text}");
+    assert!(text.contains("the linear layer is 10 times as fast"), "{text}");
+    assert!(text.contains("| Gau | 3 | +1.00 ± 0.50 | +0.86 | 10 "), "{text}");
+    assert!(text.contains("| RFF | 0 | – | – | – | – |"), "{text}");
+    assert!(text.contains("3 of 16 images, full protocol"), "{text}");
+    assert!(!text.contains("cargo xtask reproduce demo/depth"), "{text}");
+    let figure = report.files.keys().find(|path| path.ends_with("depth-images.svg"));
+    assert!(figure.is_some(), "{:?}", report.files.keys());
+}
+
+/// Catches a value that is judged on a part of the signals.
+#[test]
+fn values_wait_for_all_signals() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let verdict = |rows| {
+        let report = report(&catalog, rows);
+        let verdicts = &report.verdicts[&("demo".to_owned(), "table1".to_owned())];
+        verdicts[0].verdict.name().to_owned()
+    };
+    assert_eq!(verdict(rows()), "not comparable");
+    let all = (0..16).map(|signal| row("deep", "Gau", signal, "test_psnr", 20.0)).collect();
+    assert_eq!(verdict(all), "reproduced");
+}
+
+/// Without pairs the page says so.
+#[test]
+fn no_pairs_are_no_answer() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let text = text(&report(&catalog, vec![row("linear", "Gau", 0, "test_psnr", 20.0)]));
+    assert!(
+        text.contains("No signal has a record of the deep network and of the linear layer"),
+        "{text}"
+    );
+}
+
+/// Catches a comparison of an item or a group that does not exist.
+#[test]
+fn comparisons_of_what_does_not_exist_are_refused() {
+    for (from, to, expected) in [
+        ("group: linear", "group: liner", "`table1` has no group `liner`; allowed: deep, linear"),
+        ("item: table1", "item: table9", "`table9` is not an item of `demo`"),
+    ] {
+        let root = tempfile::tempdir().expect("a directory");
+        let error = catalog(root.path(), &DEPTH.replace(from, to)).expect_err("refused");
+        assert!(error.contains(expected), "{error}");
+    }
+}
