@@ -157,6 +157,7 @@ pub fn collect<'a>(
     let provenance = Provenance {
         command: format!("cargo xtask reproduce {}", experiment.id()),
         commit: repository.commit(),
+        commits: BTreeMap::new(),
         versions: spent.versions,
         machine: machine::processor(),
         cores: machine::cores(),

@@ -1,12 +1,12 @@
 //! Promoting records of this machine into the reference.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use posenc_experiments::record::gallery::{Content, is_publishable};
 use posenc_experiments::record::{
-    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Row, Table, pair,
+    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Provenance, Row, Table, is_clean, pair,
 };
 use posenc_experiments::{Experiment, Group, Profile};
 use posenc_files::is_there;
@@ -75,6 +75,7 @@ pub fn promote(
     let mut merged = Table::default();
     let mut outcome = Vec::new();
     let mut stays = BTreeSet::new();
+    let mut taken = HashSet::new();
     let (local_rows, old_rows) = (by_method(&local.table), by_method(&old));
     let incomplete: HashSet<(&str, &str)> =
         local.incomplete.iter().map(|(group, method)| (group.as_str(), method.as_str())).collect();
@@ -115,6 +116,7 @@ pub fn promote(
             let name = format!("{}/{method}", group.id);
             if better {
                 merged.rows.extend(mine);
+                taken.insert(name.clone());
                 outcome.push((name, Promotion::Taken));
             } else {
                 merged.rows.extend(theirs);
@@ -123,8 +125,9 @@ pub fn promote(
             }
         }
     }
-    if outcome.iter().any(|(_, p)| *p == Promotion::Taken) && merged != old {
-        let mut provenance = local.provenance.clone();
+    let mut provenance = local.provenance.clone();
+    let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
+    if !taken.is_empty() && (merged != old || is_identified) {
         // What made the rows that stay is what made them before.
         provenance.origins.retain(|key, _| !stays.contains(key));
         let of_group = |group: &Group| -> Vec<String> {
@@ -147,6 +150,34 @@ pub fn promote(
         pair::write(&csv, &provenance_file, paper, item, (&merged, &provenance))?;
     }
     Ok(outcome)
+}
+
+/// Sets the commits of the methods of a merged table: those taken come from the commit of the local run, the others from the
+/// commit they had. Equal rows keep a commit that identifies the source code if that of the local run does not.
+///
+/// True if the rows of a method get such a commit that they did not have.
+fn set_commits(
+    provenance: &mut Provenance,
+    taken: &HashSet<String>,
+    merged: &Table,
+    (old_rows, before): (&ByMethod<'_>, &Provenance),
+) -> bool {
+    let mut is_identified = false;
+    let mut commits = BTreeMap::new();
+    for (key, rows) in by_method(merged) {
+        let (group, method) = key;
+        let (own, earlier) = (provenance.commit_of(group, method), before.commit_of(group, method));
+        let name = format!("{group}/{method}");
+        let is_same = old_rows.get(&key) == Some(&rows);
+        let is_own = taken.contains(&name) && !(is_same && is_clean(earlier) && !is_clean(own));
+        is_identified |= is_own && is_clean(own) && !is_clean(earlier);
+        let commit = if is_own { own } else { earlier };
+        if commit != provenance.commit {
+            commits.insert(name, commit.to_owned());
+        }
+    }
+    provenance.commits = commits;
+    is_identified
 }
 
 /// Merges the pictures of a local run into the reference, method by method; true if the reference

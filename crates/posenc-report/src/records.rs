@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{
-    Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, pair, read_failures,
+    Benchmarks, CaptionRecord, Failure, Gallery, Keys, Provenance, Row, Table, is_clean, pair,
+    read_failures,
 };
 use posenc_experiments::schema::experiment::Group;
 use posenc_experiments::schema::{Experiment, Profile};
@@ -156,12 +157,37 @@ impl Run {
         })
     }
 
-    /// A label for a record whose commit does not identify what made it.
+    /// A label for rows whose commit does not identify what made them; names their methods unless these are all.
     pub fn changes(&self) -> Option<String> {
-        let commit = &self.provenance.commit;
-        commit
-            .ends_with("-dirty")
-            .then(|| format!("**Recorded with uncommitted changes:** commit {}", code(commit)))
+        let dirty = |commit: &&str| !commit.is_empty() && !is_clean(commit);
+        let commits = self.commits(dirty);
+        (!commits.is_empty()).then(|| {
+            format!("**Recorded with uncommitted changes:** commit {}", commits.join("; "))
+        })
+    }
+
+    /// The commits of the rows shown that `is_wanted` selects, each with its methods unless it is that of all rows.
+    pub fn commits(&self, is_wanted: impl Fn(&&str) -> bool) -> Vec<String> {
+        let all = self.provenance.methods_by_commit(&self.table.rows);
+        let size = |group: &str| -> usize {
+            all.values().filter_map(|groups| groups.get(group)).map(BTreeSet::len).sum()
+        };
+        let named = |(group, methods): (&&str, &BTreeSet<&str>)| {
+            if methods.len() == size(group) {
+                return code(group);
+            }
+            let methods: Vec<String> = methods.iter().map(|method| code(method)).collect();
+            format!("{} ({})", code(group), methods.join(", "))
+        };
+        let line = |(commit, groups): (&&str, &BTreeMap<&str, BTreeSet<&str>>)| {
+            let commit = if commit.is_empty() { "not recorded".to_owned() } else { code(commit) };
+            if all.len() == 1 {
+                return commit;
+            }
+            let groups: Vec<String> = groups.iter().map(named).collect();
+            format!("{commit} for {}", groups.join(", "))
+        };
+        all.iter().filter(|(commit, _)| is_wanted(commit)).map(line).collect()
     }
 
     /// Rows of a method, or of one of its signals. With an abscissa, those about there: at least those within 10⁻⁹ of it.

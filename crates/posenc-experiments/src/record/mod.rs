@@ -18,6 +18,6 @@ pub use failure::{Failure, UnitFailure, read_failures, write_failures};
 pub use gallery::{Gallery, GalleryPicture};
 pub use keys::Keys;
 pub use picture::Picture;
-pub use provenance::{Origin, Provenance};
+pub use provenance::{Origin, Provenance, is_clean};
 pub use table::{Row, Table, is_full, is_of_machine};
 pub use unit::{KeyParts, StoredCaptions, StoredPicture, UnitRecord, Value};

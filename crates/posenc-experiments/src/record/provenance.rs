@@ -1,11 +1,11 @@
 //! Where a record comes from: `report/record/<paper>/<item>.provenance.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::table::write_if_changed;
+use super::table::{Row, write_if_changed};
 use crate::schema::Profile;
 use crate::text::{RESTORE, parsed, read_record};
 use crate::yaml::FileError;
@@ -18,6 +18,9 @@ pub struct Provenance {
     pub command: String,
     /// Git commit, with `-dirty` where the tree had changes; empty outside a repository.
     pub commit: String,
+    /// Commits of rows that come from another run than the last one, by `group/method`; empty if all rows come from `commit`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub commits: BTreeMap<String, String>,
     /// Versions of the compiler and of the packages that numbers depend on.
     pub versions: BTreeMap<String, String>,
     /// Processor.
@@ -98,8 +101,7 @@ fn settings_that_differ(own: &str, other: &str) -> Vec<String> {
     if own.protocol != other.protocol {
         all.push(format!("protocol {} → {}", own.protocol, other.protocol));
     }
-    let keys: std::collections::BTreeSet<&String> =
-        own.settings.keys().chain(other.settings.keys()).collect();
+    let keys: BTreeSet<&String> = own.settings.keys().chain(other.settings.keys()).collect();
     let value = |settings: &serde_json::Map<String, serde_json::Value>, key: &str| {
         settings.get(key).map_or_else(|| "none".to_owned(), |v| clipped(&v.to_string()))
     };
@@ -137,7 +139,32 @@ fn clipped(text: &str) -> String {
     text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
+/// Whether a commit identifies the source code: it is known, and the tree had no uncommitted changes.
+pub fn is_clean(commit: &str) -> bool {
+    !commit.is_empty() && !commit.ends_with("-dirty")
+}
+
 impl Provenance {
+    /// The commit that a method's rows come from.
+    pub fn commit_of(&self, group: &str, method: &str) -> &str {
+        self.commits.get(&format!("{group}/{method}")).unwrap_or(&self.commit)
+    }
+
+    /// For each commit, the methods by group whose rows come from it.
+    pub fn methods_by_commit<'a>(
+        &'a self,
+        rows: &'a [Row],
+    ) -> BTreeMap<&'a str, BTreeMap<&'a str, BTreeSet<&'a str>>> {
+        let methods: BTreeSet<(&str, &str)> =
+            rows.iter().map(|row| (row.group.as_str(), row.method.as_str())).collect();
+        let mut all: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+        for (group, method) in methods {
+            let of = all.entry(self.commit_of(group, method)).or_default();
+            of.entry(group).or_default().insert(method);
+        }
+        all
+    }
+
     /// Reads the file; a record without one gets an empty provenance.
     pub fn read(file: &Path) -> Result<Self, FileError> {
         let Some(text) = read_record(file)? else { return Ok(Provenance::default()) };
@@ -205,9 +232,11 @@ mod tests {
         let file = directory.path().join("a.provenance.json");
         let mut new = Provenance::default();
         new.write(&file).unwrap();
-        assert!(!std::fs::read_to_string(&file).unwrap().contains("origins"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("origins") && !text.contains("commits"), "{text}");
         assert_eq!(Provenance::read(&file).unwrap(), new);
         new.origins.insert("g/m".into(), origin("rank {} | -"));
+        new.commits.insert("g/m".into(), "0123-dirty".into());
         new.write(&file).unwrap();
         assert_eq!(Provenance::read(&file).unwrap(), new);
     }

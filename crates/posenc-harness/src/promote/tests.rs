@@ -19,6 +19,11 @@ groups:
       - { id: Tri, embedder: { kind: triangle, dimension: 16, half_width: 0.1 } }
     profiles:
       smoke: { reduced: one image, signals: 1 }
+  - id: others
+    data: { set: div2k-test }
+    protocol: { kind: closed-form }
+    variants:
+      - { id: Gau, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }
 pictures:
   - { id: grid, title: A grid, groups: [images], signals: 2, show: [truth, reconstruction] }
 ";
@@ -164,6 +169,94 @@ fn pictures_are_merged_method_by_method() {
     assert_eq!(reference(root), merged);
 }
 
+fn row(group: &str, method: &str, value: f64) -> Row {
+    Row {
+        group: group.into(),
+        method: method.into(),
+        signal: "a".into(),
+        seed: 0,
+        metric: "test_psnr".into(),
+        x: None,
+        y: None,
+        value,
+        unit: "dB".into(),
+        profile: Profile::Paper,
+        device: "cpu".into(),
+        data: "div2k-test".into(),
+    }
+}
+
+/// A run that measured these rows at a commit.
+fn measured(commit: &str, rows: &[Row]) -> Collected {
+    let provenance = Provenance { commit: commit.into(), ..Provenance::default() };
+    Collected {
+        table: Table { rows: rows.to_vec() },
+        provenance,
+        ..run(&[], "-", Profile::Paper, 0)
+    }
+}
+
+/// The commit of the last run, and that of each method in the reference.
+fn commits(directory: &Path) -> (String, Vec<String>) {
+    let (csv, json) = files(directory, &experiment());
+    let (table, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
+    let all = provenance.methods_by_commit(&table.rows);
+    let lines = all.iter().flat_map(|(commit, groups)| {
+        groups.iter().map(move |(group, methods)| format!("{commit}: {group} {methods:?}"))
+    });
+    (provenance.commit.clone(), lines.collect())
+}
+
+/// Catches rows of an earlier run that pass as rows of the last one, with methods that no variant has the name of.
+#[test]
+fn rows_that_stay_keep_their_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let promote = |local: &Collected| promote(&experiment(), local, root).unwrap();
+    let first =
+        [row("images", "Gau", 1.0), row("images", "Tri", 2.0), row("others", "by rows", 3.0)];
+    promote(&measured("a-dirty", &first));
+    assert_eq!(
+        commits(root).1,
+        [r#"a-dirty: images {"Gau", "Tri"}"#, r#"a-dirty: others {"by rows"}"#]
+    );
+    promote(&measured("b", &[row("images", "Tri", 4.0)]));
+    let expected =
+        [r#"a-dirty: images {"Gau"}"#, r#"a-dirty: others {"by rows"}"#, r#"b: images {"Tri"}"#];
+    assert_eq!(commits(root), ("b".to_owned(), expected.map(str::to_owned).into()));
+    // A third run; a reduced one that is not taken.
+    promote(&measured("c", &[row("images", "Gau", 5.0)]));
+    let reduced = Row { profile: Profile::Smoke, ..row("images", "Tri", 9.0) };
+    promote(&measured("d", &[row("images", "Gau", 6.0), reduced]));
+    let expected =
+        [r#"a-dirty: others {"by rows"}"#, r#"b: images {"Tri"}"#, r#"d: images {"Gau"}"#];
+    assert_eq!(commits(root), ("d".to_owned(), expected.map(str::to_owned).into()));
+}
+
+/// Catches a mark of uncommitted changes that stays although a clean commit gives the same bits, one that the same bits bring
+/// back, and a file that changes although it says nothing new.
+#[test]
+fn equal_bits_of_a_clean_commit_replace_those_of_a_dirty_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let promote = |local: &Collected| promote(&experiment(), local, root).unwrap();
+    let rows = [row("images", "Gau", 1.0), row("images", "Tri", 2.0)];
+    promote(&measured("a-dirty", &rows));
+    promote(&measured("b", &rows[..1]));
+    let expected = [r#"a-dirty: images {"Tri"}"#, r#"b: images {"Gau"}"#];
+    assert_eq!(commits(root), ("b".to_owned(), expected.map(str::to_owned).into()));
+    promote(&measured("c", &rows));
+    let clean = ("c".to_owned(), vec![r#"c: images {"Gau", "Tri"}"#.to_owned()]);
+    assert_eq!(commits(root), clean);
+    for later in ["d-dirty", "e", ""] {
+        promote(&measured(later, &rows));
+        assert_eq!(commits(root), clean, "{later}");
+    }
+    promote(&measured("f-dirty", &[rows[0].clone(), row("images", "Tri", 3.0)]));
+    let expected = [r#"c: images {"Gau"}"#, r#"f-dirty: images {"Tri"}"#];
+    assert_eq!(commits(root), ("f-dirty".to_owned(), expected.map(str::to_owned).into()));
+}
+
 /// Catches generated signals that take the place of the real ones that replace a paper's.
 #[test]
 fn real_signals_are_worth_more_than_generated_ones() {
@@ -172,21 +265,10 @@ fn real_signals_are_worth_more_than_generated_ones() {
         let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
         Experiment::from_document(&document, posenc_protocols::KINDS).unwrap().groups.remove(0)
     };
-    let row = |data: &str, profile| Row {
-        group: "images".into(),
-        method: "Gau".into(),
-        signal: "a".into(),
-        seed: 0,
-        metric: "test_psnr".into(),
-        x: None,
-        y: None,
-        value: 1.0,
-        unit: "dB".into(),
-        profile,
-        device: "cpu".into(),
-        data: data.into(),
+    let of = |data: &str, profile| {
+        let row = Row { data: data.into(), profile, ..row("images", "Gau", 1.0) };
+        worth(&group("video-clips"), &[&row])
     };
-    let of = |data: &str, profile| worth(&group("video-clips"), &[&row(data, profile)]);
     let real = of("substitute:video-clips", Profile::Smoke);
     assert!(real > of("embedded:moving-dead-leaves", Profile::Paper));
     assert!(real > of("substitute:other", Profile::Paper));

@@ -72,14 +72,24 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Option<Vec<u8>>>
             entity["about"] = id(&article_id(paper));
             graph.push(entity);
             parts.push(page);
+            let p = &run.provenance;
+            let earlier: BTreeSet<&str> =
+                p.commits.values().map(String::as_str).filter(|c| !c.is_empty()).collect();
+            let earlier = match earlier.is_empty() {
+                true => String::new(),
+                false => format!(
+                    ", other rows at {}",
+                    earlier.into_iter().collect::<Vec<_>>().join(", ")
+                ),
+            };
             let action = format!("#run-{}-{}", slug(&paper.key), slug(&item.item));
             graph.push(json!({
                 "@id": action,
                 "@type": "CreateAction",
                 "name": format!("Run of {name}"),
                 "description": format!(
-                    "{} units at commit {}; command to repeat: cargo xtask reproduce --from report/record {}/{}",
-                    run.provenance.units, run.provenance.commit, paper.key, item.item
+                    "{} units at commit {}{earlier}; command to repeat: cargo xtask reproduce --from report/record {}/{}",
+                    p.units, p.commit, paper.key, item.item
                 ),
                 "agent": id(AUTHORS),
                 "instrument": id(SOFTWARE),

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use posenc_experiments::record::Provenance;
 use posenc_experiments::schema::{Experiment, Group, Profile};
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde_json::Value;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::Inputs;
 use crate::markdown::{code, details, inline, item, plain};
 use crate::numbers::{distinct, duration, fixed, significant};
-use crate::records::Side;
+use crate::records::{Run, Side};
 use crate::view::View;
 
 /// Maximum length of a list of numbers that is printed in full.
@@ -36,7 +35,7 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>, speed: &str) -> String {
             .runs()
             .map(|run| {
                 let heading = view.who(run.side).map(|who| format!("**{who}**\n\n"));
-                let text = provenance(&run.provenance, run.side, &view.experiment.id());
+                let text = provenance(run, &view.experiment.id());
                 heading.unwrap_or_default() + &text
             })
             .collect();
@@ -220,14 +219,15 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn provenance(p: &Provenance, side: Side, item: &str) -> String {
+fn provenance(run: &Run, item: &str) -> String {
+    let p = &run.provenance;
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
             let _ = writeln!(text, "- {name}: {value}");
         }
     };
-    match side {
+    match run.side {
         // `--from` takes the profile and seed of each method from the record.
         Side::Reference => line(
             "command to repeat",
@@ -236,6 +236,7 @@ fn provenance(p: &Provenance, side: Side, item: &str) -> String {
         Side::Local => line("command", code(&p.command)),
     }
     line("commit", code(&p.commit));
+    line("rows of earlier runs", run.commits(|commit| **commit != p.commit).join("; "));
     let cores = match p.cores {
         0 => String::new(),
         1 => ", 1 core".into(),

@@ -186,6 +186,14 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             ]);
         }
         text.push_str(&grid.render());
+        let runs = || views.all().flat_map(|v| v.runs()).filter(|r| r.side == side);
+        let dirty = runs().filter(|run| run.changes().is_some()).count();
+        if dirty > 0 {
+            text.push_str(&format!(
+                "{dirty} of {} items have rows that were recorded with uncommitted changes; their pages name the rows.\n\n",
+                runs().count()
+            ));
+        }
     }
     text.push_str("Each item lists its machine, commit and versions under *Provenance*.\n\n");
     text

@@ -59,12 +59,25 @@ fn verdicts_are_counted_by_class() {
     assert!(page(&report, "narrow.md").is_some_and(|text| text.contains("# Narrow verdicts")));
 }
 
-/// Catches a record that no commit identifies and that looks like any other.
+/// Catches a record that no commit identifies and that looks like any other, also if only rows of an earlier run are concerned.
 #[test]
 fn records_of_changed_trees_are_marked() {
     let mut reference = records(REFERENCE);
     let label = "Recorded with uncommitted changes";
-    assert!(pages(&report(&reference, "")).contains(label));
+    let count = |n: usize| format!("{n} of 4 items have rows that were recorded with uncommitted");
+    let all = pages(&report(&reference, ""));
+    assert!(all.contains(label) && all.contains(&count(4)));
     reference.items.values_mut().for_each(|r| r.provenance.commit = "0123456789ab".into());
-    assert!(!pages(&report(&reference, "")).contains(label));
+    let all = pages(&report(&reference, ""));
+    assert!(!all.contains(label) && !all.contains(&count(0)) && !all.contains("earlier runs"));
+
+    let record = reference.items.get_mut(&("demo".into(), "fig1".into())).expect("a record");
+    record.provenance.commits.insert("rank/RFF".into(), "ffff-dirty".into());
+    let changed = report(&reference, "");
+    let own = page(&changed, "demo/fig1.md").expect("a page");
+    assert!(own.contains(&format!("**{label}:** commit `ffff-dirty` for `rank` (`RFF`)")), "{own}");
+    assert!(own.contains("- rows of earlier runs: `ffff-dirty` for `rank` (`RFF`)"), "{own}");
+    assert!(pages(&changed).contains(&count(1)));
+    let crate_ = page(&changed, "ro-crate-metadata.json").expect("metadata");
+    assert!(crate_.contains("at commit 0123456789ab, other rows at ffff-dirty"), "{crate_}");
 }

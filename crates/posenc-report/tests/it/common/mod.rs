@@ -267,6 +267,7 @@ pub fn records(made: Made) -> Records {
         let provenance = Provenance {
             command: "cargo xtask reproduce".into(),
             commit: "0123456789abcdef0123-dirty".into(),
+            commits: Default::default(),
             versions: [("rustc".to_owned(), "1.95.0".to_owned())].into(),
             machine: "A machine | of some kind".into(),
             cores: 2,
