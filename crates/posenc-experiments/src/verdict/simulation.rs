@@ -45,18 +45,11 @@ fn record(n: usize, trial: usize, mean: impl Fn(&str, usize) -> f64) -> Table {
             for (place, small) in own[1..].iter().enumerate() {
                 let noise = shared + std::f64::consts::FRAC_1_SQRT_2 * (own[0] + 0.1 * small);
                 table.rows.push(Row {
-                    group: "run".into(),
-                    method: method.into(),
                     signal: format!("image {image}"),
-                    seed: 0,
-                    metric: "psnr".into(),
                     x: Some(place as f64),
-                    y: None,
-                    value: 30.0 + noise + mean(method, place),
                     unit: "dB".into(),
-                    profile: Profile::Paper,
-                    device: "cpu".into(),
                     data: "images".into(),
+                    ..Row::new("run", method, "psnr", 30.0 + noise + mean(method, place))
                 });
             }
         }
