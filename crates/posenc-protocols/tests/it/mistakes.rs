@@ -7,10 +7,27 @@ use posenc_experiments::yaml::Document;
 
 use crate::{FILE, parse};
 
+/// Requires that the message on `mistake` begins with the place and contains the needles.
+fn names(message: &str, place: &str, mistake: &str, needles: &[&str]) {
+    assert!(message.starts_with(place), "{mistake}: {message}");
+    for needle in needles {
+        assert!(message.contains(needle), "{mistake}: no `{needle}` in: {message}");
+    }
+}
+
+/// Requires an error for each change of [`FILE`]: what is replaced, by what, and what the message must contain.
+fn are_refused(cases: &[(&str, &str, &[&str])]) {
+    assert!(parse(FILE).is_ok(), "{:?}", parse(FILE).err());
+    for (from, to, needles) in cases {
+        assert!(FILE.contains(from), "{from}");
+        let message = parse(&FILE.replacen(from, to, 1)).expect_err(to);
+        names(&message, "a.yaml", to, needles);
+    }
+}
+
 /// One row per way a file can be wrong: what is written, and what the message must contain.
 #[test]
 fn mistakes_are_named_with_line_and_remedy() {
-    assert!(parse(FILE).is_ok(), "{:?}", parse(FILE).err());
     let cases: &[(&str, &str, &[&str])] = &[
         ("item: mexican-hat", "itme: mexican-hat", &["a.yaml:3", "did you mean `item`"]),
         ("samples: [1, 2]", "samples: many", &["a.yaml:16", "groups[1].protocol.samples"]),
@@ -72,15 +89,7 @@ fn mistakes_are_named_with_line_and_remedy() {
             &["plots[0].panels[0].series", "`more` belongs to `metric`"],
         ),
     ];
-    for (from, to, needles) in cases {
-        assert!(FILE.contains(from), "{from}");
-        let text = FILE.replacen(from, to, 1);
-        let message = parse(&text).expect_err(to);
-        assert!(message.starts_with("a.yaml"), "{to}: {message}");
-        for needle in *needles {
-            assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
-        }
-    }
+    are_refused(cases);
 }
 
 /// As above, for pictures and for the single values behind tables.
@@ -132,15 +141,7 @@ fn mistakes_in_what_is_shown_are_named_with_line_and_remedy() {
             &["a.yaml:37", "tables[0].per_signal", "methods"],
         ),
     ];
-    for (from, to, needles) in cases {
-        assert!(FILE.contains(from), "{from}");
-        let text = FILE.replacen(from, to, 1);
-        let message = parse(&text).expect_err(to);
-        assert!(message.starts_with("a.yaml"), "{to}: {message}");
-        for needle in *needles {
-            assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
-        }
-    }
+    are_refused(cases);
     let accepted = ["first", "all", "3", "[image-00, \"image 1\"]"];
     for signals in accepted {
         let text = FILE
@@ -210,10 +211,7 @@ fn mistakes_in_training_are_named_with_line_and_remedy() {
     ];
     for (more, needles) in cases {
         let message = with(&format!("{settings}, {more}"), gaussian).expect_err(more);
-        assert!(message.starts_with("a.yaml:10"), "{more}: {message}");
-        for needle in *needles {
-            assert!(message.contains(needle), "{more}: no `{needle}` in: {message}");
-        }
+        names(&message, "a.yaml:10", more, needles);
     }
     let replaced: &[(&str, &str, &[&str])] = &[
         ("rows: [5]", "rows: [-1]", &["protocol.lines.rows", "whole numbers"]),
@@ -226,10 +224,7 @@ fn mistakes_in_training_are_named_with_line_and_remedy() {
     ];
     for (from, to, needles) in replaced {
         let message = with(&settings.replace(from, to), gaussian).expect_err(to);
-        assert!(message.starts_with("a.yaml:10"), "{to}: {message}");
-        for needle in *needles {
-            assert!(message.contains(needle), "{to}: no `{needle}` in: {message}");
-        }
+        names(&message, "a.yaml:10", to, needles);
     }
     let steep = rule.replace("-0.5", "10").replace("0.1", "1e9");
     let message = with(&steep, gaussian).expect_err("a rate of nothing");
