@@ -66,6 +66,12 @@ impl Catalog {
                         FileError { line: claim.line, ..error }
                     })?;
                 }
+                for group in &mut experiment.groups {
+                    let is_papers = |set: &String| paper.data.contains(set);
+                    group.is_on_papers_data = group.data.as_ref().is_none_or(|data| {
+                        is_papers(&data.set) && data.held_out.as_ref().is_none_or(is_papers)
+                    });
+                }
                 if experiment.paper != key {
                     return Err(problem(
                         "paper",

@@ -8,6 +8,7 @@ use posenc_experiments::plan::Job;
 use posenc_experiments::record::gallery::Content;
 use posenc_experiments::record::{
     CaptionedMethod, GalleryPicture, Origin, Provenance, Row, Table, UnitCaptions, UnitRecord,
+    is_clean,
 };
 use posenc_experiments::{Experiment, Group, Profile};
 
@@ -130,18 +131,23 @@ pub fn collect<'a>(
     if best.is_empty() {
         return Ok(None);
     }
+    let commit = repository.commit();
     let mut table = Table::default();
     let mut pictures = Vec::new();
     let mut captions = Vec::new();
     let mut spent = Spent::default();
     let mut incomplete = Vec::new();
     let mut origins = BTreeMap::new();
+    let mut commits = BTreeMap::new();
     for ((group, variant), results) in best {
         let group = &experiment.groups[group];
         let variant = &group.variants[variant].id;
         if !results.complete {
             incomplete.push((group.id.clone(), variant.clone()));
         }
+        let own = results.commit().unwrap_or(&commit).clone();
+        let names = results.rows.iter().map(|row| format!("{}/{}", row.group, row.method));
+        commits.extend(names.map(|name| (name, own.clone())));
         let key = format!("{}/{variant}", group.id);
         origins.extend(results.origin.map(|origin| (key, origin)));
         table.rows.extend(results.rows);
@@ -154,10 +160,14 @@ pub fn collect<'a>(
         spent.data.extend(s.data);
         spent.versions.extend(s.versions);
     }
+    // Rows that were all measured at one commit are of that commit, whatever the tree is now.
+    let first = commits.values().next().cloned();
+    let commit = first.filter(|one| commits.values().all(|own| own == one)).unwrap_or(commit);
+    commits.retain(|_, own| *own != commit);
     let provenance = Provenance {
         command: format!("cargo xtask reproduce {}", experiment.id()),
-        commit: repository.commit(),
-        commits: BTreeMap::new(),
+        commit,
+        commits,
         versions: spent.versions,
         machine: machine::processor(),
         cores: machine::cores(),
@@ -194,9 +204,16 @@ struct Results {
     captions: Vec<KeptCaptions>,
     spent: Spent,
     origin: Option<Origin>,
+    /// Commits of the units, as far as their records name them.
+    commits: BTreeSet<String>,
 }
 
 impl Results {
+    /// The commit of the units. Of several, one that does not identify the source code comes first.
+    fn commit(&self) -> Option<&String> {
+        self.commits.iter().find(|commit| !is_clean(commit)).or(self.commits.first())
+    }
+
     /// Whether these are a part of the full protocol with units that `smaller` lacks.
     fn has_more_of_full_protocol(&self, smaller: &Results) -> bool {
         self.is_divisible && !self.found.is_subset(&smaller.found)
@@ -224,9 +241,10 @@ pub fn origin<'a>(planned: impl IntoIterator<Item = &'a PlannedJob<'a>>) -> Opti
     found
 }
 
-/// The rows of a unit's record.
+/// The rows of a unit's record, of the metrics that its group records.
 pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<Item = Row> {
-    record.values.iter().cloned().map(|value| Row {
+    let values = record.values.iter().filter(|value| job.group.records(&value.metric));
+    values.cloned().map(|value| Row {
         group: job.group.id.clone(),
         method: value.method.unwrap_or_else(|| job.variant.id.clone()),
         signal: value.signal.unwrap_or_else(|| unit.signal.clone()),
@@ -249,6 +267,7 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
     let mut pictures = Vec::new();
     let mut captions = Vec::new();
     let mut spent = Spent::default();
+    let mut commits = BTreeSet::new();
     for PlannedJob { job, units, .. } in planned {
         let experiment = job.experiment;
         for unit in units.iter() {
@@ -265,6 +284,7 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                 spent.data.insert(record.data.clone(), unit.parts.data.clone());
             }
             spent.versions.extend(record.versions.clone());
+            commits.extend(Some(record.commit.clone()).filter(|commit| !commit.is_empty()));
             let folder = store.folder(&experiment.paper, &experiment.item);
             let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
             for stored in &record.pictures {
@@ -300,5 +320,6 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
         captions,
         spent,
         origin,
+        commits,
     })
 }

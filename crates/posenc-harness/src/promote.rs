@@ -1,5 +1,6 @@
 //! Promoting records of this machine into the reference.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,10 @@ fn by_method(table: &Table) -> ByMethod<'_> {
         all.entry((&row.group, &row.method)).or_default().push(row);
     }
     all
+}
+
+fn is_same(a: &[impl Borrow<Row>], b: &[impl Borrow<Row>]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.borrow().is_same(b.borrow()))
 }
 
 /// What became of a method's rows.
@@ -127,7 +132,7 @@ pub fn promote(
     }
     let mut provenance = local.provenance.clone();
     let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
-    if !taken.is_empty() && (merged != old || is_identified) {
+    if !taken.is_empty() && (is_identified || !is_same(&merged.rows, &old.rows)) {
         // What made the rows that stay is what made them before.
         provenance.origins.retain(|key, _| !stays.contains(key));
         let of_group = |group: &Group| -> Vec<String> {
@@ -168,7 +173,7 @@ fn set_commits(
         let (group, method) = key;
         let (own, earlier) = (provenance.commit_of(group, method), before.commit_of(group, method));
         let name = format!("{group}/{method}");
-        let is_same = old_rows.get(&key) == Some(&rows);
+        let is_same = old_rows.get(&key).is_some_and(|old| is_same(old, &rows));
         let is_own = taken.contains(&name) && !(is_same && is_clean(earlier) && !is_clean(own));
         is_identified |= is_own && is_clean(own) && !is_clean(earlier);
         let commit = if is_own { own } else { earlier };

@@ -15,6 +15,8 @@ pub struct RunEnv {
     pub devices: &'static Devices,
     /// Seed of the run.
     pub seed: u64,
+    /// Git commit of the run, as records keep it.
+    pub commit: &'static str,
 }
 
 /// What lives as long as the process, so that threads which cannot be ended may still read it.

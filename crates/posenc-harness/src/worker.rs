@@ -174,7 +174,7 @@ fn trained(work: &Work<'_>, checkpoint: &Checkpoint) -> Vec<usize> {
 }
 
 fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -> End {
-    let RunEnv { store, data, devices, seed } = shared.site;
+    let RunEnv { store, data, devices, seed, commit } = shared.site;
     let path = work.job.path();
     let experiment = work.job.experiment;
     let folder = store.checkpoints(&experiment.paper, &experiment.item);
@@ -222,6 +222,7 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
             pictures: Vec::new(),
             captions: None,
             versions: machine::versions(),
+            commit: commit.to_owned(),
         };
         let (pictures, captions) = (&outcome.pictures, outcome.captions.as_ref());
         let written = store.write(&experiment.paper, &experiment.item, record, pictures, captions);

@@ -96,9 +96,9 @@ pub fn one<T: From<u8>>() -> T {
     T::from(1)
 }
 
-/// The default 2.
-pub fn two() -> usize {
-    2
+/// The default of a key: a whole number.
+pub fn preset<const N: u16, T: From<u16>>() -> T {
+    T::from(N)
 }
 
 /// For keys that are left out of canonical settings where they are `false`.

@@ -24,12 +24,11 @@ mod sources;
 mod tables;
 mod view;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
-use posenc_experiments::verdict::Verdict;
 
 pub use output::{Page, PageKind, Report, Stale};
 pub use pages::entries::Entry;
@@ -137,7 +136,9 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     }
     let entries = pages::entries::all(inputs, &views);
     let Pages { files, pages } = pages;
-    Ok(Report { files, pages, entries, verdicts: views.verdicts(), unlisted: unlisted(inputs) })
+    let digest = pages::readme::digest(inputs, &views).map(|text| markdown::protect_math(&text));
+    let (verdicts, unlisted) = (views.verdicts(), unlisted(inputs));
+    Ok(Report { files, pages, entries, digest, verdicts, unlisted })
 }
 
 /// Pages and their files.
@@ -170,24 +171,10 @@ fn with_block(page: &str, name: &str, text: &str) -> Option<String> {
     Some(format!("{}\n{text}\n{}", &page[..start], &page[end..]))
 }
 
-/// Most findings that the repository's README shows.
-const README_FINDINGS: usize = 5;
-
-/// Puts the answer and the first decided findings of a report's first page into the block `findings` of the repository's README;
-/// `None` if the page has no such block or the report no findings.
+/// Puts the answer and the first decided findings of a report into the block `findings` of the repository's README; `None` if the
+/// page has no such block or the report no findings.
 pub fn with_findings(page: &str, report: &Report) -> Option<String> {
-    let first = std::str::from_utf8(report.files.get(Path::new("README.md"))?).ok()?;
-    // A comment and the title precede the answer.
-    let answer = first.split("\n\n").nth(2)?;
-    let findings = first.split("## Findings\n").nth(1)?.split("\n## ").next()?;
-    let decided = [Verdict::Reproduced, Verdict::Holds, Verdict::Erratum, Verdict::NotReproduced];
-    let is_decided = |line: &&str| {
-        let mark = line.strip_prefix("- ");
-        mark.is_some_and(|rest| decided.iter().any(|verdict| rest.starts_with(verdict.sign())))
-    };
-    let findings: Vec<&str> = findings.lines().filter(is_decided).take(README_FINDINGS).collect();
-    let text = format!("{answer}\n\n{}", findings.join("\n"));
-    with_block(page, "findings", &text.replace("](", "](report/"))
+    with_block(page, "findings", &report.digest.as_ref()?.replace("](", "](report/"))
 }
 
 /// Puts the table of measured speed into the block `speed` of a page; `None` if the page has no such block.

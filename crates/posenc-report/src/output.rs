@@ -23,6 +23,8 @@ pub struct Report {
     pub pages: Vec<Page>,
     /// What a search over the pages finds.
     pub entries: Vec<Entry>,
+    /// The answer and the first decided findings, as Markdown with links relative to the report; `None` without findings.
+    pub digest: Option<String>,
     /// PNG files next to the reference's pictures that its index does not list: they belong to no
     /// report.
     pub unlisted: Vec<PathBuf>,

@@ -296,7 +296,10 @@ impl Conditions {
             if let Some(reduced) = group.reduced(row.profile) {
                 all.reduced.entry(reduced.to_owned()).or_default().insert(row.group.clone());
             }
-            if let Some(set) = group.data.as_ref().map(|d| &d.set).filter(|s| **s != row.data) {
+            // Groups of ours stand for no data of the paper.
+            let is_others = group.ours.is_none() && !group.is_papers_data(&row.data);
+            let set = group.data.as_ref().map(|d| &d.set);
+            if let Some(set) = set.filter(|s| **s != row.data || is_others) {
                 let key = (row.data.clone(), set.clone());
                 all.other_data.entry(key).or_default().insert(row.group.clone());
             }
@@ -326,7 +329,9 @@ impl Conditions {
         }
         for ((data, set), of) in &self.other_data {
             // Sets of these names (data/manifest.yaml) replace nothing; a substitute is the set itself.
-            let why = if set.starts_with("embedded-") {
+            let why = if data == set {
+                "which the paper did not use".to_owned()
+            } else if set.starts_with("embedded-") {
                 "generated".to_owned()
             } else if data.strip_prefix("substitute:") == Some(set.as_str()) {
                 "instead of the paper's".to_owned()

@@ -231,10 +231,8 @@ impl<'a> FigureSource<'a> {
         let keys = self.keys(panel);
         let several = several(&keys);
         let group = self.experiment.group(&panel.group);
-        let set = group.and_then(|g| g.data.as_ref()).map(|d| &d.set);
         let full = |row: &Row| {
-            group.is_none_or(|g| g.reduced(row.profile).is_none())
-                && set.is_none_or(|set| *set == row.data)
+            group.is_none_or(|g| g.reduced(row.profile).is_none() && g.is_papers_data(&row.data))
         };
         let row = |key: &CurveKey| {
             let own = |r: &&Row| {
@@ -264,12 +262,7 @@ impl<'a> FigureSource<'a> {
         let method = self.keys(panel).into_iter().next().map(|k| k.method).unwrap_or_default();
         let is_placed = |r: &&Row| r.method == method && r.x.is_some() && r.y.is_some();
         let rows: Vec<&Row> = self.measured(panel, &panel.metric).filter(is_placed).collect();
-        let mut cells = Vec::new();
-        for cell in Keys::of(&rows).by(|r| &r.x).by(|r| &r.y).groups()? {
-            let values: Vec<f64> = cell.iter().map(|r| r.value).collect();
-            let place = cell.first().and_then(|first| Some((first.x?, first.y?)));
-            cells.extend(place.map(|(x, y)| (x, y, mean_deviation(&values).0)));
-        }
+        let mut cells = cells(&rows)?;
         cells.sort_by_key(|(x, y, _)| (x.to_bits(), y.to_bits()));
         Ok(Heatmap { label: bare(panel.color_label.as_deref().unwrap_or(&panel.metric)), cells })
     }
@@ -477,15 +470,21 @@ fn single_runs(rows: &[&Row], band: Band) -> Result<Vec<Vec<(f64, f64)>>> {
     Ok(if few { runs } else { Vec::new() })
 }
 
-/// Means over circles around the origin, with the standard deviation over directions. The width of a ring is the step of
-/// the grid, and the last ring is the last whole one.
-fn radial(rows: &[&Row]) -> Result<Vec<Sample>> {
+/// Means at each place of a map.
+fn cells(rows: &[&Row]) -> Result<Vec<(f64, f64, f64)>> {
     let mut cells = Vec::new();
     for cell in Keys::of(rows).by(|r| &r.x).by(|r| &r.y).groups()? {
         let values: Vec<f64> = cell.iter().map(|r| r.value).collect();
         let place = cell.first().and_then(|first| Some((first.x?, first.y?)));
         cells.extend(place.map(|(x, y)| (x, y, mean_deviation(&values).0)));
     }
+    Ok(cells)
+}
+
+/// Means over circles around the origin, with the standard deviation over directions. The width of a ring is the step of
+/// the grid, and the last ring is the last whole one.
+fn radial(rows: &[&Row]) -> Result<Vec<Sample>> {
+    let cells = cells(rows)?;
     let steps = cells.iter().map(|c| c.0.abs()).filter(|x| *x > 0.0);
     let step = steps.fold(f64::INFINITY, f64::min);
     let farthest = |of: fn(&(f64, f64, f64)) -> f64| cells.iter().map(of).fold(0.0, f64::max);

@@ -6,11 +6,13 @@ use anyhow::Result;
 use posenc_experiments::record::Failure;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::claim::Claim;
+use posenc_experiments::schema::paper::{Item, Paper};
 use posenc_experiments::verdict::{
     Classified, Context, Evidence, Judgement, Verdict, holm_adjusted, judge,
 };
 use posenc_experiments::{Catalog, Published};
 
+use crate::pages::places;
 use crate::records::{Conditions, Run, Side};
 use crate::{Inputs, Records};
 
@@ -66,6 +68,12 @@ impl<'a> View<'a> {
         self.sides.iter().filter_map(|s| s.run.as_ref())
     }
 
+    /// What the claims are judged with on a run.
+    pub fn context<'b>(&'b self, side: &'b SideView) -> Context<'b> {
+        let record = side.run.as_ref().map(|run| &run.table);
+        Context { experiment: self.experiment, record, published: self.published }
+    }
+
     /// The name of a run; none if it is the only one.
     pub fn who(&self, side: Side) -> Option<&'static str> {
         Some(side.name()).filter(|_| self.sides.len() > 1)
@@ -106,6 +114,22 @@ impl SideView {
         self.judgements.iter().for_each(|j| counts.add(j.classified()));
         counts
     }
+}
+
+/// A claim with its verdict on the reference.
+pub struct Judged<'v> {
+    /// The item in its paper.
+    pub item: &'v Item,
+    /// The item's view.
+    pub view: &'v View<'v>,
+    /// The reference run.
+    pub side: &'v SideView,
+    /// The claim.
+    pub claim: &'v Claim,
+    /// Its verdict.
+    pub judgement: &'v Judgement,
+    /// A link to it.
+    pub place: String,
 }
 
 /// All items of a catalog, by paper and item.
@@ -156,6 +180,21 @@ impl<'a> Views<'a> {
     /// The view of an item with an experiment.
     pub fn get(&self, paper: &str, item: &str) -> Option<&View<'a>> {
         self.views.get(&(paper.to_owned(), item.to_owned()))
+    }
+
+    /// The claims of a paper with their verdicts on the reference, in the order of its items.
+    pub fn judged<'v>(&'v self, paper: &'v Paper) -> impl Iterator<Item = Judged<'v>> {
+        paper.items.iter().flat_map(move |item| {
+            let view = self.get(&paper.key, &item.item);
+            let sides = view.into_iter().flat_map(|view| Some((view, view.sides.first()?)));
+            sides.flat_map(move |(view, side)| {
+                let claims = view.experiment.claims.iter().zip(&side.judgements);
+                claims.map(move |(claim, judgement)| {
+                    let place = places::claim(&paper.key, &item.item, &claim.id);
+                    Judged { item, view, side, claim, judgement, place }
+                })
+            })
+        })
     }
 
     /// All views.

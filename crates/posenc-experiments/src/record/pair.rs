@@ -96,18 +96,9 @@ mod tests {
 
     fn table(value: f64) -> Table {
         let row = Row {
-            group: "g".into(),
-            method: "m".into(),
-            signal: "-".into(),
-            seed: 0,
-            metric: "test_psnr".into(),
-            x: None,
-            y: None,
-            value,
             unit: "dB".into(),
             profile: Profile::Quick,
-            device: "cpu".into(),
-            data: "-".into(),
+            ..Row::new("g", "m", "test_psnr", value)
         };
         Table { rows: vec![row] }
     }

@@ -6,6 +6,7 @@ use polars::prelude::*;
 pub use posenc_files::{is_full, write_atomically, write_if_changed, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
+use crate::plan::NO_SIGNAL;
 use crate::schema::Profile;
 use crate::schema::claim::Select;
 use crate::text::{MAX_RECORD_BYTES, read_text};
@@ -158,6 +159,33 @@ columns! {
 }
 
 impl Row {
+    /// A number of the full protocol without signal, abscissa, unit and data, measured on the CPU.
+    pub fn new(group: &str, method: &str, metric: &str, value: f64) -> Self {
+        Row {
+            group: group.into(),
+            method: method.into(),
+            signal: NO_SIGNAL.into(),
+            seed: 0,
+            metric: metric.into(),
+            x: None,
+            y: None,
+            value,
+            unit: String::new(),
+            profile: Profile::Paper,
+            device: "cpu".into(),
+            data: "-".into(),
+        }
+    }
+
+    /// Whether two rows are the same, with NaN equal to NaN.
+    pub fn is_same(&self, other: &Row) -> bool {
+        let without_nan = |row: &Row| {
+            let value = if row.value.is_nan() { 0.0 } else { row.value };
+            (row.value.is_nan(), Row { value, ..row.clone() })
+        };
+        self == other || without_nan(self) == without_nan(other)
+    }
+
     /// Whether a selection names this row.
     pub fn selected(&self, select: &Select) -> bool {
         self.group == select.group
@@ -236,18 +264,10 @@ mod tests {
     #[test]
     fn names_with_quotes_commas_and_line_breaks_read_back() {
         let row = |method: &str, signal: &str| Row {
-            group: "g".into(),
-            method: method.into(),
             signal: signal.into(),
-            seed: 0,
-            metric: "test_psnr".into(),
-            x: None,
             y: Some(0.1),
-            value: 1e-300,
-            unit: String::new(),
             profile: Profile::Quick,
-            device: "cpu".into(),
-            data: "-".into(),
+            ..Row::new("g", method, "test_psnr", 1e-300)
         };
         let rows = vec![
             row("Gau 5\"", "a\"b.png"),

@@ -277,6 +277,10 @@ pub struct UnitRecord {
     pub captions: Option<StoredCaptions>,
     /// Versions of compiler and packages.
     pub versions: BTreeMap<String, String>,
+    /// Git commit of the run, with `-dirty` where the tree had changes; empty outside a repository and in records from before it
+    /// was kept.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -438,6 +442,7 @@ mod tests {
             }],
             captions: Some(StoredCaptions { file: "b.json".into(), blake3: "1".into() }),
             versions: BTreeMap::new(),
+            commit: "0123-dirty".into(),
         }
     }
 
@@ -454,12 +459,13 @@ mod tests {
         body.as_object_mut().unwrap().remove("peak_memory");
         body.as_object_mut().unwrap().remove("pictures");
         body.as_object_mut().unwrap().remove("captions");
+        body.as_object_mut().unwrap().remove("commit");
         body["values"][0].as_object_mut().unwrap().remove("seed");
         let envelope = Envelope { checksum: checksum(&body), body };
         std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
         let old = UnitRecord::read(&file).unwrap();
         assert_eq!((old.peak_memory, old.values[0].seed), (None, None));
-        assert_eq!((old.pictures, old.captions), (Vec::new(), None));
+        assert_eq!((old.pictures, old.captions, old.commit), (Vec::new(), None, String::new()));
         assert_eq!(old.values[0].value, f64::INFINITY);
     }
 

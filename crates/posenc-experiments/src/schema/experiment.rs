@@ -7,9 +7,9 @@ use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use super::claim::{Claim, Sentence, WireClaim};
+use super::claim::{Claim, Sentence, Source, WireClaim};
 use super::display::{Comparison, PictureGrid, Plot, Table};
-use super::limits::{MOST_JOBS, MOST_SETTINGS, MOST_SWEPT, MOST_VARIANTS};
+use super::limits::{Asked, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
 use crate::yaml::{Document, FileError};
@@ -136,6 +136,10 @@ pub struct Group {
     pub ours: Option<String>,
     /// Data the signals come from; none for experiments on embeddings alone.
     pub data: Option<Data>,
+    /// Whether the paper itself used the data set, which [`crate::Catalog`] reads from `paper.yaml`; else true.
+    pub(crate) is_on_papers_data: bool,
+    /// Metrics that enter records; all if absent.
+    pub metrics: Option<Vec<String>>,
     /// Independent repetitions.
     pub seeds: usize,
     /// Index of the first repetition: a group that repeats another one with further seeds starts where that one ends.
@@ -191,6 +195,16 @@ pub struct Resolved {
 }
 
 impl Group {
+    /// Whether a metric enters records.
+    pub fn records(&self, metric: &str) -> bool {
+        self.metrics.as_ref().is_none_or(|all| all.iter().any(|own| own == metric))
+    }
+
+    /// Whether rows with this label of data are on the paper's own data; groups without data set have no other.
+    pub fn is_papers_data(&self, label: &str) -> bool {
+        self.data.as_ref().is_none_or(|data| self.is_on_papers_data && data.set == label)
+    }
+
     /// What variant number `variant` does at `profile`; `long` is `paper`'s or, where the group
     /// defines it, its own. `None` if the group does not run at this profile.
     pub fn resolved(&self, profile: Profile, variant: usize) -> Option<&Resolved> {
@@ -273,6 +287,7 @@ struct WireGroup {
     ours: Option<String>,
     protocol: Mapping,
     data: Option<Data>,
+    metrics: Option<Vec<String>>,
     #[serde(default = "one")]
     seeds: usize,
     #[serde(default)]
@@ -396,6 +411,7 @@ impl Experiment {
             .enumerate()
             .map(|(i, c)| c.checked(document, &format!("claims[{i}]"), &groups))
             .collect::<Result<Vec<_>, _>>()?;
+        check_metrics(document, &claims, &groups)?;
         let check = |id: Option<&str>| {
             let claim = claims.iter().find(|claim| id == Some(&claim.id))?;
             Some(&claim.check)
@@ -446,44 +462,22 @@ impl Experiment {
     }
 }
 
-/// What a file has asked for so far.
-struct Asked {
-    kinds: Kinds,
-    jobs: BTreeMap<Profile, usize>,
-    settings: usize,
-    swept: usize,
-}
-
-impl Asked {
-    fn of(kinds: Kinds) -> Self {
-        Asked { kinds, jobs: BTreeMap::new(), settings: 0, swept: 0 }
-    }
-
-    /// Counts a variant at a profile, before what takes long.
-    fn add(&mut self, profile: Profile, seeds: usize, protocol: &Protocol) -> Result<(), Fault> {
-        let jobs = self.jobs.entry(profile).or_default();
-        *jobs = jobs.saturating_add(seeds);
-        self.settings = self.settings.saturating_add(protocol.canonical().len());
-        self.swept = self.swept.saturating_add(protocol.settings().swept());
-        for (key, what, asked, most) in [
-            ("seeds", "variants × seeds", *jobs, MOST_JOBS),
-            (
-                "variants",
-                "bytes of settings over all variants and profiles",
-                self.settings,
-                MOST_SETTINGS,
-            ),
-            ("variants", "values of sweeps over all variants and profiles", self.swept, MOST_SWEPT),
-        ] {
-            if asked > most {
-                return Err((
-                    key,
-                    format!("{what} of the file: {asked} up to here; allowed: {most}"),
-                ));
+/// Refuses claims on metrics that their group does not record.
+fn check_metrics(document: &Document, claims: &[Claim], groups: &[Group]) -> Result<(), FileError> {
+    for (i, claim) in claims.iter().enumerate() {
+        for (key, select) in claim.check.selects() {
+            let group = groups.iter().find(|group| group.id == select.group);
+            if select.from == Source::Measured && group.is_some_and(|g| !g.records(&select.metric))
+            {
+                let message = format!(
+                    "`metrics` of the group `{}` do not name `{}`, so it is not recorded; add it",
+                    select.group, select.metric
+                );
+                return Err(document.error(&format!("claims[{i}].check.{key}"), message));
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl WireGroup {
@@ -618,6 +612,8 @@ impl WireGroup {
             id: self.id,
             ours: self.ours,
             data: self.data,
+            metrics: self.metrics,
+            is_on_papers_data: true,
             seeds: self.seeds,
             first_seed: self.first_seed,
             variants,

@@ -1,6 +1,11 @@
 //! What an experiment file may ask for: beyond these limits a typo, or a file from elsewhere, would fill the memory or the week
 //! before anything runs. What a unit takes while it runs is checked again by what runs it.
 
+use std::collections::BTreeMap;
+
+use super::experiment::Profile;
+use super::protocol::{Fault, Kinds, Protocol};
+
 /// Longest list of numbers: a range with a typo in its step must not fill the memory. The papers' longest has 201.
 pub const LONGEST_LIST: usize = 10_000;
 
@@ -16,3 +21,48 @@ pub const MOST_SETTINGS: usize = 1 << 24;
 /// Most values of all sweeps of a file, over variants and profiles: each is an embedder that is checked, and a formula among
 /// them takes up to a millisecond.
 pub const MOST_SWEPT: usize = 20_000;
+
+/// What a file has asked for so far.
+pub(super) struct Asked {
+    pub kinds: Kinds,
+    jobs: BTreeMap<Profile, usize>,
+    settings: usize,
+    swept: usize,
+}
+
+impl Asked {
+    pub(super) fn of(kinds: Kinds) -> Self {
+        Asked { kinds, jobs: BTreeMap::new(), settings: 0, swept: 0 }
+    }
+
+    /// Counts a variant at a profile, before what takes long.
+    pub(super) fn add(
+        &mut self,
+        profile: Profile,
+        seeds: usize,
+        protocol: &Protocol,
+    ) -> Result<(), Fault> {
+        let jobs = self.jobs.entry(profile).or_default();
+        *jobs = jobs.saturating_add(seeds);
+        self.settings = self.settings.saturating_add(protocol.canonical().len());
+        self.swept = self.swept.saturating_add(protocol.settings().swept());
+        for (key, what, asked, most) in [
+            ("seeds", "variants × seeds", *jobs, MOST_JOBS),
+            (
+                "variants",
+                "bytes of settings over all variants and profiles",
+                self.settings,
+                MOST_SETTINGS,
+            ),
+            ("variants", "values of sweeps over all variants and profiles", self.swept, MOST_SWEPT),
+        ] {
+            if asked > most {
+                return Err((
+                    key,
+                    format!("{what} of the file: {asked} up to here; allowed: {most}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}

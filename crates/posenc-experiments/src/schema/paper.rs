@@ -41,6 +41,10 @@ pub struct Paper {
     pub arxiv: Option<String>,
     /// Summary in our words. Allowed: Markdown.
     pub summary: String,
+    /// Data sets that the paper itself used, by their ids in `data/manifest.yaml`. What is measured on other sets counts as other
+    /// data. Allowed: list of ids of sets.
+    #[serde(default)]
+    pub data: Vec<String>,
     /// Every figure, table and proposition, in the order of the paper: its key `item`, its `name` in print and its `title`.
     pub items: Vec<Item>,
 }

@@ -75,18 +75,11 @@ mod tests {
             Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap();
         let group = &experiment.groups[0];
         let row = |method: &str, signal: &str, profile| Row {
-            group: "run".into(),
-            method: method.into(),
             signal: signal.into(),
-            seed: 0,
-            metric: "psnr".into(),
-            x: None,
-            y: None,
-            value: 1.0,
             unit: "dB".into(),
             profile,
-            device: "cpu".into(),
             data: "pictures".into(),
+            ..Row::new("run", method, "psnr", 1.0)
         };
         let mut rows = vec![
             row("A", "one", Profile::Paper),

@@ -7,7 +7,7 @@ use super::select::{Context, Point, not_grouped, rows};
 use crate::plan::NO_SIGNAL;
 use crate::record::{Keys, Row, is_of_machine};
 use crate::schema::Group;
-use crate::schema::claim::{Sample, Select, Source};
+use crate::schema::claim::{Check, Sample, Select, Source};
 use crate::schema::protocol::WithoutData;
 
 /// What the independent repetitions of a check are.
@@ -24,14 +24,15 @@ pub(super) struct Clusters {
 }
 
 impl Clusters {
-    /// The repetitions of a check with these selections. `is_exact`: its metrics are counted or computed from settings.
-    pub fn of(selects: &[&Select], is_exact: bool, context: Context<'_>) -> Self {
+    /// The repetitions of a check. `is_exact`: its metrics are counted or computed from settings.
+    pub fn of(check: &Check, is_exact: bool, context: Context<'_>) -> Self {
+        let selects = check.selects();
         let group = |row: &Row| context.experiment.group(&row.group);
         let kind = |row: &Row| group(row).and_then(Group::kind);
         let mut signals: BTreeSet<&str> = BTreeSet::new();
         let mut seeds: BTreeMap<(&str, &str), BTreeSet<u64>> = BTreeMap::new();
         let (mut is_theory, mut are_samples, mut has_rows) = (true, true, false);
-        for select in selects.iter().filter(|s| s.from == Source::Measured) {
+        for (_, select) in selects.iter().filter(|(_, s)| s.from == Source::Measured) {
             for row in rows(select, context) {
                 has_rows = true;
                 let kind = kind(row);
@@ -45,17 +46,9 @@ impl Clusters {
         }
         let is_repeated = seeds.values().any(|seeds| seeds.len() > 1);
         Clusters {
-            by_signal: has_rows && are_samples && signals.len() > 1,
+            by_signal: has_rows && are_samples && signals.len() > 1 && !is_of_seeds(check),
             has_parts: has_rows && !are_samples,
             is_exact: is_exact || !has_rows || (is_theory && !is_repeated),
-        }
-    }
-
-    /// The repetitions that matter if both numbers come from the same signals: seeds only.
-    pub fn for_sample(self, sample: Sample) -> Self {
-        match sample {
-            Sample::Seeds => Clusters { by_signal: false, ..self },
-            Sample::Signals => self,
         }
     }
 
@@ -113,6 +106,18 @@ impl Clusters {
         }
         keys.groups().map_err(not_grouped)
     }
+}
+
+/// Whether a check compares with numbers of the same signals, so that only seeds tell the two apart.
+fn is_of_seeds(check: &Check) -> bool {
+    let is_published = |with: &Select| with.from == Source::Published;
+    let sample = match check {
+        Check::Value(c) => Some(c.sample),
+        Check::Agreement(c) if c.with.as_ref().is_none_or(is_published) => Some(c.sample),
+        Check::Position(c) if c.with.as_ref().is_some_and(is_published) => Some(c.sample),
+        _ => None,
+    };
+    sample == Some(Sample::Seeds)
 }
 
 /// Whether a row is a property of an embedder, of a protocol whose other rows are measured on signals: exact unless the embedder is

@@ -43,11 +43,6 @@ pub(super) fn agreement(
     let default = Select { from: Source::Published, ..check.of.clone() };
     let with = check.with.as_ref().unwrap_or(&default);
     let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
-    let clusters = match with.from {
-        // The other curve has the same signals, so only seeds and signals that were sampled tell the two apart.
-        Source::Published => clusters.for_sample(check.sample),
-        Source::Measured => clusters,
-    };
     let expected = expectations(with, context)?;
     let by_method = check.of.method.is_none() && with.method.is_none();
     let curves = Measured::new(&of, by_method, clusters)?;
@@ -348,7 +343,6 @@ impl Found {
 
 pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Context<'_>) -> Judged {
     let published = check.with.as_ref().is_some_and(|w| w.from == Source::Published);
-    let clusters = if published { clusters.for_sample(check.sample) } else { clusters };
     let of = curves(&check.of, clusters, context)?;
     let with = check.with.as_ref().map(|w| curves(w, clusters, context)).transpose()?;
     let by_method =

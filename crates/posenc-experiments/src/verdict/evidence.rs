@@ -19,7 +19,7 @@ pub enum Evidence {
     PaperFull,
     /// The paper's data at a reduced protocol, or fewer signals.
     PaperReduced,
-    /// Generated or substitute data, or the user's own.
+    /// Generated or substitute data, a data set that the paper did not use, or the user's own.
     OtherData,
     /// A statement of this project, not of the paper.
     Ours,
@@ -60,7 +60,9 @@ impl Evidence {
             Evidence::PaperReduced => {
                 "measured on the paper's data with fewer signals, seeds or training steps"
             }
-            Evidence::OtherData => "measured on generated or substitute data",
+            Evidence::OtherData => {
+                "measured on generated or substitute data, or on a data set that the paper did not use"
+            }
             Evidence::Ours => "a statement of this project, not of the paper",
             Evidence::Repeated => "a statement that is counted for another paper",
         }
@@ -120,7 +122,7 @@ fn of_row(row: &Row, is_exact: bool, context: Context<'_>) -> (Evidence, String)
                 return plain(Evidence::OtherData);
             }
         },
-        data if group.data.as_ref().is_some_and(|d| d.set == data) => Evidence::PaperFull,
+        data if group.data.is_some() && group.is_papers_data(data) => Evidence::PaperFull,
         data => return (Evidence::OtherData, data.to_owned()),
     };
     match (group.reduced(row.profile), row.profile) {

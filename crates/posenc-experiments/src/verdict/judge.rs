@@ -1,5 +1,6 @@
 //! The verdict on a claim, and checks of single numbers: values, orders and quotients.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use posenc_math::errata::Severity;
@@ -82,12 +83,11 @@ fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
 
 fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
     let selects = check.selects();
-    let selects: Vec<&Select> = selects.iter().map(|(_, select)| *select).collect();
-    let needs_record = selects.iter().any(|s| s.from == Source::Measured);
+    let needs_record = selects.iter().any(|(_, s)| s.from == Source::Measured);
     if needs_record && context.record.is_none() {
         return not_run("no record").judgement();
     }
-    let clusters = Clusters::of(&selects, is_exact, context);
+    let clusters = Clusters::of(check, is_exact, context);
     let judged = match check {
         Check::Value(c) => value(c, clusters, context),
         Check::Ordering(c) => ordering(c, clusters, context),
@@ -147,7 +147,6 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
             }
         }
     };
-    let clusters = clusters.for_sample(check.sample);
     let means = clusters.means(points.iter().map(|p| (p, p.value)));
     let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
     let spread = super::select::Spread::of(&points.iter().map(|p| p.value).collect::<Vec<_>>());
@@ -177,18 +176,26 @@ pub(super) fn no_tolerance() -> NotRun {
 }
 
 /// Values of a selection, and the same without one repetition after another.
-struct Side<'a> {
-    select: &'a Select,
+pub(super) struct Side<'a> {
+    pub select: &'a Select,
     points: Vec<Point>,
 }
 
 impl<'a> Side<'a> {
-    fn of(select: &'a Select, context: Context<'_>) -> Result<Self, NotRun> {
+    pub(super) fn of(select: &'a Select, context: Context<'_>) -> Result<Self, NotRun> {
         Ok(Side { select, points: single_points(select, context)? })
     }
 
     fn is_deviation(&self) -> bool {
         self.select.statistic == Statistic::Deviation
+    }
+
+    /// The points that are compared: the values, or their deviations.
+    pub(super) fn compared(&self) -> Result<Cow<'_, [Point]>, NotRun> {
+        Ok(match self.is_deviation() {
+            true => Cow::Owned(super::select::deviations(&self.points, self.select)?),
+            false => Cow::Borrowed(&self.points),
+        })
     }
 
     /// The points that are compared, without those of a cluster.
@@ -227,9 +234,11 @@ fn left_out(
     Ok(jackknife(all, &without))
 }
 
-/// Differences of an order by repetition; for standard deviations over repetitions, values with the jackknife's standard error.
-fn differences(
+/// Differences of `pairs` of two sides by repetition; for standard deviations over repetitions, values with the jackknife's
+/// standard error.
+pub(super) fn differences(
     [left, right]: [&Side<'_>; 2],
+    all: &[Pair<'_>],
     clusters: Clusters,
     difference: impl Fn(&Pair<'_>) -> f64,
 ) -> Result<Vec<f64>, NotRun> {
@@ -239,11 +248,10 @@ fn differences(
             Ok(mean(pairs.iter().map(&difference)))
         });
     }
-    let pairs = pairs((left.select, &left.points), (right.select, &right.points))?;
-    Ok(clusters.means(pairs.iter().map(|p| (p.measured, difference(p)))))
+    Ok(clusters.means(all.iter().map(|p| (p.measured, difference(p)))))
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0usize), |(sum, count), v| (sum + v, count + 1));
     sum / count.max(1) as f64
 }
@@ -256,15 +264,15 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
     };
     let effect = check.smallest_effect.unwrap_or(0.0);
     let names = names(&check.of);
+    let compared = all.iter().map(Side::compared).collect::<Result<Vec<_>, _>>()?;
     let mut verdicts = Vec::new();
     let (mut statistics_text, mut reasons, mut means) = (Vec::new(), Vec::new(), Vec::new());
     let mut p = None;
     let mut of_limit: Option<f64> = None;
-    for (window, names) in all.windows(2).zip(names.windows(2)) {
+    for (i, (window, names)) in all.windows(2).zip(names.windows(2)).enumerate() {
         let (left, right) = (&window[0], &window[1]);
         let title = format!("{} − {}", names[0], names[1]);
-        let (a, b) = (points(left.select, context)?, points(right.select, context)?);
-        let pairs = pairs((left.select, &a), (right.select, &b))?;
+        let pairs = pairs((left.select, &compared[i]), (right.select, &compared[i + 1]))?;
         if pairs.is_empty() {
             return Err(not_run(format!("{title}: no values in common")));
         }
@@ -277,7 +285,7 @@ fn ordering(check: &OrderingCheck, clusters: Clusters, context: Context<'_>) -> 
             exact_order(&pairs, sign, effect, check.margin)
         } else {
             let difference = |p: &Pair<'_>| sign * (p.left.value - p.right.value);
-            let values = differences([left, right], clusters, difference)?;
+            let values = differences([left, right], &pairs, clusters, difference)?;
             Step::of(&values, effect, check.margin, clusters)
         };
         let mut text = format!("{title}: {}", show(sign * step.mean));
@@ -427,14 +435,11 @@ fn names(of: &[Select]) -> Vec<String> {
 
 /// A quotient of means with what is known of its uncertainty: on the logarithmic scale if both means are positive in every
 /// repetition.
-struct Quotient {
-    value: f64,
+pub(super) struct Quotient {
+    pub value: f64,
     is_log: bool,
-    /// On its scale.
+    /// Half width on its scale, and the number of repetitions.
     interval: Interval,
-    /// Half width there at another level.
-    n: usize,
-    text: String,
 }
 
 fn ratio(check: &RatioCheck, clusters: Clusters, context: Context<'_>) -> Judged {
@@ -464,7 +469,8 @@ fn ratio(check: &RatioCheck, clusters: Clusters, context: Context<'_>) -> Judged
         Verdict::WithinNoise => "the interval contains a limit".to_owned(),
         _ => "outside the limits".to_owned(),
     };
-    let judgement = Judgement::new(verdict, measured, quotient.text, reason).near(of_limit);
+    let judgement = Judgement::new(verdict, measured, quotient.words(clusters), reason);
+    let judgement = judgement.near(of_limit);
     Ok(judgement.unless(unlike(&check.numerator, &check.denominator, context)))
 }
 
@@ -482,7 +488,7 @@ impl Quotient {
             return at_value;
         }
         let Some(h) = self.interval.half_width else {
-            return if self.n > 1 { at_value } else { Verdict::NotDecided };
+            return if self.interval.n > 1 { at_value } else { Verdict::NotDecided };
         };
         let (lower, upper) = self.ends(h);
         if is_inside(lower) && is_inside(upper) {
@@ -502,28 +508,24 @@ impl Quotient {
     }
 
     /// Of values with the jackknife's standard error, on the scale of `is_log`.
-    fn of(value: f64, is_log: bool, values: &[f64], clusters: Clusters) -> Self {
-        let interval = interval_at(values, LEVEL);
-        let n = values.len();
-        let mut quotient = Quotient { value, is_log, interval, n, text: String::new() };
-        quotient.text = quotient.words(clusters);
-        quotient
+    fn of(value: f64, is_log: bool, values: &[f64]) -> Self {
+        Quotient { value, is_log, interval: interval_at(values, LEVEL) }
     }
 
     fn words(&self, clusters: Clusters) -> String {
+        let counted = || clusters.counted(self.interval.n);
         match self.interval.half_width {
             Some(h) => {
                 let (lower, upper) = self.ends(h);
-                let n = clusters.counted(self.n);
-                format!("{n}, 95 % interval {} to {}", show(lower), show(upper))
+                format!("{}, 95 % interval {} to {}", counted(), show(lower), show(upper))
             }
-            None if self.n > 1 && self.n < usize::MAX => clusters.counted(self.n),
+            None if self.interval.n > 1 => counted(),
             None => String::new(),
         }
     }
 }
 
-fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRun> {
+pub(super) fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRun> {
     let [above, below] = sides;
     if above.is_deviation() || below.is_deviation() {
         // Deviations have no units that could be paired.
@@ -533,7 +535,7 @@ fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRu
         };
         let values = left_out([above, below], clusters, log)?;
         let value = mean(values.iter().copied()).exp();
-        return Ok(Quotient::of(value, true, &values, clusters));
+        return Ok(Quotient::of(value, true, &values));
     }
     let pairs = pairs((above.select, &above.points), (below.select, &below.points))?;
     if pairs.is_empty() {
@@ -551,39 +553,34 @@ fn quotient(sides: &[Side<'_>; 2], clusters: Clusters) -> Result<Quotient, NotRu
         1 => vec![scale(value)],
         _ => jackknife(scale(value), &without),
     };
-    Ok(Quotient::of(value, is_log, &values, clusters))
+    Ok(Quotient::of(value, is_log, &values))
 }
 
 /// The quotient of the means of independent samples, by the delta method on the logarithmic scale.
 fn unpaired(above: &Side<'_>, below: &Side<'_>, clusters: Clusters) -> Quotient {
     let means = |side: &Side<'_>| clusters.means(side.points.iter().map(|p| (p, p.value)));
-    let is_certain = |side: &Side<'_>| side.select.from == Source::Published;
     let (a, b) = (means(above), means(below));
     let value = mean(a.iter().copied()) / mean(b.iter().copied());
     let is_log = a.iter().chain(&b).all(|v| *v > 0.0);
-    let share = |values: &[f64], is_certain: bool| match (is_certain, values.len()) {
-        (true, _) => Some((0.0, usize::MAX)),
-        (false, n) if n < 2 => None,
-        (false, n) => {
-            let spread = posenc_math::statistics::sample_std(values).ok()?;
-            Some((spread / mean(values.iter().copied()) / (n as f64).sqrt(), n))
-        }
+    let mut interval = Interval { n: 1, mean: value, half_width: None, p: None };
+    // Printed numbers are what they are.
+    let is_measured = |side: &Side<'_>| side.select.from == Source::Measured;
+    let samples: Vec<&[f64]> = [(above, &a), (below, &b)]
+        .into_iter()
+        .filter_map(|(side, values)| is_measured(side).then_some(values.as_slice()))
+        .collect();
+    let relative_error = |values: &&[f64]| {
+        let spread = posenc_math::statistics::sample_std(values).ok()?;
+        Some(spread / mean(values.iter().copied()) / (values.len() as f64).sqrt())
     };
-    let error = share(&a, is_certain(above)).zip(share(&b, is_certain(below)));
-    let mut quotient = Quotient {
-        value,
-        is_log,
-        interval: Interval { n: 1, mean: value, half_width: None, p: None },
-        n: 1,
-        text: String::new(),
-    };
-    if let (Some(((ea, na), (eb, nb))), true) = (error, is_log) {
+    let errors: Option<Vec<f64>> = samples.iter().map(relative_error).collect();
+    let fewest = samples.iter().map(|values| values.len()).min();
+    if let (Some(errors), Some(n), true) = (errors, fewest.filter(|n| *n > 1), is_log) {
         // The smaller sample's degrees of freedom: conservative.
-        quotient.n = na.min(nb);
-        let factor = posenc_math::statistics::t_factor(LEVEL, (quotient.n - 1) as f64);
-        let half_width = factor * (ea * ea + eb * eb).sqrt();
-        quotient.interval.half_width = Some(half_width).filter(|h| h.is_finite() && *h > 1e-12);
+        interval.n = n;
+        let factor = posenc_math::statistics::t_factor(LEVEL, (n - 1) as f64);
+        let half_width = factor * errors.iter().map(|e| e * e).sum::<f64>().sqrt();
+        interval.half_width = Some(half_width).filter(|h| h.is_finite() && *h > 1e-12);
     }
-    quotient.text = quotient.words(clusters);
-    quotient
+    Quotient { value, is_log, interval }
 }

@@ -6,6 +6,7 @@ mod evidence;
 mod holm;
 mod judge;
 mod limits;
+mod numbers;
 mod select;
 #[cfg(test)]
 mod simulation;
@@ -16,6 +17,7 @@ mod tests;
 pub use evidence::Evidence;
 pub use holm::adjusted as holm_adjusted;
 pub use judge::judge;
+pub use numbers::Numbers;
 pub use select::{Context, show};
 pub use statistics::{Interval, difference_interval, mean_interval};
 

@@ -280,7 +280,7 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
         if let Some(reduced) = group.reduced(row.profile) {
             return Some(format!("reduced: {reduced}"));
         }
-        if group.data.as_ref().is_some_and(|d| d.set != row.data) {
+        if !group.is_papers_data(&row.data) {
             return Some(format!("other data: {}", row.data));
         }
     }

@@ -10,8 +10,8 @@ use posenc_math::random::{gaussian_vector, stream};
 use super::{Context, Verdict, judge};
 use crate::published::Published;
 use crate::record::{Row, Table};
+use crate::schema::Experiment;
 use crate::schema::protocol::testing::KINDS;
-use crate::schema::{Experiment, Profile};
 use crate::yaml::Document;
 
 /// Simulated records per rate.
@@ -45,18 +45,11 @@ fn record(n: usize, trial: usize, mean: impl Fn(&str, usize) -> f64) -> Table {
             for (place, small) in own[1..].iter().enumerate() {
                 let noise = shared + std::f64::consts::FRAC_1_SQRT_2 * (own[0] + 0.1 * small);
                 table.rows.push(Row {
-                    group: "run".into(),
-                    method: method.into(),
                     signal: format!("image {image}"),
-                    seed: 0,
-                    metric: "psnr".into(),
                     x: Some(place as f64),
-                    y: None,
-                    value: 30.0 + noise + mean(method, place),
                     unit: "dB".into(),
-                    profile: Profile::Paper,
-                    device: "cpu".into(),
                     data: "images".into(),
+                    ..Row::new("run", method, "psnr", 30.0 + noise + mean(method, place))
                 });
             }
         }
@@ -94,6 +87,14 @@ fn assert_rare(
     }
 }
 
+const GOOD: Verdict = Verdict::Reproduced;
+const BAD: Verdict = Verdict::NotReproduced;
+
+/// Means that are zero but for method A.
+fn of_a(mean: f64) -> impl Fn(&str, usize) -> f64 {
+    move |method, _| if method == "A" { mean } else { 0.0 }
+}
+
 const A: &str = "{ group: run, method: A, metric: psnr }";
 const B: &str = "{ group: run, method: B, metric: psnr }";
 
@@ -101,18 +102,13 @@ const B: &str = "{ group: run, method: B, metric: psnr }";
 #[test]
 fn orderings_keep_their_error_rates() {
     let check = format!("{{ kind: ordering, of: [{A}, {B}], smallest_effect: 0.1 }}");
-    let none = |_: &str, _: usize| 0.0;
-    let effect = |method: &str, _: usize| if method == "A" { 0.5 } else { 0.0 };
-    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
-    assert_rare("ordering without effect", &check, good, 0.025, &SIZES, none);
-    assert_rare("ordering without effect", &check, bad, 0.025, &SIZES, none);
-    assert_rare("ordering with the published effect", &check, bad, 0.025, &SIZES, effect);
+    assert_rare("ordering without effect", &check, GOOD, 0.025, &SIZES, of_a(0.0));
+    assert_rare("ordering without effect", &check, BAD, 0.025, &SIZES, of_a(0.0));
+    assert_rare("ordering with the published effect", &check, BAD, 0.025, &SIZES, of_a(0.5));
     let margin = format!("{{ kind: ordering, of: [{A}, {B}], margin: 0.5 }}");
-    let worse = |method: &str, _: usize| if method == "A" { -0.5 } else { 0.0 };
-    assert_rare("ordering with a margin, at it", &margin, good, 0.025, &SIZES, worse);
+    assert_rare("ordering with a margin, at it", &margin, GOOD, 0.025, &SIZES, of_a(-0.5));
     // The rule must also be able to decide: a large effect is found.
-    let large = |method: &str, _: usize| if method == "A" { 3.0 } else { 0.0 };
-    assert!(share(&check, Verdict::Reproduced, 16, large) > 0.99);
+    assert!(share(&check, Verdict::Reproduced, 16, of_a(3.0)) > 0.99);
 }
 
 /// Catches an equality that fails because it has many places, and one that holds because it is uncertain.
@@ -120,61 +116,50 @@ fn orderings_keep_their_error_rates() {
 fn equalities_keep_their_error_rates() {
     let check =
         format!("{{ kind: equality, left: {A}, right: {B}, tolerance: {{ absolute: 1 }} }}");
-    let at_limit = |method: &str, _: usize| if method == "A" { 1.0 } else { 0.0 };
-    let equal = |_: &str, _: usize| 0.0;
-    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
-    assert_rare("equality of means at the tolerance", &check, good, 0.05, &SIZES, at_limit);
-    assert_rare("equality of equal means", &check, bad, 0.05, &SIZES, equal);
-    assert!(share(&check, Verdict::Reproduced, 16, equal) > 0.8);
+    assert_rare("equality of means at the tolerance", &check, GOOD, 0.05, &SIZES, of_a(1.0));
+    assert_rare("equality of equal means", &check, BAD, 0.05, &SIZES, of_a(0.0));
+    assert!(share(&check, Verdict::Reproduced, 16, of_a(0.0)) > 0.8);
 }
 
 /// Catches a bound whose worst place decides.
 #[test]
 fn bounds_keep_their_error_rates() {
     let check = format!("{{ kind: bound, of: {A}, at_most: 30 }}");
-    let at_limit = |_: &str, _: usize| 0.0;
-    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
-    assert_rare("bound on means at the limit", &check, good, 0.025, &SIZES, at_limit);
-    assert_rare("bound on means at the limit", &check, bad, 0.025, &SIZES, at_limit);
-    let below = |_: &str, _: usize| -5.0;
-    assert!(share(&check, Verdict::Reproduced, 16, below) > 0.95);
+    assert_rare("bound on means at the limit", &check, GOOD, 0.025, &SIZES, of_a(0.0));
+    assert_rare("bound on means at the limit", &check, BAD, 0.025, &SIZES, of_a(0.0));
+    assert!(share(&check, Verdict::Reproduced, 16, of_a(-5.0)) > 0.95);
 }
 
 /// Catches a quotient whose interval is too short.
 #[test]
 fn ratios_keep_their_error_rates() {
     let check = format!("{{ kind: ratio, numerator: {A}, denominator: {B}, at_least: 1 }}");
-    let none = |_: &str, _: usize| 0.0;
-    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
-    assert_rare("ratio at the limit", &check, good, 0.025, &SIZES, none);
-    assert_rare("ratio at the limit", &check, bad, 0.025, &SIZES, none);
+    assert_rare("ratio at the limit", &check, GOOD, 0.025, &SIZES, of_a(0.0));
+    assert_rare("ratio at the limit", &check, BAD, 0.025, &SIZES, of_a(0.0));
 }
 
 /// Catches a trend that is refuted because it has many steps, and one that is found in noise.
 #[test]
 fn trends_keep_their_error_rates() {
     let check = format!("{{ kind: trend, of: {A}, direction: increasing }}");
-    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
-    let flat = |_: &str, _: usize| 0.0;
-    assert_rare("trend of equal means", &check, good, 0.025, &SIZES, flat);
+    assert_rare("trend of equal means", &check, GOOD, 0.025, &SIZES, of_a(0.0));
     // A rise at the end; the steps before it are level.
     let rise = |_: &str, place: usize| if place + 1 == PLACES { 0.5 } else { 0.0 };
-    assert_rare("trend that rises", &check, bad, 0.025, &SIZES, rise);
+    assert_rare("trend that rises", &check, BAD, 0.025, &SIZES, rise);
     let constant = format!("{{ kind: trend, of: {A}, direction: constant, slack: 0.5 }}");
-    assert_rare("constant trend of equal means", &constant, bad, 0.025, &SIZES, flat);
+    assert_rare("constant trend of equal means", &constant, BAD, 0.025, &SIZES, of_a(0.0));
     let apart = |_: &str, place: usize| if place == 0 { 0.5 } else { 0.0 };
-    assert_rare("constant trend at the slack", &constant, good, 0.025, &SIZES, apart);
+    assert_rare("constant trend at the slack", &constant, GOOD, 0.025, &SIZES, apart);
 }
 
 /// Catches a maximum that is found among equals.
 #[test]
 fn positions_keep_their_error_rates() {
     let check = format!("{{ kind: position, of: {A}, feature: highest, at: 2 }}");
-    let [good, bad] = [Verdict::Reproduced, Verdict::NotReproduced];
     // The maximum is at two places alike.
     let tie = |_: &str, place: usize| if place == 2 || place == 3 { 1.0 } else { 0.0 };
-    assert_rare("maximum at two places", &check, good, 0.025, &SIZES, tie);
+    assert_rare("maximum at two places", &check, GOOD, 0.025, &SIZES, tie);
     let peak = |_: &str, place: usize| if place == 2 { 0.1 } else { 0.0 };
-    assert_rare("maximum at the place", &check, bad, 0.025, &SIZES, peak);
+    assert_rare("maximum at the place", &check, BAD, 0.025, &SIZES, peak);
     assert_eq!(share(&check, Verdict::NotDecided, 3, peak), 1.0);
 }

@@ -46,18 +46,12 @@ fn record(profile: Profile, spread: f64, values: &[(&str, f64, f64)]) -> Table {
         for seed in 0..6 {
             let sign = if seed % 2 == 0 { -1.0 } else { 1.0 };
             table.rows.push(Row {
-                group: "run".into(),
-                method: (*method).into(),
                 signal: "row 1".into(),
                 seed,
-                metric: "psnr".into(),
                 x: Some(*x),
-                y: None,
-                value: value + sign * spread,
                 unit: "dB".into(),
                 profile,
-                device: "cpu".into(),
-                data: "-".into(),
+                ..Row::new("run", method, "psnr", value + sign * spread)
             });
         }
     }
@@ -456,26 +450,23 @@ fn on_images(check: &str, claim: &str) -> Experiment {
 /// Values by method, signal, seed and abscissa.
 fn images(values: &[(&str, &str, u64, f64, f64)]) -> Table {
     let row = |(method, signal, seed, x, value): &(&str, &str, u64, f64, f64)| Row {
-        group: "run".into(),
-        method: (*method).into(),
         signal: (*signal).into(),
         seed: *seed,
-        metric: "psnr".into(),
         x: Some(*x),
-        y: None,
-        value: *value,
         unit: "dB".into(),
-        profile: Profile::Paper,
-        device: "cpu".into(),
         data: "images".into(),
+        ..Row::new("run", method, "psnr", *value)
     };
     Table { rows: values.iter().map(row).collect() }
 }
 
 fn of_images(check: &str, claim: &str, record: &Table) -> Judgement {
-    let experiment = on_images(check, claim);
+    of_images_in(&on_images(check, claim), record)
+}
+
+fn of_images_in(experiment: &Experiment, record: &Table) -> Judgement {
     let published = Published::default();
-    let context = Context { experiment: &experiment, record: Some(record), published: &published };
+    let context = Context { experiment, record: Some(record), published: &published };
     judge(&experiment.claims[0], context)
 }
 
@@ -571,6 +562,11 @@ fn evidence_is_the_weakest_of_the_rows() {
         (judgement.verdict, judgement.evidence)
     };
     assert_eq!(judged("", &record), (Verdict::Reproduced, Some(Evidence::PaperFull)));
+    // A set that the paper did not use is other data, at any profile.
+    let mut elsewhere = on_images(ORDER, "");
+    elsewhere.groups[0].is_on_papers_data = false;
+    let other = of_images_in(&elsewhere, &record);
+    assert_eq!((other.evidence, other.condition.as_str()), (Some(Evidence::OtherData), "images"));
     let ours = "    ours: true\n";
     assert_eq!(judged(ours, &record), (Verdict::Holds, Some(Evidence::Ours)));
     let repeats = "    ours: true\n    repeats: other/fig2#d\n";

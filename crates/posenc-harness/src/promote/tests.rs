@@ -171,18 +171,10 @@ fn pictures_are_merged_method_by_method() {
 
 fn row(group: &str, method: &str, value: f64) -> Row {
     Row {
-        group: group.into(),
-        method: method.into(),
         signal: "a".into(),
-        seed: 0,
-        metric: "test_psnr".into(),
-        x: None,
-        y: None,
-        value,
         unit: "dB".into(),
-        profile: Profile::Paper,
-        device: "cpu".into(),
         data: "div2k-test".into(),
+        ..Row::new(group, method, "test_psnr", value)
     }
 }
 

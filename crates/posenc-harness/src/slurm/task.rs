@@ -77,7 +77,8 @@ fn run_share(
         signals: signals.clone(),
         ..supervisor::Options::default()
     };
-    let site = RunEnv { store, data, devices, seed: options.seed };
+    let commit = keep(repository.commit());
+    let site = RunEnv { store, data, devices, seed: options.seed, commit };
     let outcome = supervisor::run(work, site, &run, CostModel::read(&out), &mut progress);
     signals.end_at_once();
     report.failed.extend(outcome.failures.into_iter().map(|f| (f.key, f.message)));

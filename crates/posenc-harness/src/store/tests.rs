@@ -26,6 +26,7 @@ fn record() -> UnitRecord {
         pictures: Vec::new(),
         captions: None,
         versions: Default::default(),
+        commit: String::new(),
     }
 }
 

@@ -24,7 +24,9 @@ use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
 use crate::boxes::BoxScale;
-use crate::checks::{check_beta2, check_divergence, check_heads, check_training, positive, range};
+use crate::checks::{
+    check_beta2, check_divergence, check_heads, check_training, positive, preset, range,
+};
 use crate::limits::Transformer;
 
 /// The kind `captioning`.
@@ -87,7 +89,7 @@ pub struct Captioning {
     #[serde(rename(serialize = "longest_gradient"))]
     pub max_grad_norm: Option<f64>,
     /// Beam width; 1 is greedy decoding.
-    #[serde(default = "one")]
+    #[serde(default = "preset::<1, _>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]
@@ -115,10 +117,6 @@ pub fn jitter() -> f64 {
 
 fn beta2() -> f64 {
     0.99
-}
-
-fn one() -> usize {
-    1
 }
 
 fn length_penalty() -> f64 {

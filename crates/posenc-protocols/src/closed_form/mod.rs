@@ -10,7 +10,7 @@ use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, is_false, range, two};
+use crate::checks::{check_fraction, is_false, preset, range};
 use crate::network_nd::Blending;
 
 /// The kind `closed-form`.
@@ -28,7 +28,7 @@ pub const KIND: Kind = Kind {
 #[serde(deny_unknown_fields)]
 pub struct ClosedForm {
     /// Every `step`-th pixel along each axis trains; the rest tests.
-    #[serde(default = "two")]
+    #[serde(default = "preset::<2, _>")]
     pub step: usize,
     /// Arithmetic of factorization and products.
     #[serde(default)]

@@ -9,7 +9,7 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{range, two, whole};
+use crate::checks::{preset, range, whole};
 
 /// The kind `complexity`.
 pub const KIND: Kind = Kind {
@@ -29,15 +29,11 @@ pub struct Complexity {
     /// Sizes N = K along each axis.
     pub sizes: NumberList,
     /// Number of axes D.
-    #[serde(default = "two")]
+    #[serde(default = "preset::<2, _>")]
     pub axes: usize,
     /// Timed repetitions per size; the median is recorded.
-    #[serde(default = "five")]
+    #[serde(default = "preset::<5, _>")]
     pub repeats: usize,
-}
-
-fn five() -> usize {
-    5
 }
 
 /// How a linear layer on an encoding is evaluated.

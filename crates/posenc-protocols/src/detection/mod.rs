@@ -15,7 +15,7 @@ use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_divergence, check_heads, check_training, positive, range};
+use crate::checks::{check_divergence, check_heads, check_training, positive, preset, range};
 use crate::limits::{Transformer, check_bytes};
 
 /// The kind `detection`.
@@ -60,7 +60,7 @@ pub struct Detection {
     #[serde(default)]
     pub code: CodePlace,
     /// Rows, and columns, of pixels of a patch.
-    #[serde(default = "patch")]
+    #[serde(default = "preset::<8, _>")]
     pub patch: usize,
     /// Rows and columns of training images in pixels, sampled from this list; multiples of the patch. Evaluation uses the
     /// largest.
@@ -108,10 +108,6 @@ pub struct Detection {
     /// Regularizer of Eq. 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
-}
-
-fn patch() -> usize {
-    8
 }
 
 fn level() -> f64 {

@@ -17,7 +17,7 @@ use posenc_math::lff::detr::{Resizing, STRIDE, Sizes};
 use posenc_math::lff::encoding::{Encoding, Features};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{positive, range};
+use crate::checks::{positive, preset, range};
 use crate::detection::PatchCoordinates;
 use crate::limits::Transformer;
 
@@ -48,7 +48,7 @@ pub struct Detr {
     #[serde(default)]
     pub resizing: Resizing,
     /// Images per training step.
-    #[serde(default = "one")]
+    #[serde(default = "preset::<1, _>")]
     pub batch: usize,
     /// Training steps; 0 only counts parameters.
     #[serde(default)]
@@ -69,10 +69,6 @@ pub struct Detr {
     #[serde(default = "longest")]
     #[serde(rename(serialize = "longest_gradient"))]
     pub max_grad_norm: f64,
-}
-
-fn one() -> usize {
-    1
 }
 
 fn rate() -> f64 {

@@ -9,7 +9,7 @@ mod run;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::range;
+use crate::checks::{preset, range};
 use crate::network_nd::Directions;
 
 /// The kind `distance-map`.
@@ -29,14 +29,10 @@ pub struct DistanceMap {
     #[serde(default)]
     pub directions: Directions,
     /// Displacements along each axis.
-    #[serde(default = "points")]
+    #[serde(default = "preset::<64, _>")]
     pub points: usize,
     /// Largest displacement along each axis.
     pub extent: f64,
-}
-
-fn points() -> usize {
-    64
 }
 
 impl Settings for DistanceMap {

@@ -10,7 +10,7 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::range;
+use crate::checks::{preset, range};
 
 /// The kind `embedding`.
 pub const KIND: Kind = Kind {
@@ -28,12 +28,8 @@ pub struct Embedding {
     /// Positions x of the recorded rows.
     pub positions: NumberList,
     /// Number of equispaced positions whose rows give the numerical rank.
-    #[serde(default = "rank_points")]
+    #[serde(default = "preset::<64, _>")]
     pub rank_points: usize,
-}
-
-fn rank_points() -> usize {
-    64
 }
 
 impl Settings for Embedding {

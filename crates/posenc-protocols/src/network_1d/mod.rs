@@ -33,7 +33,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use posenc_experiments::schema::NumberList;
 
-use crate::checks::{MAX_RATE, MIN_RATE, check_rate, positive, range};
+use crate::checks::{MAX_RATE, MIN_RATE, check_rate, positive, preset, range};
 use crate::limits::check_curves;
 use crate::sweep::Sweep;
 
@@ -65,7 +65,7 @@ pub struct Network1d {
     /// Which lines of each image are signals.
     pub lines: Lines,
     /// Sample step s: samples 0, 2s, 4s, … of a line train.
-    #[serde(default = "one")]
+    #[serde(default = "preset::<1, _>")]
     pub step: usize,
     /// Which samples test.
     #[serde(default)]
@@ -74,13 +74,13 @@ pub struct Network1d {
     #[serde(default)]
     pub scale: Scale,
     /// Factor on the signal.
-    #[serde(default = "unity")]
+    #[serde(default = "preset::<1, _>")]
     pub value_scale: f64,
     /// Number of hidden layers.
     #[serde(default)]
     pub depth: usize,
     /// Width of every hidden layer.
-    #[serde(default = "default_width")]
+    #[serde(default = "preset::<256, _>")]
     pub width: usize,
     /// Learning rate of Adam.
     pub learning_rate: LearningRate,
@@ -90,13 +90,13 @@ pub struct Network1d {
     /// Full-batch steps of Adam.
     pub epochs: u64,
     /// Runs of each line, each with initial weights of its own.
-    #[serde(default = "one")]
+    #[serde(default = "preset::<1, _>")]
     pub repeats: usize,
     /// Whether every run samples a new embedder.
     #[serde(default)]
     pub redraw: bool,
     /// PSNRs are means in dB over this number of last epochs.
-    #[serde(default = "hundred")]
+    #[serde(default = "preset::<100, _>")]
     pub mean_of_last: u64,
     /// A parameter that varies: of the embedder, or [`STEP`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,24 +118,8 @@ pub struct Network1d {
     pub reconstruction: Option<Reconstruction>,
 }
 
-fn one() -> usize {
-    1
-}
-
-fn unity() -> f64 {
-    1.0
-}
-
-fn default_width() -> usize {
-    256
-}
-
 fn default_decay() -> f64 {
     1e-8
-}
-
-fn hundred() -> u64 {
-    100
 }
 
 /// Lines of an image. Indices may repeat.

@@ -31,7 +31,7 @@ use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
 use serde::{Deserialize, Serialize};
 
 use crate::blending_weights::{InnerProducts, Weights};
-use crate::checks::{check_fraction, check_rate, is_false, positive, range};
+use crate::checks::{check_fraction, check_rate, is_false, positive, preset, range};
 use crate::limits::check_curves;
 use crate::network_1d::Scale;
 
@@ -71,13 +71,13 @@ pub struct NetworkNd {
     #[serde(default = "by_training_rows")]
     pub scale: Scale,
     /// Factor on the signal.
-    #[serde(default = "unity")]
+    #[serde(default = "preset::<1, _>")]
     pub value_scale: f64,
     /// Number of hidden layers.
     #[serde(default)]
     pub depth: usize,
     /// Width of every hidden layer.
-    #[serde(default = "default_width")]
+    #[serde(default = "preset::<256, _>")]
     pub width: usize,
     /// Function after the last layer.
     #[serde(default)]
@@ -93,7 +93,7 @@ pub struct NetworkNd {
     /// Full-batch steps of Adam.
     pub epochs: u64,
     /// PSNRs are means in dB over this number of last epochs.
-    #[serde(default = "one")]
+    #[serde(default = "preset::<1, _>")]
     pub mean_of_last: u64,
     /// Also record mean and standard deviation of both PSNRs over this number of last epochs. At a constant learning
     /// rate the PSNR of a single epoch fluctuates; these show by how much.
@@ -120,23 +120,10 @@ fn by_training_rows() -> Scale {
     Scale::Train
 }
 
-fn unity() -> f64 {
-    1.0
-}
-
-fn one() -> u64 {
-    1
-}
-
-fn default_width() -> usize {
-    256
-}
-
 fn default_decay() -> f64 {
     1e-8
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 /// Which positions test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]

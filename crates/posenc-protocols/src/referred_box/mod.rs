@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::boxes::{
     BoxScale, beta2, check_encoding, check_has_screens, check_layers, check_weight_decay, hundredth,
 };
-use crate::checks::{check_beta2, check_training, range};
+use crate::checks::{check_beta2, check_training, preset, range};
 use crate::limits::Transformer;
 
 /// The kind `referred-box`.
@@ -55,7 +55,7 @@ pub struct ReferredBox {
     /// Number of node classes, the most frequent ones.
     pub classes: usize,
     /// Folds of the cross-validation.
-    #[serde(default = "five")]
+    #[serde(default = "preset::<5, _>")]
     pub folds: usize,
     /// Width of the model.
     pub width: usize,
@@ -118,8 +118,4 @@ impl ReferredBox {
             length: self.max_boxes,
         }
     }
-}
-
-fn five() -> usize {
-    5
 }

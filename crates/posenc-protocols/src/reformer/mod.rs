@@ -16,7 +16,7 @@ use posenc_math::lff::reformer::{COLORS, Sizes};
 use posenc_math::lff::schedule::Decay;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{positive, range};
+use crate::checks::{positive, preset, range};
 use crate::limits::{Transformer, check_bytes};
 
 /// The kind `reformer`.
@@ -40,7 +40,7 @@ pub struct Reformer {
     /// The position encoding.
     pub encoding: Encoding,
     /// Images per training step.
-    #[serde(default = "one")]
+    #[serde(default = "preset::<1, _>")]
     pub batch: usize,
     /// Training steps; 0 only counts parameters.
     #[serde(default)]
@@ -52,24 +52,16 @@ pub struct Reformer {
     #[serde(default = "rate")]
     pub learning_rate: f64,
     /// Steps of the linear rise to the peak.
-    #[serde(default = "warm_up")]
+    #[serde(default = "preset::<8000, _>")]
     pub warm_up: usize,
     /// Schedule after the warm-up.
     #[serde(default)]
     pub decay: Decay,
 }
 
-fn one() -> usize {
-    1
-}
-
 /// 0.03125/√8000.
 fn rate() -> f64 {
     3.493_856e-4
-}
-
-fn warm_up() -> usize {
-    8000
 }
 
 impl Settings for Reformer {

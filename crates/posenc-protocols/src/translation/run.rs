@@ -17,10 +17,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{SentenceLengths, Translation};
 use crate::attention;
+use crate::attention::real_boxes::record_cost;
 use crate::attention::train_state;
 use crate::memory::Transformer;
 use posenc_data::Format;
-use posenc_harness::machine;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -110,13 +110,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
             map(&table, s, &mut values);
         }
     }
-    let seconds = started.elapsed().as_secs_f64() + earlier;
-    values.push(Value::new("time", seconds).unit("s"));
-    let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
-    values.push(Value::new("rate", rate).unit("GFLOP/s"));
-    if let Some(bytes) = machine::peak_memory() {
-        values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
-    }
+    record_cost(started.elapsed().as_secs_f64(), earlier, trainer.operations(), &mut values);
     Ok(UnitResult { values, remarks, earlier, ..UnitResult::default() })
 }
 

@@ -24,7 +24,7 @@ use posenc_math::lff::schedule::Decay;
 use posenc_math::lff::widget::{COORDINATES, Sizes};
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_beta2, positive, range};
+use crate::checks::{check_beta2, positive, preset, range};
 use crate::limits::Transformer;
 
 /// The kind `widget-captioning`.
@@ -48,10 +48,10 @@ pub struct WidgetCaptioning {
     /// The position encoding, of left, top, right and bottom on 0 … 99.
     pub encoding: Encoding,
     /// Generated training screens without `data`.
-    #[serde(default = "screens")]
+    #[serde(default = "preset::<24, _>")]
     pub screens: usize,
     /// Screens per training step.
-    #[serde(default = "batch")]
+    #[serde(default = "preset::<64, _>")]
     pub batch: usize,
     /// Training steps; 0 only counts parameters.
     #[serde(default)]
@@ -63,7 +63,7 @@ pub struct WidgetCaptioning {
     #[serde(default = "rate")]
     pub learning_rate: f64,
     /// Steps of the linear rise to the peak.
-    #[serde(default = "warm_up")]
+    #[serde(default = "preset::<2000, _>")]
     pub warm_up: usize,
     /// Schedule after the warm-up.
     #[serde(default)]
@@ -72,23 +72,15 @@ pub struct WidgetCaptioning {
     #[serde(default = "beta2")]
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
-    #[serde(default = "longest")]
+    #[serde(default = "preset::<5, _>")]
     #[serde(rename(serialize = "longest_gradient"))]
     pub max_grad_norm: f64,
     /// Beam width; 1 is greedy decoding.
-    #[serde(default = "beams")]
+    #[serde(default = "preset::<4, _>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]
     pub length_penalty: f64,
-}
-
-fn screens() -> usize {
-    24
-}
-
-fn batch() -> usize {
-    64
 }
 
 /// 1/√(128 · 2000).
@@ -96,20 +88,8 @@ fn rate() -> f64 {
     1.976_424e-3
 }
 
-fn warm_up() -> usize {
-    2000
-}
-
 fn beta2() -> f64 {
     0.997
-}
-
-fn longest() -> f64 {
-    5.0
-}
-
-fn beams() -> usize {
-    4
 }
 
 fn length_penalty() -> f64 {

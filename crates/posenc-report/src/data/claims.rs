@@ -2,14 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::schema::claim::{Claim, Select, Source};
-use posenc_experiments::verdict::Evidence;
+use posenc_experiments::verdict::{Evidence, Numbers};
 use serde_json::{Value, json};
 
 use crate::Inputs;
 use crate::markdown::bare;
-use crate::pages::places;
-use crate::pages::sentences::summary;
-use crate::view::{SideView, View, Views};
+use crate::view::{Judged, SideView, View, Views};
 
 /// The file, below the report's directory.
 pub const FILE: &str = "claims.json";
@@ -22,37 +20,32 @@ pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
     let mut claims = Vec::new();
     for paper in &inputs.catalog.papers {
-        for item in &paper.items {
-            let Some(view) = views.get(&paper.key, &item.item) else { continue };
-            let Some(side) = view.sides.first() else { continue };
-            for (claim, judgement) in view.experiment.claims.iter().zip(&side.judgements) {
-                let mut links = json!({
-                    "page": places::claim(&paper.key, &item.item, &claim.id),
-                });
-                if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
-                    let record = record.trim_end_matches('/');
-                    links["record"] = json!(format!("{record}/{}/{}.csv", paper.key, item.item));
-                }
-                claims.push(json!({
-                    "id": format!("{}/{}#{}", paper.key, item.item, claim.id),
-                    "paper": paper.key,
-                    "item": item.item,
-                    "item_name": bare(&item.name),
-                    "source": claim.source,
-                    "statement": claim.says,
-                    "check": claim.check.kind(),
-                    "evidence": judgement.evidence.map(Evidence::name),
-                    "condition": judgement.condition,
-                    "verdict": judgement.verdict.name(),
-                    "measured": judgement.measured,
-                    "statistics": judgement.statistics,
-                    "reason": judgement.reason,
-                    "numbers": numbers(view, side, claim),
-                    "p": judgement.p,
-                    "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
-                    "links": links,
-                }));
+        for judged in views.judged(paper) {
+            let Judged { item, view, side, claim, judgement, place } = judged;
+            let mut links = json!({ "page": place });
+            if let Some(record) = inputs.record.filter(|_| side.run.is_some()) {
+                let record = record.trim_end_matches('/');
+                links["record"] = json!(format!("{record}/{}/{}.csv", paper.key, item.item));
             }
+            claims.push(json!({
+                "id": format!("{}/{}#{}", paper.key, item.item, claim.id),
+                "paper": paper.key,
+                "item": item.item,
+                "item_name": bare(&item.name),
+                "source": claim.source,
+                "statement": claim.says,
+                "check": claim.check.kind(),
+                "evidence": judgement.evidence.map(Evidence::name),
+                "condition": judgement.condition,
+                "verdict": judgement.verdict.name(),
+                "measured": judgement.measured,
+                "statistics": judgement.statistics,
+                "reason": judgement.reason,
+                "numbers": numbers(view, side, claim),
+                "p": judgement.p,
+                "erratum": claim.erratum.as_ref().map(|erratum| erratum.id.clone()),
+                "links": links,
+            }));
         }
     }
     super::bytes(&json!({ "$schema": SCHEMA_FILE, "claims": claims }))
@@ -61,11 +54,9 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Result<Vec<u8>> {
 /// The numbers of each selection of a claim's check.
 fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
     let finite = |value: f64| value.is_finite().then_some(value);
-    let selects = claim.check.selects();
-    let number = |(_, select): &(String, &Select)| {
-        let own = summary(view, side, select);
-        let printed = Select { from: Source::Published, minus: None, ..(*select).clone() };
-        let published = summary(view, side, &printed).and_then(|of| finite(of.mean));
+    let numbers = Numbers::of(claim, view.context(side));
+    let number = |(index, select): (usize, &&Select)| {
+        let own = numbers.mean(index);
         let interval = own.as_ref().and_then(|of| {
             let half = of.half_width?;
             Some([finite(of.mean - half)?, finite(of.mean + half)?])
@@ -77,12 +68,12 @@ fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
             "from": if select.from == Source::Published { "published" } else { "measured" },
             "mean": own.as_ref().and_then(|of| finite(of.mean)),
             "interval": interval,
-            "n": own.as_ref().map_or(0, |of| of.n),
-            "unit": own.map(|of| of.unit).unwrap_or_default(),
-            "published": published,
+            "n": own.map_or(0, |of| of.n),
+            "unit": numbers.unit(index),
+            "published": numbers.published(index).and_then(finite),
         })
     };
-    selects.iter().map(number).collect()
+    numbers.selects().iter().enumerate().map(number).collect()
 }
 
 /// The schema as a file.

@@ -1,13 +1,12 @@
 //! What a search over the report finds: claims, items, embedders and errata.
 
-use posenc_experiments::verdict::Verdict;
 use posenc_math::embedder::registry;
 use posenc_math::errata;
 
 use super::{cited, places};
 use crate::Inputs;
 use crate::markdown::{bare, slug};
-use crate::view::Views;
+use crate::view::{Judged, Views};
 
 /// Something that a search finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,25 +27,20 @@ pub fn all(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Entry> {
     let mut claims = Vec::new();
     for paper in &inputs.catalog.papers {
         for item in &paper.items {
-            let name = format!("{}, {}", cited(paper), bare(&item.name));
             items.push(Entry {
                 kind: "item",
-                title: name.clone(),
+                title: format!("{}, {}", cited(paper), bare(&item.name)),
                 text: bare(&item.title),
                 link: places::item(&paper.key, &item.item),
             });
-            let Some(view) = views.get(&paper.key, &item.item) else { continue };
-            for (i, claim) in view.experiment.claims.iter().enumerate() {
-                let judgement = view.sides.first().and_then(|side| side.judgements.get(i));
-                let verdict = judgement.map_or(Verdict::NotRun, |j| j.verdict);
-                claims.push(Entry {
-                    kind: "claim",
-                    title: bare(&claim.says),
-                    text: format!("{}; {name}", verdict.name()),
-                    link: places::claim(&paper.key, &item.item, &claim.id),
-                });
-            }
         }
+        claims.extend(views.judged(paper).map(
+            |Judged { item, claim, judgement, place, .. }| {
+                let verdict = judgement.verdict.name();
+                let text = format!("{verdict}; {}, {}", cited(paper), bare(&item.name));
+                Entry { kind: "claim", title: bare(&claim.says), text, link: place }
+            },
+        ));
     }
     let embedders = registry().iter().map(|kind| Entry {
         kind: "embedder",

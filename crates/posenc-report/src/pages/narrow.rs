@@ -3,9 +3,8 @@
 use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, label, plain};
 use crate::numbers::significant;
-use crate::pages::{claims, named, places};
-use crate::records::Side;
-use crate::view::Views;
+use crate::pages::{claims, named};
+use crate::view::{Judged, Views};
 
 /// Title of the page.
 pub const TITLE: &str = "Narrow verdicts";
@@ -21,24 +20,18 @@ pub fn body(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
         grid.columns(["Claim", "Verdict", "Evidence"], Align::Left);
         grid.column("Deviation ÷ limit", Align::Right);
         grid.columns(["Measured vs. expected", "Statistics"], Align::Left);
-        for item in &paper.items {
-            let Some(view) = views.get(&paper.key, &item.item) else { continue };
-            let reference = view.sides.iter().filter(|s| s.side == Side::Reference);
-            let judgements = reference.flat_map(|side| &side.judgements);
-            for (claim, judgement) in view.experiment.claims.iter().zip(judgements) {
-                let Some(share) = judgement.of_limit.filter(|_| judgement.is_narrow()) else {
-                    continue;
-                };
-                let place = places::claim(&paper.key, &item.item, &claim.id);
-                grid.row(vec![
-                    format!("{}<br><sub>[{}]({place})</sub>", cell(&claim.says), label(&item.name)),
-                    named(judgement.verdict),
-                    claims::evidence(judgement),
-                    significant(share, 3),
-                    plain(&judgement.measured),
-                    plain(&judgement.statistics),
-                ]);
-            }
+        for Judged { item, claim, judgement, place, .. } in views.judged(paper) {
+            let Some(share) = judgement.of_limit.filter(|_| judgement.is_narrow()) else {
+                continue;
+            };
+            grid.row(vec![
+                format!("{}<br><sub>[{}]({place})</sub>", cell(&claim.says), label(&item.name)),
+                named(judgement.verdict),
+                claims::evidence(judgement),
+                significant(share, 3),
+                plain(&judgement.measured),
+                plain(&judgement.statistics),
+            ]);
         }
         if !grid.is_empty() {
             text.push_str(&format!("## {}\n\n{}", cell(&paper.title), grid.render()));

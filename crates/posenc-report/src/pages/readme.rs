@@ -12,14 +12,17 @@ use crate::Inputs;
 use crate::markdown::{Align, Grid, label, plain};
 use crate::numbers::{MISSING, duration};
 use crate::records::Side;
-use crate::view::{Counts, Views, side_counts, sides};
+use crate::view::{Counts, Judged, Views, side_counts, sides};
 
 /// Renders the page; adds its figure to `files`.
 pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, files: &mut Files) -> Result<Content> {
     let mut text = opening(inputs, views);
     text.push_str(&failures::count(inputs, views));
     text.push_str(&totals::matrix(inputs, views));
-    text.push_str(&findings(inputs, views));
+    let findings: String = findings(inputs, views).into_iter().map(|f| f.line).collect();
+    if !findings.is_empty() {
+        text.push_str(&format!("## Findings\n\n{findings}\n"));
+    }
     for side in sides(inputs) {
         let figure = comparison::render(inputs, views, side, files)?;
         if !figure.is_empty() {
@@ -117,32 +120,40 @@ fn answer(views: &Views<'_>, side: Side) -> String {
     )
 }
 
+/// Maximum number of findings in a digest.
+const DIGEST_FINDINGS: usize = 5;
+
+/// The answer of the reference and its first decided findings; `None` without findings.
+pub fn digest(inputs: &Inputs<'_>, views: &Views<'_>) -> Option<String> {
+    let findings = findings(inputs, views);
+    let decided = [Verdict::Reproduced, Verdict::Holds, Verdict::Erratum, Verdict::NotReproduced];
+    let lines = findings.iter().filter(|finding| decided.contains(&finding.verdict));
+    let lines: String = lines.take(DIGEST_FINDINGS).map(|finding| finding.line.as_str()).collect();
+    let answer = answer(views, Side::Reference);
+    (!findings.is_empty()).then(|| format!("{answer}\n\n{}", lines.trim_end()))
+}
+
+/// A headline claim of the reference.
+struct Finding {
+    verdict: Verdict,
+    /// Its sentence with numbers and place, as a line of a list.
+    line: String,
+}
+
 /// The headline claims with their numbers.
-fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    let mut list = String::new();
+fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Finding> {
+    let mut list = Vec::new();
     for paper in &inputs.catalog.papers {
-        for item in &paper.items {
-            let Some(view) = views.get(&paper.key, &item.item) else { continue };
-            let Some(side) = view.sides.first() else { continue };
-            for (claim, judgement) in view.experiment.claims.iter().zip(&side.judgements) {
-                let Some(headline) = &claim.headline else { continue };
-                let Some(text) = sentences::filled(view, side, headline, Some(claim)) else {
-                    continue;
-                };
-                let place = places::claim(&paper.key, &item.item, &claim.id);
-                list.push_str(&format!(
-                    "- {} {text} ([{}, {}]({place}))\n",
-                    judgement.verdict.sign(),
-                    plain(&cited(paper)),
-                    label(&item.name)
-                ));
-            }
+        for Judged { item, view, side, claim, judgement, place } in views.judged(paper) {
+            let Some(headline) = &claim.headline else { continue };
+            let Some(text) = sentences::filled(view, side, headline, Some(claim)) else { continue };
+            let verdict = judgement.verdict;
+            let source = format!("{}, {}", plain(&cited(paper)), label(&item.name));
+            let line = format!("- {} {text} ([{source}]({place}))\n", verdict.sign());
+            list.push(Finding { verdict, line });
         }
     }
-    match list.is_empty() {
-        true => list,
-        false => format!("## Findings\n\n{list}\n"),
-    }
+    list
 }
 
 /// Renders, for each side, the machines and the work they ran.

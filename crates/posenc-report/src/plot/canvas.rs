@@ -316,46 +316,38 @@ impl Canvas<'_> {
     pub fn text(
         &self,
         text: &str,
-        (x, y): (f64, f64),
+        place: (f64, f64),
         size: f64,
         anchor: Anchor,
         ink: Rgb,
         bold: bool,
     ) -> Result<()> {
-        // The back end lets a text hang 0.76 of its size below the given place.
         let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
-        self.write(text, (x, y - 0.76 * size), size, anchor, ink, style, FontTransform::None)
+        self.write(text, place, size, anchor, ink, style, FontTransform::None)
     }
 
     /// The name of a curve: a text with a rim in the color of the card, legible on lines.
     pub fn name(
         &self,
         text: &str,
-        (x, y): (f64, f64),
+        place: (f64, f64),
         size: f64,
         anchor: Anchor,
         ink: Rgb,
     ) -> Result<()> {
-        self.write(text, (x, y - 0.76 * size), size, anchor, ink, HALO, FontTransform::None)
+        self.write(text, place, size, anchor, ink, HALO, FontTransform::None)
     }
 
     /// A text that runs upward, its baseline through `x`.
-    pub fn text_upward(&self, text: &str, (x, y): (f64, f64), size: f64, ink: Rgb) -> Result<()> {
-        self.write(
-            text,
-            (x - 0.76 * size, y),
-            size,
-            Anchor::Middle,
-            ink,
-            FontStyle::Normal,
-            FontTransform::Rotate270,
-        )
+    pub fn text_upward(&self, text: &str, place: (f64, f64), size: f64, ink: Rgb) -> Result<()> {
+        let (style, turn) = (FontStyle::Normal, FontTransform::Rotate270);
+        self.write(text, place, size, Anchor::Middle, ink, style, turn)
     }
 
     fn write(
         &self,
         text: &str,
-        place: (f64, f64),
+        (x, y): (f64, f64),
         size: f64,
         anchor: Anchor,
         ink: Rgb,
@@ -366,6 +358,12 @@ impl Canvas<'_> {
             Anchor::Start => HPos::Left,
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
+        };
+        // The back end lets a text hang 0.76 of its size below the given place.
+        let drop = 0.76 * size;
+        let place = match turn {
+            FontTransform::Rotate270 => (x - drop, y),
+            _ => (x, y - drop),
         };
         let font = FontDesc::new(FontFamily::SansSerif, size * UNITS * FONT_FACTOR, weight)
             .transform(turn);

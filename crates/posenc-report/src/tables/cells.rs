@@ -165,8 +165,8 @@ pub fn measured_cell(
         return None;
     }
     let mut cell = shown(&values, column, sensible(&values, column));
-    let own = group.and_then(|g| g.data.as_ref()).map(|d| &d.set);
-    let other_data = rows(run, key, column).map(|r| &r.data).find(|d| own.is_some_and(|o| o != *d));
+    let is_others = |data: &&String| group.is_some_and(|g| !g.is_papers_data(data));
+    let other_data = rows(run, key, column).map(|r| &r.data).find(is_others);
     if let (Some((published, digits)), None) = (published, other_data) {
         let found = difference(cell.value, published.value, column, digits);
         // Two numbers that are equal as printed need no difference.

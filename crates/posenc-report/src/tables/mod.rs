@@ -168,6 +168,11 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     }
     notes.extend(differences.then(|| "small numbers: measured − paper".to_owned()));
     notes.extend(quotients.then(|| "× after times: measured ÷ paper".to_owned()));
+    // Their letters need the legend, too.
+    let singles = match table.per_signal {
+        true => singles::render(view, table, &keys, &mut sources),
+        false => String::new(),
+    };
     if !sources.legend().is_empty() {
         notes.push(sources.legend());
     }
@@ -186,9 +191,7 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     if !notes.is_empty() {
         text.push_str(&format!("<sub>{}</sub>\n\n", notes.join(" · ")));
     }
-    if table.per_signal {
-        text.push_str(&singles::render(view, table, &keys));
-    }
+    text.push_str(&singles);
     text
 }
 

@@ -13,7 +13,7 @@ use crate::sources::Sources;
 use crate::view::View;
 
 /// Renders the values per signal of all columns with means, one table per column and group.
-pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
+pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey], sources: &mut Sources) -> String {
     let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
     let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
     if columns.is_empty() {
@@ -36,7 +36,7 @@ pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey]) -> String {
                 most = most.max(signals.len());
                 let who = view.who(run.side).map(|who| format!(", {who}")).unwrap_or_default();
                 body.push_str(&format!("{}, {}{who}\n\n", cell(&column.label), plain(group)));
-                body.push_str(&one(view, (table, run), column, &keys, &signals));
+                body.push_str(&one(view, (table, run), column, (&keys, &signals), sources));
             }
         }
     }
@@ -62,8 +62,8 @@ fn one(
     view: &View<'_>,
     (table, run): (&Table, &Run),
     column: &Column,
-    keys: &[&RowKey],
-    signals: &[&str],
+    (keys, signals): (&[&RowKey], &[&str]),
+    sources: &mut Sources,
 ) -> String {
     let mut grid = Grid::default();
     grid.column("Signal", Align::Left);
@@ -87,9 +87,8 @@ fn one(
         for key in &measured {
             let key = of(key, signal);
             let digits = printed_digits(view, table, std::slice::from_ref(&key), column);
-            let mut sources = Sources::default();
             let printed =
-                published_cell(view, table, &key, &single, digits, &mut sources).ok().flatten();
+                published_cell(view, table, &key, &single, digits, sources).ok().flatten();
             let compared = printed.as_ref().map(|p| (p, digits));
             let found = measured_cell(view, Some(run), &key, &single, compared, Mixed::default());
             row.push(match (found, printed) {

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use posenc_experiments::Catalog;
 use posenc_report::{Inputs, Records, Report, render};
 
-use crate::common::{REFERENCE, catalog, records};
+use crate::common::{REFERENCE, catalog, changed_catalog, records};
 
 /// A report of the small repository, with the coverage of its paper as `coverage`.
 fn report(reference: &Records, coverage: &str) -> Report {
@@ -15,10 +16,12 @@ fn report(reference: &Records, coverage: &str) -> Report {
     if !coverage.is_empty() {
         fs::write(&file, coverage).expect("a file");
     }
-    let catalog = catalog(root.path());
+    rendered(&catalog(root.path()), reference)
+}
+
+fn rendered(catalog: &Catalog, reference: &Records) -> Report {
     let (repository, record) = ("..", Some("record"));
-    let inputs =
-        Inputs { catalog: &catalog, reference, local: None, repository, record, costs: None };
+    let inputs = Inputs { catalog, reference, local: None, repository, record, costs: None };
     render(&inputs).expect("a report")
 }
 
@@ -57,6 +60,30 @@ fn verdicts_are_counted_by_class() {
         assert!(all.contains(&format!("| {class} |")), "{class}");
     }
     assert!(page(&report, "narrow.md").is_some_and(|text| text.contains("# Narrow verdicts")));
+}
+
+/// Catches numbers on a data set that the paper did not use, counted as the paper's or compared with its printed values.
+#[test]
+fn sets_that_the_paper_did_not_use_are_other_data() {
+    let reference = records(REFERENCE);
+    let of = |paper: &str| {
+        let root = tempfile::tempdir().expect("a directory");
+        let change = |text: &str| text.replace("data: [pictures]", paper);
+        let catalog = changed_catalog(root.path(), change).expect("a catalog");
+        let report = rendered(&catalog, &reference);
+        let claims = page(&report, "claims.json").expect("claims");
+        let claims: serde_json::Value = serde_json::from_str(&claims).expect("JSON");
+        let all = claims["claims"].as_array().expect("a list");
+        let gau = all.iter().find(|c| c["id"] == "demo/table1#gau").expect("a claim");
+        let page = page(&report, "demo/table1.md").expect("a page");
+        ([&gau["evidence"], &gau["verdict"]].map(|text| text.as_str().map(str::to_owned)), page)
+    };
+    let (own, page) = of("data: [pictures]");
+    assert_eq!(own[0].as_deref(), Some("paper's data, full"));
+    assert!(!page.contains("which the paper did not use"), "{page}");
+    let (other, page) = of("data: [others]");
+    assert_eq!(other.map(|text| text.expect("a text")), ["other data", "not comparable"]);
+    assert!(page.contains("- **Data: pictures**, which the paper did not use (`"), "{page}");
 }
 
 /// Catches a record that no commit identifies and that looks like any other, also if only rows of an earlier run are concerned.

@@ -15,6 +15,7 @@ authors: [Ada One]
 venue: Nowhere
 year: 2024
 summary: S.
+data: [pictures]
 items:
   - { item: table1, name: \"Table 1\", title: \"Images\" }
   - { item: depth, name: \"Depth\", title: \"Does one layer replace depth?\" }
@@ -82,18 +83,9 @@ fn catalog(root: &Path, depth: &str) -> Result<Catalog, String> {
 
 fn row(group: &str, method: &str, signal: usize, metric: &str, value: f64) -> Row {
     Row {
-        group: group.into(),
-        method: method.into(),
         signal: format!("image-{signal:02}"),
-        seed: 0,
-        metric: metric.into(),
-        x: None,
-        y: None,
-        value,
-        unit: String::new(),
-        profile: Profile::Paper,
-        device: "cpu".into(),
         data: "pictures".into(),
+        ..Row::new(group, method, metric, value)
     }
 }
 

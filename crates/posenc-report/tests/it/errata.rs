@@ -5,7 +5,6 @@ use std::path::Path;
 
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{Row, Table};
-use posenc_experiments::schema::Profile;
 use posenc_report::{Inputs, Record, Records, render};
 
 const PAPER: &str = "\
@@ -30,20 +29,7 @@ groups:
 ";
 
 fn row(method: &str, signal: &str, metric: &str, value: f64) -> Row {
-    Row {
-        group: "checks".into(),
-        method: method.into(),
-        signal: signal.into(),
-        seed: 0,
-        metric: metric.into(),
-        x: None,
-        y: None,
-        value,
-        unit: String::new(),
-        profile: Profile::Paper,
-        device: "cpu".into(),
-        data: "-".into(),
-    }
+    Row { signal: signal.into(), ..Row::new("checks", method, metric, value) }
 }
 
 /// Would catch errata that are shown next to an item without their numbers, or next to another.

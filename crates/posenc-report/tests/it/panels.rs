@@ -5,7 +5,6 @@ use std::path::Path;
 
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{Row, Table};
-use posenc_experiments::schema::Profile;
 use posenc_report::{Inputs, Record, Records, Report, render};
 
 const PAPER: &str = "\
@@ -67,18 +66,9 @@ fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
                 {
                     let spread = if metric == "train" { step } else { 0.0 };
                     rows.push(Row {
-                        group: "run".into(),
-                        method: method.into(),
                         signal: signal.into(),
-                        seed: 0,
-                        metric: metric.into(),
                         x: Some(x),
-                        y: None,
-                        value: value + spread,
-                        unit: String::new(),
-                        profile: Profile::Paper,
-                        device: "cpu".into(),
-                        data: "-".into(),
+                        ..Row::new("run", method, metric, value + spread)
                     });
                 }
             }

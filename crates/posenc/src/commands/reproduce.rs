@@ -111,7 +111,8 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         signals: signals.clone(),
         watcher: None,
     };
-    let site = RunEnv { store, data, devices, seed: options.seed };
+    let commit = keep(repository.commit());
+    let site = RunEnv { store, data, devices, seed: options.seed, commit };
     let inputs =
         live::Inputs { repository, plans: &plans, store, devices, options, out: &out, units };
     let outcome = std::thread::scope(|scope| {

@@ -184,7 +184,7 @@ fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSet
         })
         .collect();
     let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
-    let site = RunEnv { store, data, devices, seed: RUN_SEED };
+    let site = RunEnv { store, data, devices, seed: RUN_SEED, commit: "" };
     for failure in supervisor::run_plainly(work, site, workers, false) {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }

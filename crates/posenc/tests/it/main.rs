@@ -3,6 +3,7 @@
 
 mod captioning;
 mod checkpoints;
+mod collect;
 mod common;
 mod compare;
 mod costs;

@@ -222,6 +222,26 @@ fn the_manifest_names_the_items_that_read_each_set() {
     }
 }
 
+/// Catches a list of a paper's data that names an unknown set, a replacement, or generated data.
+#[test]
+fn papers_name_sets_that_they_used() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = Manifest::read(&root.join("data/manifest.yaml")).unwrap();
+    let catalog = Catalog::read(&root, posenc_protocols::KINDS).unwrap();
+    for paper in &catalog.papers {
+        for set in &paper.data {
+            let is_papers = match (manifest.get(set), manifest.file_set(set)) {
+                (Ok(set), _) => set.substitutes_for.is_none() && !set.id.starts_with("embedded-"),
+                (_, Some(files)) => files.substitutes_for.is_none(),
+                _ => false,
+            };
+            assert!(is_papers, "{}: {set}", paper.key);
+        }
+    }
+    let photographs = catalog.experiment("lff", "fig3").and_then(|e| e.group("photographs"));
+    assert!(!photographs.unwrap().is_papers_data("div2k-train"), "the paper trained on ImageNet");
+}
+
 /// Catches a profile whose definition was removed or cut while rows of the reference record still refer to it: their reduction
 /// would be unknown, and they would be compared with published values as if they had run at full scale.
 #[test]

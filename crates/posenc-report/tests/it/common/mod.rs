@@ -28,6 +28,7 @@ year: 2024
 arxiv: \"0000.00000\"
 summary: |
   What the paper is about, with $\\lVert x\\rVert$ in it.
+data: [pictures]
 items:
   - { item: fig1, name: \"Figure 1\", title: \"Stable rank | distance\" }
   - { item: fig2, name: \"Figure 2\", title: \"A map\" }
@@ -286,20 +287,7 @@ pub fn records(made: Made) -> Records {
 }
 
 fn row(made: Made, group: &str, method: &str, metric: &str, value: f64) -> Row {
-    Row {
-        group: group.into(),
-        method: method.into(),
-        signal: "-".into(),
-        seed: 0,
-        metric: metric.into(),
-        x: None,
-        y: None,
-        value: value * made.factor,
-        unit: String::new(),
-        profile: made.profile,
-        device: "cpu".into(),
-        data: "-".into(),
-    }
+    Row { profile: made.profile, ..Row::new(group, method, metric, value * made.factor) }
 }
 
 fn fig1(made: Made) -> Vec<Row> {

@@ -214,18 +214,10 @@ mod tests {
 
     fn rows(metric: &str, values: &[(&str, f64)]) -> Vec<Row> {
         let row = |(signal, value): &(&str, f64)| Row {
-            group: "g".into(),
-            method: "m".into(),
             signal: (*signal).into(),
-            seed: 0,
-            metric: metric.into(),
-            x: None,
-            y: None,
-            value: *value,
             unit: "dB".into(),
             profile: Profile::Smoke,
-            device: "cpu".into(),
-            data: "-".into(),
+            ..Row::new("g", "m", metric, *value)
         };
         values.iter().map(row).collect()
     }

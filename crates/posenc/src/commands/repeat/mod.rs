@@ -371,7 +371,7 @@ fn run(
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
     eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let site = RunEnv { store, data: round.data, devices, seed: round.seed };
+    let site = RunEnv { store, data: round.data, devices, seed: round.seed, commit: "" };
     let mut progress = Progress::new(
         to_run,
         workers,

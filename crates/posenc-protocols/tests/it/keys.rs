@@ -5,11 +5,8 @@
 //! the documentation replaces them. `POSENC_UPDATE=1` writes the tables.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::root;
 
 /// A field of a struct, or a variant of an enum.
 #[derive(Debug)]

@@ -1,0 +1,77 @@
+//! The definitions of the repository, and documents that cite their claims.
+
+use posenc_experiments::Catalog;
+use posenc_experiments::schema::claim::ClaimName;
+
+use crate::root;
+
+/// Catches a definition in the repository that no longer loads.
+#[test]
+fn all_definitions_load() {
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
+    assert!(catalog.experiments.len() >= 20, "{}", catalog.experiments.len());
+}
+
+/// Catches documents that cite a claim which was renamed or removed.
+#[test]
+fn documents_cite_claims_that_exist() {
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
+    let papers: Vec<&str> = catalog.papers.iter().map(|p| p.key.as_str()).collect();
+    let mut cited = 0;
+    for name in ["METHODOLOGY", "BIAS", "EXTENDING", "decisions"] {
+        let text = std::fs::read_to_string(root().join(format!("docs/{name}.md"))).unwrap();
+        let names = text.split('`').filter_map(|code| ClaimName::parse(code, None));
+        for claim in names.filter(|claim| papers.contains(&claim.paper.as_str())) {
+            cited += 1;
+            assert!(
+                catalog.claim(&claim).is_some(),
+                "docs/{name}.md cites {claim}, which does not exist"
+            );
+        }
+    }
+    assert!(cited > 10, "{cited}");
+}
+
+/// Catches claims of the project that load but mislead; `allow` in a claim switches a lint off where it is wrong.
+#[test]
+fn claims_have_no_lints() {
+    let catalog = Catalog::read(&root(), posenc_protocols::KINDS).unwrap();
+    let findings = posenc_experiments::lint::findings(&catalog);
+    let text: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(text.is_empty(), "{}", text.join("\n"));
+}
+
+/// Catches an erratum whose printed statement and correction are tested with different tolerances.
+#[test]
+fn errata_are_tested_alike() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("experiments/demo");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(root.path().join("data/papers")).unwrap();
+    let paper = "key: demo\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n  - { item: fig1, name: F, title: T }\n";
+    std::fs::write(folder.join("paper.yaml"), paper).unwrap();
+    let id = posenc_math::errata::all().first().expect("an erratum").id;
+    for (tolerance, is_read) in [("0.1", true), ("0.2", false)] {
+        let check = |tolerance: &str| {
+            format!(
+                "{{ kind: value, of: {{ group: rank, metric: stable_rank }}, expect: 1, tolerance: {{ absolute: {tolerance} }} }}"
+            )
+        };
+        let text = format!(
+            "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: rank\n    protocol: {{ kind: stable-rank, samples: [1] }}\n    \
+             variants: [{{ id: A, embedder: {{ kind: identity }} }}]\nclaims:\n  - id: c\n    says: s\n    source: s\n    check: {}\n    \
+             erratum: {{ id: {id}, corrected: c, check: {} }}\n",
+            check("0.1"),
+            check(tolerance)
+        );
+        std::fs::write(folder.join("01-fig1.yaml"), text).unwrap();
+        let catalog = Catalog::read(root.path(), posenc_protocols::KINDS);
+        match catalog {
+            Ok(_) => assert!(is_read, "{tolerance}"),
+            Err(error) => {
+                let message = error.to_string();
+                assert!(!is_read && message.contains("`tolerance`"), "{message}");
+            }
+        }
+    }
+}

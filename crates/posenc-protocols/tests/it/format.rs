@@ -1,0 +1,315 @@
+//! `FORMAT.md` and the examples of protocols document every key that the schema knows.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use posenc_experiments::schema::protocol::Kind;
+use posenc_experiments::yaml::Document;
+use posenc_experiments::{Profile, Protocol};
+use serde_yaml::Value;
+
+use crate::{FILE, parse, root};
+
+/// Names in backquotes after "expected" in serde's message about an unknown field.
+fn expected_names(message: &str) -> Vec<String> {
+    let after = message.split("expected").nth(1).unwrap_or("");
+    let list = after.split("; did you mean").next().unwrap_or("");
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Catches a key that was added to the schema and not to FORMAT.md. Keys of protocols are in their examples, see below.
+#[test]
+fn format_documents_every_key() {
+    let documentation = std::fs::read_to_string(root().join("FORMAT.md")).unwrap();
+    // What is replaced must be there: a probe that no longer matches would check nothing.
+    let probe = |from: &str, to: &str| {
+        assert!(FILE.contains(from), "the file of the probes does not contain `{from}`");
+        FILE.replacen(from, to, 1)
+    };
+    let mut probes = Vec::new();
+    for check in posenc_experiments::schema::claim::KINDS {
+        probes.push(probe(
+            "{ kind: trend, of: { group: rank, metric: stable_rank }, direction: increasing }",
+            &format!("{{ kind: {check}, zz: 1 }}"),
+        ));
+    }
+    for (from, to) in [
+        ("title: A title", "title: A title\nzz: 1"),
+        ("data: { set: div2k-test }", "data: { set: div2k-test }\n    zz: 1"),
+        ("set: div2k-test", "set: div2k-test, zz: 1"),
+        ("settings: {} }", "settings: {}, zz: 1 }"),
+        ("signals: 1 }", "signals: 1, zz: 1 }"),
+        ("says: it rises", "says: it rises\n    zz: 1"),
+        ("of: { group: rank,", "of: { zz: 1, group: rank,"),
+        ("caption: A caption", "caption: A caption\n    zz: 1"),
+        ("- title: Panel", "- title: Panel\n        zz: 1"),
+        ("x: { label: N }", "x: { label: N, zz: 1 }"),
+        ("x: { label: N }", "more: [{ zz: 1 }]\n        x: { label: N }"),
+        ("x: { label: N }", "reference: { zz: 1 }\n        x: { label: N }"),
+        ("x: { label: N }", "markers: [{ zz: 1 }]\n        x: { label: N }"),
+        ("x: { label: N }", "published_as: [{ zz: 1 }]\n        x: { label: N }"),
+        ("title: A table", "title: A table\n    zz: 1"),
+        ("title: A grid", "title: A grid\n    zz: 1"),
+        ("metric: test_psnr }", "metric: test_psnr, zz: 1 }"),
+        ("- { metric: stable_rank, label: rank }", "- { metric: a, label: b, zz: 1 }"),
+    ] {
+        probes.push(probe(from, to));
+    }
+    let mut checked = 0;
+    for probe in probes {
+        let message = parse(&probe).expect_err("zz is no key anywhere");
+        assert!(message.contains("unknown field `zz`"), "another mistake is told first: {message}");
+        let names = expected_names(&message);
+        assert!(!names.is_empty(), "no list of keys in: {message}");
+        for name in names {
+            assert!(
+                documentation.contains(&format!("`{name}`")),
+                "FORMAT.md does not mention `{name}` ({message})"
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 80, "only {checked} keys were checked");
+    for name in posenc_experiments::record::picture::NAMES {
+        assert!(documentation.contains(&format!("`{}`", name.name)), "picture {}", name.name);
+    }
+}
+
+/// A group with a protocol, given as YAML, and with `data` if the protocol needs it.
+fn with_protocol(kind: &Kind, data: &str, protocol: &str) -> Result<Protocol, String> {
+    let head = FILE.split("groups:").next().unwrap();
+    let embedder = "{ kind: gaussian, dimension: 64, sigma: 0.01 }";
+    let embedder =
+        if kind.needs_embedder { format!(", embedder: {embedder}") } else { String::new() };
+    let settings: String = protocol.lines().map(|line| format!("      {line}\n")).collect();
+    let group = format!("  - id: example\n{data}    variants: [{{ id: Method{embedder} }}]\n");
+    let experiment = parse(&format!("{head}groups:\n{group}    protocol:\n{settings}"))?;
+    Ok(experiment.groups[0].resolved(Profile::Paper, 0).unwrap().protocol.clone())
+}
+
+/// The `data` that the example of a protocol needs, as a line of a group: none if it does without.
+fn data_of(kind: &Kind) -> &'static str {
+    let data = ["", "    data: { set: div2k-test }\n"];
+    let failure = |data| with_protocol(kind, data, kind.example).err();
+    data.into_iter().find(|data| failure(data).is_none()).unwrap_or_else(|| {
+        panic!("the example of {} does not parse: {:?}", kind.name, data.map(failure))
+    })
+}
+
+/// A line of an example that has a key.
+struct Key {
+    line: usize,
+    indent: usize,
+    is_commented: bool,
+    /// The line without the mark of a comment in front.
+    text: String,
+    name: String,
+    comment: String,
+}
+
+/// All keys of an example, including those that are commented out as `# key: value`.
+fn keys(example: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for (line, whole) in example.lines().enumerate() {
+        let is_commented = whole.trim_start().starts_with("# ");
+        let text = if is_commented { whole.replacen("# ", "", 1) } else { whole.to_owned() };
+        let Some((name, rest)) = text.trim_start().split_once(':') else { continue };
+        let is_name = name.chars().all(|c| c.is_ascii_lowercase() || "0123456789_".contains(c));
+        if is_name && (rest.is_empty() || rest.starts_with(' ')) {
+            let comment = text.split_once("  # ").map_or("", |(_, comment)| comment).to_owned();
+            let indent = text.len() - text.trim_start().len();
+            let name = name.to_owned();
+            keys.push(Key { line, indent, is_commented, text, name, comment });
+        }
+    }
+    keys
+}
+
+/// An example with the keys that are commented out.
+fn complete(keys: &[Key]) -> String {
+    keys.iter().map(|key| format!("{}\n", key.text)).collect()
+}
+
+/// The same without the keys that may be left out because they have their defaults.
+fn without_defaults(keys: &[Key]) -> String {
+    let kept: Vec<&Key> = keys.iter().filter(|key| !key.comment.starts_with("default")).collect();
+    let mut text = String::new();
+    for (i, key) in kept.iter().enumerate() {
+        let line = key.text.split("  # ").next().unwrap().trim_end();
+        let is_parent = kept.get(i + 1).is_some_and(|next| next.indent > key.indent);
+        let value = if line.ends_with(':') && !is_parent { " {}" } else { "" };
+        writeln!(text, "{line}{value}").unwrap();
+    }
+    text
+}
+
+/// The settings in an example as JSON, with types but without ranges: keys may exclude each other.
+fn typed(kind: &Kind, example: &str) -> Result<String, String> {
+    let document = Document::parse(Path::new("a.yaml"), example).map_err(|e| e.to_string())?;
+    let mut settings: Value = serde_yaml::from_str(example).map_err(|e| e.to_string())?;
+    settings.as_mapping_mut().unwrap().remove("kind");
+    (kind.parse)(&document, "", settings).map(|(_, json)| json).map_err(|e| e.to_string())
+}
+
+/// The value with a key `zz` in each of its mappings in turn, and the keys that this mapping has.
+fn probes(value: &Value) -> Vec<(Vec<&str>, Value)> {
+    let Value::Mapping(mapping) = value else { return Vec::new() };
+    let mut wrong = mapping.clone();
+    wrong.insert("zz".into(), 1.into());
+    let own = mapping.keys().filter_map(Value::as_str).collect();
+    let mut all = vec![(own, Value::Mapping(wrong))];
+    for (key, inner) in mapping {
+        for (names, probe) in probes(inner) {
+            let mut outer = mapping.clone();
+            outer.insert(key.clone(), probe);
+            all.push((names, Value::Mapping(outer)));
+        }
+    }
+    all
+}
+
+/// Catches an example that does not parse, a key without an explanation, a `default` that is not the default, and a key that
+/// is required but not shown as such.
+#[test]
+fn every_example_parses_and_shows_its_defaults() {
+    for kind in posenc_protocols::KINDS.0 {
+        let (example, data) = (kind.example, data_of(kind));
+        let canonical = |text: &str| with_protocol(kind, data, text).map(|p| p.canonical());
+        assert!(canonical(example).unwrap().starts_with(&format!("{} ", kind.name)));
+        let keys = keys(example);
+        let whole = typed(kind, &complete(&keys)).unwrap();
+        let short = typed(kind, &without_defaults(&keys)).unwrap();
+        assert_eq!(whole, short, "the example of {} without defaults", kind.name);
+        for (i, key) in keys.iter().enumerate().filter(|(_, key)| key.name != "kind") {
+            let name = format!("`{}` in the example of {}", key.name, kind.name);
+            assert!(!key.comment.is_empty(), "{name} has no comment");
+            let is_optional = ["default", "optional"].iter().any(|w| key.comment.starts_with(w));
+            if !key.is_commented && !is_optional {
+                let rest = keys[i + 1..].iter().filter(|k| !k.is_commented);
+                let mut next = rest.filter(|k| k.indent <= key.indent).map(|k| k.line);
+                let end = next.next().unwrap_or(usize::MAX);
+                let lines = example.lines().enumerate();
+                let left = lines.filter(|(line, _)| !(key.line..end).contains(line));
+                let text: String = left.map(|(_, line)| format!("{line}\n")).collect();
+                assert!(canonical(&text).is_err(), "{name} is not required");
+            }
+        }
+    }
+}
+
+/// Catches a key of a protocol, also in a mapping inside, that its example does not show, and a commented key of a wrong type.
+#[test]
+fn every_example_shows_all_keys() {
+    let mut checked = 0;
+    for kind in posenc_protocols::KINDS.0 {
+        let text: String = keys(kind.example).iter().map(|key| format!("{}\n", key.text)).collect();
+        let complete: Value = serde_yaml::from_str(&text).unwrap();
+        for (i, (shown, probe)) in probes(&complete).into_iter().enumerate() {
+            let text = serde_yaml::to_string(&probe).unwrap();
+            let message = with_protocol(kind, data_of(kind), &text).err().unwrap_or_default();
+            let is_named = message.contains("unknown field `zz`");
+            // The first probe is that of the whole mapping; lists of numbers and free mappings refuse `zz` in other words.
+            assert!(is_named || i > 0, "another mistake in {} comes first: {message}", kind.name);
+            for name in expected_names(&message).iter().filter(|_| is_named) {
+                assert!(shown.contains(&name.as_str()), "{} does not show `{name}`", kind.name);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 400, "only {checked} keys were checked");
+}
+
+/// The first lines of a protocol's module, its documentation.
+fn description(kind: &Kind) -> String {
+    let file = format!("crates/posenc-protocols/src/{}/mod.rs", kind.name.replace('-', "_"));
+    let source = std::fs::read_to_string(root().join(&file)).expect(&file);
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+}
+
+/// What groups with this protocol need, and how their units run.
+fn requirements(kind: &Kind) -> String {
+    let repeats = kind
+        .repeats_key
+        .map(|key| format!("`{key}` is the number of runs; the group's `seeds` must be 1."));
+    let sentences = [
+        kind.needs_embedder.then_some("Every variant needs an `embedder`."),
+        (!data_of(kind).is_empty()).then_some("The group needs `data`."),
+        kind.takes_held_out.then_some("With `data.set`, the group needs `data.held_out`."),
+        kind.takes_weights.then_some("The group may name `data.weights`."),
+        repeats.as_deref(),
+        kind.emits_as_batch.then_some("The units of a job are computed together."),
+        kind.measures_time.then_some("The protocol measures time, so its units run alone."),
+        kind.reads_published.then_some("Results depend on the published values of the paper."),
+    ];
+    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// `docs/protocols.md` as it should be.
+fn page() -> String {
+    let mut page = "\
+# Protocols
+
+This page is generated from the documentation and the example of each protocol in `crates/posenc-protocols/src`; a test compares
+them. [FORMAT.md](../FORMAT.md#protocols) explains what all protocols share: groups, lists of numbers, position encodings.
+
+Each example has all keys, as they are under `protocol:` of a group. A key whose comment begins with `default` has its default value
+and may be left out. A key that is commented out is optional, or excludes another one. All other keys are required unless their
+comment says `optional`. Ranges include both ends.
+
+| `kind` | purpose |
+|---|---|
+"
+    .to_owned();
+    let mut sections = String::new();
+    for kind in posenc_protocols::KINDS.0 {
+        let (name, description) = (kind.name, description(kind));
+        let purpose = description.lines().next().unwrap_or_default();
+        writeln!(page, "| [`{name}`](#{name}) | {purpose} |").unwrap();
+        let requirements = match requirements(kind) {
+            none if none.is_empty() => none,
+            some => format!("{some}\n\n"),
+        };
+        let example = kind.example;
+        write!(sections, "\n## {name}\n\n{description}\n{requirements}```yaml\n{example}```\n")
+            .unwrap();
+    }
+    page + &sections
+}
+
+/// Catches a protocol that is not in `docs/protocols.md`, or is there as it was earlier.
+#[test]
+fn the_page_of_protocols_is_up_to_date() {
+    let (file, page) = (root().join("docs/protocols.md"), page());
+    if std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1") {
+        std::fs::write(file, page).unwrap();
+        return;
+    }
+    let found = std::fs::read_to_string(file).unwrap_or_default();
+    let differs = found.lines().zip(page.lines()).position(|(found, own)| found != own);
+    let line = differs.unwrap_or_else(|| found.lines().count().min(page.lines().count())) + 1;
+    assert!(
+        found.lines().eq(page.lines()),
+        "docs/protocols.md:{line} is not what the protocols say; to write the page anew: \
+         POSENC_UPDATE=1 cargo xtask test the_page_of_protocols"
+    );
+}
+
+/// Catches a description that does not name the format of the files that its protocol reads.
+#[cfg(feature = "run")]
+#[test]
+fn descriptions_name_the_formats_of_files() {
+    let mut named = 0;
+    for kind in posenc_protocols::KINDS.0 {
+        let protocol = with_protocol(kind, data_of(kind), kind.example).unwrap();
+        // Builds without attention models do not have all.
+        let Ok(own) = posenc_harness::protocol::of(&protocol) else { continue };
+        let weights = kind.takes_weights.then(|| own.weights());
+        for format in own.reads().into_iter().chain(weights) {
+            let name = format!("`{}`", format.name().replace(' ', "-"));
+            assert!(description(kind).contains(&name), "{} reads {name}", kind.name);
+            named += 1;
+        }
+    }
+    assert!(named > 0 || cfg!(not(feature = "attention")), "no protocol reads files");
+}
