@@ -172,7 +172,7 @@ fn grids_reproduce_polynomials_of_their_degree() {
     assert!(error.to_string().contains("allowed: 1 to 2"), "{error}");
     assert!(upsample(&[0.0; 3], &[2, 2], 1, 1, GridMethod::Linear).is_err());
     // Too few nodes for a spline.
-    for side in 1..8usize {
+    for side in 2..8usize {
         let known: Vec<f64> = (0..side.div_ceil(2)).map(|i| 2.0 * i as f64).collect();
         let own = upsample(&known, &[side], 2, 1, GridMethod::Cubic).unwrap();
         for (i, own) in own.iter().enumerate().take(2 * known.len() - 1) {
