@@ -12,6 +12,7 @@
 //! | embed grids as Kronecker products, without writing them out | [`kronecker`] |
 //! | fit images and clips in closed form, on grids and at scattered points | [`closed_form`] |
 //! | embed points between the nodes of a grid | [`blending`] |
+//! | interpolate without an encoding, as SciPy does, and by kriging | [`interpolation`] |
 //! | count operations, bytes and parameters | [`complexity`], [`lff`] |
 //! | describe position encodings of attention models | [`lff::encoding`] |
 //! | score reconstructions, boxes, captions | [`quality`], [`detection`], [`captions`], [`classification`] |
@@ -78,6 +79,7 @@ pub mod detection;
 pub mod distance;
 pub mod embedder;
 pub mod errata;
+pub mod interpolation;
 pub mod kronecker;
 pub mod lff;
 pub mod quality;

@@ -50,6 +50,7 @@ pub mod errata;
 pub mod feature_curve;
 pub mod icon_labels;
 pub mod image_model;
+pub mod interpolation;
 pub mod kronecker_rank;
 mod limits;
 pub mod memorization;
@@ -89,6 +90,7 @@ pub const KINDS: Kinds = Kinds(&[
     &closed_form::KIND,
     &network_1d::KIND,
     &network_nd::KIND,
+    &interpolation::KIND,
     &complexity::KIND,
     &kronecker_rank::KIND,
     &separable_solution::KIND,

@@ -72,8 +72,9 @@ pub enum Verb {
     /// Fit a picture or a clip of your own and write its reconstruction.
     ///
     /// Examples:
-    ///   cargo xtask fit photo.jpg --size 512 --out fitted.png
-    ///   cargo xtask fit photo.jpg --mask 0.25 --embedder rff --out fitted.png
+    ///   cargo xtask fit photo.jpg --size 512 --out fitted.png             interpolate by the method that fits best
+    ///   cargo xtask fit photo.jpg --mask 0.25 --compare --out fitted.png  and compare it with nearest, linear, cubic, ...
+    ///   cargo xtask fit photo.jpg --embedder rff --out fitted.png         use a position encoding
     #[command(verbatim_doc_comment)]
     Fit(Fit),
     /// List, verify and download data sets.
@@ -285,23 +286,68 @@ pub enum FitSolver {
     GradientDescent,
 }
 
+/// How `fit` computes values between the positions that it knows.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FitMethod {
+    /// Choose by cross-validation on the training positions.
+    Auto,
+    /// The value of the closest training position.
+    Nearest,
+    /// Linear: along each axis on a grid, on Delaunay triangles at random positions.
+    Linear,
+    /// Cubic: a spline on a grid, Clough-Tocher elements at random positions.
+    Cubic,
+    /// Thin-plate splines through the 50 nearest training positions.
+    Tps,
+    /// Ordinary kriging with the 24 nearest training positions and an exponential covariance.
+    Kriging,
+}
+
+/// Options of `fit` with a position encoding. One of them is enough to select it.
+#[derive(Args)]
+pub struct FitWithEncoding {
+    /// How the features of the axes are combined.
+    #[arg(long, value_enum, default_value = "complex", help_heading = ENCODING)]
+    pub encoding: FitEncoding,
+    /// Kind of embedder. `list --embedders` shows all.
+    #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
+    pub embedder: String,
+    /// Parameter of the embedder, such as sigma=0.003. Default: the papers' value.
+    #[arg(long, value_name = "NAME=VALUE", help_heading = ENCODING)]
+    pub set: Vec<String>,
+    /// How the weights are computed.
+    #[arg(long, value_enum, default_value = "closed-form", help_heading = ENCODING)]
+    pub solver: FitSolver,
+    /// Hidden layers (gradient descent).
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=16), help_heading = ENCODING)]
+    pub depth: u16,
+    /// Width of the hidden layers.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=8192), help_heading = ENCODING)]
+    pub width: u16,
+    /// Steps of Adam.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..), help_heading = ENCODING)]
+    pub epochs: u32,
+    /// Learning rate of Adam. Default: the papers' value.
+    #[arg(long, value_name = "RATE", help_heading = ENCODING)]
+    pub learning_rate: Option<f64>,
+    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = ENCODING)]
+    pub iterations: u32,
+}
+
+const ENCODING: &str = "Options of a position encoding, which replaces the interpolation";
+
 /// `fit`.
 #[derive(Args)]
 pub struct Fit {
     /// Picture, video, folder of frames or npz file.
     pub file: PathBuf,
-    /// How the features of the axes are combined.
-    #[arg(long, value_enum, default_value = "complex")]
-    pub encoding: FitEncoding,
-    /// Kind of embedder. `list --embedders` shows all.
-    #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN)]
-    pub embedder: String,
-    /// Parameter of the embedder, such as sigma=0.003. Default: the papers' value.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// How the weights are computed.
-    #[arg(long, value_enum, default_value = "closed-form")]
-    pub solver: FitSolver,
+    /// How values between the training positions are computed.
+    #[arg(long, value_enum, default_value = "auto", conflicts_with = "FitWithEncoding")]
+    pub method: FitMethod,
+    /// Also run the other methods of interpolation, and print PSNR and time of all.
+    #[arg(long)]
+    pub compare: bool,
     /// Crop the center and downsample it to N × N (clips: N × N × N).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=4096))]
     pub size: Option<u32>,
@@ -312,21 +358,6 @@ pub struct Fit {
     /// Train on a random fraction of the positions instead.
     #[arg(long, value_name = "FRACTION")]
     pub mask: Option<f64>,
-    /// Hidden layers (gradient descent).
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=16))]
-    pub depth: u16,
-    /// Width of the hidden layers.
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=8192))]
-    pub width: u16,
-    /// Steps of Adam.
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
-    pub epochs: u32,
-    /// Learning rate of Adam. Default: the papers' value.
-    #[arg(long, value_name = "RATE")]
-    pub learning_rate: Option<f64>,
-    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub iterations: u32,
     /// Device for gradient descent: auto (a GPU if available, else the CPU), cpu, wgpu, or wgpu:NAME.
     #[arg(long, value_name = "DEVICE", default_value = "auto", env = "POSENC_DEVICE")]
     pub device: Request,
@@ -336,6 +367,9 @@ pub struct Fit {
     /// File for the reconstruction: .png for a picture, .npz or a folder for a clip.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// A position encoding.
+    #[command(flatten)]
+    pub model: Option<FitWithEncoding>,
 }
 
 /// `bench`.

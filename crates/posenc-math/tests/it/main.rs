@@ -2,4 +2,5 @@
 
 mod captions;
 mod detection;
+mod interpolation;
 mod kind_names;

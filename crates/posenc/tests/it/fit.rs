@@ -105,12 +105,68 @@ fn parameters_and_seeds_count() {
         (psnr(&stdout, "all"), std::fs::read(repository.path().join("fitted.png")).unwrap())
     };
     let narrow = run(&["--set", "sigma=0.002"]);
-    let fitting = run(&[]);
+    let fitting = run(&["--embedder", "gaussian"]);
     assert!(fitting.0 > narrow.0 + 3.0, "{} against {}", fitting.0, narrow.0);
-    assert_eq!(fitting.1, run(&[]).1);
+    assert_eq!(fitting.1, run(&["--embedder", "gaussian"]).1);
+    assert_eq!(run(&[]).1, run(&[]).1);
     let masked = |seed| run(&["--mask", "0.5", "--seed", seed]);
     assert_eq!(masked("1"), masked("1"));
     assert_ne!(masked("1").1, masked("2").1);
+}
+
+/// Catches a method that is ignored, a choice without reasons, a prediction that test positions leak into, and a comparison that
+/// leaves out a method.
+#[test]
+fn interpolation_is_chosen_explained_and_compared() {
+    let repository = Repository::new();
+    // A slanted edge, which methods without a direction blur.
+    let edge = |x: u32, y: u32| {
+        let across = f64::from(x) - 0.4 * f64::from(y) - 20.0;
+        Luma([(255.0 * (0.2 + 0.6 / (1.0 + (-2.0 * across).exp()))) as u8])
+    };
+    let edge = DynamicImage::ImageLuma8(ImageBuffer::from_fn(64, 64, edge));
+    save(&repository, "edge.png", &edge);
+    for pattern in [&["--step", "2"][..], &["--mask", "0.25"]] {
+        let fit = |options: &[&str]| {
+            let start = ["fit", "edge.png", "--out", "fitted.png"];
+            repository.ok(&[&start, pattern, options].concat()).stdout
+        };
+        let stdout = fit(&["--compare"]);
+        for needle in
+            ["kriging with", "cross-validation on", "expected PSNR of the others", "95 % interval"]
+        {
+            assert!(stdout.contains(needle), "{needle}: {stdout}");
+        }
+        let own = psnr(&stdout, "the others");
+        let mut listed = 0;
+        for method in ["nearest", "linear", "cubic", "tps", "kriging"] {
+            let found = psnr(&fit(&["--method", method]), "the others");
+            assert!(own > found, "{pattern:?} {method}: {found} against {own}");
+            let row = |line: &&str| line.contains(&format!(" {found:.2} "));
+            listed += usize::from(stdout.lines().any(|line| row(&line)));
+        }
+        assert_eq!(listed, 5, "{stdout}");
+        // The prediction is made from positions that train alone.
+        let mut broken = edge.to_luma8();
+        for (x, y, pixel) in broken.enumerate_pixels_mut() {
+            if x % 2 == 1 || y % 2 == 1 {
+                pixel.0[0] = pixel.0[0].wrapping_mul(7).wrapping_add((x * y) as u8);
+            }
+        }
+        save(&repository, "broken.png", &DynamicImage::ImageLuma8(broken));
+        if pattern[0] == "--step" {
+            let other = repository.ok(&["fit", "broken.png", "--out", "fitted.png"]).stdout;
+            let expected = |text: &str| {
+                text.lines().find(|l| l.starts_with("expected PSNR")).unwrap().to_owned()
+            };
+            assert_eq!(expected(&stdout), expected(&other));
+        }
+    }
+    // A picture that is too small to hold positions out, and one without any to predict.
+    let run = repository.ok(&["fit", "edge.png", "--size", "8", "--out", "fitted.png"]);
+    assert!(!run.stdout.contains("expected PSNR"), "{}", run.stdout);
+    let run = repository.ok(&["fit", "edge.png", "--step", "1", "--out", "fitted.png"]);
+    assert!(!run.stdout.contains("the others"), "{}", run.stdout);
 }
 
 /// Catches unusual pictures that are refused, or changed without a word.
@@ -171,6 +227,12 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
     let repository = Repository::new();
     save(&repository, "photo.png", &color(32, 32));
     repository.write("text.mp4", "no film");
+    std::fs::create_dir(repository.path().join("film")).unwrap();
+    for t in 0..8 {
+        let gray = |x, y| Luma([(255.0 * ramp(x + t, y)) as u8]);
+        let frame = DynamicImage::ImageLuma8(ImageBuffer::from_fn(8, 8, gray));
+        save(&repository, &format!("film/{t}.png"), &frame);
+    }
     for (arguments, needles) in [
         (&["photo.png", "--mask", "0", "--out", "a.png"][..], ["--mask 0", "above 0 and below 1"]),
         (&["photo.png", "--mask", "1", "--out", "a.png"], ["--mask 1", "above 0 and below 1"]),
@@ -189,6 +251,14 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
             ["closed-form", "gradient-descent"],
         ),
         (&["photo.png", "--depth", "1", "--out", "a.png"], ["hidden layers", "gradient-descent"]),
+        (
+            &["photo.png", "--method", "linear", "--embedder", "gaussian", "--out", "a.png"],
+            ["--method", "--embedder"],
+        ),
+        (
+            &["film", "--mask", "0.4", "--method", "linear", "--out", "a.npz"],
+            ["tetrahedra", "nearest"],
+        ),
         (&["missing.png", "--out", "a.png"], ["missing.png", "no "]),
         (&["text.mp4", "--out", "a.npz"], ["text.mp4", ""]),
     ] {

@@ -2,8 +2,11 @@
 
 use crate::network_nd::TestPositions;
 use anyhow::{Result, ensure};
+use posenc_math::quality::psnr_of;
 use posenc_math::random::sample_without_replacement;
 use rand_chacha::ChaCha8Rng;
+
+use super::signal::Signal;
 
 /// Positions by their numbers on the grid, the last axis fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,31 @@ pub struct Split {
     /// Lengths of the batches that the authors' code embeds, and so scales, one by one: on a grid
     /// the cosets of the training grid.
     pub batches: Vec<usize>,
+}
+
+impl Split {
+    /// PSNR in dB of values at all positions (channels fastest) at those that test; NaN if there are none.
+    pub fn psnr(&self, signal: &Signal, values: &[f64]) -> f64 {
+        mean_squared_error(signal, values, self.test.iter().map(|&point| point as usize))
+            .map_or(f64::NAN, psnr_of)
+    }
+}
+
+/// Mean squared error of values at all positions (channels fastest), at some of the positions; `None` without positions.
+pub fn mean_squared_error(
+    signal: &Signal,
+    values: &[f64],
+    points: impl Iterator<Item = usize>,
+) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for point in points {
+        for channel in 0..signal.channels {
+            let difference = values[point * signal.channels + channel] - signal.at(point, channel);
+            sum += difference * difference;
+            count += 1;
+        }
+    }
+    (count > 0).then(|| sum / count as f64)
 }
 
 /// Which positions train.

@@ -7,12 +7,12 @@ use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue
 use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Directions, Encoding, NetworkNd, Output, TestPositions};
 
-use crate::arguments::{Fit, FitEncoding, FitSolver};
+use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 use posenc_protocols::network_nd::reconstruction::{Signal, Split};
 
 /// The embedder: its kind from the option, parameters from `--set`, the rest as `trading`'s Table 1
 /// has them, scaled from its 256 training positions per axis to the signal's.
-pub fn embedder(options: &Fit, signal: &Signal, split: &Split) -> Result<EmbedderSpec> {
+pub fn embedder(options: &FitWithEncoding, signal: &Signal, split: &Split) -> Result<EmbedderSpec> {
     let axes = signal.sides.len() as f64;
     // Training positions along an axis.
     let n = (split.train.len() as f64).powf(1.0 / axes).round().max(2.0);
@@ -56,13 +56,18 @@ pub fn embedder(options: &Fit, signal: &Signal, split: &Split) -> Result<Embedde
 }
 
 /// The network and its training.
-pub fn network(options: &Fit, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
+pub fn network(
+    fit: &Fit,
+    options: &FitWithEncoding,
+    spec: &EmbedderSpec,
+    axes: usize,
+) -> NetworkNd {
     let complex = options.encoding == FitEncoding::Complex;
     let kind = embedder::find(&spec.kind);
     NetworkNd {
         side: None,
-        step: options.mask.is_none().then(|| usize::from(options.step)),
-        fraction: options.mask,
+        step: fit.mask.is_none().then(|| usize::from(fit.step)),
+        fraction: fit.mask,
         test: TestPositions::Rest,
         encoding: if complex { Encoding::Complex } else { Encoding::Simple },
         directions: match kind {
@@ -90,10 +95,13 @@ pub fn network(options: &Fit, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
 }
 
 /// Refuses what no solver does.
-pub fn check(options: &Fit) -> Result<()> {
-    if let Some(mask) = options.mask {
+pub fn check(fit: &Fit) -> Result<()> {
+    if let Some(mask) = fit.mask {
         ensure!(mask > 0.0 && mask < 1.0, "--mask {mask}: allowed: above 0 and below 1");
     }
+    let Some(options) = &fit.model else {
+        return Ok(());
+    };
     if let Some(rate) = options.learning_rate {
         ensure!(
             rate > 0.0 && rate <= 1e3,

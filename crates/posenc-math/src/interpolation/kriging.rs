@@ -1,0 +1,154 @@
+//! Ordinary kriging with the nearest samples.
+//!
+//! The prediction at x is the linear combination `Σ w_i y_i` of its nearest samples with `Σ w_i = 1` that has the smallest expected
+//! squared error if values are a constant plus a process with covariance C plus independent noise τ (the *nugget*):
+//!
+//! ```text
+//! (C + τI) w + μ 1 = c,   1ᵀw = 1
+//! ```
+//!
+//! The constant is unknown and differs from place to place, so only differences of values matter.
+
+use super::dense;
+use super::neighbors::Neighbor;
+use super::patterns::Patterns;
+use super::{Interpolant, Samples};
+
+/// `C(h) = exp(−(h/length)^exponent)`, and noise on the samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Covariance {
+    /// Distance at which the covariance is 1/e.
+    pub length: f64,
+    /// Power of the distance, above 0, below 2. With 1, lines through the process are Markov; larger ones are smoother.
+    pub exponent: f64,
+    /// Variance of the noise, in units of that of the process.
+    pub nugget: f64,
+}
+
+impl Covariance {
+    /// At a squared distance.
+    pub fn at(&self, squared: f64) -> f64 {
+        let h2 = squared / (self.length * self.length);
+        let power = if self.exponent == 1.0 { h2.sqrt() } else { h2.powf(0.5 * self.exponent) };
+        (-power).exp()
+    }
+}
+
+/// A symmetric matrix that measures squared distances in the plane, by rows: `[xx, xy, yy]`.
+pub type Metric = [f64; 3];
+
+/// Ordinary kriging at arbitrary positions.
+#[derive(Clone, Copy)]
+pub struct Kriging<'a, const D: usize> {
+    samples: &'a Samples<D>,
+    covariance: Covariance,
+    /// Samples per position.
+    neighbors: usize,
+}
+
+/// Memory for the systems of many positions.
+#[derive(Default)]
+pub struct Scratch {
+    found: Vec<Neighbor>,
+    wider: Vec<Neighbor>,
+    weights: Vec<f64>,
+    matrix: Vec<f64>,
+    column: Vec<f64>,
+    ones: Vec<f64>,
+}
+
+impl<'a, const D: usize> Kriging<'a, D> {
+    /// Kriging with up to `neighbors` samples per position.
+    pub fn new(samples: &'a Samples<D>, covariance: Covariance, neighbors: usize) -> Self {
+        Kriging { samples, covariance, neighbors }
+    }
+
+    /// Weights of the samples `found`, which have their squared distances from the position.
+    fn solve(
+        &self,
+        found: &[Neighbor],
+        squared: impl Fn(&[f64; D], &[f64; D]) -> f64,
+        (matrix, column, ones): (&mut Vec<f64>, &mut Vec<f64>, &mut Vec<f64>),
+        weights: &mut Vec<f64>,
+    ) {
+        let n = found.len();
+        matrix.clear();
+        matrix.resize(n * n, 0.0);
+        weights.clear();
+        weights.extend(found.iter().map(|neighbor| self.covariance.at(neighbor.squared)));
+        for i in 0..n {
+            let own = &self.samples.positions()[found[i].index as usize];
+            for j in 0..i {
+                let other = &self.samples.positions()[found[j].index as usize];
+                matrix[i * n + j] = self.covariance.at(squared(own, other));
+            }
+            matrix[i * n + i] = 1.0 + self.covariance.nugget;
+        }
+        if !dense::cholesky(matrix, n, column) {
+            // Samples that coincide, without a nugget: the closest one alone.
+            weights.fill(0.0);
+            weights.iter_mut().take(1).for_each(|weight| *weight = 1.0);
+            return;
+        }
+        ones.clear();
+        ones.resize(n, 1.0);
+        dense::cholesky_solve(matrix, n, weights);
+        dense::cholesky_solve(matrix, n, ones);
+        let missing = (1.0 - weights.iter().sum::<f64>()) / ones.iter().sum::<f64>();
+        weights.iter_mut().zip(&*ones).for_each(|(weight, one)| *weight += missing * one);
+    }
+}
+
+/// A squared Euclidean distance.
+fn euclidean<const D: usize>(a: &[f64; D], b: &[f64; D]) -> f64 {
+    (0..D).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
+}
+
+impl<const D: usize> Interpolant<D> for Kriging<'_, D> {
+    fn channels(&self) -> usize {
+        self.samples.channels()
+    }
+
+    fn predict(&self, queries: &[[f64; D]], out: &mut [f64]) {
+        let Scratch { mut found, mut weights, mut matrix, mut column, mut ones, .. } =
+            Scratch::default();
+        let mut patterns = Patterns::default();
+        for (query, out) in queries.iter().zip(out.chunks_exact_mut(self.samples.channels())) {
+            self.samples.closest(query, self.neighbors, None, &mut found);
+            let memory = (&mut matrix, &mut column, &mut ones);
+            let compute = |weights: &mut Vec<f64>| self.solve(&found, euclidean, memory, weights);
+            patterns.weights(self.samples, query, &found, compute, &mut weights);
+            self.samples.combine(&found, &weights, out);
+        }
+    }
+}
+
+impl Kriging<'_, 2> {
+    /// The prediction at a position where distances are measured by `metric`: of `wider` nearest samples by Euclidean distance those
+    /// nearest by the metric count.
+    pub fn steered(
+        &self,
+        query: &[f64; 2],
+        metric: &Metric,
+        wider: usize,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        let [xx, xy, yy] = *metric;
+        let squared = move |a: &[f64; 2], b: &[f64; 2]| {
+            let (y, x) = (a[0] - b[0], a[1] - b[1]);
+            (xx * x + 2.0 * xy * y) * x + yy * y * y
+        };
+        let Scratch { found, wider: candidates, weights, matrix, column, ones } = scratch;
+        self.samples.closest(query, wider.max(self.neighbors), None, candidates);
+        found.clear();
+        for neighbor in &*candidates {
+            let squared = squared(&self.samples.positions()[neighbor.index as usize], query);
+            found.push(Neighbor { squared, index: neighbor.index });
+        }
+        found.sort_unstable_by(|a, b| a.squared.total_cmp(&b.squared).then(a.index.cmp(&b.index)));
+        found.truncate(self.neighbors);
+        self.solve(found, squared, (matrix, column, ones), weights);
+        self.samples.combine(found, weights, out);
+    }
+}

@@ -1,0 +1,113 @@
+//! Samples at some nodes of a lattice: the pixels of an image or the voxels of a clip that are known.
+
+use super::{Interpolant, InterpolationError, Parallel, Samples, predict};
+
+/// Samples at nodes of a lattice, whose positions are the indices of the nodes.
+#[derive(Clone, Debug)]
+pub struct LatticeSamples<const D: usize> {
+    sides: [usize; D],
+    /// Numbers of the known nodes, the last axis fastest.
+    nodes: Vec<u32>,
+    samples: Samples<D>,
+}
+
+impl<const D: usize> LatticeSamples<D> {
+    /// Samples at `nodes`, numbers of nodes with the last axis fastest; `values` has `channels` numbers for each, channels fastest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Samples::new`].
+    pub fn new(
+        sides: [usize; D],
+        nodes: Vec<u32>,
+        values: Vec<f64>,
+        channels: usize,
+    ) -> Result<Self, InterpolationError> {
+        let positions = nodes.iter().map(|&node| position(&sides, node)).collect();
+        Ok(LatticeSamples { samples: Samples::new(positions, values, channels)?, sides, nodes })
+    }
+
+    /// Length of every axis.
+    pub fn sides(&self) -> [usize; D] {
+        self.sides
+    }
+
+    /// Numbers of the known nodes.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// The samples.
+    pub fn samples(&self) -> &Samples<D> {
+        &self.samples
+    }
+
+    /// Number of nodes, known or not.
+    pub fn len(&self) -> usize {
+        self.sides.iter().product()
+    }
+
+    /// Whether the lattice has no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Edge of the square, or cube, that each sample has on average.
+    pub fn spacing(&self) -> f64 {
+        (self.len() as f64 / self.nodes.len() as f64).powf(1.0 / D as f64)
+    }
+
+    /// Values at all nodes: the samples where there are some, else those of the interpolant.
+    pub fn fill(&self, interpolant: &dyn Interpolant<D>, parallel: &dyn Parallel) -> Vec<f64> {
+        let mut known = vec![false; self.len()];
+        self.nodes.iter().for_each(|&node| known[node as usize] = true);
+        let unknown: Vec<u32> = (0..self.len() as u32).filter(|&n| !known[n as usize]).collect();
+        let queries: Vec<[f64; D]> = unknown.iter().map(|&n| position(&self.sides, n)).collect();
+        let found = predict(interpolant, &queries, parallel);
+        let channels = self.samples.channels();
+        let mut values = vec![0.0; self.len() * channels];
+        for (nodes, from) in [(&self.nodes, self.samples.values()), (&unknown, &found)] {
+            for (&node, from) in nodes.iter().zip(from.chunks_exact(channels)) {
+                values[node as usize * channels..][..channels].copy_from_slice(from);
+            }
+        }
+        values
+    }
+
+    /// The values at the known nodes out of those at all nodes.
+    pub fn at_nodes(&self, values: &[f64]) -> Vec<f64> {
+        let channels = self.samples.channels();
+        self.nodes
+            .iter()
+            .flat_map(|&n| &values[n as usize * channels..][..channels])
+            .copied()
+            .collect()
+    }
+
+    /// The samples split in two: those whose index in the list satisfies `held_out`, and the others.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpolationError::Empty`] if one of the two has none.
+    pub fn split(&self, held_out: impl Fn(usize) -> bool) -> Result<[Self; 2], InterpolationError> {
+        let part = |wanted: bool| {
+            let chosen: Vec<usize> =
+                (0..self.nodes.len()).filter(|&i| held_out(i) == wanted).collect();
+            let nodes = chosen.iter().map(|&i| self.nodes[i]).collect();
+            let values = chosen.iter().flat_map(|&i| self.samples.value(i)).copied().collect();
+            Self::new(self.sides, nodes, values, self.samples.channels())
+        };
+        Ok([part(true)?, part(false)?])
+    }
+}
+
+/// Position of a node.
+pub fn position<const D: usize>(sides: &[usize; D], node: u32) -> [f64; D] {
+    let mut rest = node as usize;
+    let mut position = [0.0; D];
+    for axis in (0..D).rev() {
+        position[axis] = (rest % sides[axis]) as f64;
+        rest /= sides[axis];
+    }
+    position
+}

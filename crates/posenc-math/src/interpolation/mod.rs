@@ -1,0 +1,242 @@
+//! Interpolation of images and clips without a learned or designed encoding: what textbooks and SciPy do, and local kriging.
+//!
+//! | method | regular grid | scattered points | SciPy |
+//! |---|---|---|---|
+//! | nearest | [`grid::upsample`] | [`Samples::nearest`] | `RegularGridInterpolator`, `NearestNDInterpolator` |
+//! | linear | [`grid::upsample`] | [`Linear`] (2-D) | `RegularGridInterpolator`, `LinearNDInterpolator` |
+//! | cubic | [`grid::upsample`], a spline without knots next to the ends | [`CloughTocher`] (2-D) | the same, `CloughTocher2DInterpolator` |
+//! | thin-plate spline | [`ThinPlate`] | [`ThinPlate`] | `RBFInterpolator` |
+//! | ordinary kriging | [`Kriging`] | [`Kriging`] | – |
+//!
+//! Outside the convex hull of the samples, where SciPy returns NaN or extrapolates, every method here returns the value at the
+//! closest point of the hull (grids) or of the closest sample (scattered points).
+//!
+//! # Kriging is a position encoding
+//!
+//! A linear model on features ψ that is fitted by ridge regression depends on the features through their inner products
+//! `C(x, x′) = ψ(x)·ψ(x′)` alone. Its prediction at x is `c(x)ᵀ (C + τI)⁻¹ y`, with the covariances `c(x)` of x and all samples:
+//! kriging with covariance C and nugget τ. A shifted embedder of the papers has a covariance of x − x′ alone, its distance
+//! function D. The closed form on an encoding is thus kriging whose covariance is the D of the encoding, and choosing σ is
+//! choosing the length of the covariance. Two things differ here. The covariance is estimated from the samples, and each
+//! position has a model of its own from its nearest samples, with an encoding of local support: a cost linear in the number of
+//! positions, and an encoding that may differ from place to place ([`steering`]).
+//!
+//! # Conventions
+//!
+//! Positions are in units of the caller, usually pixels. Values are stored by position with the channels fastest. Ties are
+//! broken by the index of a sample, so results depend on nothing but the arguments. Work on many positions runs through
+//! [`Parallel`]; pieces have a fixed size, so the number of threads changes no bit.
+
+pub mod adaptive;
+mod clough_tocher;
+mod dense;
+pub mod grid;
+mod kriging;
+pub mod lattice;
+mod neighbors;
+mod patterns;
+pub mod selection;
+pub mod steering;
+mod thin_plate;
+mod triangulation;
+
+#[cfg(test)]
+mod tests;
+
+use thiserror::Error;
+
+pub use clough_tocher::CloughTocher;
+pub use kriging::{Covariance, Kriging, Metric};
+pub use neighbors::{Neighbor, Neighbors};
+pub use thin_plate::ThinPlate;
+pub use triangulation::{Linear, Triangulation};
+
+/// Samples that cannot be interpolated, and what to do about it.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum InterpolationError {
+    /// No samples.
+    #[error("no samples; interpolation needs at least one")]
+    Empty,
+    /// Values that do not belong to the samples.
+    #[error("{values} values for {samples} samples of {channels} channels; expected {}", samples * channels)]
+    Length {
+        /// Number of values.
+        values: usize,
+        /// Number of samples.
+        samples: usize,
+        /// Values per sample.
+        channels: usize,
+    },
+    /// A position that is no number.
+    #[error("the position of sample {0} is not finite")]
+    Position(usize),
+    /// A side shorter than the step, or a step of 0.
+    #[error("a step of {step} on a side of {side} positions; allowed: 1 to {side}")]
+    Step {
+        /// The step.
+        step: usize,
+        /// The side.
+        side: usize,
+    },
+    /// Equations without a unique solution.
+    #[error(
+        "the equations of the thin-plate spline are singular: all samples are on one line or plane, or two of them coincide"
+    )]
+    Singular,
+}
+
+/// Samples of a function on D-dimensional space, with an index for searches.
+#[derive(Clone, Debug)]
+pub struct Samples<const D: usize> {
+    positions: Vec<[f64; D]>,
+    values: Vec<f64>,
+    channels: usize,
+    neighbors: Neighbors<D>,
+}
+
+impl<const D: usize> Samples<D> {
+    /// Samples at `positions`, with `channels` values each, channels fastest.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpolationError::Empty`], [`InterpolationError::Length`] and [`InterpolationError::Position`].
+    pub fn new(
+        positions: Vec<[f64; D]>,
+        values: Vec<f64>,
+        channels: usize,
+    ) -> Result<Self, InterpolationError> {
+        let samples = positions.len();
+        if samples == 0 || channels == 0 {
+            return Err(InterpolationError::Empty);
+        }
+        if values.len() != samples * channels {
+            return Err(InterpolationError::Length { values: values.len(), samples, channels });
+        }
+        if let Some(index) = positions.iter().position(|p| p.iter().any(|c| !c.is_finite())) {
+            return Err(InterpolationError::Position(index));
+        }
+        let neighbors = Neighbors::new(&positions);
+        Ok(Samples { positions, values, channels, neighbors })
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Whether there are none: never.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// Values per sample.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Positions of the samples.
+    pub fn positions(&self) -> &[[f64; D]] {
+        &self.positions
+    }
+
+    /// The values of a sample.
+    pub fn value(&self, index: usize) -> &[f64] {
+        &self.values[index * self.channels..][..self.channels]
+    }
+
+    /// The values of all samples, channels fastest.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The `count` samples closest to `position`, closest first; sample `skip` is left out.
+    pub fn closest(
+        &self,
+        position: &[f64; D],
+        count: usize,
+        skip: Option<u32>,
+        found: &mut Vec<Neighbor>,
+    ) {
+        self.neighbors.closest(&self.positions, position, count, skip, found);
+    }
+
+    /// Writes a linear combination of samples to `out`.
+    fn combine(&self, found: &[Neighbor], weights: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (neighbor, weight) in found.iter().zip(weights) {
+            for (out, value) in out.iter_mut().zip(self.value(neighbor.index as usize)) {
+                *out += weight * value;
+            }
+        }
+    }
+
+    /// Values of the closest samples.
+    pub fn nearest(&self) -> Nearest<'_, D> {
+        Nearest { samples: self }
+    }
+}
+
+/// The value of the closest sample.
+pub struct Nearest<'a, const D: usize> {
+    samples: &'a Samples<D>,
+}
+
+impl<const D: usize> Interpolant<D> for Nearest<'_, D> {
+    fn channels(&self) -> usize {
+        self.samples.channels
+    }
+
+    fn predict(&self, queries: &[[f64; D]], out: &mut [f64]) {
+        let mut found = Vec::new();
+        for (query, out) in queries.iter().zip(out.chunks_exact_mut(self.samples.channels)) {
+            self.samples.closest(query, 1, None, &mut found);
+            if let Some(neighbor) = found.first() {
+                out.copy_from_slice(self.samples.value(neighbor.index as usize));
+            }
+        }
+    }
+}
+
+/// A function that interpolates samples.
+pub trait Interpolant<const D: usize>: Sync {
+    /// Values per position.
+    fn channels(&self) -> usize;
+
+    /// Writes the values at `queries` to `out`, channels fastest.
+    fn predict(&self, queries: &[[f64; D]], out: &mut [f64]);
+}
+
+/// Runs independent pieces of work, on any number of threads.
+///
+/// This crate starts no threads itself; callers that have some implement this trait.
+pub trait Parallel: Sync {
+    /// Calls `work(i, piece)` for each of the pieces of `out` of `size` elements, in any order.
+    fn for_pieces(&self, size: usize, out: &mut [f64], work: &(dyn Fn(usize, &mut [f64]) + Sync));
+}
+
+/// All pieces one after the other.
+pub struct Sequential;
+
+impl Parallel for Sequential {
+    fn for_pieces(&self, size: usize, out: &mut [f64], work: &(dyn Fn(usize, &mut [f64]) + Sync)) {
+        out.chunks_mut(size.max(1)).enumerate().for_each(|(index, piece)| work(index, piece));
+    }
+}
+
+/// Positions per piece of work: enough to hide the cost of handing one out.
+const PIECE: usize = 512;
+
+/// Values of an interpolant at many positions, channels fastest.
+pub fn predict<const D: usize>(
+    interpolant: &dyn Interpolant<D>,
+    queries: &[[f64; D]],
+    parallel: &dyn Parallel,
+) -> Vec<f64> {
+    let channels = interpolant.channels();
+    let mut out = vec![0.0; queries.len() * channels];
+    parallel.for_pieces(PIECE * channels, &mut out, &|index, piece| {
+        let queries = &queries[index * PIECE..][..piece.len() / channels];
+        interpolant.predict(queries, piece);
+    });
+    out
+}

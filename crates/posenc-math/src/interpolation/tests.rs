@@ -1,0 +1,241 @@
+use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+use super::grid::{GridMethod, upsample};
+use super::kriging::{Covariance, Kriging};
+use super::lattice::LatticeSamples;
+use super::steering::{Steering, metrics};
+use super::*;
+use crate::random::{gaussian_vector, stream, uniform_vector};
+use crate::tolerance::{Tolerance, assert_close};
+
+fn scattered<const D: usize>(count: usize) -> Vec<[f64; D]> {
+    let flat = uniform_vector(&mut stream(1, "positions"), count * D, 0.0, 10.0);
+    flat.chunks_exact(D).map(|p| std::array::from_fn(|axis| p[axis])).collect()
+}
+
+fn plane<const D: usize>(position: &[f64; D]) -> f64 {
+    0.5 + position.iter().zip([0.3, -0.2, 0.7]).map(|(x, slope)| slope * x).sum::<f64>()
+}
+
+fn samples<const D: usize>(positions: Vec<[f64; D]>, f: impl Fn(&[f64; D]) -> f64) -> Samples<D> {
+    let values = positions.iter().map(f).collect();
+    Samples::new(positions, values, 1).unwrap()
+}
+
+fn at<const D: usize>(interpolant: &dyn Interpolant<D>, queries: &[[f64; D]]) -> Vec<f64> {
+    predict(interpolant, queries, &Sequential)
+}
+
+const COVARIANCE: Covariance = Covariance { length: 6.0, exponent: 1.0, nugget: 0.0 };
+
+proptest! {
+    /// Catches a cell that is not visited, and ties broken by the order of cells.
+    #[test]
+    fn closest_samples_are_those_of_a_full_search(
+        positions in prop::collection::vec((0u8..9, 0u8..9), 1..60),
+        query in (-3.0..12.0, -3.0..12.0),
+        count in 1usize..12,
+        skip in prop::option::of(0u32..60),
+    ) {
+        let positions: Vec<[f64; 2]> =
+            positions.into_iter().map(|(x, y)| [f64::from(x), f64::from(y)]).collect();
+        let query = [query.0, query.1];
+        let skip = skip.filter(|&s| (s as usize) < positions.len());
+        let samples = samples(positions.clone(), |_| 0.0);
+        let mut found = Vec::new();
+        samples.closest(&query, count, skip, &mut found);
+        let mut all: Vec<Neighbor> = (0..positions.len() as u32)
+            .filter(|&index| Some(index) != skip)
+            .map(|index| {
+                let p = positions[index as usize];
+                let squared = (0..2).map(|axis| (p[axis] - query[axis]).powi(2)).sum();
+                Neighbor { squared, index }
+            })
+            .collect();
+        all.sort_by(|a, b| a.squared.total_cmp(&b.squared).then(a.index.cmp(&b.index)));
+        all.truncate(count);
+        prop_assert_eq!(found, all);
+    }
+
+    /// Catches weights that do not add up to one, and samples that are not reproduced.
+    #[test]
+    fn kriging_reproduces_constants_and_samples(
+        exponent in 0.5..1.8,
+        length in 1.0..20.0,
+        neighbors in 1usize..30,
+    ) {
+        let covariance = Covariance { length, exponent, nugget: 0.0 };
+        let positions = scattered::<2>(40);
+        let constant = samples(positions.clone(), |_| 0.7);
+        for value in at(&Kriging::new(&constant, covariance, neighbors), &scattered::<2>(20)) {
+            prop_assert!((value - 0.7).abs() < 1e-9);
+        }
+        let linear = samples(positions.clone(), plane);
+        for (value, position) in at(&Kriging::new(&linear, covariance, neighbors), &positions).iter().zip(&positions) {
+            prop_assert!((value - plane(position)).abs() < 1e-7);
+        }
+    }
+}
+
+/// Catches a system that is not that of ordinary kriging: its solution with a Lagrange multiplier, without Cholesky factors.
+#[test]
+fn kriging_solves_the_system_with_a_multiplier() {
+    let covariance = Covariance { nugget: 0.05, ..COVARIANCE };
+    let samples = samples(scattered::<2>(12), |p| (p[0] * 0.7).sin() + p[1]);
+    let query = [3.3, 4.4];
+    let n = samples.len();
+    let squared = |a: &[f64; 2], b: &[f64; 2]| (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2);
+    let mut matrix = vec![0.0; (n + 1) * (n + 1)];
+    let mut b = vec![1.0; n + 1];
+    for i in 0..n {
+        for j in 0..n {
+            let noise = if i == j { covariance.nugget } else { 0.0 };
+            matrix[i * (n + 1) + j] =
+                covariance.at(squared(&samples.positions()[i], &samples.positions()[j])) + noise;
+        }
+        matrix[i * (n + 1) + n] = 1.0;
+        matrix[n * (n + 1) + i] = 1.0;
+        b[i] = covariance.at(squared(&samples.positions()[i], &query));
+    }
+    assert!(dense::solve(&mut matrix, n + 1, &mut b));
+    let expected: f64 = (0..n).map(|i| b[i] * samples.value(i)[0]).sum();
+    let own = at(&Kriging::new(&samples, covariance, n), &[query])[0];
+    assert_close(own, expected, Tolerance::absolute(1e-10));
+}
+
+/// Catches splines and triangles that do not reproduce what they must.
+#[test]
+fn planes_are_reproduced() {
+    let queries: Vec<[f64; 2]> =
+        scattered::<2>(50).into_iter().map(|p| p.map(|c| 2.0 + 0.6 * c)).collect();
+    let known = samples(scattered::<2>(120), plane);
+    let linear = Linear::new(&known);
+    let cubic = CloughTocher::new(&known, 1e-10);
+    let global = ThinPlate::global(&known).unwrap();
+    let local = ThinPlate::local(&known, 15);
+    let all: [&dyn Interpolant<2>; 4] = [&linear, &cubic, &global, &local];
+    for interpolant in all {
+        for (value, query) in at(interpolant, &queries).iter().zip(&queries) {
+            assert_close(*value, plane(query), Tolerance::absolute(1e-7));
+        }
+    }
+    let known = samples(scattered::<3>(120), plane);
+    let queries = scattered::<3>(20);
+    for (value, query) in at(&ThinPlate::local(&known, 20), &queries).iter().zip(&queries) {
+        assert_close(*value, plane(query), Tolerance::absolute(1e-7));
+    }
+}
+
+/// Catches a hull that extrapolates, and samples on a line, which have no triangles.
+#[test]
+fn outside_the_hull_the_closest_sample_counts() {
+    let known = samples(vec![[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]], plane);
+    let queries = [[5.0, 0.0], [3.0, 3.9], [-1.0, -1.0]];
+    let expected = [plane(&[4.0, 0.0]), plane(&[0.0, 4.0]), plane(&[0.0, 0.0])];
+    assert_eq!(at(&Linear::new(&known), &queries), expected);
+    assert_eq!(at(&CloughTocher::new(&known, 1e-6), &queries), expected);
+    let line = samples((0..5).map(|i| [f64::from(i), 1.0]).collect(), plane);
+    assert_eq!(at(&Linear::new(&line), &[[2.2, 1.0]]), [plane(&[2.0, 1.0])]);
+    assert_eq!(at(&CloughTocher::new(&line, 1e-6), &[[2.2, 1.0]]), [plane(&[2.0, 1.0])]);
+    assert_eq!(at(&ThinPlate::local(&line, 4), &[[2.2, 1.0]]), [plane(&[2.0, 1.0])]);
+    assert_eq!(ThinPlate::global(&line).err(), Some(InterpolationError::Singular));
+}
+
+/// Catches a spline with other ends, which would not reproduce cubic polynomials, and axes that are mixed up.
+#[test]
+fn grids_reproduce_polynomials_of_their_degree() {
+    let sides = [13, 9, 11];
+    let value = |degree: i32, node: usize| {
+        let [t, y, x] = lattice::position(&sides, node as u32);
+        (t / 5.0).powi(degree) - 2.0 * (y / 5.0).powi(degree) + (x / 5.0).powi(degree) * (1.0 + y)
+    };
+    for (degree, step, method) in
+        [(0, 2, GridMethod::Nearest), (1, 2, GridMethod::Linear), (3, 2, GridMethod::Cubic)]
+    {
+        let nodes = (0..sides.iter().product::<usize>()).map(|node| value(degree, node));
+        let all: Vec<f64> = nodes.collect();
+        let known: Vec<f64> = (0..all.len())
+            .filter(|&node| {
+                lattice::position(&sides, node as u32).iter().all(|&c| c as usize % step == 0)
+            })
+            .map(|node| all[node])
+            .collect();
+        let own = upsample(&known, &sides, step, 1, method).unwrap();
+        for (own, expected) in own.iter().zip(&all) {
+            if degree > 0 {
+                assert_close(*own, *expected, Tolerance::absolute(1e-9));
+            }
+        }
+        assert!(known.iter().all(|k| own.contains(k)), "{method:?} changes samples");
+    }
+    let error = upsample(&[0.0; 4], &[2, 2], 3, 1, GridMethod::Linear).unwrap_err();
+    assert!(error.to_string().contains("allowed: 1 to 2"), "{error}");
+    assert!(upsample(&[0.0; 3], &[2, 2], 1, 1, GridMethod::Linear).is_err());
+    // Too few nodes for a spline.
+    for side in 2..8usize {
+        let known: Vec<f64> = (0..side.div_ceil(2)).map(|i| 2.0 * i as f64).collect();
+        let own = upsample(&known, &[side], 2, 1, GridMethod::Cubic).unwrap();
+        for (i, own) in own.iter().enumerate().take(2 * known.len() - 1) {
+            assert_close(*own, i as f64, Tolerance::absolute(1e-12));
+        }
+    }
+}
+
+/// Catches a metric that stretches along edges, and one that changes areas.
+#[test]
+fn distances_are_longer_across_an_edge() {
+    let (rows, columns) = (24, 24);
+    let angle: f64 = 0.4;
+    // Level lines in direction (cos, sin) of (column, row).
+    let image: Vec<f64> = (0..rows * columns)
+        .map(|i| {
+            let (y, x) = ((i / columns) as f64 - 12.0, (i % columns) as f64 - 12.0);
+            1.0 / (1.0 + (-(y * angle.cos() - x * angle.sin())).exp())
+        })
+        .collect();
+    let steering = Steering { smoothing: 2.0, strength: 0.5, floor: 0.1 };
+    let all = metrics(&image, [rows, columns], 1, &steering);
+    let [xx, xy, yy] = all[12 * columns + 12];
+    let length = |x: f64, y: f64| xx * x * x + 2.0 * xy * x * y + yy * y * y;
+    let along = length(angle.cos(), angle.sin());
+    let across = length(-angle.sin(), angle.cos());
+    assert!(across > 1.5 && along < 0.7, "{across} {along}");
+    for [xx, xy, yy] in all {
+        assert_close(xx * yy - xy * xy, 1.0, Tolerance::absolute(1e-9));
+    }
+    // Without edges there is nothing to follow.
+    for metric in metrics(&vec![0.3; 64], [8, 8], 1, &steering) {
+        assert_eq!(metric, [1.0, 0.0, 1.0]);
+    }
+}
+
+/// Catches samples that change, positions that are swapped, and a reconstruction that does not follow edges.
+#[test]
+fn known_nodes_keep_their_values() {
+    let sides = [20, 16];
+    let mut rng = stream(2, "lattice");
+    let image = gaussian_vector(&mut rng, 2 * 320);
+    let nodes: Vec<u32> = (0..320).filter(|node| node % 3 != 1).collect();
+    let values = nodes.iter().flat_map(|&n| &image[2 * n as usize..][..2]).copied().collect();
+    let known = LatticeSamples::new(sides, nodes.clone(), values, 2).unwrap();
+    assert_eq!(known.sides(), sides);
+    let own = adaptive::reconstruct(&known, &adaptive::PLAIN, &Sequential);
+    for &node in &nodes {
+        let at = 2 * node as usize;
+        assert_eq!(own[at..at + 2], image[at..at + 2]);
+    }
+    let [held_out, rest] = known.split(|i| i % 4 == 0).unwrap();
+    assert_eq!(held_out.nodes().len() + rest.nodes().len(), nodes.len());
+    assert_eq!(held_out.samples().value(1), known.samples().value(4));
+}
+
+/// Catches samples that cannot be used.
+#[test]
+fn impossible_samples_are_refused() {
+    let error = |positions: Vec<[f64; 2]>, values: Vec<f64>, channels| {
+        Samples::new(positions, values, channels).unwrap_err().to_string()
+    };
+    assert!(error(vec![], vec![], 1).contains("at least one"));
+    assert!(error(vec![[0.0, 0.0]], vec![1.0, 2.0], 1).contains("expected 1"));
+    assert!(error(vec![[0.0, f64::NAN]], vec![1.0], 1).contains("sample 0"));
+}

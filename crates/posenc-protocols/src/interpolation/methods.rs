@@ -1,0 +1,110 @@
+//! Interpolation of signals: what the protocol runs, and `fit`.
+
+use anyhow::{Result, bail};
+use posenc_math::interpolation::grid::{GridMethod, upsample};
+use posenc_math::interpolation::lattice::LatticeSamples;
+use posenc_math::interpolation::selection::{self, Pattern, Selection};
+use posenc_math::interpolation::{
+    CloughTocher, Interpolant, Linear, Parallel, Samples, ThinPlate, adaptive,
+};
+
+use super::Method;
+use crate::network_nd::reconstruction::{Rule, Signal, Split};
+
+/// Samples per position of thin-plate splines.
+pub const THIN_PLATE_NEIGHBORS: usize = 50;
+
+/// Values at all positions.
+pub struct Interpolated {
+    /// In the layout of [`Signal::values`].
+    pub values: Vec<f64>,
+    /// What [`Method::Auto`] chose.
+    pub selection: Option<Selection>,
+}
+
+/// Predicts the values of a signal at all positions from those that train, which keep theirs.
+///
+/// # Errors
+///
+/// Methods that are not defined for the signal and the pattern, with those that are.
+pub fn interpolate(
+    method: Method,
+    signal: &Signal,
+    split: &Split,
+    rule: Rule,
+    parallel: &dyn Parallel,
+) -> Result<Interpolated> {
+    let known: Vec<f64> = split
+        .train
+        .iter()
+        .flat_map(|&point| &signal.values[point as usize * signal.channels..][..signal.channels])
+        .copied()
+        .collect();
+    let on_grid = match (rule, method) {
+        (Rule::Grid { step }, Method::Nearest) => Some((step, GridMethod::Nearest)),
+        (Rule::Grid { step }, Method::Linear) => Some((step, GridMethod::Linear)),
+        (Rule::Grid { step }, Method::Cubic) => Some((step, GridMethod::Cubic)),
+        _ => None,
+    };
+    if let Some((step, method)) = on_grid {
+        let values = upsample(&known, &signal.sides, step, signal.channels, method)?;
+        return Ok(Interpolated { values, selection: None });
+    }
+    let pattern = match rule {
+        Rule::Grid { step } => Pattern::Grid { step },
+        Rule::Random { .. } => Pattern::Random,
+    };
+    let train = || split.train.clone();
+    match signal.sides[..] {
+        [rows, columns] => {
+            let known = LatticeSamples::new([rows, columns], train(), known, signal.channels)?;
+            let samples = known.samples();
+            let fill = |interpolant: &dyn Interpolant<2>| known.fill(interpolant, parallel);
+            let values = match method {
+                Method::Linear => fill(&Linear::new(samples)),
+                Method::Cubic => fill(&CloughTocher::new(samples, CloughTocher::TOLERANCE)),
+                Method::Auto => {
+                    let selection = selection::choose_for_image(&known, pattern, parallel);
+                    let values = adaptive::reconstruct(&known, &selection.settings, parallel);
+                    return Ok(Interpolated { values, selection: Some(selection) });
+                }
+                _ => in_any_dimension(method, &known, parallel)?,
+            };
+            Ok(Interpolated { values, selection: None })
+        }
+        [frames, rows, columns] => {
+            let known =
+                LatticeSamples::new([frames, rows, columns], train(), known, signal.channels)?;
+            if method == Method::Auto {
+                let selection = selection::choose(&known, pattern, parallel);
+                let values = adaptive::isotropic(&known, &selection.settings, parallel);
+                return Ok(Interpolated { values, selection: Some(selection) });
+            }
+            let values = in_any_dimension(method, &known, parallel)?;
+            Ok(Interpolated { values, selection: None })
+        }
+        _ => bail!("interpolation needs images or clips"),
+    }
+}
+
+/// Methods that need neither a grid nor triangles.
+fn in_any_dimension<const D: usize>(
+    method: Method,
+    known: &LatticeSamples<D>,
+    parallel: &dyn Parallel,
+) -> Result<Vec<f64>> {
+    let samples: &Samples<D> = known.samples();
+    Ok(match method {
+        Method::Nearest => known.fill(&samples.nearest(), parallel),
+        Method::ThinPlate => known.fill(&ThinPlate::local(samples, THIN_PLATE_NEIGHBORS), parallel),
+        Method::Kriging => adaptive::isotropic(known, &adaptive::PLAIN, parallel),
+        _ => bail!(
+            "method {} is not defined for random positions of a clip, which would need tetrahedra; allowed: {}, {}, {}, {}",
+            method.name(),
+            Method::Nearest.name(),
+            Method::ThinPlate.name(),
+            Method::Kriging.name(),
+            Method::Auto.name()
+        ),
+    })
+}

@@ -1,0 +1,138 @@
+//! Interpolates images and clips by classical methods and by kriging, without an encoding of positions (ours).
+//!
+//! A share of the positions is known, as for `network-nd`, and the others are predicted. With the same item, signal and
+//! pattern, the known positions are those of `network-nd` and `closed-form`, so differences are paired.
+//!
+//! | `method` | regular grid (`step`) | random positions (`fraction`) |
+//! |---|---|---|
+//! | `nearest` | the closest sample | the closest sample |
+//! | `linear` | along each axis | on Delaunay triangles; images only |
+//! | `cubic` | cubic spline along each axis | Clough–Tocher elements; images only |
+//! | `thin-plate` | splines through the nearest samples | the same |
+//! | `kriging` | ordinary kriging with the nearest samples, covariance exp(−h/ℓ) | the same |
+//! | `auto` | the default of `fit`: kriging with settings from cross-validation on the samples | the same |
+//!
+//! `nearest`, `linear`, `cubic` and `thin-plate` agree with SciPy. Outside the hull of the samples they take the value at its
+//! closest point (grids) or at the closest sample.
+//!
+//! Records per image or clip `test_psnr` and `time`, with `auto` also `predicted_psnr`, `predicted_low` and `predicted_high`, the
+//! PSNR that cross-validation predicts with its 95 % interval.
+
+#[cfg(feature = "run")]
+pub mod methods;
+#[cfg(feature = "run")]
+mod run;
+#[cfg(feature = "run")]
+mod threads;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{check_fraction, is_false, range};
+
+#[cfg(feature = "run")]
+pub use threads::Threads;
+
+/// The kind `interpolation`.
+pub const KIND: Kind = Kind {
+    example: include_str!("example.yaml"),
+    runner: runner!(Interpolation),
+    without_data: WithoutData::Defined,
+    signals_are_samples: true,
+    ..Kind::of::<Interpolation>("interpolation")
+};
+
+/// Settings of `interpolation`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interpolation {
+    /// How values between the samples are computed.
+    pub method: Method,
+    /// Every `step`-th position along each axis is known. Default: 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    /// A random share of all positions is known, instead of a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
+    /// Side to which signals are reduced first, by box averages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<usize>,
+    /// Whether pictures of the reconstruction are stored.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pictures: bool,
+}
+
+/// How values between the samples are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The value of the closest sample.
+    Nearest,
+    /// Linear interpolation.
+    Linear,
+    /// Cubic interpolation.
+    Cubic,
+    /// Thin-plate splines through the nearest samples.
+    ThinPlate,
+    /// Ordinary kriging with fixed settings.
+    Kriging,
+    /// Kriging with settings from cross-validation.
+    Auto,
+}
+
+impl Method {
+    /// All methods, in the order of tables.
+    pub const ALL: [Method; 6] = [
+        Method::Nearest,
+        Method::Linear,
+        Method::Cubic,
+        Method::ThinPlate,
+        Method::Kriging,
+        Method::Auto,
+    ];
+
+    /// Name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Nearest => "nearest",
+            Method::Linear => "linear",
+            Method::Cubic => "cubic",
+            Method::ThinPlate => "thin-plate spline",
+            Method::Kriging => "kriging",
+            Method::Auto => "auto",
+        }
+    }
+}
+
+impl Settings for Interpolation {
+    fn check(&self) -> Result<(), Fault> {
+        if self.step.is_some() && self.fraction.is_some() {
+            return Err(("fraction", "excludes `step`; give one of the two".to_owned()));
+        }
+        if let Some(step) = self.step {
+            range("step", step, 2, 64)?;
+        }
+        if let Some(fraction) = self.fraction {
+            check_fraction(fraction)?;
+        }
+        match self.side {
+            Some(side) => range("side", side, 4, 4096),
+            None => Ok(()),
+        }
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        match data {
+            Some(_) => Ok(()),
+            None => Err((
+                "protocol",
+                "`interpolation` needs `data: {set: …}`; see data/manifest.yaml".to_owned(),
+            )),
+        }
+    }
+
+    fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {
+        other.downcast_ref::<Self>().map(|_| true)
+    }
+}

@@ -1,0 +1,71 @@
+//! Interpolation of images and clips.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use posenc_experiments::record::Value;
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_harness::unit::Unit;
+use posenc_math::quality::psnr_of;
+
+use super::methods::interpolate;
+use super::{Interpolation, Method, Threads};
+use crate::memory::reduced;
+use crate::network_nd::TestPositions;
+use crate::network_nd::reconstruction::{self, Rule, Signal, pictures, split};
+
+fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Result<UnitResult> {
+    let signal = Signal::of_unit(context, unit, settings.side)?;
+    let rule = match settings.fraction {
+        Some(fraction) => Rule::Random { fraction },
+        None => Rule::Grid { step: settings.step.unwrap_or(2) },
+    };
+    let mut rng = reconstruction::mask(context, unit);
+    let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
+    let started = Instant::now();
+    let interpolated = interpolate(settings.method, &signal, &split, rule, &Threads(1))?;
+    let seconds = started.elapsed().as_secs_f64();
+    let test_psnr = split.psnr(&signal, &interpolated.values);
+    let mut values =
+        vec![Value::new("test_psnr", test_psnr).unit("dB"), Value::new("time", seconds).unit("s")];
+    if let Some(selection) = &interpolated.selection {
+        let predicted = &selection.predicted;
+        values.extend([
+            Value::new("predicted_psnr", psnr_of(predicted.mean)).unit("dB"),
+            Value::new("predicted_low", psnr_of(predicted.high)).unit("dB"),
+            Value::new("predicted_high", psnr_of(predicted.low)).unit("dB"),
+        ]);
+    }
+    let pictures = match settings.pictures {
+        true => pictures(&signal, &interpolated.values, test_psnr),
+        false => Vec::new(),
+    };
+    Ok(UnitResult { values, pictures, ..UnitResult::default() })
+}
+
+impl Protocol for Interpolation {
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let (side, axes) = reduced(work.shape, self.side);
+        // Seconds per position, on one core.
+        let each = match self.method {
+            Method::Nearest | Method::Linear | Method::Cubic => 2e-6,
+            Method::Kriging => 1e-5,
+            Method::Auto => 5e-5,
+            Method::ThinPlate => 8e-5,
+        };
+        Estimate::of(each * side.powi(axes))
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let (side, axes) = reduced(work.shape, self.side);
+        // Positions, values and what is known about them, with their copies.
+        8.0 * 40.0 * side.powi(axes)
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        for (index, unit) in context.units.iter().enumerate() {
+            emit(index, run_unit(context, self, unit).with_context(|| unit.signal.clone())?)?;
+        }
+        Ok(())
+    }
+}

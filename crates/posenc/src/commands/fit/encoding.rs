@@ -1,0 +1,126 @@
+//! `fit` with a position encoding, by least squares or gradient descent.
+
+use anyhow::{Result, bail, ensure};
+use posenc_harness::device::{CPU, Devices};
+use posenc_math::closed_form::LeastSquaresOptions;
+use posenc_math::embedder::{self, EmbedderSpec};
+use posenc_math::random::stream;
+use posenc_nets::train::{Schedule, fit as train};
+use posenc_protocols::network_1d::Scale;
+use posenc_protocols::network_nd::NetworkNd;
+use posenc_protocols::network_nd::reconstruction::{
+    Problem, Scattered, Signal, Split, closed, interleaved,
+};
+
+use super::settings;
+use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
+
+/// A reconstruction, and what to print about it.
+pub struct Fitted {
+    /// Values at all positions, channels fastest.
+    pub values: Vec<f64>,
+    /// Encoding, embedder and number of parameters.
+    pub description: String,
+}
+
+/// Fits the model that the options describe.
+pub fn encode(
+    fit: &Fit,
+    options: &FitWithEncoding,
+    signal: &Signal,
+    split: &Split,
+) -> Result<Fitted> {
+    let spec = settings::embedder(options, signal, split)?;
+    let (values, parameters) = match options.solver {
+        FitSolver::ClosedForm => closed_form(fit, options, &spec, signal, split)?,
+        FitSolver::GradientDescent => gradient_descent(fit, options, &spec, signal, split)?,
+    };
+    let description =
+        format!("{} with {}: {parameters} parameters", options.encoding, spec.canonical());
+    Ok(Fitted { values, description })
+}
+
+/// The stream that the embedder draws from.
+fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
+    move |purpose| stream(seed, &format!("fit {purpose}"))
+}
+
+/// Values at all positions, and the number of parameters.
+fn closed_form(
+    fit: &Fit,
+    options: &FitWithEncoding,
+    spec: &EmbedderSpec,
+    signal: &Signal,
+    split: &Split,
+) -> Result<(Vec<f64>, usize)> {
+    ensure!(
+        options.encoding == FitEncoding::Complex,
+        "--solver closed-form solves for a complex encoding; allowed with --encoding simple: --solver \
+         gradient-descent"
+    );
+    ensure!(
+        options.depth == 0,
+        "--solver closed-form has no hidden layers; allowed with --depth {}: --solver gradient-descent",
+        options.depth
+    );
+    let embedder = embedder::build(spec, &mut streams(fit.seed)("embedder"))?;
+    let solved = if fit.mask.is_some() {
+        let sides = &signal.sides;
+        let grid = Scattered::new(&*embedder, spec, sides, Default::default(), Scale::None)?;
+        let limit = LeastSquaresOptions {
+            max_iterations: options.iterations as usize,
+            ..LeastSquaresOptions::default()
+        };
+        let (solved, solutions) = closed::scattered::<f32>(signal, &grid, split, &limit)?;
+        let iterations = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
+        println!("{iterations} iterations of LSMR (--iterations sets the limit; fewer smooth)");
+        solved
+    } else {
+        let mut known = Vec::new();
+        let step = usize::from(fit.step);
+        let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, Default::default())?;
+        let report = axes[0].report();
+        println!(
+            "rank {} of {} features per axis, condition number {:.3e}",
+            report.rank,
+            embedder.dimension(),
+            report.condition.value()
+        );
+        closed::separable(signal, &axes, step)?
+    };
+    Ok((solved.interleaved(), solved.parameters))
+}
+
+fn gradient_descent(
+    fit: &Fit,
+    options: &FitWithEncoding,
+    spec: &EmbedderSpec,
+    signal: &Signal,
+    split: &Split,
+) -> Result<(Vec<f64>, usize)> {
+    let settings: NetworkNd = settings::network(fit, options, spec, signal.sides.len());
+    let draw = streams(fit.seed);
+    let problem = Problem { signal, split, settings: &settings, spec: spec.clone(), stream: &draw };
+    let mut prepared = problem.prepare("weights")?;
+    // Only the end is looked at, and at all positions.
+    prepared.task.test = None;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let devices = Devices::open(&fit.device)?;
+    let own = problem.engine(threads);
+    let engine = if devices.training() == CPU { &own } else { devices.engine(devices.training()) };
+    eprintln!("device: {}", engine.device());
+    let mut session = engine.start(prepared.task.clone())?;
+    let schedule =
+        Schedule { epochs: settings.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
+    let bar = indicatif::ProgressBar::new(settings.epochs);
+    let history = train(&mut *session, &schedule, None, &mut |epoch, _| bar.set_position(epoch))?;
+    bar.finish_and_clear();
+    if let Some(epoch) = history.summaries[0].diverged {
+        bail!(
+            "training diverged in epoch {epoch}; a lower --learning-rate than {} may help",
+            settings.learning_rate
+        );
+    }
+    let outputs = session.predict(&prepared.everywhere()?)?;
+    Ok((interleaved(&outputs), prepared.task.network.parameter_count()))
+}

@@ -1,0 +1,82 @@
+//! `fit` by interpolation: the method that cross-validation prefers, or one by name.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use posenc_math::quality::psnr_of;
+use posenc_protocols::interpolation::methods::{Interpolated, interpolate as by_method};
+use posenc_protocols::interpolation::{Method, Threads};
+use posenc_protocols::network_nd::reconstruction::{Rule, Signal, Split};
+
+use crate::arguments::FitMethod;
+
+fn method(option: FitMethod) -> Method {
+    match option {
+        FitMethod::Auto => Method::Auto,
+        FitMethod::Nearest => Method::Nearest,
+        FitMethod::Linear => Method::Linear,
+        FitMethod::Cubic => Method::Cubic,
+        FitMethod::Tps => Method::ThinPlate,
+        FitMethod::Kriging => Method::Kriging,
+    }
+}
+
+fn threads() -> Threads {
+    Threads(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Name of the method, and values at all positions. Prints what was chosen, and why.
+pub fn interpolate(
+    option: FitMethod,
+    signal: &Signal,
+    split: &Split,
+    rule: Rule,
+) -> Result<(&'static str, Vec<f64>)> {
+    let method = method(option);
+    let started = Instant::now();
+    let Interpolated { values, selection } = by_method(method, signal, split, rule, &threads())?;
+    let seconds = started.elapsed().as_secs_f64();
+    match selection {
+        None => println!("{}, {seconds:.2} s", method.name()),
+        Some(selection) => {
+            println!("{}, {seconds:.2} s", selection.description());
+            if let Some(reason) = selection.reason() {
+                println!("{reason}");
+            }
+            let predicted = &selection.predicted;
+            if !split.test.is_empty() && predicted.mean.is_finite() {
+                println!(
+                    "expected PSNR of the others: {:.1} dB (95 % interval {:.1} to {:.1})",
+                    psnr_of(predicted.mean),
+                    psnr_of(predicted.high),
+                    psnr_of(predicted.low)
+                );
+            }
+        }
+    }
+    Ok((method.name(), values))
+}
+
+/// Prints PSNR and time of all methods, next to those of the one that ran.
+pub fn compare(
+    name: &str,
+    values: &[f64],
+    seconds: f64,
+    signal: &Signal,
+    split: &Split,
+    rule: Rule,
+) -> Result<()> {
+    println!("{:<20} {:>10} {:>8}", "method", "PSNR (dB)", "s");
+    let row = |name: &str, values: &[f64], seconds: f64| {
+        println!("{name:<20} {:>10.2} {seconds:>8.2}", split.psnr(signal, values));
+    };
+    for method in Method::ALL.into_iter().filter(|method| method.name() != name) {
+        let started = Instant::now();
+        match by_method(method, signal, split, rule, &threads()) {
+            Ok(found) => row(method.name(), &found.values, started.elapsed().as_secs_f64()),
+            Err(_) => println!("{:<20} {:>10} {:>8}", method.name(), "–", "–"),
+        }
+    }
+    row(name, values, seconds);
+    Ok(())
+}
