@@ -230,7 +230,7 @@ mod tests {
         assert!(job.replace() && !job.end() && job.is_replaced());
     }
 
-    /// Catches units of one training that share an allowance of one unit, or of which only one is timed.
+    /// Catches units of one training that share the time allowance of one unit, and a training that times only one of its units.
     #[test]
     fn units_computed_together_share_their_time() {
         let job = Control::new(1000, true);

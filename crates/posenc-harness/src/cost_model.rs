@@ -8,7 +8,7 @@ use std::path::Path;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::read_text;
 
-/// The latest measurements of a kind that are cached at.
+/// Number of measurements per kind that count: the latest ones.
 const SAMPLES: usize = 64;
 
 /// Most bytes of the file: a hundred times what all protocols leave.

@@ -3,6 +3,7 @@
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::Fault;
 use posenc_math::lff::encoding::{Encoding, Features};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_heads, positive, range};
@@ -11,7 +12,7 @@ use crate::checks::{check_heads, positive, range};
 const COORDINATES: usize = 4;
 
 /// The unit of coordinates.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxScale {
     /// Of 0 to 99, as in the code that the paper built on.

@@ -1,10 +1,11 @@
 //! Sweeps over a parameter of the embedder.
 
 use posenc_experiments::schema::NumberList;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An embedder parameter and the values it takes.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// Name of the embedder's parameter.

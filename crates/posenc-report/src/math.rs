@@ -127,7 +127,7 @@ impl<'a> Pieces<'a> {
 #[derive(Debug, Clone)]
 struct Finder {
     needle: &'static str,
-    /// The last position found; `None` if there is none after the last start position.
+    /// The last position found; `None` if no further one follows the last start position.
     found: Option<usize>,
 }
 

@@ -43,6 +43,11 @@ pub fn written_digits(value: f64) -> usize {
     text.split_once('.').map_or(0, |(_, digits)| digits.len())
 }
 
+/// The number with this many significant digits.
+pub fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
+}
+
 /// At most `digits` significant digits, without trailing zeros; powers of ten where shorter.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {

@@ -91,7 +91,7 @@ pub struct Batch {
     pub(super) kinds: Tensor<1, Int>,
     pub(super) clickable: Tensor<1, Int>,
     pub(super) depths: Tensor<1, Int>,
-    /// 1 for nodes with a word, else 0, `[N, 1]`.
+    /// 1 for nodes that have a word, else 0, `[N, 1]`.
     pub(super) has_word: Tensor<2>,
     pub(super) positions: Positions,
     /// Nodes of each screen.

@@ -40,7 +40,7 @@ fn fourier(groups: usize) -> Encoding {
     }
 }
 
-/// Two boxes next to each other, one with a word. The other box's caption is "left" (4) or "right" (5) followed by its
+/// Two boxes next to each other, one labeled by a word. The other box's caption is "left" (4) or "right" (5) followed by its
 /// neighbor's word (5, 6).
 fn screen(rng: &mut ChaCha8Rng) -> ScreenInput {
     let draws = uniform_vector(rng, 4, 0.0, 1.0);

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 
 use serde_yaml::{Mapping, Value};
 
-use crate::schema::Experiment;
 use crate::schema::claim::{Check, Claim, Source};
+use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
 /// What becomes of an experiment.
@@ -64,7 +64,10 @@ pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<De
     let whole = Document::parse(&source.file, text)?.value;
     let wanted = tree(&whole, source, target, &kept);
     let head = head(source, target);
-    let edited = text::edit(text, &whole, &wanted).map(|body| format!("{head}{body}"));
+    let edited = text::edit(text, &whole, &wanted).map(|body| {
+        let body = body.strip_prefix(MODELINE).unwrap_or(&body);
+        format!("{head}{body}")
+    });
     let file = std::path::PathBuf::from(format!("experiments/{PAPER}/{}.yaml", target.item));
     let same = |text: &String| Document::parse(&file, text).is_ok_and(|d| d.value == wanted);
     let text = match edited.filter(same) {
@@ -101,7 +104,7 @@ fn head(source: &Experiment, target: &Target<'_>) -> String {
         format!(" (groups {})", target.groups.join(", "))
     };
     format!(
-        "# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
+        "{MODELINE}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
          # as are errata, times and the analysis. Draws of random numbers are others, since streams are named by the item.\n",
         source.id()
     )
@@ -220,7 +223,8 @@ mod tests {
 
     use super::*;
 
-    const FILE: &str = r#"# Head.
+    const FILE: &str = r#"# yaml-language-server: $schema=../schema.json
+# Head.
 paper: trading
 item: table1
 kind: table
@@ -312,6 +316,7 @@ deviations:
             assert!(!text.contains(part), "{part}: {text}");
         }
         assert_eq!(left_out, ["claims: printed", "sections: analysis"]);
+        assert!(text.starts_with(MODELINE) && text.matches(MODELINE).count() == 1, "{text}");
     }
 
     /// Catches an alias whose anchor went with its group, lists that still name it, and comments of what is gone.

@@ -4,19 +4,31 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use super::claim::{Claim, Sentence, Source, WireClaim};
+use super::claim::{Claim, Sentence, Source};
 use super::display::{Comparison, PictureGrid, Plot, Table};
 use super::limits::{Asked, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
+use super::wire::{WireExperiment, WireGroup};
 use crate::yaml::{Document, FileError};
 
 /// How much of the published protocol a run does. Ordered: a later one says more.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Deserialize,
+    serde::Serialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -57,7 +69,7 @@ impl std::fmt::Display for Profile {
 }
 
 /// What an item is in its paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemKind {
     /// A figure.
@@ -114,7 +126,7 @@ pub struct Experiment {
 }
 
 /// A workload of `bench` that is a step, or the whole, of what an item runs.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Speed {
     /// Its name there.
@@ -124,6 +136,10 @@ pub struct Speed {
     /// How many of it one signal takes at full scale.
     #[serde(default = "one")]
     pub times: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Variants that share a protocol and data.
@@ -155,7 +171,7 @@ pub struct Group {
 }
 
 /// Data a group reads.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
     /// Id of a data set in `data/manifest.yaml`. Each of its signals is a unit. A set of files (`file_sets` in the
@@ -247,78 +263,6 @@ impl Group {
             })
             .unwrap_or(profile)
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireExperiment {
-    paper: String,
-    item: String,
-    kind: ItemKind,
-    title: String,
-    shows: String,
-    answer: Option<String>,
-    #[serde(default)]
-    groups: Vec<WireGroup>,
-    #[serde(default)]
-    claims: Vec<WireClaim>,
-    #[serde(default)]
-    plots: Vec<Plot>,
-    #[serde(default)]
-    tables: Vec<Table>,
-    #[serde(default)]
-    comparisons: Vec<Comparison>,
-    #[serde(default)]
-    pictures: Vec<PictureGrid>,
-    #[serde(default)]
-    benchmarks: Vec<Speed>,
-    #[serde(default)]
-    errata: Vec<String>,
-    #[serde(default)]
-    analysis: String,
-    #[serde(default)]
-    deviations: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireGroup {
-    id: String,
-    ours: Option<String>,
-    protocol: Mapping,
-    data: Option<Data>,
-    metrics: Option<Vec<String>>,
-    #[serde(default = "one")]
-    seeds: usize,
-    #[serde(default)]
-    first_seed: u64,
-    variants: Vec<WireVariant>,
-    #[serde(default)]
-    profiles: BTreeMap<Profile, WireProfile>,
-}
-
-fn one() -> usize {
-    1
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireVariant {
-    id: String,
-    embedder: Option<Mapping>,
-    #[serde(default)]
-    settings: Mapping,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireProfile {
-    reduced: Option<String>,
-    refused: Option<String>,
-    seeds: Option<usize>,
-    signals: Option<usize>,
-    #[serde(default)]
-    settings: Mapping,
 }
 
 /// Whether a text can be a paper, an item or an id: 1 to 60 of a-z, 0-9 and -. Keys become parts of file names and selectors.

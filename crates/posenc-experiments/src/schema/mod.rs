@@ -5,16 +5,19 @@
 pub mod claim;
 pub mod display;
 pub mod experiment;
+mod json;
 pub mod limits;
 pub mod metrics;
 mod numbers;
 pub mod paper;
 pub mod protocol;
 mod signals;
+mod wire;
 
 pub use experiment::{
     Data, Experiment, Group, ItemKind, Profile, Resolved, Speed, Variant, is_key,
 };
+pub use json::{MODELINE, experiment as json_schema};
 pub use numbers::NumberList;
 pub use protocol::{Kinds, Protocol};
 pub use signals::SignalCount;

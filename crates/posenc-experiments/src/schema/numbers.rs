@@ -1,5 +1,8 @@
 //! Lists of numbers as a person writes them: literal, by step, or evenly spaced.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -29,15 +32,40 @@ enum Entry {
     Count { from: f64, to: f64, count: usize, spacing: Spacing },
 }
 
-#[derive(Deserialize)]
+/// Numbers at equal distances.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["step"] }, { "required": ["count"] }]))]
 struct Range {
+    /// First number.
     from: f64,
+    /// Last number, included if a step meets it.
     to: f64,
+    /// Distance of two numbers; or give `count`.
     step: Option<f64>,
+    /// How many numbers, both ends included; or give `step`.
     count: Option<usize>,
+    /// With `count`: whether the numbers or their logarithms are evenly spaced.
     #[serde(default)]
     spacing: Spacing,
+}
+
+impl JsonSchema for NumberList {
+    fn schema_name() -> Cow<'static, str> {
+        "NumberList".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let range = generator.subschema_for::<Range>();
+        json_schema!({
+            "description": "A number, a range, or a list of these.",
+            "anyOf": [
+                { "type": "number" },
+                range,
+                { "type": "array", "minItems": 1, "items": { "anyOf": [{ "type": "number" }, range] } },
+            ],
+        })
+    }
 }
 
 /// Numbers and mappings, nothing else: a list inside the list is a mistake.
@@ -79,11 +107,13 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-#[derive(Deserialize, Default, PartialEq, Clone, Copy)]
+#[derive(Deserialize, Default, PartialEq, Clone, Copy, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Spacing {
+    /// Evenly spaced numbers.
     #[default]
     Linear,
+    /// Evenly spaced logarithms.
     Log,
 }
 

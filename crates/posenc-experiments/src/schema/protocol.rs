@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use posenc_math::embedder::EmbedderSpec;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value};
@@ -116,11 +117,15 @@ pub struct Kind {
     pub runner: Option<&'static (dyn Any + Send + Sync)>,
     /// Types the settings.
     pub parse: Parse,
+    /// The JSON Schema of the settings.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
 impl Kind {
     /// A kind with settings of type `T`, revision 1 and no special needs; for `..Kind::of::<T>(…)`.
-    pub const fn of<T: Settings + Serialize + DeserializeOwned>(name: &'static str) -> Self {
+    pub const fn of<T: Settings + Serialize + DeserializeOwned + JsonSchema>(
+        name: &'static str,
+    ) -> Self {
         Kind {
             name,
             revision: 1,
@@ -136,6 +141,7 @@ impl Kind {
             example: "",
             runner: None,
             parse: parse::<T>,
+            schema: T::json_schema,
         }
     }
 }
@@ -272,8 +278,10 @@ pub(crate) mod testing {
     use super::*;
 
     /// Settings whose `width` alone is part of a model.
-    #[derive(Debug, Deserialize, Serialize)]
-    struct AnySettings(BTreeMap<String, Value>);
+    #[derive(Debug, Deserialize, Serialize, JsonSchema)]
+    struct AnySettings(
+        #[schemars(with = "BTreeMap<String, serde_json::Value>")] BTreeMap<String, Value>,
+    );
 
     impl Settings for AnySettings {
         fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

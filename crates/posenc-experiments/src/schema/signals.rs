@@ -1,7 +1,9 @@
 //! The number of signals that the full protocol runs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::Profile;
@@ -28,6 +30,16 @@ impl TryFrom<String> for SignalCount {
         let (count, noun) = text.trim().split_once(' ').ok_or_else(wrong)?;
         let count = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
         Ok(SignalCount { count, noun: noun.trim().to_owned() })
+    }
+}
+
+impl JsonSchema for SignalCount {
+    fn schema_name() -> Cow<'static, str> {
+        "SignalCount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^ *0*[1-9][0-9]* " })
     }
 }
 

@@ -122,7 +122,7 @@ pub struct Judgement {
     pub statistics: String,
     /// Why the verdict is not plain `reproduced`; empty otherwise.
     pub reason: String,
-    /// p of the test, where there is one, two-sided and not adjusted for the number of claims.
+    /// p of the test, if the check has a test: two-sided and not adjusted for the number of claims.
     pub p: Option<f64>,
     /// Deviation as a share of the limit that decides; 1 at the limit. `None` if the check has no such limit.
     pub of_limit: Option<f64>,

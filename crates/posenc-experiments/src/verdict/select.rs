@@ -284,7 +284,7 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
             return Some(format!("other data: {}", row.data));
         }
     }
-    // What is counted is the same for every signal.
+    // A count does not depend on the signal.
     if COUNTED.contains(&select.metric.as_str()) {
         return None;
     }

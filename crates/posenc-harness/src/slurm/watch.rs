@@ -15,7 +15,7 @@ use crate::span::{counted, duration};
 use crate::store::Store;
 use crate::supervisor::Work;
 
-/// How often signals are cached for.
+/// How often the process checks for interrupts.
 const STEP: Duration = Duration::from_millis(200);
 /// How often Slurm is asked, at first and later: a queue is shared with everybody on the cluster.
 const POLL: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];

@@ -1,6 +1,7 @@
 //! Sizes of DETR (Carion et al. 2020) on ResNet-50 (He et al. 2016), as LFF trains it (Section 4.2, Appendix C); the defaults
 //! are the paper's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, check_ranges, check_shares};
@@ -15,7 +16,7 @@ pub const EXPANSION: usize = 4;
 pub const STRIDE: usize = 32;
 
 /// Sizes of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sizes {
     /// Blocks of each stage of the convolutional network.
@@ -135,7 +136,7 @@ impl Sizes {
 }
 
 /// Sizes to which photographs are brought; the defaults are DETR's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resizing {
     /// Shorter sides in training, in pixels; one is sampled per image.

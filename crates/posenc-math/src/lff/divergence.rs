@@ -1,9 +1,10 @@
 //! Forms of the divergence between learned frequencies and an isotropic normal law (LFF Eq. 9).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What counts as the law of $W_r$.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// As printed: one mean and one variance for all entries.
@@ -15,7 +16,7 @@ pub enum Form {
 }
 
 /// The term that Eq. 10 adds to the loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Divergence {
     /// Its form.

@@ -4,12 +4,13 @@
 //! *modulator*, $y = \max(0, f W_1 + b_1) W_2 + b_2$, these become its D/G numbers of the encoding; without one
 //! the features are the encoding (LFF Algorithm 1).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, check_ranges, check_shares};
 
 /// The kind of features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Features {
     /// None: every position has the encoding zero.
@@ -30,7 +31,7 @@ pub enum Features {
 }
 
 /// Layers on top of the features.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Modulator {
     /// $|H|$, numbers of the hidden layer.
@@ -44,7 +45,7 @@ pub struct Modulator {
 }
 
 /// A position encoding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Encoding {
     /// The kind of features.

@@ -1,5 +1,6 @@
 //! Sizes of the Reformer that LFF trains on images (Section 4.1, Appendix B); the defaults are the paper's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, check_ranges, check_shares};
@@ -8,7 +9,7 @@ use super::{Fault, check_ranges, check_shares};
 pub const COLORS: usize = 3;
 
 /// How slots are hashed: they fall into buckets, are put in their order, and see the chunk they are in and the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hashing {
     /// Heads of attention.
@@ -32,7 +33,7 @@ impl Default for Hashing {
 }
 
 /// Sizes of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sizes {
     /// Rows, and columns, of pixels.

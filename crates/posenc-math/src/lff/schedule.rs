@@ -1,9 +1,10 @@
 //! Learning rates that rise and fall.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the learning rate goes after the warm-up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
     /// $\sqrt{w/s}$ at step s after a warm-up of w steps.

@@ -1,6 +1,7 @@
 //! Sizes of the public widget captioner (Li et al. 2020, google-research `widget_caption`), on which LFF builds (Section 4.3); the
 //! defaults are its own.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, check_ranges, check_shares};
@@ -24,7 +25,7 @@ pub const CONVOLUTIONS: usize = 3;
 const MOST_STAGES: usize = 9;
 
 /// Sizes of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sizes {
     /// Words that are known, with four special ones; also those that can be said.

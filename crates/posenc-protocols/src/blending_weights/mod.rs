@@ -7,6 +7,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use posenc_experiments::schema::NumberList;
@@ -21,7 +22,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `blending-weights`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlendingWeights {
     /// Position ratios β, from 0 at the left node to 1 at the right one.
@@ -37,7 +38,7 @@ pub struct BlendingWeights {
 }
 
 /// What is done to the least-squares weights.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {
     /// Nothing (`trading` Eq. 15).
@@ -48,7 +49,7 @@ pub enum Weights {
 }
 
 /// Inner products that the weights are made from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InnerProducts {
     /// As in the authors' code: laws for Gaussian and RFF, the printed square for the triangle, those

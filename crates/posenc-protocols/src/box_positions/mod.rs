@@ -11,6 +11,7 @@ mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::captioning::jitter;
@@ -25,7 +26,7 @@ pub const KIND: Kind = Kind {
 
 /// Settings of `box-positions`: how rare the positions of widgets of generated screens are, or with `data` those of the boxes of
 /// real ones (Fig. 5).
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoxPositions {
     /// Generated screens; none with `data`.

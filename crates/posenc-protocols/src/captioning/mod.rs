@@ -21,6 +21,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::boxes::BoxScale;
@@ -45,7 +46,7 @@ const COORDINATES: usize = 4;
 const MOST_SHOWN: usize = 16;
 
 /// Settings of `captioning`: a transformer over the nodes of a screen says what widgets do.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Captioning {
     /// The position encoding of left, top, right and bottom; two groups are (left, top) and (right, bottom).

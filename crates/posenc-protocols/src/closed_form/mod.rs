@@ -8,6 +8,7 @@ mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_fraction, is_false, preset, range};
@@ -24,7 +25,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `closed-form`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedForm {
     /// Every `step`-th pixel along each axis trains; the rest tests.
@@ -65,7 +66,7 @@ pub struct ClosedForm {
 }
 
 /// Floating-point arithmetic.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// 24-bit significand, as PyTorch's default.
@@ -76,7 +77,7 @@ pub enum Precision {
 }
 
 /// How least squares with a matrix of deficient rank are solved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
     /// Minimum norm from the singular values above the cutoff.

@@ -7,6 +7,7 @@ mod run;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{preset, range, whole};
@@ -21,7 +22,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `complexity`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Complexity {
     /// The way the encoding is evaluated.
@@ -37,7 +38,7 @@ pub struct Complexity {
 }
 
 /// How a linear layer on an encoding is evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
     /// Concatenated encodings of the axes, one linear layer.

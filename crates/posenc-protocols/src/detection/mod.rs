@@ -13,6 +13,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_divergence, check_heads, check_training, positive, preset, range};
@@ -26,7 +27,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Coordinates of a patch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PatchCoordinates {
     /// Over the number of rows and columns of the image without filling, times 2π.
@@ -37,7 +38,7 @@ pub enum PatchCoordinates {
 }
 
 /// Where the position code enters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodePlace {
     /// Queries and keys of attention, as in DETR.
@@ -48,7 +49,7 @@ pub enum CodePlace {
 }
 
 /// Settings of `detection`: one or two colored shapes are found in a small image by a detector in the manner of DETR.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Detection {
     /// The position encoding.

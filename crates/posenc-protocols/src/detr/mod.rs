@@ -15,6 +15,7 @@ mod run;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::detr::{Resizing, STRIDE, Sizes};
 use posenc_math::lff::encoding::{Encoding, Features};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{positive, preset, range};
@@ -33,7 +34,7 @@ pub const KIND: Kind = Kind {
 ///
 /// Without `data` the photographs are generated scenes, which are written in COCO's format and read back; with it, `data.set`
 /// names annotated images, and `data.weights` trained weights to begin from, where they are there.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Detr {
     /// Sizes; the defaults are the paper's.

@@ -8,6 +8,7 @@ mod run;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{one, range};
@@ -22,13 +23,13 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `distance`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Distance {
     /// Displacements Δ from the center x = 1/2.
     pub displacements: NumberList,
     /// Exponent k of the threshold 10^-k for the preserved length.
-    #[serde(default = "one")]
+    #[serde(default = "one::<f64>")]
     pub threshold_exponent: f64,
 }
 

@@ -7,6 +7,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{preset, range};
@@ -22,7 +23,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `distance-map`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DistanceMap {
     /// Along which directions the plane is embedded.

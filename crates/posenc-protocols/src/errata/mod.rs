@@ -6,6 +6,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind `errata`.
@@ -20,7 +21,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `errata`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Errata {}
 

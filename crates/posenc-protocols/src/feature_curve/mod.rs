@@ -7,6 +7,7 @@ mod run;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{one, range, whole};
@@ -20,7 +21,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `feature-curve`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureCurve {
     /// The embedder.
@@ -30,12 +31,12 @@ pub struct FeatureCurve {
     /// Embedding dimensions d; the stable rank is taken on all N = d points.
     pub dimensions: NumberList,
     /// Exponent k of the threshold 10^-k.
-    #[serde(default = "one")]
+    #[serde(default = "one::<f64>")]
     pub threshold_exponent: f64,
 }
 
 /// The two embedders of the feature curve.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CurveEmbedder {
     /// σ log-uniform on [1e-3, 1e-1], periodic.

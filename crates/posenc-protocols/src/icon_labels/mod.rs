@@ -15,6 +15,7 @@ use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::boxes::{
@@ -31,7 +32,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `icon-labels`: a transformer over the boxes of a screen says what each is.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IconLabels {
     /// The position encoding of left, top, right and bottom; two groups are (left, top) and (right, bottom).

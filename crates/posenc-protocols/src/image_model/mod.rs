@@ -16,6 +16,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{
@@ -36,7 +37,7 @@ pub const KIND: Kind = Kind {
 ///
 /// Without `data`, images are the generator's (`pixel-entropies` counts on the same); with it, crops of the set's
 /// photographs, and `data.held_out` names the set of the photographs that are measured on.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageModel {
     /// Rows, and columns, of pixels.

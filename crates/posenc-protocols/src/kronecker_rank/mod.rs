@@ -8,6 +8,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -24,7 +25,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `kronecker-rank`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KroneckerRank {
     /// Points along each axis.

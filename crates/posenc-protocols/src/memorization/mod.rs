@@ -6,6 +6,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -19,7 +20,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `memorization`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Memorization {
     /// Number of samples N.

@@ -27,6 +27,7 @@ mod signals;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -59,7 +60,7 @@ const LONGEST_LINE: usize = 1 << 16;
 const MOST_RUNS: usize = 100_000;
 
 /// Settings of `network-1d`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Network1d {
     /// Which lines of each image are signals.
@@ -123,7 +124,7 @@ fn default_decay() -> f64 {
 }
 
 /// Lines of an image. Indices may repeat.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {
     /// Indices of rows, from 0.
@@ -146,7 +147,7 @@ impl Lines {
 }
 
 /// Which samples of a line test.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestSamples {
     /// s, 3s, 5s, …: halfway between the training samples.
@@ -157,7 +158,7 @@ pub enum TestSamples {
 }
 
 /// Divisor of embedding rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Training and test rows each by their own largest norm, as the authors' code does.
@@ -172,7 +173,7 @@ pub enum Scale {
 }
 
 /// Learning rate: a number, or a power of the embedder's `sigma`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LearningRate {
     /// One rate for all σ.
@@ -182,7 +183,7 @@ pub enum LearningRate {
 }
 
 /// base·(σ / sigma)^exponent with σ the embedder's parameter of that name.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerRule {
     /// The rate at σ = `sigma`.
@@ -238,7 +239,7 @@ impl<'de> Deserialize<'de> for LearningRate {
 }
 
 /// What the abscissa of the records is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Abscissa {
     /// The value of the sweep; none without a sweep.
@@ -251,7 +252,7 @@ pub enum Abscissa {
 }
 
 /// The trained model as a function of the position.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reconstruction {
     /// How far beyond both ends of [0, 1) it is recorded.
@@ -410,7 +411,7 @@ impl Network1d {
             return Err((
                 "abscissa",
                 format!(
-                    "the number of samples is the same for every `{}`; allowed: parameter, stable-rank",
+                    "the number of samples does not depend on `{}`; allowed: parameter, stable-rank",
                     sweep.parameter
                 ),
             ));

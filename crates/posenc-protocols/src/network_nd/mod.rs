@@ -28,6 +28,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use std::collections::BTreeMap;
 
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blending_weights::{InnerProducts, Weights};
@@ -46,7 +47,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `network-nd`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkNd {
     /// Side to which signals are reduced first, by box averages.
@@ -125,7 +126,7 @@ fn default_decay() -> f64 {
 }
 
 /// Which positions test.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestPositions {
     /// All that do not train.
@@ -138,7 +139,7 @@ pub enum TestPositions {
 }
 
 /// How the features of the axes are joined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// One after the other (`trading` Eq. 7).
@@ -150,7 +151,7 @@ pub enum Encoding {
 
 /// Along which directions a simple encoding embeds; every direction has the embedder's dimension,
 /// unless said otherwise.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Directions {
     /// Each axis.
@@ -167,7 +168,7 @@ pub enum Directions {
 }
 
 /// Function after the last layer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {
     /// Nothing.
@@ -178,7 +179,7 @@ pub enum Output {
 }
 
 /// How a complex encoding on a grid is multiplied.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Products {
     /// With the Gram matrices of the axes.
@@ -188,7 +189,7 @@ pub enum Products {
 }
 
 /// How a complex encoding is blended to positions off its virtual grid.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blending {
     /// What is done to the least-squares weights; they are divided by their sum, as in the
@@ -218,7 +219,7 @@ impl Default for Blending {
 }
 
 /// Where the nodes of the virtual grid lie.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nodes {
     /// As in the released code: K nodes, encoded at i/K, blended as if at i/(K − 1).
@@ -234,7 +235,7 @@ pub enum Nodes {
 pub const DEPTH: &str = "depth";
 
 /// Parameters of the embedder, or [`DEPTH`], that vary together.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointSweep {
     /// The parameter whose values are the abscissa of the records.

@@ -6,6 +6,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind `parameter-count`.
@@ -17,7 +18,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `parameter-count`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParameterCount {
     /// The paper's model.
@@ -25,7 +26,7 @@ pub struct ParameterCount {
 }
 
 /// The three models whose parameters `lff` counts.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// Table 3.

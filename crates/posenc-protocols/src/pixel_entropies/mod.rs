@@ -7,6 +7,7 @@ mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_photographs, is_one, one, range};
@@ -20,7 +21,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `pixel-entropies`: plug-in entropies of a pixel, alone and given its neighbors.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PixelEntropies {
     /// Rows, and columns, of pixels.

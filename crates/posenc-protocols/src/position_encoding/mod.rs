@@ -14,6 +14,7 @@ mod run;
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::lff::encoding::{Encoding, Features};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{range, whole};
@@ -27,7 +28,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `position-encoding`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PositionEncoding {
     /// The position encoding.

@@ -22,6 +22,7 @@ use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::boxes::{
@@ -38,7 +39,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `referred-box`: a transformer over the words of an expression and the boxes of a screen chooses the one that is meant.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferredBox {
     /// As for `icon-labels`.

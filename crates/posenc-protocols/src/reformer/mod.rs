@@ -14,6 +14,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::reformer::{COLORS, Sizes};
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{positive, preset, range};
@@ -31,7 +32,7 @@ pub const KIND: Kind = Kind {
 ///
 /// Without `data` the images are the generator's, which are written as an archive of downsampled ImageNet and read back;
 /// with it, `data.set` names downsampled ImageNet itself.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reformer {
     /// Sizes; the defaults are the paper's.

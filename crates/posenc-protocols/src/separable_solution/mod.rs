@@ -9,6 +9,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -23,7 +24,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `separable-solution`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeparableSolution {
     /// Points along x and along y, equally spaced on [0, 1).

@@ -7,6 +7,7 @@ mod run;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -20,7 +21,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `similarity`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Similarity {
     /// The position code.
@@ -39,7 +40,7 @@ pub struct Similarity {
 }
 
 /// A 2-D position code of `lff`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PositionCode {
     /// Sine codes of row and column, concatenated (Eq. 1).

@@ -6,6 +6,7 @@
 mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::range;
@@ -20,7 +21,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `singular-values`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SingularValues {
     /// Number of positions N.
@@ -31,7 +32,7 @@ pub struct SingularValues {
 }
 
 /// How positions are chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
     /// x_i = i/N.

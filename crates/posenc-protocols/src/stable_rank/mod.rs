@@ -8,6 +8,7 @@ mod run;
 
 use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::whole;
@@ -23,7 +24,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `stable-rank`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StableRank {
     /// Numbers of equispaced samples N. With `sweep`, each N is a signal of its own.

@@ -12,6 +12,7 @@ mod run;
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::schedule::Decay;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_heads, check_training, range};
@@ -27,7 +28,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// How long sentences are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SentenceLengths {
     /// Log-normal around 12 words, so few are long.
@@ -50,7 +51,7 @@ impl SentenceLengths {
 }
 
 /// Settings of `translation`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Translation {
     /// Vocabulary of each language; with `data` the most frequent words, and all others share one token.

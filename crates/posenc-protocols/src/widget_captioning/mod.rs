@@ -22,6 +22,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
 use posenc_math::lff::widget::{COORDINATES, Sizes};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_beta2, positive, preset, range};
@@ -39,7 +40,7 @@ pub const KIND: Kind = Kind {
 ///
 /// Without `data` the screens are generated, written as files of RICO with captions and read back, and vectors of words are drawn; with
 /// it, `data.set` names screens of RICO with captions, and `data.weights` vectors of words, where they are there.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WidgetCaptioning {
     /// Sizes; the defaults are the public captioner's.

@@ -253,7 +253,7 @@ fn page() -> String {
 This page is generated from the documentation and the example of each protocol in `crates/posenc-protocols/src`; a test compares
 them. [FORMAT.md](../FORMAT.md#protocols) explains what all protocols share: groups, lists of numbers, position encodings.
 
-Each example has all keys, as they are under `protocol:` of a group. A key whose comment begins with `default` has its default value
+Each example has all keys that are allowed under `protocol:` of a group. A key whose comment begins with `default` has its default value
 and may be left out. A key that is commented out is optional, or excludes another one. All other keys are required unless their
 comment says `optional`. Ranges include both ends.
 

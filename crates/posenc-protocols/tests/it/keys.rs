@@ -34,7 +34,10 @@ fn members<'a>(source: &'a str, head: &str) -> Option<Vec<Member<'a>>> {
         } else if line.starts_with("#[") {
             attributes.push(line);
         } else if let Some(member) = line.strip_suffix(',') {
-            let member = member.strip_prefix("pub ").unwrap_or(member);
+            let member = ["pub ", "pub(super) "]
+                .into_iter()
+                .find_map(|visible| member.strip_prefix(visible))
+                .unwrap_or(member);
             let (name, kind) = member.split_once(": ").unwrap_or((member, ""));
             let documentation = std::mem::take(&mut documentation);
             all.push(Member {

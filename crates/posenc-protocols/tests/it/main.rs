@@ -4,6 +4,7 @@ mod definitions;
 mod format;
 mod keys;
 mod mistakes;
+mod schema;
 
 use std::path::{Path, PathBuf};
 

@@ -36,7 +36,7 @@ fn tested(statements: &[Statement]) -> usize {
 pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Content> {
     let statements = inputs.catalog.coverage.get(&paper.key)?;
     let mut grid = Grid::default();
-    grid.columns(["Section", "Statement", "Claims, or why there is none"], Align::Left);
+    grid.columns(["Section", "Statement", "Claims, or why it is not tested"], Align::Left);
     for statement in statements {
         let tested = match &statement.tested {
             Tested::By(claims) => {

@@ -54,7 +54,8 @@ pub fn render(inputs: &Inputs<'_>, files: &mut Files) -> Result<Content> {
 
 const OPENING: &str = "An embedder maps a coordinate $x$ in $[0, 1)$ to $d$ features $\\psi(x)$. The plots on this page follow from the \
 definitions and are not measurements. Each figure shows three features, the inner products of the normalized rows for every pair of \
-coordinates, and the singular values of the rows of 60 equally spaced coordinates. The last panel shows the stable rank of $N$ such \
+coordinates, and the singular values of the rows of 60 equally spaced coordinates; the rank counts those above $10^{-13}$ of the \
+largest. The last panel shows the stable rank of $N$ such \
 rows, with the theory for $d \\to \\infty$ dashed. If they are parameters of the embedder, the dimension is $d = 240$ and the boundary is \
 periodic. To add an embedder, run `cargo xtask new embedder`.";
 

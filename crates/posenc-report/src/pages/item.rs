@@ -32,7 +32,11 @@ pub fn render(
         return Ok(Content { title, text });
     };
     let experiment = view.experiment;
-    text.push_str(&format!("**The paper.** {}\n\n", block(&experiment.shows).trim_end()));
+    let topic = match experiment.kind {
+        ItemKind::Extra => "About this item",
+        _ => "The paper",
+    };
+    text.push_str(&format!("**{topic}.** {}\n\n", block(&experiment.shows).trim_end()));
     text.push_str(&answer::render(view));
     text.push_str(&missing(view));
     text.push_str(&paired::render(views, view, files)?);

@@ -13,7 +13,7 @@ use posenc_experiments::verdict::{Interval, mean_interval};
 use super::Files;
 use crate::colors;
 use crate::markdown::{Align, Grid, bare, cell, inline, plain};
-use crate::numbers::{MISSING, fixed, signed, significant};
+use crate::numbers::{MISSING, fixed, rounded, signed, significant};
 use crate::plot::canvas::Marker;
 use crate::plot::{AxisSpec, Content, Figure, Naming, Panel, Sample, Series};
 use crate::records::{Conditions, Run, Side};
@@ -38,14 +38,15 @@ pub fn render(views: &Views<'_>, view: &View<'_>, files: &mut Files) -> Result<S
             }
             is_compared = true;
             let who = source.who(run.side).map(|who| format!("*{who}.* ")).unwrap_or_default();
-            text.push_str(&format!("{who}{}\n\n", pairs.answer()));
+            text.push_str(&format!("{who}{}\n", pairs.answer()));
             text.push_str(&pairs.table());
             text.push_str(&pairs.figure(view, run, files)?);
         }
         if !is_compared {
-            let other = joined(comparison.others.iter().map(|o| o.label.clone()).collect(), "or");
+            let other =
+                joined(comparison.others.iter().map(|o| o.label.clone()).collect(), "or the");
             text.push_str(&format!(
-                "*No signal has a record of the {} and of the {} at the full protocol.*\n\n",
+                "*Not compared yet: no signal was run at the full protocol both with the {} and with the {}.*\n\n",
                 inline(&comparison.baseline.label),
                 inline(&other)
             ));
@@ -172,75 +173,65 @@ impl<'a> Pairs<'a> {
         (count.map(|c| c.count), count.map_or("signals", |c| c.noun.as_str()))
     }
 
-    /// The answer in two sentences. All numbers, and the words for their signs, come from the record.
+    /// The answer: a list with the difference and the ratio of times of each group. All numbers, and the words for their signs, come
+    /// from the record.
     fn answer(&self) -> String {
         let (all, noun) = self.all_signals();
         let n = self.signals.len();
         let of = match all {
-            Some(all) if all != n => format!("On {n} of {all} {noun}"),
-            _ => format!("On all {n} {noun}"),
+            Some(all) if all != n => format!("{n} of {all} {noun}"),
+            _ => format!("all {n} {noun}"),
         };
-        let Comparison { baseline, unit, .. } = self.comparison;
-        let clause = |index: usize, other: &Compared| {
-            let mut by_sign: [Vec<String>; 3] = Default::default();
-            for method in &self.methods {
-                let Some(difference) = interval(&method.others[index].quality) else { continue };
-                let half = difference.half_width;
-                let place = match half {
-                    Some(half) if difference.mean.abs() <= half => 2,
-                    _ => usize::from(difference.mean < 0.0),
-                };
-                let text = format!("{} ({})", plain(method.name), with_interval(&difference, 1));
-                by_sign[place].push(text);
-            }
-            let [above, below, unclear] =
-                by_sign.map(|list| (!list.is_empty()).then(|| joined(list, "and")));
-            let parts = [
-                above.map(|list| format!("a higher value with {list}")),
-                below.map(|list| format!("a lower value with {list}")),
-                unclear.map(|list| format!("no significant difference with {list}")),
-            ];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            (!parts.is_empty())
-                .then(|| format!("the {} has {}", inline(&other.label), joined(parts, "and")))
-        };
-        let others = self.comparison.others.iter().enumerate();
-        let clauses: Vec<String> =
-            others.clone().filter_map(|(i, other)| clause(i, other)).collect();
-        let times: Vec<String> = others
-            .filter_map(|(i, other)| {
-                let ratios = self
-                    .methods
-                    .iter()
-                    .filter_map(|m| Some(interval(&m.others[i].speedup)?.mean.exp()));
-                let ratios: Vec<f64> = ratios.collect();
-                let low = ratios.iter().copied().reduce(f64::min)?;
-                let high = ratios.iter().copied().reduce(f64::max)?;
-                let range = match (significant(low, 2), significant(high, 2)) {
-                    (low, high) if low == high => low,
-                    (low, high) => format!("{low} to {high}"),
-                };
-                Some(format!("the {} is {range} times as fast", inline(&other.label)))
-            })
-            .collect();
+        let Comparison { baseline, unit, metric, others, .. } = self.comparison;
         let intervals = match n {
-            1 => "; one signal has no interval",
-            _ => "; with 95 % confidence intervals, paired",
+            1 => "one signal has no interval",
+            _ => "paired, ± half of the 95 % confidence interval",
         };
         let mut text = format!(
-            "**{of}, compared with the {} in {}: {}** ({}{intervals}).",
+            "Difference in {} from the {}, in {} on {of} ({intervals}), and ratio of times on one machine:\n\n",
+            plain(&named(metric)),
             inline(&baseline.label),
-            plain(&named(&self.comparison.metric)),
-            clauses.join("; "),
             plain(unit)
         );
-        if !times.is_empty() {
-            text.push_str(&format!(
-                " **Per signal and measured on one machine, {}.**",
-                joined(times, "and")
-            ));
+        for (index, other) in others.iter().enumerate() {
+            let parts: Vec<String> =
+                self.differences(index).into_iter().chain(self.times(index)).collect();
+            if !parts.is_empty() {
+                let label = inline(&other.label);
+                text.push_str(&format!("- **The {label}** {}.\n", joined(parts, "and")));
+            }
         }
         text
+    }
+
+    /// With which methods the group at `index` has a higher value than the baseline, a lower one, or neither.
+    fn differences(&self, index: usize) -> Vec<String> {
+        let mut by_sign: [Vec<String>; 3] = Default::default();
+        for method in &self.methods {
+            let Some(difference) = interval(&method.others[index].quality) else { continue };
+            let place = match difference.half_width {
+                Some(half) if difference.mean.abs() <= half => 2,
+                _ => usize::from(difference.mean < 0.0),
+            };
+            let text = format!("{} ({})", plain(method.name), with_interval(&difference, 1));
+            by_sign[place].push(text);
+        }
+        let words = ["is better with", "is worse with", "does not differ significantly with"];
+        let clauses = words.into_iter().zip(by_sign).filter(|(_, list)| !list.is_empty());
+        clauses.map(|(words, list)| format!("{words} {}", joined(list, "and"))).collect()
+    }
+
+    /// How many times as fast as the baseline the group at `index` is, over all methods.
+    fn times(&self, index: usize) -> Option<String> {
+        let ratios = self.methods.iter().filter_map(|m| interval(&m.others[index].speedup));
+        let ratios: Vec<f64> = ratios.map(|ratio| ratio.mean.exp()).collect();
+        let low = ratios.iter().copied().reduce(f64::min)?;
+        let high = ratios.iter().copied().reduce(f64::max)?;
+        let range = match [low, high].map(|ratio| significant(rounded(ratio, 2), 2)) {
+            [low, high] if low == high => low,
+            [low, high] => format!("{low} to {high}"),
+        };
+        Some(format!("is {range} times as fast"))
     }
 
     fn table(&self) -> String {
@@ -262,7 +253,7 @@ impl<'a> Pairs<'a> {
                 row.push(shown(interval(&other.quality).map(|d| with_interval(&d, 2))));
                 row.push(shown(other.printed_quality.map(|d| signed(d, 2))));
                 row.push(shown(interval(&other.speedup).map(|r| factor(&r))));
-                row.push(shown(other.printed_speedup.map(|r| significant(r, 3))));
+                row.push(shown(other.printed_speedup.map(|r| significant(rounded(r, 3), 3))));
             }
             grid.row(row);
         }
@@ -359,10 +350,11 @@ fn with_interval(interval: &Interval, digits: usize) -> String {
 
 /// A ratio from the mean of its logarithm.
 fn factor(logarithm: &Interval) -> String {
-    let ratio = significant(logarithm.mean.exp(), 3);
+    let shown = |logarithm: f64| significant(rounded(logarithm.exp(), 3), 3);
+    let ratio = shown(logarithm.mean);
     match logarithm.half_width {
         Some(half) => {
-            let [low, high] = [-half, half].map(|h| significant((logarithm.mean + h).exp(), 3));
+            let [low, high] = [-half, half].map(|h| shown(logarithm.mean + h));
             format!("{ratio} ({low} to {high})")
         }
         None => ratio,

@@ -69,7 +69,7 @@ pub fn erratum(erratum: &Erratum) -> String {
     format!("{}#{}", errata_of(erratum.paper()), slug(erratum.id))
 }
 
-/// A page with its links and pictures as seen from its own directory. Code and formulas stay as they are.
+/// A page with its links and pictures as seen from its own directory. Code and formulas are not changed.
 pub fn relocated(text: &str, page: &Path) -> String {
     let folders: Vec<String> = page
         .parent()

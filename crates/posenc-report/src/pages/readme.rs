@@ -102,10 +102,10 @@ fn answer(views: &Views<'_>, side: Side) -> String {
         total(counts) - decided - corrected
     };
     format!(
-        "Of the {} statements that computation alone decides, {} hold as printed, {corrected} hold after a correction or in one of two \
-         readings, and {} fail. Of the {} statements measured on the papers' own data at the full protocol, {} are reproduced, {} are \
-         corrected, {} are not reproduced, and {} remain undecided or differ by less than matters. Reduced runs and other data cover another {} statements, of which {} \
-         are reproduced and {} are not; they show tendencies and do not replace the full protocol.",
+        "Computation alone decides {} statements of the papers: {} hold as printed, {corrected} hold after a correction or in one of two \
+         readings, and {} fail. Another {} statements were measured on the papers' own data at the full protocol: {} are reproduced, {} \
+         hold after a correction, {} are not reproduced, and {} are undecided or differ by a negligible amount. A further {} statements \
+         were measured only at a reduced scale or on other data, which shows tendencies: {} are reproduced, and {} are not.",
         total(&theory),
         theory.of(Verdict::Reproduced),
         theory.of(Verdict::NotReproduced),

@@ -26,7 +26,7 @@ pub const PAPER: Rgb = Rgb(255, 255, 255);
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stroke {
-    /// Solid, so many pixels wide.
+    /// Solid, with this width in pixels.
     Solid(f64),
     /// Dashed: theory.
     Dashed,

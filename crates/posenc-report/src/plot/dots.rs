@@ -1,4 +1,4 @@
-//! Measured and published means in rows, with their standard deviations: what a table says, to be seen at a glance.
+//! Dot plots: measured and published means in rows, with their standard deviations.
 
 use anyhow::Result;
 

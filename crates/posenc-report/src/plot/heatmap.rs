@@ -19,7 +19,7 @@ const BAR: f64 = 16.0;
 /// What a cell without a number looks like.
 const HOLE: Rgb = Rgb(160, 160, 160);
 
-/// Lowest and highest finite value of several maps; `None` if there is none.
+/// Lowest and highest finite value of several maps; `None` if no value is finite.
 pub fn range<'a>(maps: impl Iterator<Item = &'a Heatmap>) -> Option<(f64, f64)> {
     let any = AxisSpec::default();
     let values = maps.flat_map(|m| &m.cells).map(|c| c.2).filter(|v| any.shows(*v));

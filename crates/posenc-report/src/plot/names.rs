@@ -100,7 +100,7 @@ fn ends(axes: &Axes, series: &[Series], width: f64) -> Vec<End> {
     ends
 }
 
-/// Whether so many curves end in one place that names at their ends would be a legend in disguise.
+/// Whether too many curves end in one place for names at their ends.
 pub fn is_crowded(axes: &Axes, series: &[Series], width: f64) -> bool {
     ends(axes, series, width).iter().any(|end| (end.middle - end.at.1).abs() > FARTHEST)
 }

@@ -4,7 +4,7 @@ use crate::numbers::{significant, superscript};
 
 /// Values beyond this are taken for infinite: differences of two of them must not overflow.
 const FARTHEST: f64 = 1e290;
-/// Values closer to zero than this cannot stand on a logarithmic axis.
+/// Values closer to zero than this have no place on a logarithmic axis.
 const NEAREST: f64 = 1e-290;
 
 /// What is asked of an axis.

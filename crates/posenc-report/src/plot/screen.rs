@@ -7,7 +7,7 @@ use super::Frame;
 use super::canvas::{self, Anchor, Canvas, FRAME, GRID, INK, PAPER, Stroke, text_width};
 use crate::colors::Rgb;
 
-/// Width of a drawing in pixels: four stand beside each other on a page.
+/// Width of a drawing in pixels: four fit side by side on a page.
 pub const WIDTH: f64 = 250.0;
 /// Between the card's edge and the screen.
 const MARGIN: f64 = 13.0;

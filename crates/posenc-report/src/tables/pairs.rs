@@ -65,7 +65,7 @@ fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<Pair
         });
         let group = view.experiment.group(&key.group);
         let kind = group.and_then(|group| group.kind());
-        // What was generated has other values than the paper's data, even if no set stands in for another.
+        // Generated data have other values than the paper's data, even if they replace no data set.
         let is_generated = kind.is_some_and(|kind| kind.without_data == WithoutData::Generated)
             && own.data.contains("-");
         let scale = match (is_generated || !own.other_data.is_empty(), own.reduced.is_empty()) {

@@ -1,4 +1,4 @@
-//! Links and sizes of the Markdown pages of this repository, as they are committed.
+//! Links and sizes of the committed Markdown pages of this repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

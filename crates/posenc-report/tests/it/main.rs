@@ -11,3 +11,4 @@ mod panels;
 mod pictures;
 mod report;
 mod screens;
+mod tables;

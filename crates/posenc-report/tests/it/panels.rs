@@ -18,7 +18,7 @@ items:
   - { item: fig1, name: \"Figure 1\", title: \"A figure\" }
 ";
 
-const FIGURE: &str = "\
+pub const FIGURE: &str = "\
 paper: demo
 item: fig1
 kind: figure
@@ -51,12 +51,12 @@ COLUMN
 ";
 
 /// `train` and `test` of both methods at x = 1, 10, 100 for two signals; a `target` that is the same.
-fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<Row> {
     rows_of(&[("row 1", -2.0), ("row 2", 2.0)])
 }
 
 /// As [`rows`], for signals with their distance from the mean of `train`.
-fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
+pub fn rows_of(signals: &[(&str, f64)]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (method, level) in [("Gau", 30.0), ("RFF", 20.0)] {
         for (i, x) in [1.0, 10.0, 100.0].into_iter().enumerate() {
@@ -81,7 +81,7 @@ fn report(panel: &str, column: &str, published: &str) -> Report {
     report_of(rows(), &FIGURE.replace("PANEL", panel).replace("COLUMN", column), published)
 }
 
-fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
+pub fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
     let root = tempfile::tempdir().expect("a directory");
     let folder = root.path().join("experiments/demo");
     fs::create_dir_all(&folder).expect("a folder");
@@ -109,7 +109,7 @@ fn report_of(rows: Vec<Row>, figure: &str, published: &str) -> Report {
     render(&inputs).expect("a report")
 }
 
-fn text(report: &Report, name: &str) -> String {
+pub fn text(report: &Report, name: &str) -> String {
     String::from_utf8(report.files.get(Path::new(name)).expect("a file").clone()).expect("text")
 }
 

@@ -103,7 +103,7 @@ fn headlines_take_their_numbers_from_the_record() {
     assert_eq!(posenc_report::with_findings("# x\n", &report), None);
     let readme = "# x\n\n<!-- findings: made -->\nstale\n<!-- /findings -->\nbelow\n";
     let fresh = posenc_report::with_findings(readme, &report).expect("a block");
-    assert!(fresh.contains("statements that computation alone decides"), "{fresh}");
+    assert!(fresh.contains("Computation alone decides"), "{fresh}");
     assert!(!fresh.contains("](demo/"), "{fresh}");
     assert!(!fresh.contains("stale") && fresh.ends_with("<!-- /findings -->\nbelow\n"), "{fresh}");
 }

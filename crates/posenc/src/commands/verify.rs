@@ -32,7 +32,7 @@ use posenc_protocols::KINDS;
 
 /// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
 const RUN_SEED: u64 = 0;
-/// Units estimated to take longer, in seconds on one core, are drawn only if there are too few others.
+/// Units with a longer estimate, in seconds on one core, are sampled only if there are too few others.
 const CHEAP: f64 = 5.0;
 
 /// A unit of the sample.

@@ -1,4 +1,4 @@
-//! What README and its guides show: its commands exist, and those that no other file of tests runs do what it says.
+//! README and its guides: the commands that they show exist, and those that no other test file runs do what the text promises.
 
 use crate::common;
 

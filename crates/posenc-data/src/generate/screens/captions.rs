@@ -172,7 +172,7 @@ const fn copying(name: &'static str, phrases: &'static [&'static str]) -> Captio
     CaptionKind { name, copies: true, phrases }
 }
 
-/// No fixed phrase contains a word of a slot: the metric would count it as a correct slot.
+/// No fixed phrase contains a slot's word, which the metric would count as a correct slot.
 static KINDS: [CaptionKind; 22] = [
     plain("back", &["go back", "go up", "return to the earlier screen", "back arrow"]),
     plain("more", &["more options", "show more options", "open the menu", "view the menu"]),

@@ -99,7 +99,7 @@ fn damage_of_a_units_file_is_named() {
 }
 
 /// Catches small files that fill the memory: a long phrase that many widgets name, screens that many methods share, and many sets
-/// of which each stays below the limit.
+/// that are each below the limit.
 #[test]
 fn small_files_cannot_grow() {
     let phrase = "x".repeat(100_000);

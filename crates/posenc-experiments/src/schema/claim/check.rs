@@ -1,9 +1,13 @@
 //! What decides a claim.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
 use super::super::experiment::Group;
+use super::super::json;
 use super::super::metrics::Metrics;
 use super::select::Select;
 use crate::yaml::{Document, FileError, nearest};
@@ -41,47 +45,57 @@ macro_rules! checks {
                 }
             }
         }
+
+        impl JsonSchema for Check {
+            fn schema_name() -> Cow<'static, str> {
+                "Check".into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                json::tagged([$(($name, <$check>::json_schema(generator)),)*])
+            }
+        }
     };
 }
 
 checks! {
     /// The mean of the selected values equals a number.
     "value" Value(ValueCheck),
-    /// Several selections stand in a given order.
+    /// Several selections are in a given order.
     "ordering" Ordering(OrderingCheck),
-    /// A quotient lies between limits.
+    /// A quotient is within limits.
     "ratio" Ratio(RatioCheck),
-    /// Values rise, fall or stay along the abscissa.
+    /// Values increase, decrease or stay constant along the abscissa.
     "trend" Trend(TrendCheck),
-    /// Every selected value keeps a limit.
+    /// The selected values keep limits.
     "bound" Bound(BoundCheck),
     /// Two series agree point by point.
     "equality" Equality(EqualityCheck),
     /// The means of a curve agree with those of another, or with the published ones.
     "agreement" Agreement(AgreementCheck),
-    /// A feature of a curve lies at a given place.
+    /// A feature of a curve is at a given place.
     "position" Position(PositionCheck),
 }
 
 /// How far two numbers may differ. Exactly one of the first four is set.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
     /// In the unit of the metric.
     pub absolute: Option<f64>,
     /// As a share of the expected number.
     pub relative: Option<f64>,
-    /// In standard deviations published beside the expected number.
+    /// In standard deviations published next to the expected number.
     pub published_deviations: Option<f64>,
-    /// In standard errors of the difference of the two means, √(s²/n + p²/m). Where no deviation p
-    /// is published, the measured one stands in for it.
+    /// In standard errors of the difference of the two means, √(s²/n + p²/m). If no deviation p is published, the measured one
+    /// replaces it.
     pub standard_errors: Option<f64>,
     /// With `standard_errors`: number m of runs behind the published mean.
     pub published_runs: Option<u32>,
 }
 
-/// The number a value is held against.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// The number that a value is compared with.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Expected {
     /// A number, as the paper's text or theory gives it.
@@ -91,22 +105,22 @@ pub enum Expected {
 }
 
 /// The word `published`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishedWord {
     /// The word itself.
     Published,
 }
 
-/// See [`Check::Value`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// The mean of the selected values equals a number.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ValueCheck {
     /// Rows whose mean is taken.
     pub of: Select,
     /// What it should be.
     pub expect: Expected,
-    /// How far off is still the same; the rule of the metric where absent.
+    /// Largest difference; the rule of the metric if absent.
     pub tolerance: Option<Tolerance>,
     /// Which repetitions state the uncertainty.
     #[serde(default)]
@@ -114,7 +128,7 @@ pub struct ValueCheck {
 }
 
 /// Which repetitions state the uncertainty of a value that is compared with a published one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sample {
     /// Both numbers come from the same signals: only seeds differ.
@@ -124,8 +138,8 @@ pub enum Sample {
     Signals,
 }
 
-/// See [`Check::Ordering`]: paired over signal, seed and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// Several selections are in a given order, by differences paired over signal, seed and abscissa.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderingCheck {
     /// Selections, in the order that is claimed.
@@ -133,16 +147,16 @@ pub struct OrderingCheck {
     /// Whether the first is the highest (default) or the lowest.
     #[serde(default)]
     pub first: First,
-    /// Smallest difference that matters, in the unit of the metric; the rule of the metric where absent.
+    /// Smallest difference that matters, in the unit of the metric; the rule of the metric if absent.
     pub smallest_effect: Option<f64>,
-    /// How much lower the higher one may be, in the unit of the metric: with a margin above 0, the order is one of
-    /// non-inferiority ("at least comparable"), and the smallest effect is not asked for.
+    /// By how much the higher one may be lower, in the unit of the metric. With a margin above 0, the check is one of
+    /// non-inferiority ("at least comparable"), without a smallest effect.
     #[serde(default)]
     pub margin: f64,
 }
 
-/// Which end of the order stands first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+/// Which end of the order is first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum First {
     /// Highest first.
@@ -152,13 +166,13 @@ pub enum First {
     Lowest,
 }
 
-/// See [`Check::Ratio`]: quotient of the means.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// The quotient of two means is within limits.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RatioCheck {
-    /// Above the line.
+    /// Numerator.
     pub numerator: Select,
-    /// Below the line.
+    /// Denominator.
     pub denominator: Select,
     /// Smallest quotient that confirms the claim.
     pub at_least: Option<f64>,
@@ -166,42 +180,42 @@ pub struct RatioCheck {
     pub at_most: Option<f64>,
 }
 
-/// See [`Check::Trend`]; means per abscissa, for each method by itself.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// The means per abscissa increase, decrease or stay constant, for each method by itself.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrendCheck {
     /// Rows.
     pub of: Select,
     /// What happens as x grows.
     pub direction: Direction,
-    /// Steps against the direction up to this share of the value's range are overlooked, by default 0. For `constant`, the largest
-    /// range of the means in the unit of the metric; the tolerance of the metric where absent.
+    /// Steps against the direction up to this share of the range of values are allowed, by default 0. For `constant`, the largest
+    /// range of the means in the unit of the metric; the tolerance of the metric if absent.
     pub slack: Option<f64>,
 }
 
 /// What happens to a metric as the abscissa grows.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// It rises.
+    /// It increases.
     Increasing,
-    /// It falls.
+    /// It decreases.
     Decreasing,
-    /// It stays.
+    /// It stays constant.
     Constant,
 }
 
-/// See [`Check::Bound`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// The selected values keep limits.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundCheck {
-    /// Rows, each of which must keep the limits.
+    /// Rows whose values must keep the limits.
     pub of: Select,
     /// Upper limit.
     pub at_most: Option<Limit>,
     /// Lower limit.
     pub at_least: Option<Limit>,
-    /// Share of the limit that a value may pass it by (rounding).
+    /// Share of the limit by which a value may exceed it (rounding).
     #[serde(default)]
     pub slack: f64,
     /// Whether each single value must keep the limits, instead of the mean at each point.
@@ -210,7 +224,7 @@ pub struct BoundCheck {
 }
 
 /// A limit: a number, or a metric of the same method, signal, seed and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Limit {
     /// A number.
@@ -219,34 +233,33 @@ pub enum Limit {
     Metric(String),
 }
 
-/// See [`Check::Equality`]: matched over signal, seed and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// Two series agree point by point, matched over signal, seed and abscissa.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EqualityCheck {
     /// One series.
     pub left: Select,
     /// The other, which relative tolerances refer to.
     pub right: Select,
-    /// Largest difference; the rule of the metric where absent.
+    /// Largest difference; the rule of the metric if absent.
     pub tolerance: Option<Tolerance>,
     /// Whether each single pair must agree, instead of the mean difference at each point.
     #[serde(default)]
     pub each: bool,
 }
 
-/// See [`Check::Agreement`]: means over signals and seeds, matched over method and abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// The means of a curve over signals and seeds agree with those of another, matched over method and abscissa.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgreementCheck {
     /// The curve.
     pub of: Select,
-    /// What it is held against; the published values of the same selection where absent. Methods
-    /// are matched where neither selection names one. A published value without abscissa is held
-    /// against the mean over all of the curve.
+    /// The other curve; the published values of the same selection if absent. Methods are matched if neither selection names one.
+    /// A published value without abscissa is compared with the mean of the whole curve.
     pub with: Option<Select>,
-    /// How far off is still the same; the rule of the metric where absent.
+    /// Largest difference; the rule of the metric if absent.
     pub tolerance: Option<Tolerance>,
-    /// Share of the places that must agree.
+    /// Share of the points that must agree.
     #[serde(default = "whole")]
     pub share: f64,
     /// Which repetitions state the uncertainty.
@@ -258,13 +271,13 @@ fn whole() -> f64 {
     1.0
 }
 
-/// See [`Check::Position`]; means per abscissa, for each method by itself.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// A feature of a curve of means per abscissa is at a given place, for each method by itself.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PositionCheck {
     /// The curve.
     pub of: Select,
-    /// What is looked for on it.
+    /// Feature of the curve.
     pub feature: Feature,
     /// With `last-above` and `first-above`: the level; or give `below_highest`.
     pub level: Option<f64>,
@@ -272,10 +285,9 @@ pub struct PositionCheck {
     pub below_highest: Option<f64>,
     /// Where it should be; or give `with`.
     pub at: Option<f64>,
-    /// The curve whose feature says where it should be; or give `at`.
+    /// The curve whose feature is at the expected place; or give `at`.
     pub with: Option<Select>,
-    /// How many steps of the curve's grid it may lie beside it. Between two points of the grid both
-    /// count as the place itself.
+    /// By how many steps of the curve's grid the two places may differ. A place between two points of the grid matches both.
     #[serde(default)]
     pub steps: usize,
     /// With a published curve: which repetitions state the uncertainty.
@@ -283,8 +295,8 @@ pub struct PositionCheck {
     pub sample: Sample,
 }
 
-/// What is looked for on a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+/// A feature of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
     /// The place of the largest value.
@@ -491,7 +503,7 @@ impl Tolerance {
             .then(|| ("tolerance", format!("{} is not allowed; allowed: 0 or more", set[0])))
     }
 
-    /// The key that can only be held against published values, where it is used.
+    /// The key in use that requires published values, if any.
     fn needs_published(&self) -> Option<&'static str> {
         let deviations = self.published_deviations.map(|_| "published_deviations");
         deviations.or(self.standard_errors.map(|_| "standard_errors"))

@@ -1,5 +1,6 @@
 //! Claims: what a paper says, as something that can be judged.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_yaml::Mapping;
 
@@ -80,7 +81,7 @@ impl std::fmt::Display for ClaimName {
 }
 
 /// A lint of claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintName {
     /// The claim begins with a conjunction or a pronoun and cannot be read alone.
@@ -153,27 +154,46 @@ pub struct ErratumLink {
     pub is_exact: bool,
 }
 
-#[derive(Deserialize)]
+/// A statement of the paper, and what decides it.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WireClaim {
+    /// Unique in the file.
     pub id: String,
+    /// The statement, in our words. Allowed: one sentence.
     says: String,
+    /// Where the paper says it.
     source: String,
+    /// The claim as a finding of the report's first page, with [numbers of the record](#sentences-with-numbers). Allowed: one
+    /// sentence.
     headline: Option<String>,
+    /// `true` for a statement of this project, not of the paper. It is counted in a class of its own and never shown as reproduced.
     #[serde(default)]
     ours: bool,
+    /// The same statement is counted there. Allowed: `PAPER/ITEM#CLAIM`.
     repeats: Option<String>,
+    /// [Lints](#lints) that are switched off for this claim.
     #[serde(default)]
     allow: Vec<LintName>,
+    /// `kind` and the keys below.
+    #[schemars(with = "Check")]
     check: Mapping,
+    /// For a statement that is wrong as printed: `id` on the errata page, `corrected` in words, and the `check` of the corrected
+    /// statement. Both checks need the same form, or the file is refused: kind, `x`, `statistic`, tolerance, slack, and number of
+    /// limits.
     erratum: Option<WireErratum>,
 }
 
-#[derive(Deserialize)]
+/// The corrected statement behind a wrong one.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WireErratum {
+    /// Id on the errata page.
     id: String,
+    /// The corrected statement, in words.
     corrected: String,
+    /// What decides it.
+    #[schemars(with = "Check")]
     check: Mapping,
 }
 

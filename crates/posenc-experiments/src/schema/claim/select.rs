@@ -1,39 +1,41 @@
 //! Which numbers a claim is about.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::experiment::Group;
 use crate::yaml::{Document, FileError};
 
 /// Which rows of the record.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
-    /// Measured rows (default) or the published values of the same item.
+    /// The record, or the paper's own numbers.
     #[serde(default)]
     pub from: Source,
-    /// Group key.
+    /// Group. Allowed: id of a group.
     pub group: String,
-    /// Method; all methods where absent.
+    /// Method. Default: all. Allowed: id of a variant.
     pub method: Option<String>,
-    /// Signal; all where absent.
+    /// Signal. Default: all. Allowed: name.
     pub signal: Option<String>,
-    /// Metric.
+    /// Metric. Allowed: a metric.
     pub metric: String,
-    /// A metric that is taken away from each measured value: that of the same unit, signal and abscissa.
+    /// Metric that is subtracted, unit by unit; measured values only. Allowed: a metric.
     pub minus: Option<String>,
-    /// Abscissa: a number, or `{from, to}` (both included); all where absent.
+    /// Abscissa, ends included. Default: all. Allowed: a number or `{ from, to }`.
     pub x: Option<Abscissa>,
-    /// What is looked at: the values themselves, or a statistic of them.
+    /// Values, or their population standard deviation over signals and seeds for each method and abscissa. `mean` is the same as
+    /// `each`.
     #[serde(default)]
     pub statistic: Statistic,
 }
 
-/// What becomes of values that share group, method and abscissa, whatever signal and seed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+/// Statistic of the values that share group, method and abscissa, over signals and seeds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// Each stands for itself.
+    /// The values themselves.
     #[default]
     Each,
     /// Their mean.
@@ -43,7 +45,7 @@ pub enum Statistic {
 }
 
 /// Where values come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The record.
@@ -54,7 +56,7 @@ pub enum Source {
 }
 
 /// Part of the abscissa.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Abscissa {
     /// One place, to a relative 1e-9.
@@ -64,7 +66,7 @@ pub enum Abscissa {
 }
 
 /// An interval, ends included.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Smallest value.

@@ -1,9 +1,10 @@
 //! Comparisons of the groups of another item: quality and time, signal by signal.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Groups of another item that are compared with one of them, in a metric and in time.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// Names the files of its figure.
@@ -26,7 +27,7 @@ pub struct Comparison {
 }
 
 /// One group of a comparison.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
     /// The group.

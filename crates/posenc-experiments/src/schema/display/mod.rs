@@ -5,6 +5,7 @@ mod pictures;
 mod plot;
 mod table;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::experiment::Group;
@@ -19,7 +20,7 @@ pub use plot::{
 pub use table::{Aggregate, Best, Column, PublishedSignal, Table};
 
 /// What tells rows or curves apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// The method.

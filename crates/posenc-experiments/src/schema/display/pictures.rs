@@ -1,8 +1,10 @@
 //! How pictures of a record are laid out.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -13,7 +15,7 @@ use crate::schema::experiment::Group;
 use crate::yaml::{Document, FileError};
 
 /// Pictures side by side: the signal and what the methods make of it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PictureGrid {
     /// Unique in the file. Allowed: a key.
@@ -59,7 +61,7 @@ pub enum Signals {
 }
 
 /// A number below a picture.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Caption {
     /// A metric of the unit, or `psnr` for the picture's own.
@@ -74,7 +76,7 @@ fn two() -> usize {
 }
 
 /// How pictures are laid out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// A column per method, after the signal itself; a row per group and kind of picture.
@@ -82,6 +84,22 @@ pub enum Layout {
     Grid,
     /// A row per method, below the signal itself: for wide pictures, such as frames of a video.
     Strip,
+}
+
+impl JsonSchema for Signals {
+    fn schema_name() -> Cow<'static, str> {
+        "Signals".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "enum": ["first", "all"] },
+                { "type": "integer", "minimum": 1 },
+                { "type": "array", "minItems": 1, "items": { "type": "string" } },
+            ],
+        })
+    }
 }
 
 const SIGNALS: &str = "`first`, `all`, a number from 1 on, or a list of names";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{By, no_group, yes};
@@ -9,7 +10,7 @@ use crate::schema::experiment::Group;
 use crate::yaml::{Document, FileError};
 
 /// One picture: one or more panels side by side.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
     /// Unique in the file; part of the file name. Allowed: a key.
@@ -33,7 +34,7 @@ pub struct Plot {
 }
 
 /// Where curves are named.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Labels {
     /// At the ends of the curves if there is room, else in a legend.
@@ -48,7 +49,7 @@ pub enum Labels {
 }
 
 /// Names of colors, in the order in which unnamed curves get them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Color {
     /// Blue.
@@ -90,7 +91,7 @@ impl Color {
 }
 
 /// One pair of axes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
     /// Title above the axes.
@@ -155,7 +156,7 @@ fn theory() -> String {
 }
 
 /// A metric with its name in the legend.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
     /// Metric.
@@ -165,7 +166,7 @@ pub struct Named {
 }
 
 /// A metric that all methods share.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
     /// Metric.
@@ -178,7 +179,7 @@ pub struct Reference {
 }
 
 /// The abscissa of a method's values in the picture, from that of the record.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XOf {
     /// Factor.
@@ -201,7 +202,7 @@ fn one() -> f64 {
 }
 
 /// What the shaded area around a curve shows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
     /// The 95 % t interval of the mean over signals and seeds.
@@ -214,7 +215,7 @@ pub enum Band {
 }
 
 /// One kind of marked points: one for each method that is named.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Marks {
     /// In the legend.
@@ -226,7 +227,7 @@ pub struct Marks {
 }
 
 /// The shape of a marked point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// A star.
@@ -238,7 +239,7 @@ pub enum Shape {
 }
 
 /// Published values of another group or under another method's name.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedAs {
     /// Group among the published values.
@@ -252,7 +253,7 @@ pub struct PublishedAs {
 }
 
 /// How values are drawn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PanelKind {
     /// Mean with a band over signals and seeds.
@@ -269,7 +270,7 @@ pub enum PanelKind {
 }
 
 /// An axis.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
     /// Label, with its unit.
@@ -287,7 +288,7 @@ pub struct Axis {
 }
 
 /// Scale of an axis.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Evenly spaced.

@@ -1,5 +1,6 @@
 //! How records are tabulated.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{By, no_group, yes};
@@ -7,7 +8,7 @@ use crate::schema::experiment::Group;
 use crate::yaml::{Document, FileError};
 
 /// One table: a row per method (or signal, or abscissa) of each group.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
     /// Unique in the file.
@@ -39,7 +40,7 @@ pub struct Table {
 }
 
 /// Published values of a group, in the rows of a signal.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedSignal {
     /// Group among the published values.
@@ -49,7 +50,7 @@ pub struct PublishedSignal {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
     /// Metric. Allowed: a metric.
@@ -82,7 +83,7 @@ pub struct Column {
 }
 
 /// Which value of a column is bold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Best {
     /// No value is better than another.
@@ -99,7 +100,7 @@ fn two() -> usize {
 }
 
 /// How several values become one cell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
     /// Mean ± population standard deviation, if there is more than one value.

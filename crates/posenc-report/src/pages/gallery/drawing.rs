@@ -30,12 +30,13 @@ pub fn figure(name: &str, kind: &str, spec: &EmbedderSpec) -> Result<Figure> {
     let embedder = embedder::build(&spec, &mut stream(0, &format!("gallery {kind}")))?;
     let family = family(Some(kind), name);
     let own = shade(family, 0, 1);
+    let features = features(&*embedder);
     Ok(Figure {
         alt: format!("{name}: features; inner products; singular values; stable rank"),
         heading: String::new(),
-        labels: Naming::End,
+        labels: if end_together(&features) { Naming::Inside } else { Naming::End },
         panels: vec![
-            features(&*embedder),
+            features,
             products(&*embedder)?,
             spectrum(&*embedder, own)?,
             ranks(&*embedder, own)?,
@@ -72,6 +73,19 @@ fn features(embedder: &dyn Embedder) -> Panel {
         y: axis("feature ψⱼ(x)"),
         content: Content::Series(columns.iter().enumerate().map(of).collect()),
     }
+}
+
+/// Whether all curves end at about one height, so that names at their ends would not tell them apart.
+fn end_together(panel: &Panel) -> bool {
+    let Content::Series(curves) = &panel.content else { return false };
+    let range = |values: &mut dyn Iterator<Item = f64>| {
+        let (least, most) = values
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
+        most - least
+    };
+    let all = range(&mut curves.iter().flat_map(|c| &c.points).map(|p| p.y));
+    let ends = range(&mut curves.iter().filter_map(|c| c.points.last()).map(|p| p.y));
+    curves.len() > 1 && ends < 0.05 * all
 }
 
 fn places(n: usize) -> Vec<f64> {
@@ -119,7 +133,7 @@ fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
     let points: Vec<_> = shares.enumerate().map(|(i, s)| ((i + 1) as f64, s)).collect();
     let title = match points.len() {
         ROWS => format!("singular values, N = {ROWS}"),
-        n => format!("singular values, N = {ROWS}: {n} not zero"),
+        n => format!("singular values, N = {ROWS}, rank {n}"),
     };
     // The two values of a sine would be lost among sixty places.
     let last = if points.len() < 10 { 10 } else { ROWS };

@@ -102,7 +102,7 @@ fn gradient_descent(
     let draw = streams(fit.seed);
     let problem = Problem { signal, split, settings: &settings, spec: spec.clone(), stream: &draw };
     let mut prepared = problem.prepare("weights")?;
-    // Only the end is looked at, and at all positions.
+    // The network is evaluated only after training, at all positions.
     prepared.task.test = None;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let devices = Devices::open(&fit.device)?;

@@ -1,0 +1,133 @@
+//! Experiment files as they are typed: one struct per mapping, whose documentation is that of `FORMAT.md` and of the JSON Schema.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_yaml::Mapping;
+
+use super::claim::WireClaim;
+use super::display::{Comparison, PictureGrid, Plot, Table};
+use super::experiment::{Data, ItemKind, Profile, Speed};
+use super::json;
+
+/// A figure, table or proposition: what to run, what to compare the results with, and how to show them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WireExperiment {
+    /// Key of the paper, the name of the folder. Allowed: a key.
+    pub(super) paper: String,
+    /// Key of the item. Allowed: a key in `paper.yaml`.
+    pub(super) item: String,
+    /// What the item is in the paper. Allowed: `figure`, `table`, `proposition`, `appendix`, `extra`.
+    pub(super) kind: ItemKind,
+    /// Title. Allowed: one line.
+    pub(super) title: String,
+    /// What the paper shows; `$…$` is mathematics. Allowed: Markdown.
+    pub(super) shows: String,
+    /// What we found, with [numbers of the record](#sentences-with-numbers). Without it, the page shows the first headline of the
+    /// claims, or the first claim that was decided. Default: from the claims. Allowed: one sentence.
+    pub(super) answer: Option<String>,
+    /// [What is run](#a-group); required without `comparisons`. Allowed: list.
+    #[serde(default)]
+    pub(super) groups: Vec<WireGroup>,
+    /// [What is claimed](#claims).
+    #[serde(default)]
+    pub(super) claims: Vec<WireClaim>,
+    /// [How records are plotted](#plots).
+    #[serde(default)]
+    pub(super) plots: Vec<Plot>,
+    /// [How records are tabulated](#tables).
+    #[serde(default)]
+    pub(super) tables: Vec<Table>,
+    /// [Which groups of other items are compared](#comparisons).
+    #[serde(default)]
+    pub(super) comparisons: Vec<Comparison>,
+    /// [Which recorded pictures are shown](#pictures).
+    #[serde(default)]
+    pub(super) pictures: Vec<PictureGrid>,
+    /// Times of `cargo xtask bench` shown next to the item: `workload` (name in `bench`), `covers` (rows that it represents,
+    /// Markdown), `times` (workloads per signal at full scale, default 1).
+    #[serde(default)]
+    pub(super) benchmarks: Vec<Speed>,
+    /// Errata of the paper whose numbers are shown next to the item; ids as on the errata page. Allowed: list of ids.
+    #[serde(default)]
+    pub(super) errata: Vec<String>,
+    /// Our interpretation. Allowed: Markdown.
+    #[serde(default)]
+    pub(super) analysis: String,
+    /// Departures from the paper, and choices that the paper leaves open. Allowed: list of Markdown.
+    #[serde(default)]
+    pub(super) deviations: Vec<String>,
+}
+
+/// Variants that share a protocol and data.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WireGroup {
+    /// Third part of a selector, and `group` in records. Allowed: a key.
+    pub(super) id: String,
+    /// Purpose of a group that the paper does not have: an ablation, another reading, generated pictures. The report shows it above
+    /// the item, and below plots that show nothing else. At profile `paper`, such a group follows our own definition. Allowed: a
+    /// few words.
+    pub(super) ours: Option<String>,
+    /// `kind` and the [settings of the protocol](docs/protocols.md).
+    #[schemars(with = "json::Object")]
+    pub(super) protocol: Mapping,
+    /// Data set, see below.
+    pub(super) data: Option<Data>,
+    /// Metrics that enter records. Leave out long series that no claim, plot or table reads. Default: all.
+    pub(super) metrics: Option<Vec<String>>,
+    /// Independent repetitions, each with its own random stream. Allowed: 1 to 100000.
+    #[serde(default = "one")]
+    pub(super) seeds: usize,
+    /// Index of the first repetition. A group that adds seeds to another group starts where that one ends. Allowed: 0 to 100000.
+    #[serde(default)]
+    pub(super) first_seed: u64,
+    /// One per curve or row. Allowed: at least one.
+    pub(super) variants: Vec<WireVariant>,
+    /// Changes for these profiles. Default: none. Allowed: `smoke`, `quick`, `long`, `paper`.
+    #[serde(default)]
+    #[schemars(schema_with = "json::of_profiles::<WireProfile>")]
+    pub(super) profiles: BTreeMap<Profile, WireProfile>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// One row of a table, one curve of a figure.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WireVariant {
+    /// Method name in records and published values. Allowed: 1 to 80 characters.
+    pub(super) id: String,
+    /// `kind` and parameters of the embedder; required if the protocol uses one.
+    #[serde(default)]
+    #[schemars(schema_with = "json::embedder")]
+    pub(super) embedder: Option<Mapping>,
+    /// Replaces settings of the group's protocol. Default: none.
+    #[serde(default)]
+    #[schemars(with = "json::Object")]
+    pub(super) settings: Mapping,
+}
+
+/// Changes of a group at a profile.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WireProfile {
+    /// Replaces settings of the protocol and of the variant. Default: none.
+    #[serde(default)]
+    #[schemars(with = "json::Object")]
+    pub(super) settings: Mapping,
+    /// Number of repetitions. Default: of the group. Allowed: 1 to 100000.
+    pub(super) seeds: Option<usize>,
+    /// Maximum number of signals from the data set. Default: all. Allowed: 1 to 100000.
+    pub(super) signals: Option<usize>,
+    /// What is less than in the paper, shown next to the numbers. Claims about values are then not judged. Not allowed for `paper`.
+    /// Allowed: a few words.
+    pub(super) reduced: Option<String>,
+    /// What is missing and what it would cost. The group does not run at this profile, and `reproduce` prints these words.
+    /// Allowed: a few words.
+    pub(super) refused: Option<String>,
+}

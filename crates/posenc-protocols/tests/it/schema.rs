@@ -1,0 +1,153 @@
+//! `experiments/schema.json`, by which editors complete and check experiment files. `POSENC_UPDATE=1` writes it.
+
+use std::path::Path;
+
+use jsonschema::{Draft, JSONSchema};
+use posenc_experiments::schema::{MODELINE, json_schema};
+use posenc_experiments::yaml::Document;
+use posenc_protocols::KINDS;
+use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
+use serde_json::{Value, json};
+
+use crate::root;
+
+/// The schema as an independent validator reads it.
+fn generated() -> JSONSchema {
+    let schema = json_schema(KINDS);
+    let compiled = JSONSchema::options().with_draft(Draft::Draft7).compile(&schema);
+    compiled.unwrap_or_else(|e| panic!("not a schema: {e}"))
+}
+
+/// What is wrong with a file, if anything.
+fn problem(schema: &JSONSchema, file: &Value) -> Option<String> {
+    let errors = schema.validate(file).err()?;
+    Some(errors.map(|e| format!("{}: {e}", e.instance_path)).collect::<Vec<_>>().join("; "))
+}
+
+fn read(file: &Path) -> Value {
+    let document = Document::read(file).map_err(|e| e.to_string()).unwrap();
+    serde_json::to_value(document.value).unwrap()
+}
+
+/// Catches a key, a kind or a parameter that editors do not know.
+#[test]
+fn the_schema_of_experiments_is_up_to_date() {
+    let file = root().join("experiments/schema.json");
+    let schema = json_schema(KINDS);
+    if std::env::var_os("POSENC_UPDATE").is_some_and(|value| value == "1") {
+        // Indented by single spaces, since much is deep inside.
+        let mut text = Vec::new();
+        let formatter = PrettyFormatter::with_indent(b" ");
+        schema.serialize(&mut Serializer::with_formatter(&mut text, formatter)).unwrap();
+        text.push(b'\n');
+        std::fs::write(file, text).unwrap();
+        return;
+    }
+    let found: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert!(
+        found == schema,
+        "experiments/schema.json differs from the code; to write it again: \
+         POSENC_UPDATE=1 cargo xtask test the_schema_of_experiments"
+    );
+}
+
+/// Catches a schema that underlines what the loader accepts, and a file that names no schema.
+#[test]
+fn every_experiment_is_valid() {
+    let schema = generated();
+    let folders = std::fs::read_dir(root().join("experiments")).unwrap();
+    let mut count = 0;
+    for folder in folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.file_name().unwrap() == "paper.yaml" {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.starts_with(MODELINE), "{} does not name its schema", file.display());
+            let problem = problem(&schema, &read(&file));
+            assert!(problem.is_none(), "{}: {}", file.display(), problem.unwrap());
+            count += 1;
+        }
+    }
+    assert!(count >= 59, "{count} experiments");
+}
+
+/// Catches a setting of a protocol that the schema lacks: the examples have all of them.
+#[test]
+fn every_example_of_a_protocol_is_valid() {
+    let schema = generated();
+    for kind in KINDS.0 {
+        let document = Document::parse(Path::new("example.yaml"), kind.example).unwrap();
+        let file = json!({
+            "paper": "extensions", "item": "example", "kind": "extra", "title": "T", "shows": "S",
+            "groups": [{
+                "id": "example",
+                "protocol": document.value,
+                "variants": [{ "id": "A", "embedder": { "kind": "rff", "dimension": 4, "sigma": 1 } }],
+            }],
+        });
+        let problem = problem(&schema, &file);
+        assert!(problem.is_none(), "{}: {}", kind.name, problem.unwrap());
+    }
+}
+
+/// Catches a schema that accepts anything: one change of a valid file at a time.
+#[test]
+fn mistakes_are_refused() {
+    let schema = generated();
+    let file = read(&root().join("experiments/extensions/01-mexican-hat.yaml"));
+    assert_eq!(problem(&schema, &file), None);
+    let claim = |file: &Value, kind: &str| {
+        let mut claims = file["claims"].as_array().unwrap().iter();
+        claims.position(|claim| claim["check"]["kind"] == kind).unwrap()
+    };
+    type Mistake = (&'static str, fn(&mut Value, usize));
+    let mistakes: [Mistake; 16] = [
+        ("an unknown key", |file, _| file["zz"] = 1.into()),
+        ("an unknown key of a group", |file, _| file["groups"][0]["zz"] = 1.into()),
+        ("an unknown setting", |file, _| file["groups"][0]["protocol"]["zz"] = 1.into()),
+        ("an unknown setting of a variant", |file, _| {
+            file["groups"][0]["variants"][0]["settings"] = json!({ "zz": 1 });
+        }),
+        ("an unknown setting of a profile", |file, _| {
+            file["groups"][0]["profiles"] = json!({ "smoke": { "settings": { "zz": 1 } } });
+        }),
+        ("an unknown profile", |file, _| file["groups"][0]["profiles"] = json!({ "fast": {} })),
+        ("an unknown parameter", |file, _| {
+            file["groups"][0]["variants"][0]["embedder"] =
+                json!({ "kind": "rff", "dimension": 4, "sigmo": 1 });
+        }),
+        ("a text instead of a number", |file, _| file["groups"][0]["seeds"] = "three".into()),
+        ("a parameter out of range", |file, _| {
+            file["groups"][0]["variants"][0]["embedder"] =
+                json!({ "kind": "rff", "dimension": 4, "sigma": -1 });
+        }),
+        ("an unknown protocol", |file, _| {
+            file["groups"][0]["protocol"] = json!({ "kind": "stable-rang", "samples": [4] });
+        }),
+        ("an unknown embedder", |file, _| {
+            file["groups"][0]["variants"][0]["embedder"] =
+                json!({ "kind": "gauss", "dimension": 4, "sigma": 1 });
+        }),
+        ("a missing key", |file, _| remove(file, "title")),
+        ("a missing setting", |file, _| {
+            file["groups"][0]["protocol"] = json!({ "kind": "stable-rank" });
+        }),
+        ("a missing embedder", |file, _| remove(&mut file["groups"][0]["variants"][0], "embedder")),
+        ("an unknown check", |file, claim| file["claims"][claim]["check"]["kind"] = "order".into()),
+        ("a key of another check", |file, claim| {
+            file["claims"][claim]["check"]["numerator"] = json!({ "group": "a", "metric": "b" });
+        }),
+    ];
+    for (mistake, make) in mistakes {
+        let mut wrong = file.clone();
+        make(&mut wrong, claim(&file, "ordering"));
+        assert!(wrong != file, "{mistake} changed nothing");
+        assert!(problem(&schema, &wrong).is_some(), "{mistake} is not refused");
+    }
+}
+
+fn remove(mapping: &mut Value, key: &str) {
+    mapping.as_object_mut().unwrap().remove(key).unwrap();
+}

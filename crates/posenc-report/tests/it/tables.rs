@@ -1,0 +1,117 @@
+//! Tables of an item: the number of runs behind a row, columns that are the same in all rows, kinds of rows, and published values of
+//! another group.
+
+use posenc_experiments::record::Row;
+
+use crate::panels::{FIGURE, report_of, rows, rows_of, text};
+
+/// The table of an item with its notes, from the item's page.
+fn page(rows: Vec<Row>, table: &str, published: &str) -> String {
+    let head = FIGURE.split("plots:").next().expect("a head");
+    let figure =
+        format!("{head}tables:\n  - id: t\n    title: A table\n    groups: [run]\n{table}");
+    let page = text(&report_of(rows, &figure, published), "demo/fig1.md");
+    let table = page.split("**A table**").nth(1).expect("a table");
+    table.split("<details>").next().expect("a table").to_owned()
+}
+
+/// The cells of the lines that begin with a method, and of the heading.
+fn grid(page: &str) -> Vec<Vec<&str>> {
+    fn cells(line: &str) -> Vec<&str> {
+        line.trim_matches(['|', ' ']).split(" | ").collect()
+    }
+    let is_own =
+        |line: &&str| ["| Method |", "| Gau |", "| RFF |"].iter().any(|s| line.starts_with(s));
+    page.lines().filter(is_own).map(cells).collect()
+}
+
+/// Catches rows whose numbers of runs differ and are not shown, and a column that repeats one number.
+#[test]
+fn rows_show_the_number_of_their_runs() {
+    let table = "    columns: [{ metric: train, label: PSNR, x: 1 }]\n";
+    let page_of = |rows| page(rows, table, "");
+    let equal = page_of(rows());
+    assert_eq!(grid(&equal)[0], ["Method", "PSNR<br>measured"], "{equal}");
+    assert!(equal.contains("n = 2"), "{equal}");
+
+    let fewer = rows().into_iter().filter(|r| r.method == "Gau" || r.signal == "row 1");
+    let different = page_of(fewer.collect());
+    let expected =
+        [["Method", "n", "PSNR<br>measured"], ["Gau", "2", "30.00 ± 2.00"], ["RFF", "1", "18.00"]];
+    assert_eq!(grid(&different), expected, "{different}");
+    assert!(different.contains("n: signals × seeds"), "{different}");
+
+    let single = page_of(rows_of(&[("row 1", 0.0)]));
+    assert!(!single.contains("n = 1"), "{single}");
+}
+
+/// Catches a column that repeats one number in all rows, one that moves although a row differs, and a note without the paper's
+/// number.
+#[test]
+fn columns_that_are_the_same_in_all_rows_become_a_note() {
+    let with = |target: &str, published: &str, rows: Vec<Row>| {
+        let table = format!(
+            "    rows: x\n    columns:\n      - {{ metric: train, label: PSNR, aggregate: mean }}\n      \
+             - {{ metric: target, label: the target, digits: 1, aggregate: mean{target} }}\n"
+        );
+        page(rows, &table, published)
+    };
+    let constant = with("", "", rows());
+    assert_eq!(grid(&constant)[0], ["Method", "x", "PSNR<br>measured"], "{constant}");
+    assert!(constant.contains("in all rows: the target: 3.0"), "{constant}");
+
+    let printed: String = ["Gau", "RFF"]
+        .iter()
+        .flat_map(|m| [1, 10, 100].map(|x| format!("fig1,run,{m},,target,{x},4.5,,,paper,\n")))
+        .collect();
+    let compared = with(", difference: false", &printed, rows());
+    assert!(
+        compared.contains("in all rows: the target: 4.5 (paper), 3.0 (measured)"),
+        "{compared}"
+    );
+
+    let mut one_differs = rows();
+    let last = one_differs.iter_mut().rfind(|r| r.metric == "target").expect("a target");
+    last.value = 5.0;
+    for kept in [with("", "", one_differs), with(", best: highest", "", rows())] {
+        assert_eq!(grid(&kept)[0].last(), Some(&"the target<br>measured"), "{kept}");
+        assert!(!kept.contains("in all rows"), "{kept}");
+    }
+}
+
+/// Catches rows of several signals that are averaged, and abscissas that are lost.
+#[test]
+fn a_row_can_be_a_signal_at_an_abscissa() {
+    let table = "    rows: signal-x\n    row_label: N\n    methods: [Gau]\n    columns: [{ metric: train, label: PSNR }]\n";
+    let published = "fig1,run,Gau,row 2,train,10,33.5,,dB,paper,\n";
+    let page = page(rows(), table, published);
+    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("| row ")).collect();
+    let expected = [
+        "| row 1 | 1 | – | 28.00 |",
+        "| row 1 | 10 | – | 29.00 |",
+        "| row 1 | 100 | – | 30.00 |",
+        "| row 2 | 1 | – | 32.00 |",
+        "| row 2 | 10 | 33.5 | 33.00<br><sub>-0.50</sub> |",
+        "| row 2 | 100 | – | 34.00 |",
+    ];
+    assert_eq!(lines, expected, "{page}");
+    assert!(page.contains("| Signal | N | PSNR<br>paper | PSNR<br>measured |"), "{page}");
+}
+
+/// Catches published values of the row's own group where the column names another one.
+#[test]
+fn published_values_can_be_those_of_another_group() {
+    let published =
+        "fig1,run,Gau,,train,1,99,,dB,paper,\nfig1,other,Gau,,train,1,31.5,,dB,paper,\n";
+    let of = |group: &str| {
+        let table = format!(
+            "    columns: [{{ metric: train, label: PSNR, x: 1, aggregate: mean{group} }}]\n"
+        );
+        let page = page(rows(), &table, published);
+        grid(&page)[1][1].to_owned()
+    };
+    assert_eq!(of(""), "99");
+    assert_eq!(of(", published_group: other"), "31.5");
+    // A group without published values has none.
+    assert_eq!(of(", published_group: third"), "30.00 ± 2.00".split(' ').next().expect("a mean"));
+}
