@@ -1,6 +1,6 @@
 //! Derives a new experiment from an existing one.
 //!
-//! Removes what concerns the paper (claims about printed numbers, errata, times, the analysis) and the groups that were not
+//! Removes what concerns the paper (claims about printed numbers, the answer, errata, times, the analysis) and the groups that were not
 //! selected. The rest is the author's text with its comments: whole lines are removed, and the result is parsed and compared
 //! with the expected tree. If removing lines is not enough (an anchor is removed whose alias is inside braces), the tree is
 //! written instead, without comments.
@@ -105,7 +105,7 @@ fn head(source: &Experiment, target: &Target<'_>) -> String {
     };
     format!(
         "{MODELINE}# From {}{which}, by `cargo xtask new experiment`: claims are marked as ours, those about printed numbers are left out,\n\
-         # as are errata, times and the analysis. Draws of random numbers are others, since streams are named by the item.\n",
+         # as are the answer, errata, times and the analysis. Draws of random numbers are others, since streams are named by the item.\n",
         source.id()
     )
 }
@@ -120,7 +120,7 @@ fn tree(whole: &Value, source: &Experiment, target: &Target<'_>, kept: &Kept) ->
             "item" => value = target.item.into(),
             "kind" => value = "extra".into(),
             "title" => value = target.title.into(),
-            "errata" | "benchmarks" | "analysis" => continue,
+            "answer" | "errata" | "benchmarks" | "analysis" => continue,
             "groups" => retain(&mut value, |g| names(g, "id", &kept.groups)),
             "claims" => {
                 let mut place = 0;
@@ -212,7 +212,7 @@ fn left_out(source: &Experiment, kept: &Kept, whole: &Value, wanted: &Value) -> 
         let stay: HashSet<String> = ids(wanted).into_iter().collect();
         say(key, ids(whole).into_iter().filter(|id| !stay.contains(id)).collect());
     }
-    let sections = ["errata", "benchmarks", "analysis"].map(str::to_owned).into_iter();
+    let sections = ["answer", "errata", "benchmarks", "analysis"].map(str::to_owned).into_iter();
     say("sections", sections.filter(|k| whole.get(k).is_some()).collect());
     lines
 }
@@ -230,6 +230,7 @@ item: table1
 kind: table
 title: A table
 shows: Text with a *star*.
+answer: The stable rank is {printed.1:1}.
 groups:
   # About one.
   - id: one
@@ -312,10 +313,10 @@ deviations:
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        for part in ["id: printed", "Of ours", "kind: table"] {
+        for part in ["id: printed", "Of ours", "kind: table", "answer:"] {
             assert!(!text.contains(part), "{part}: {text}");
         }
-        assert_eq!(left_out, ["claims: printed", "sections: analysis"]);
+        assert_eq!(left_out, ["claims: printed", "sections: answer, analysis"]);
         assert!(text.starts_with(MODELINE) && text.matches(MODELINE).count() == 1, "{text}");
     }
 

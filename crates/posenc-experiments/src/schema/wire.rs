@@ -1,4 +1,4 @@
-//! Experiment files as they are typed: one struct per mapping, whose documentation is that of `FORMAT.md` and of the JSON Schema.
+//! The mappings of experiment files, one struct each. Their documentation is that of `FORMAT.md` and of the JSON Schema.
 
 use std::collections::BTreeMap;
 
