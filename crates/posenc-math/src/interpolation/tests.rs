@@ -157,7 +157,9 @@ fn grids_reproduce_polynomials_of_their_degree() {
         let all: Vec<f64> = nodes.collect();
         let known: Vec<f64> = (0..all.len())
             .filter(|&node| {
-                lattice::position(&sides, node as u32).iter().all(|&c| c as usize % step == 0)
+                lattice::position(&sides, node as u32)
+                    .iter()
+                    .all(|&c| (c as usize).is_multiple_of(step))
             })
             .map(|node| all[node])
             .collect();
