@@ -5,7 +5,7 @@
 pub fn cholesky(matrix: &mut [f64], n: usize, column: &mut Vec<f64>) -> bool {
     for j in 0..n {
         let pivot = matrix[j * n + j];
-        if !(pivot > 0.0) {
+        if pivot.is_nan() || pivot <= 0.0 {
             return false;
         }
         let root = pivot.sqrt();
@@ -45,7 +45,7 @@ pub fn cholesky_solve(factor: &[f64], n: usize, b: &mut [f64]) {
 
 /// Solves `A x = b` in place by Gaussian elimination with partial pivoting; `false` if `A` is singular up to rounding.
 pub fn solve(matrix: &mut [f64], n: usize, b: &mut [f64]) -> bool {
-    let largest = matrix.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+    let least = 1e-13 * matrix.iter().fold(0.0f64, |most, v| most.max(v.abs()));
     for j in 0..n {
         let mut pivot = j;
         for i in j + 1..n {
@@ -53,7 +53,8 @@ pub fn solve(matrix: &mut [f64], n: usize, b: &mut [f64]) -> bool {
                 pivot = i;
             }
         }
-        if !(matrix[pivot * n + j].abs() > 1e-13 * largest) {
+        let size = matrix[pivot * n + j].abs();
+        if size.is_nan() || size <= least {
             return false;
         }
         if pivot != j {

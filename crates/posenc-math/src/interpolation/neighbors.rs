@@ -42,7 +42,7 @@ impl<const D: usize> Neighbors<D> {
         // Points on a line or plane have no volume: there the longest axis decides.
         let volume: f64 = extent.iter().map(|&e| e.max(longest / n.max(1.0))).product();
         let mut edge = (volume * PER_CELL / n.max(1.0)).powf(1.0 / D as f64);
-        if !(edge.is_finite() && edge > 0.0) {
+        if edge <= 0.0 || !edge.is_finite() {
             edge = 1.0;
         }
         let cells = |edge: f64| extent.map(|e| (e / edge).floor() + 1.0);

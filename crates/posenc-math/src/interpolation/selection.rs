@@ -96,7 +96,7 @@ const FEWEST: usize = 64;
 const MOST_HELD_OUT: usize = 8192;
 /// Standard deviations in dB of predictions around the error at unknown positions, beyond that of the held-out samples: at random
 /// positions and on a grid.
-const SPREADS: [f64; 2] = [0.3, 0.6];
+const SPREADS: [f64; 2] = [0.3, 0.9];
 /// On a grid, errors fall faster from the second distance to the first than from the third to the second: in dB by this factor.
 const ACCELERATION: f64 = 1.75;
 

@@ -3,9 +3,10 @@ use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 use super::grid::{GridMethod, upsample};
 use super::kriging::{Covariance, Kriging};
 use super::lattice::LatticeSamples;
+use super::selection::{Pattern, Prediction, choose_for_image};
 use super::steering::{Steering, metrics};
 use super::*;
-use crate::random::{gaussian_vector, stream, uniform_vector};
+use crate::random::{gaussian_vector, sample_without_replacement, stream, uniform_vector};
 use crate::tolerance::{Tolerance, assert_close};
 
 fn scattered<const D: usize>(count: usize) -> Vec<[f64; D]> {
@@ -156,7 +157,9 @@ fn grids_reproduce_polynomials_of_their_degree() {
         let all: Vec<f64> = nodes.collect();
         let known: Vec<f64> = (0..all.len())
             .filter(|&node| {
-                lattice::position(&sides, node as u32).iter().all(|&c| c as usize % step == 0)
+                lattice::position(&sides, node as u32)
+                    .iter()
+                    .all(|&c| (c as usize).is_multiple_of(step))
             })
             .map(|node| all[node])
             .collect();
@@ -238,4 +241,77 @@ fn impossible_samples_are_refused() {
     assert!(error(vec![], vec![], 1).contains("at least one"));
     assert!(error(vec![[0.0, 0.0]], vec![1.0, 2.0], 1).contains("expected 1"));
     assert!(error(vec![[0.0, f64::NAN]], vec![1.0], 1).contains("sample 0"));
+}
+
+/// Samples of a 48 × 48 image.
+fn known(pattern: Pattern, image: &[f64]) -> LatticeSamples<2> {
+    let nodes: Vec<u32> = match pattern {
+        Pattern::Grid { step } => (0..48 * 48)
+            .filter(|&node| {
+                let position = lattice::position(&[48, 48], node);
+                position.iter().all(|&c| (c as usize).is_multiple_of(step))
+            })
+            .collect(),
+        Pattern::Random => sample_without_replacement(&mut stream(4, "known"), 48 * 48, 700)
+            .into_iter()
+            .map(|node| node as u32)
+            .collect(),
+    };
+    let values = nodes.iter().map(|&node| image[node as usize]).collect();
+    LatticeSamples::new([48, 48], nodes, values, 1).unwrap()
+}
+
+/// Mean squared error at unknown positions.
+fn error(known: &LatticeSamples<2>, settings: &adaptive::Settings, image: &[f64]) -> f64 {
+    let own = adaptive::reconstruct(known, settings, &Sequential);
+    let unknown = (image.len() - known.nodes().len()) as f64;
+    own.iter().zip(image).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / unknown
+}
+
+/// Catches a selection that prefers the larger error, and settings that are not the ones that were tried.
+#[test]
+fn edges_are_followed_where_that_helps() {
+    let stripes: Vec<f64> = (0..48 * 48)
+        .map(|node| {
+            let [y, x] = lattice::position(&[48, 48], node);
+            if (x + 0.6 * y).rem_euclid(16.0) < 8.0 { 0.2 } else { 0.9 }
+        })
+        .collect();
+    for pattern in [Pattern::Random, Pattern::Grid { step: 2 }] {
+        let samples = known(pattern, &stripes);
+        let selection = choose_for_image(&samples, pattern, &Sequential);
+        assert!(selection.settings.steering.is_some(), "{pattern:?}");
+        assert!(selection.description().contains("along edges"));
+        assert!(selection.reason().unwrap().contains("equal directions"));
+        let least = selection.candidates.iter().map(|c| c.1).fold(f64::INFINITY, f64::min);
+        let chosen = selection.candidates.iter().find(|c| c.0 == selection.settings).unwrap();
+        assert_eq!(chosen.1, least);
+        let plain = adaptive::Settings { steering: None, ..selection.settings };
+        let (own, plain) =
+            (error(&samples, &selection.settings, &stripes), error(&samples, &plain, &stripes));
+        assert!(own < 0.8 * plain, "{pattern:?}: {own} {plain}");
+    }
+}
+
+/// Catches predictions in other units, and intervals that are upside down.
+#[test]
+fn errors_at_random_positions_are_predicted() {
+    let noise = gaussian_vector(&mut stream(3, "noise"), 48 * 48);
+    let samples = known(Pattern::Random, &noise);
+    let selection = choose_for_image(&samples, Pattern::Random, &Sequential);
+    let own = error(&samples, &selection.settings, &noise);
+    let Prediction { mean, low, high } = selection.predicted;
+    assert!(low < mean && mean < high);
+    assert!(low < own && own < high, "{own} {low} {high}");
+}
+
+/// Catches a split that leaves nothing to learn from.
+#[test]
+fn few_samples_are_not_held_out() {
+    let nodes: Vec<u32> = (0..64).filter(|node| node % 3 == 0).collect();
+    let values = vec![0.5; nodes.len()];
+    let samples = LatticeSamples::new([4, 4, 4], nodes, values, 1).unwrap();
+    let selection = selection::choose(&samples, Pattern::Random, &Sequential);
+    assert!(selection.candidates.is_empty() && selection.reason().is_none());
+    assert!(selection.predicted.mean.is_nan());
 }

@@ -108,3 +108,56 @@ fn in_any_dimension<const D: usize>(
         ),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use posenc_math::random::{stream, uniform_vector};
+
+    use super::*;
+    use crate::interpolation::Threads;
+    use crate::network_nd::TestPositions;
+    use crate::network_nd::reconstruction::split;
+
+    fn signal(sides: &[usize], channels: usize) -> Signal {
+        let count = sides.iter().product::<usize>() * channels;
+        let noise = uniform_vector(&mut stream(1, "noise"), count, 0.0, 0.3);
+        let value = |(i, noise): (usize, f64)| 0.4 + 0.3 * (i as f64 / 40.0).sin() + noise;
+        let values = noise.into_iter().enumerate().map(value).collect();
+        Signal { name: "signal".into(), sides: sides.to_vec(), channels, values }
+    }
+
+    /// Catches samples that change, bits that depend on the number of threads, and methods that are not defined but run.
+    #[test]
+    fn all_methods_keep_samples_and_their_bits() {
+        for (sides, channels) in [(&[33, 40][..], 3), (&[12, 14, 12], 1)] {
+            let signal = signal(sides, channels);
+            for rule in [Rule::Grid { step: 2 }, Rule::Random { fraction: 0.4 }] {
+                let mut rng = stream(2, "mask");
+                let split = split(sides, rule, TestPositions::Rest, &mut rng).unwrap();
+                for method in Method::ALL {
+                    let run =
+                        |threads| interpolate(method, &signal, &split, rule, &Threads(threads));
+                    let one = match run(1) {
+                        Ok(one) => one,
+                        Err(error) => {
+                            assert!(error.to_string().contains("tetrahedra"), "{error}");
+                            assert!(sides.len() == 3 && matches!(rule, Rule::Random { .. }));
+                            assert!(matches!(method, Method::Linear | Method::Cubic));
+                            continue;
+                        }
+                    };
+                    assert_eq!(one.values, run(3).unwrap().values, "{method:?}");
+                    assert_eq!(one.selection.is_some(), method == Method::Auto);
+                    for &point in &split.train {
+                        let at = point as usize * channels;
+                        let own = &one.values[at..at + channels];
+                        for (own, truth) in own.iter().zip(&signal.values[at..]) {
+                            assert!((own - truth).abs() < 1e-9, "{method:?}");
+                        }
+                    }
+                    assert!(split.psnr(&signal, &one.values) > 10.0, "{method:?}");
+                }
+            }
+        }
+    }
+}
