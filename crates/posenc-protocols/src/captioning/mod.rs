@@ -90,7 +90,7 @@ pub struct Captioning {
     #[serde(rename(serialize = "longest_gradient"))]
     pub max_grad_norm: Option<f64>,
     /// Beam width; 1 is greedy decoding.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, usize>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]

@@ -29,7 +29,7 @@ pub const KIND: Kind = Kind {
 #[serde(deny_unknown_fields)]
 pub struct ClosedForm {
     /// Every `step`-th pixel along each axis trains; the rest tests.
-    #[serde(default = "preset::<2, _>")]
+    #[serde(default = "preset::<2, usize>")]
     pub step: usize,
     /// Arithmetic of factorization and products.
     #[serde(default)]

@@ -30,10 +30,10 @@ pub struct Complexity {
     /// Sizes N = K along each axis.
     pub sizes: NumberList,
     /// Number of axes D.
-    #[serde(default = "preset::<2, _>")]
+    #[serde(default = "preset::<2, usize>")]
     pub axes: usize,
     /// Timed repetitions per size; the median is recorded.
-    #[serde(default = "preset::<5, _>")]
+    #[serde(default = "preset::<5, usize>")]
     pub repeats: usize,
 }
 

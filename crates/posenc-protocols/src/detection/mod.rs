@@ -61,7 +61,7 @@ pub struct Detection {
     #[serde(default)]
     pub code: CodePlace,
     /// Rows, and columns, of pixels of a patch.
-    #[serde(default = "preset::<8, _>")]
+    #[serde(default = "preset::<8, usize>")]
     pub patch: usize,
     /// Rows and columns of training images in pixels, sampled from this list; multiples of the patch. Evaluation uses the
     /// largest.

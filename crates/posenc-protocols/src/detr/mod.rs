@@ -49,7 +49,7 @@ pub struct Detr {
     #[serde(default)]
     pub resizing: Resizing,
     /// Images per training step.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, usize>")]
     pub batch: usize,
     /// Training steps; 0 only counts parameters.
     #[serde(default)]

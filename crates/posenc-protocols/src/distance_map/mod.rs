@@ -30,7 +30,7 @@ pub struct DistanceMap {
     #[serde(default)]
     pub directions: Directions,
     /// Displacements along each axis.
-    #[serde(default = "preset::<64, _>")]
+    #[serde(default = "preset::<64, usize>")]
     pub points: usize,
     /// Largest displacement along each axis.
     pub extent: f64,

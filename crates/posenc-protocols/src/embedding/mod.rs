@@ -29,7 +29,7 @@ pub struct Embedding {
     /// Positions x of the recorded rows.
     pub positions: NumberList,
     /// Number of equispaced positions whose rows give the numerical rank.
-    #[serde(default = "preset::<64, _>")]
+    #[serde(default = "preset::<64, usize>")]
     pub rank_points: usize,
 }
 

@@ -27,6 +27,7 @@ mod threads;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{check_fraction, is_false, range};
@@ -44,7 +45,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// Settings of `interpolation`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interpolation {
     /// How values between the samples are computed.
@@ -64,7 +65,7 @@ pub struct Interpolation {
 }
 
 /// How values between the samples are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// The value of the closest sample.

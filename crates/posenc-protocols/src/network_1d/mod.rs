@@ -66,7 +66,7 @@ pub struct Network1d {
     /// Which lines of each image are signals.
     pub lines: Lines,
     /// Sample step s: samples 0, 2s, 4s, … of a line train.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, usize>")]
     pub step: usize,
     /// Which samples test.
     #[serde(default)]
@@ -75,13 +75,13 @@ pub struct Network1d {
     #[serde(default)]
     pub scale: Scale,
     /// Factor on the signal.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, f64>")]
     pub value_scale: f64,
     /// Number of hidden layers.
     #[serde(default)]
     pub depth: usize,
     /// Width of every hidden layer.
-    #[serde(default = "preset::<256, _>")]
+    #[serde(default = "preset::<256, usize>")]
     pub width: usize,
     /// Learning rate of Adam.
     pub learning_rate: LearningRate,
@@ -91,13 +91,13 @@ pub struct Network1d {
     /// Full-batch steps of Adam.
     pub epochs: u64,
     /// Runs of each line, each with initial weights of its own.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, usize>")]
     pub repeats: usize,
     /// Whether every run samples a new embedder.
     #[serde(default)]
     pub redraw: bool,
     /// PSNRs are means in dB over this number of last epochs.
-    #[serde(default = "preset::<100, _>")]
+    #[serde(default = "preset::<100, u64>")]
     pub mean_of_last: u64,
     /// A parameter that varies: of the embedder, or [`STEP`].
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -72,13 +72,13 @@ pub struct NetworkNd {
     #[serde(default = "by_training_rows")]
     pub scale: Scale,
     /// Factor on the signal.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, f64>")]
     pub value_scale: f64,
     /// Number of hidden layers.
     #[serde(default)]
     pub depth: usize,
     /// Width of every hidden layer.
-    #[serde(default = "preset::<256, _>")]
+    #[serde(default = "preset::<256, usize>")]
     pub width: usize,
     /// Function after the last layer.
     #[serde(default)]
@@ -94,7 +94,7 @@ pub struct NetworkNd {
     /// Full-batch steps of Adam.
     pub epochs: u64,
     /// PSNRs are means in dB over this number of last epochs.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, u64>")]
     pub mean_of_last: u64,
     /// Also record mean and standard deviation of both PSNRs over this number of last epochs. At a constant learning
     /// rate the PSNR of a single epoch fluctuates; these show by how much.

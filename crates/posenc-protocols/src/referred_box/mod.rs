@@ -56,7 +56,7 @@ pub struct ReferredBox {
     /// Number of node classes, the most frequent ones.
     pub classes: usize,
     /// Folds of the cross-validation.
-    #[serde(default = "preset::<5, _>")]
+    #[serde(default = "preset::<5, usize>")]
     pub folds: usize,
     /// Width of the model.
     pub width: usize,

@@ -41,7 +41,7 @@ pub struct Reformer {
     /// The position encoding.
     pub encoding: Encoding,
     /// Images per training step.
-    #[serde(default = "preset::<1, _>")]
+    #[serde(default = "preset::<1, usize>")]
     pub batch: usize,
     /// Training steps; 0 only counts parameters.
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Reformer {
     #[serde(default = "rate")]
     pub learning_rate: f64,
     /// Steps of the linear rise to the peak.
-    #[serde(default = "preset::<8000, _>")]
+    #[serde(default = "preset::<8000, usize>")]
     pub warm_up: usize,
     /// Schedule after the warm-up.
     #[serde(default)]

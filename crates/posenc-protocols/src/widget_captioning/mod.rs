@@ -49,10 +49,10 @@ pub struct WidgetCaptioning {
     /// The position encoding, of left, top, right and bottom on 0 … 99.
     pub encoding: Encoding,
     /// Generated training screens without `data`.
-    #[serde(default = "preset::<24, _>")]
+    #[serde(default = "preset::<24, usize>")]
     pub screens: usize,
     /// Screens per training step.
-    #[serde(default = "preset::<64, _>")]
+    #[serde(default = "preset::<64, usize>")]
     pub batch: usize,
     /// Training steps; 0 only counts parameters.
     #[serde(default)]
@@ -64,7 +64,7 @@ pub struct WidgetCaptioning {
     #[serde(default = "rate")]
     pub learning_rate: f64,
     /// Steps of the linear rise to the peak.
-    #[serde(default = "preset::<2000, _>")]
+    #[serde(default = "preset::<2000, usize>")]
     pub warm_up: usize,
     /// Schedule after the warm-up.
     #[serde(default)]
@@ -73,11 +73,11 @@ pub struct WidgetCaptioning {
     #[serde(default = "beta2")]
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
-    #[serde(default = "preset::<5, _>")]
+    #[serde(default = "preset::<5, f64>")]
     #[serde(rename(serialize = "longest_gradient"))]
     pub max_grad_norm: f64,
     /// Beam width; 1 is greedy decoding.
-    #[serde(default = "preset::<4, _>")]
+    #[serde(default = "preset::<4, usize>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
     #[serde(default = "length_penalty")]
