@@ -121,7 +121,7 @@ mod tests {
     fn signal(sides: &[usize], channels: usize) -> Signal {
         let count = sides.iter().product::<usize>() * channels;
         let noise = uniform_vector(&mut stream(1, "noise"), count, 0.0, 0.3);
-        let value = |(i, noise): (usize, f64)| 0.4 + 0.3 * (i as f64 / 40.0).sin() + noise;
+        let value = |(i, noise): (usize, f64)| 0.4 + 0.3 * (i as f64 / 400.0).sin() + noise;
         let values = noise.into_iter().enumerate().map(value).collect();
         Signal { name: "signal".into(), sides: sides.to_vec(), channels, values }
     }
