@@ -146,7 +146,7 @@ proptest! {
         // As in two dimensions, the cutoff of the product is not that of the factors; draws for which
         // a singular value lies between them have no one answer.
         let (inverse, rank) = reference_inverse(&system, 1e-9);
-        prop_assume!(rank == factors.iter().map(|factor| factor.report().rank).product());
+        prop_assume!(rank == factors.iter().map(|factor| factor.report().rank).product::<usize>());
         let expected = inverse * Mat::from_fn(signal.values().len(), 1, |p, _| signal.values()[p]);
         let scale = expected.norm_l2();
         assert_all_close(w.values(), &entries(&expected), Tolerance::new(1e-5 * scale, 0.0));
@@ -317,7 +317,7 @@ fn a_zero_matrix_has_rank_zero_and_zero_weights() {
             (0, 1.0)
         );
         let w = solve_2d(&factorization, &factorization, &[random(n, n, 1).as_ref()]).unwrap();
-        assert_eq!(w[0], Mat::zeros(k, k));
+        assert_eq!(w[0], Mat::<f64>::zeros(k, k));
     }
 }
 
