@@ -269,7 +269,7 @@ impl Workshop {
             "posenc",
             "--lib",
             "--test",
-            "format",
+            "it",
         ];
         let mut command = self.command("test", &which);
         command.arg("--").args(names).envs(environment.iter().copied());
