@@ -311,7 +311,9 @@ mod tests {
         "rethinking/fig10/house-128",
         "rethinking/fig11/",
         "trading/fig10/complex-gd-notebook",
+        "trading/table1/classical",
         "trading/table1/closed-form-",
+        "trading/table2/classical",
         "trading/table3/closed-form-draws",
     ];
 
@@ -323,6 +325,7 @@ mod tests {
         ("distance-map", "its item trains networks as well, whose times are tested"),
         ("embedding", "all records take less than 5 s"),
         ("errata", "all records take less than 5 s"),
+        ("interpolation", "its records were timed while other programs ran"),
         ("kronecker-rank", "all records take less than 5 s"),
         ("memorization", "all records take less than 5 s"),
         ("network-nd, simple, linear", "all records take less than 5 s"),
