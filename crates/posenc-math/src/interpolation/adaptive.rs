@@ -16,7 +16,7 @@ pub struct Settings {
     pub neighbors: usize,
     /// How distances follow edges; images only.
     pub steering: Option<Steering>,
-    /// With steering: number of reconstructions, each of which follows the edges of the one before.
+    /// With steering: number of reconstructions. Each follows the edges of the one before.
     pub passes: usize,
     /// With steering: the nearest samples along edges are chosen among this many.
     pub wider: usize,

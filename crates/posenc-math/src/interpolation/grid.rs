@@ -1,4 +1,4 @@
-//! Interpolation on a lattice of which every `step`-th node along each axis is known: the product of one matrix per axis.
+//! Interpolation on a lattice with every `step`-th node along each axis known, by one matrix per axis.
 
 use super::InterpolationError;
 

@@ -12,7 +12,7 @@
 use super::dense;
 use super::neighbors::Neighbor;
 use super::patterns::Patterns;
-use super::{Interpolant, Samples};
+use super::{Interpolant, Samples, euclidean};
 
 /// `C(h) = exp(−(h/length)^exponent)`, and noise on the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,11 +99,6 @@ impl<'a, const D: usize> Kriging<'a, D> {
     }
 }
 
-/// A squared Euclidean distance.
-fn euclidean<const D: usize>(a: &[f64; D], b: &[f64; D]) -> f64 {
-    (0..D).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
-}
-
 impl<const D: usize> Interpolant<D> for Kriging<'_, D> {
     fn channels(&self) -> usize {
         self.samples.channels()
@@ -114,7 +109,7 @@ impl<const D: usize> Interpolant<D> for Kriging<'_, D> {
             Scratch::default();
         let mut patterns = Patterns::default();
         for (query, out) in queries.iter().zip(out.chunks_exact_mut(self.samples.channels())) {
-            self.samples.closest(query, self.neighbors, None, &mut found);
+            self.samples.closest(query, self.neighbors, &mut found);
             let memory = (&mut matrix, &mut column, &mut ones);
             let compute = |weights: &mut Vec<f64>| self.solve(&found, euclidean, memory, weights);
             patterns.weights(self.samples, query, &found, compute, &mut weights);
@@ -140,7 +135,7 @@ impl Kriging<'_, 2> {
             (xx * x + 2.0 * xy * y) * x + yy * y * y
         };
         let Scratch { found, wider: candidates, weights, matrix, column, ones } = scratch;
-        self.samples.closest(query, wider.max(self.neighbors), None, candidates);
+        self.samples.closest(query, wider.max(self.neighbors), candidates);
         found.clear();
         for neighbor in &*candidates {
             let squared = squared(&self.samples.positions()[neighbor.index as usize], query);

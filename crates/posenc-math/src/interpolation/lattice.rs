@@ -57,7 +57,7 @@ impl<const D: usize> LatticeSamples<D> {
         (self.len() as f64 / self.nodes.len() as f64).powf(1.0 / D as f64)
     }
 
-    /// Values at all nodes: the samples where there are some, else those of the interpolant.
+    /// Values at all nodes: those of the samples at known nodes, those of the interpolant elsewhere.
     pub fn fill(&self, interpolant: &dyn Interpolant<D>, parallel: &dyn Parallel) -> Vec<f64> {
         let mut known = vec![false; self.len()];
         self.nodes.iter().for_each(|&node| known[node as usize] = true);

@@ -149,15 +149,9 @@ impl<const D: usize> Samples<D> {
         &self.values
     }
 
-    /// The `count` samples closest to `position`, closest first; sample `skip` is left out.
-    pub fn closest(
-        &self,
-        position: &[f64; D],
-        count: usize,
-        skip: Option<u32>,
-        found: &mut Vec<Neighbor>,
-    ) {
-        self.neighbors.closest(&self.positions, position, count, skip, found);
+    /// The `count` samples closest to `position`, closest first.
+    pub fn closest(&self, position: &[f64; D], count: usize, found: &mut Vec<Neighbor>) {
+        self.neighbors.closest(&self.positions, position, count, found);
     }
 
     /// Writes a linear combination of samples to `out`.
@@ -189,7 +183,7 @@ impl<const D: usize> Interpolant<D> for Nearest<'_, D> {
     fn predict(&self, queries: &[[f64; D]], out: &mut [f64]) {
         let mut found = Vec::new();
         for (query, out) in queries.iter().zip(out.chunks_exact_mut(self.samples.channels)) {
-            self.samples.closest(query, 1, None, &mut found);
+            self.samples.closest(query, 1, &mut found);
             if let Some(neighbor) = found.first() {
                 out.copy_from_slice(self.samples.value(neighbor.index as usize));
             }
@@ -225,6 +219,11 @@ impl Parallel for Sequential {
 
 /// Positions per piece of work: enough to hide the cost of handing one out.
 const PIECE: usize = 512;
+
+/// A squared Euclidean distance.
+fn euclidean<const D: usize>(a: &[f64; D], b: &[f64; D]) -> f64 {
+    (0..D).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
+}
 
 /// Values of an interpolant at many positions, channels fastest.
 pub fn predict<const D: usize>(

@@ -1,5 +1,7 @@
 //! Nearest samples by cells of equal size.
 
+use super::euclidean;
+
 /// A sample and its squared distance from a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbor {
@@ -74,17 +76,16 @@ impl<const D: usize> Neighbors<D> {
         })
     }
 
-    /// The `count` closest samples, by distance and then by index; `skip` is left out.
+    /// The `count` closest samples, by distance and then by index.
     pub fn closest(
         &self,
         positions: &[[f64; D]],
         query: &[f64; D],
         count: usize,
-        skip: Option<u32>,
         found: &mut Vec<Neighbor>,
     ) {
         found.clear();
-        let count = count.min(positions.len() - usize::from(skip.is_some()).min(positions.len()));
+        let count = count.min(positions.len());
         if count == 0 {
             return;
         }
@@ -105,11 +106,7 @@ impl<const D: usize> Neighbors<D> {
                 }
                 let span = self.starts[cell] as usize..self.starts[cell + 1] as usize;
                 for &index in &self.order[span] {
-                    if skip == Some(index) {
-                        continue;
-                    }
-                    let position = &positions[index as usize];
-                    let squared = (0..D).map(|a| (position[a] - query[a]).powi(2)).sum();
+                    let squared = euclidean(&positions[index as usize], query);
                     insert(found, count, Neighbor { squared, index });
                 }
             });

@@ -62,11 +62,6 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The settings in words.
-    pub fn description(&self) -> String {
-        self.settings.to_string()
-    }
-
     /// The errors on which the choice rests, in words; `None` if there are too few samples to hold some out.
     pub fn reason(&self) -> Option<String> {
         let best = |steered: bool| {

@@ -80,14 +80,11 @@ fn blur(plane: &mut [f64], [rows, columns]: [usize; 2], deviation: f64) {
     let radius = (3.0 * deviation).ceil() as usize;
     let kernel: Vec<f64> =
         (0..=radius).map(|i| (-0.5 * (i as f64 / deviation.max(1e-9)).powi(2)).exp()).collect();
-    let along = |from: &[f64],
-                 to: &mut [f64],
-                 count: usize,
-                 stride: usize,
-                 lines: &dyn Fn(usize) -> usize,
-                 n: usize| {
-        for line in 0..n {
-            let start = lines(line);
+    // `lines` and positions along a line as their count and the distance of neighbors in memory.
+    let along = |from: &[f64], to: &mut [f64], lines: (usize, usize), positions: (usize, usize)| {
+        let (count, stride) = positions;
+        for line in 0..lines.0 {
+            let start = line * lines.1;
             for i in 0..count {
                 let (low, high) = (i.saturating_sub(radius), (i + radius).min(count - 1));
                 let (mut sum, mut weight) = (0.0, 0.0);
@@ -101,6 +98,6 @@ fn blur(plane: &mut [f64], [rows, columns]: [usize; 2], deviation: f64) {
         }
     };
     let mut other = vec![0.0; plane.len()];
-    along(plane, &mut other, columns, 1, &|row| row * columns, rows);
-    along(&other, plane, rows, columns, &|column| column, columns);
+    along(plane, &mut other, (rows, columns), (columns, 1));
+    along(&other, plane, (columns, 1), (rows, columns));
 }

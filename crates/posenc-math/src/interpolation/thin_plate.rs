@@ -7,7 +7,7 @@
 use super::dense;
 use super::neighbors::Neighbor;
 use super::patterns::Patterns;
-use super::{Interpolant, InterpolationError, Samples};
+use super::{Interpolant, InterpolationError, Samples, euclidean};
 
 /// A spline through all samples, or at each position one through its nearest samples.
 pub struct ThinPlate<'a, const D: usize> {
@@ -36,10 +36,6 @@ fn radial<const D: usize>(squared: f64) -> f64 {
     }
 }
 
-fn squared<const D: usize>(a: &[f64; D], b: &[f64; D]) -> f64 {
-    (0..D).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
-}
-
 /// The symmetric matrix of a spline through the positions, by row, and its size.
 fn system<const D: usize>(
     positions: &dyn Fn(usize) -> [f64; D],
@@ -53,7 +49,7 @@ fn system<const D: usize>(
     for i in 0..count {
         let own = positions(i);
         for j in 0..i {
-            let value = radial::<D>(squared(&own, &positions(j)));
+            let value = radial::<D>(euclidean(&own, &positions(j)));
             matrix[i * n + j] = value;
             matrix[j * n + i] = value;
         }
@@ -114,7 +110,7 @@ impl<const D: usize> Interpolant<D> for ThinPlate<'_, D> {
             Form::Global { coefficients, center } => {
                 for (query, out) in outputs {
                     let positions = self.samples.positions().iter();
-                    let radials = positions.map(|p| radial::<D>(squared(p, query)));
+                    let radials = positions.map(|p| radial::<D>(euclidean(p, query)));
                     let terms: Vec<f64> = radials.chain(polynomial(query, center)).collect();
                     for (out, coefficients) in out.iter_mut().zip(coefficients) {
                         *out = terms.iter().zip(coefficients).map(|(t, c)| t * c).sum();
@@ -125,7 +121,7 @@ impl<const D: usize> Interpolant<D> for ThinPlate<'_, D> {
                 let (mut found, mut matrix, mut weights) = (Vec::new(), Vec::new(), Vec::new());
                 let mut patterns = Patterns::default();
                 for (query, out) in outputs {
-                    self.samples.closest(query, *neighbors, None, &mut found);
+                    self.samples.closest(query, *neighbors, &mut found);
                     let compute = |weights: &mut Vec<f64>| {
                         self.local_weights(query, &found, &mut matrix, weights);
                     };

@@ -9,7 +9,7 @@ mod bands;
 mod kernels;
 mod kronecker;
 mod linear;
-mod parallel;
+pub mod parallel;
 mod tiled;
 
 #[cfg(feature = "wgpu")]

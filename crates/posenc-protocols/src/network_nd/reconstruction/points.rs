@@ -2,7 +2,7 @@
 
 use crate::network_nd::TestPositions;
 use anyhow::{Result, ensure};
-use posenc_math::quality::psnr_of;
+use posenc_math::quality::{SquaredError, psnr_of};
 use posenc_math::random::sample_without_replacement;
 use rand_chacha::ChaCha8Rng;
 
@@ -34,15 +34,12 @@ pub fn mean_squared_error(
     values: &[f64],
     points: impl Iterator<Item = usize>,
 ) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0usize);
+    let mut error = SquaredError::default();
     for point in points {
-        for channel in 0..signal.channels {
-            let difference = values[point * signal.channels + channel] - signal.at(point, channel);
-            sum += difference * difference;
-            count += 1;
-        }
+        let span = point * signal.channels..(point + 1) * signal.channels;
+        error.add(&values[span.clone()], &signal.values[span]).ok()?;
     }
-    (count > 0).then(|| sum / count as f64)
+    error.mean().ok()
 }
 
 /// Which positions train.

@@ -39,7 +39,7 @@ pub fn interpolate(
     match selection {
         None => println!("{}, {seconds:.2} s", method.name()),
         Some(selection) => {
-            println!("{}, {seconds:.2} s", selection.description());
+            println!("{}, {seconds:.2} s", selection.settings);
             if let Some(reason) = selection.reason() {
                 println!("{reason}");
             }
