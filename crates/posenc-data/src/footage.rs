@@ -111,7 +111,8 @@ impl Slice {
         self.bytes().chunks_exact(frame.max(1)).map(move |bytes| {
             let samples = match self.array.element {
                 Element::Byte => Samples::Bytes(bytes.to_vec()),
-                Element::Float => Samples::Floats(self.floats(bytes)?),
+                // Clips are read as bytes or in single precision.
+                _ => Samples::Floats(self.floats(bytes)?),
             };
             Ok(Frame { width, height, channels, samples })
         })

@@ -41,6 +41,8 @@ pub(crate) enum Element {
     Byte,
     /// 32-bit floating-point numbers, the low byte first.
     Float,
+    /// 64-bit floating-point numbers, the low byte first.
+    Double,
 }
 
 impl Element {
@@ -49,6 +51,7 @@ impl Element {
         match descr {
             "|u1" | "<u1" | ">u1" | "u1" => Some(Element::Byte),
             "<f4" => Some(Element::Float),
+            "<f8" => Some(Element::Double),
             _ => None,
         }
     }
@@ -58,6 +61,7 @@ impl Element {
         match self {
             Element::Byte => 1,
             Element::Float => 4,
+            Element::Double => 8,
         }
     }
 }
@@ -104,15 +108,13 @@ pub(crate) fn read_raw(path: &Path, key: &str, allowed: &[Element]) -> Result<Ra
     read_within(path, key, allowed, MAX_ARRAY_BYTES)
 }
 
-fn read_within(
+/// Reads the array `key` of the archive at `path`, if its elements are of an allowed type and it is not larger than `limit`.
+pub(crate) fn read_within(
     path: &Path,
     key: &str,
     allowed: &[Element],
     limit: u64,
 ) -> Result<RawArray, DataError> {
-    let damaged = |reason: String| {
-        DataError::at(path, format!("array '{key}' is damaged: {reason}; fetch the file again"))
-    };
     let mut archive = open(path)?;
     let entry = format!("{key}.npy");
     if archive.index_for_name(&entry).is_none() {
@@ -121,18 +123,48 @@ fn read_within(
             format!("no array named '{key}'; the archive holds {present}; is this the right file?");
         return Err(DataError::at(path, message));
     }
-    let mut file = archive.by_name(&entry).map_err(|error| damaged(error.to_string()))?;
+    let what = format!("array '{key}'");
+    match archive.by_name(&entry) {
+        Ok(mut file) => read_from(&mut file, path, &what, allowed, limit),
+        Err(error) => Err(damaged(path, &what, &error.to_string())),
+    }
+}
 
-    let header = Header::read(&mut file).map_err(damaged)?;
+/// Reads a file that contains one array, as `numpy.save` writes it.
+pub(crate) fn read_npy(
+    path: &Path,
+    allowed: &[Element],
+    limit: u64,
+) -> Result<RawArray, DataError> {
+    let file = posenc_files::open(path).map_err(|source| DataError::io(path, "file", source))?;
+    read_from(&mut BufReader::new(file), path, "the array", allowed, limit)
+}
+
+fn damaged(path: &Path, what: &str, reason: &str) -> DataError {
+    DataError::at(path, format!("{what} is damaged: {reason}; fetch the file again"))
+}
+
+fn read_from(
+    file: &mut impl Read,
+    path: &Path,
+    what: &str,
+    allowed: &[Element],
+    limit: u64,
+) -> Result<RawArray, DataError> {
+    let damaged = |reason: String| damaged(path, what, &reason);
+    let header = Header::read(file).map_err(damaged)?;
     let element = Element::of(&header.descr).filter(|element| allowed.contains(element));
     let Some(element) = element else {
-        let (and, or) = match allowed.contains(&Element::Float) {
-            true => (" and 32-bit numbers in [0, 1] ('<f4')", " or .astype('float32')"),
-            false => ("", ""),
+        let (types, cure) = match allowed {
+            [Element::Byte] => ("8-bit unsigned integers ('|u1')", ".astype('uint8')"),
+            [Element::Byte, ..] => (
+                "8-bit unsigned integers ('|u1') and 32-bit numbers in [0, 1] ('<f4')",
+                ".astype('uint8') or .astype('float32')",
+            ),
+            _ => ("32-bit and 64-bit floating-point numbers ('<f4', '<f8')", ".astype('float64')"),
         };
         let message = format!(
-            "array '{key}' has elements of type {}, but only 8-bit unsigned integers ('|u1'){and} are read; save it \
-             again with .astype('uint8'){or}",
+            "{what} has elements of type {}, but only {types} are read; save it again with {cure}",
             header.descr
         );
         return Err(DataError::at(path, message));
@@ -144,8 +176,8 @@ fn read_within(
     let n_bytes = match n_bytes {
         Some(n_bytes) if n_bytes <= limit.into() => n_bytes as u64,
         _ => {
-            let (what, bytes) = (format!("array '{key}'"), n_bytes.unwrap_or(u128::MAX));
-            return Err(DataError::too_large(path, what, bytes, limit));
+            let bytes = n_bytes.unwrap_or(u128::MAX);
+            return Err(DataError::too_large(path, what.to_owned(), bytes, limit));
         }
     };
     if header.fortran_order {
@@ -157,10 +189,7 @@ fn read_within(
     let mut bytes = Vec::with_capacity(n_bytes.min(FIRST_ALLOCATION) as usize);
     // One byte more than announced, so that a surplus is seen; the zip reader compares the checksum
     // at the end.
-    (&mut file)
-        .take(n_bytes + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| damaged(error.to_string()))?;
+    file.take(n_bytes + 1).read_to_end(&mut bytes).map_err(|error| damaged(error.to_string()))?;
     if bytes.len() as u64 != n_bytes {
         let found = if bytes.len() as u64 > n_bytes {
             "more".to_owned()

@@ -356,7 +356,8 @@ impl Progress {
         let units = self.done + self.failed;
         if units > 0 {
             eprintln!(
-                "{units} units in {}{}",
+                "{} in {}{}",
+                counted(units),
                 duration(self.started.elapsed().as_secs_f64()),
                 match self.failed {
                     0 => String::new(),

@@ -12,7 +12,7 @@ use posenc_data::interfaces::{
 };
 use posenc_data::{
     AnnotatedImages, DownsampledImages, ParallelText, Picture, Split, Vocabulary, WeightFile,
-    load_clip_file, load_picture_file, npz as archives,
+    load_clip_file, load_picture_file, npz as archives, read_numbers,
 };
 use tempfile::TempDir;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -69,13 +69,15 @@ fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Folder) -> usize) -> usize 
 }
 
 /// An npz archive: the names of its arrays, arrays of bytes, a clip, downsampled images. The bytes are also taken as the one
-/// array of an archive, whose checksums no fuzzer would guess.
+/// array of an archive, whose checksums no fuzzer would guess, and as features of an encoding.
 pub fn npz(bytes: &[u8]) -> usize {
     let archive = with(bytes, &["val_data.npz"], read_archive);
-    match packed(bytes) {
-        Ok(packed) => archive + with(&packed, &["val_data.npz"], read_archive),
-        Err(_) => archive,
-    }
+    let tables = ["features.npy", "features.safetensors"];
+    let features = with(bytes, &tables, |folder| {
+        tables.iter().filter(|name| read_numbers(&folder.path(name), None).is_ok()).count()
+    });
+    let packed = packed(bytes);
+    archive + features + packed.map_or(0, |bytes| with(&bytes, &["val_data.npz"], read_archive))
 }
 
 fn packed(array: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
@@ -90,10 +92,11 @@ fn read_archive(folder: &Folder) -> usize {
     let names = archives::array_names(&path).unwrap_or_default();
     let arrays =
         names.iter().take(3).filter(|name| archives::read_array(&path, name).is_ok()).count();
+    let features = usize::from(read_numbers(&path, None).is_ok());
     let clips =
         [None, Some(2)].into_iter().filter(|size| load_clip_file(&path, *size).is_ok()).count();
     let images = DownsampledImages::open(folder.folder.path(), 2, Split::Validation);
-    arrays + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
+    arrays + features + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
 }
 
 /// Annotations and screens: COCO's, RICO's trees, RICO Semantics, UIBert.

@@ -77,9 +77,13 @@ mod fit_state;
 mod memory;
 
 use posenc_experiments::Kinds;
+use posenc_experiments::schema::protocol::{Kind, ReadNumbers};
 
-/// All protocols, in the order in which messages list them.
-pub const KINDS: Kinds = Kinds(&[
+/// All protocols, and the loader of encodings computed elsewhere.
+pub const KINDS: Kinds = Kinds { all: ALL, read_numbers: READ_NUMBERS };
+
+/// In the order in which messages list them.
+const ALL: &[&Kind] = &[
     &embedding::KIND,
     &stable_rank::KIND,
     &distance::KIND,
@@ -110,4 +114,13 @@ pub const KINDS: Kinds = Kinds(&[
     &translation::KIND,
     &parameter_count::KIND,
     &errata::KIND,
-]);
+];
+
+/// Builds without runners have no loaders.
+#[cfg(not(feature = "run"))]
+const READ_NUMBERS: Option<ReadNumbers> = None;
+#[cfg(feature = "run")]
+const READ_NUMBERS: Option<ReadNumbers> = Some(|path, name| {
+    let array = posenc_data::read_numbers(path, name).map_err(|e| e.to_string())?;
+    Ok((array.shape, array.numbers))
+});

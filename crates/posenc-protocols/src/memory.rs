@@ -70,7 +70,11 @@ pub fn dimension(job: &Job<'_>, sweep: Option<&Sweep>) -> f64 {
 fn parameter(job: &Job<'_>, sweep: Option<&Sweep>, name: &str) -> Option<f64> {
     let swept = sweep.filter(|sweep| sweep.parameter == name);
     let swept = swept.map(|sweep| largest(&sweep.values));
-    swept.or_else(|| job.variant.embedder.as_ref()?.number_of(name))
+    let embedder = job.variant.embedder.as_ref();
+    swept.or_else(|| match name {
+        "dimension" => embedder?.dimension(),
+        _ => embedder?.number_of(name),
+    })
 }
 
 /// Side and axes of the signals, reduced to `side` if there is one.

@@ -38,7 +38,7 @@ fn is_plain(step: &Step) -> bool {
     let changes_code = |s: &Step| {
         ["crates/", "FORMAT.md"].iter().any(|file| s.directive.contains(&format!(": {file}")))
     };
-    "ACEFGHI".contains(step.section)
+    "ACEFGHIJ".contains(step.section)
         && !changes_code(step)
         && step.directive != "compile"
         && !step.block.contains("triangle-wave")
@@ -55,6 +55,14 @@ fn the_sections_without_compiling_can_be_followed() {
         if step.section == 'C' && step.directive == "run, exit 1" {
             picture(&repository, "data/photos/mine.png", 64);
         }
+        if step.section == 'J' && step.directive == "run" {
+            // What the section's program writes.
+            let row = |i: usize| {
+                (0..64).map(move |j| (-(i as f64 / 256.0 - j as f64 / 64.0).abs() / 0.02).exp())
+            };
+            let file = "experiments/extensions/bumps.npy";
+            common::write_npy(&repository.path().join(file), &[256, 64], (0..256).flat_map(row));
+        }
         guide.follow(&repository, step);
         if step.block.contains("--images") {
             let pages = common::files_in(&repository.path().join("out/report"), "md");
@@ -64,7 +72,7 @@ fn the_sections_without_compiling_can_be_followed() {
         }
         *done.entry(step.section).or_insert(0) += 1;
     }
-    assert_eq!(done.keys().collect::<String>(), "ACEFGHI", "{done:?}");
+    assert_eq!(done.keys().collect::<String>(), "ACEFGHIJ", "{done:?}");
 
     // What it promises is there.
     let page = repository.read("out/report/extensions/lorentzian.md");

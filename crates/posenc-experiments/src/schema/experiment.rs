@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use posenc_math::embedder::{EmbedderSpec, ParameterValue};
+use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_yaml::{Mapping, Value};
 
 use super::claim::{Claim, Sentence, Source};
 use super::display::{Comparison, PictureGrid, Plot, Table};
+use super::embedder;
 use super::limits::{Asked, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
@@ -458,7 +458,7 @@ impl WireGroup {
             let embedder = wire
                 .embedder
                 .clone()
-                .map(|m| embedder(document, &format!("{here}.embedder"), m))
+                .map(|m| embedder::read(document, &format!("{here}.embedder"), m, asked))
                 .transpose()?;
             variants.push(Variant { id: wire.id.clone(), embedder });
         }
@@ -578,49 +578,10 @@ fn check_data(data: Option<&Data>, kind: &Kind, kinds: Kinds) -> Result<(), Faul
     ];
     for (key, is_given, is_taken) in keys {
         if is_given && !is_taken(kind) {
-            let takers = kinds.0.iter().filter(|kind| is_taken(kind));
+            let takers = kinds.all.iter().filter(|kind| is_taken(kind));
             let names: Vec<String> = takers.map(|kind| format!("`{}`", kind.name)).collect();
             return Err((key, format!("belongs to {}", names.join(" and "))));
         }
     }
     Ok(())
-}
-
-/// An embedder as it stands under `embedder:`: `kind` and its parameters, flat.
-fn embedder(document: &Document, path: &str, mapping: Mapping) -> Result<EmbedderSpec, FileError> {
-    let mut kind = None;
-    let mut parameters = BTreeMap::new();
-    for (key, value) in mapping {
-        let Value::String(key) = key else {
-            return Err(document.error(path, "every key of an embedder is a name"));
-        };
-        let here = format!("{path}.{key}");
-        match value {
-            Value::String(text) if key == "kind" => kind = Some(text),
-            Value::String(text) => {
-                parameters.insert(key, ParameterValue::Text(text));
-            }
-            Value::Number(number) if key != "kind" => {
-                let number = number.as_f64().unwrap_or(f64::NAN);
-                parameters.insert(key, ParameterValue::Number(number));
-            }
-            _ => return Err(document.error(&here, "allowed: a number or a text")),
-        }
-    }
-    let kinds = || {
-        let names: Vec<_> = posenc_math::embedder::registry().iter().map(|k| k.name).collect();
-        names.join(", ")
-    };
-    let Some(kind) = kind else {
-        return Err(document.error(path, format!("`kind` is missing; allowed: {}", kinds())));
-    };
-    let spec = EmbedderSpec { kind, parameters };
-    posenc_math::embedder::validate(&spec).map_err(|e| {
-        let place = match e.parameter() {
-            Some(name) => format!("{path}.{name}"),
-            None => path.to_owned(),
-        };
-        document.error(&place, e.to_string())
-    })?;
-    Ok(spec)
 }

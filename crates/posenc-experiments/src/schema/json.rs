@@ -27,7 +27,7 @@ pub fn experiment(kinds: Kinds) -> Value {
     });
     let mut generator = SchemaSettings::draft07().with_transform(without_format).into_generator();
     let mut cases = Vec::new();
-    for kind in kinds.0 {
+    for kind in kinds.all {
         let mut settings = (kind.schema)(&mut generator);
         // A variant or a profile may have any of the settings, so none is required there.
         let required = settings.remove("required");

@@ -2,6 +2,9 @@
 //! before anything runs. What a unit takes while it runs is checked again by what runs it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use posenc_math::embedder::FeatureTable;
 
 use super::experiment::Profile;
 use super::protocol::{Fault, Kinds, Protocol};
@@ -22,17 +25,51 @@ pub const MOST_SETTINGS: usize = 1 << 24;
 /// them takes up to a millisecond.
 pub const MOST_SWEPT: usize = 20_000;
 
+/// Most numbers of all tables of features of a file: 128 MiB.
+pub const MOST_FEATURES: usize = 1 << 24;
+
 /// What a file has asked for so far.
 pub(super) struct Asked {
     pub kinds: Kinds,
     jobs: BTreeMap<Profile, usize>,
     settings: usize,
     swept: usize,
+    features: usize,
+    tables: BTreeMap<String, Arc<FeatureTable>>,
 }
 
 impl Asked {
     pub(super) fn of(kinds: Kinds) -> Self {
-        Asked { kinds, jobs: BTreeMap::new(), settings: 0, swept: 0 }
+        Asked {
+            kinds,
+            jobs: BTreeMap::new(),
+            settings: 0,
+            swept: 0,
+            features: 0,
+            tables: BTreeMap::new(),
+        }
+    }
+
+    /// The table of that name, which `read` reads if no variant had it before.
+    pub(super) fn table(
+        &mut self,
+        name: String,
+        read: impl FnOnce() -> Result<FeatureTable, Fault>,
+    ) -> Result<Arc<FeatureTable>, Fault> {
+        if let Some(table) = self.tables.get(&name) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(read()?);
+        self.features = self.features.saturating_add(table.rows() * table.dimension());
+        if self.features > MOST_FEATURES {
+            let message = format!(
+                "numbers in all tables of features of the file: {} up to here; allowed: {MOST_FEATURES}",
+                self.features
+            );
+            return Err(("file", message));
+        }
+        self.tables.insert(name, Arc::clone(&table));
+        Ok(table)
     }
 
     /// Counts a variant at a profile, before what takes long.

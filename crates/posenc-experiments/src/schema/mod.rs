@@ -4,6 +4,7 @@
 
 pub mod claim;
 pub mod display;
+mod embedder;
 pub mod experiment;
 mod json;
 pub mod limits;

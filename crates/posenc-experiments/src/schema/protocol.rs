@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 
 use posenc_math::embedder::EmbedderSpec;
@@ -162,19 +163,27 @@ fn parse<T: Settings + Serialize + DeserializeOwned>(
     Ok((Arc::new(settings), json))
 }
 
+/// Reads the array of a name, or the only one, of a file: its shape and its numbers in C order.
+pub type ReadNumbers = fn(&Path, Option<&str>) -> Result<(Vec<usize>, Vec<f64>), String>;
+
 /// All kinds that a program knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Kinds(pub &'static [&'static Kind]);
+pub struct Kinds {
+    /// The kinds.
+    pub all: &'static [&'static Kind],
+    /// Reads encodings computed elsewhere; `None` in programs that only read definitions.
+    pub read_numbers: Option<ReadNumbers>,
+}
 
 impl Kinds {
     /// Names of all kinds.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.0.iter().map(|kind| kind.name)
+        self.all.iter().map(|kind| kind.name)
     }
 
     /// The kind of that name.
     pub fn get(&self, name: &str) -> Option<&'static Kind> {
-        self.0.iter().copied().find(|kind| kind.name == name)
+        self.all.iter().copied().find(|kind| kind.name == name)
     }
 
     /// Types `mapping` (with its `kind`), which is at `path`.
@@ -294,12 +303,15 @@ pub(crate) mod testing {
     }
 
     /// Two kinds: one that computes theory, and one that trains on samples.
-    pub const KINDS: Kinds = Kinds(&[
-        &Kind { without_data: WithoutData::Theory, ..kind("stable-rank") },
-        &Kind {
-            without_data: WithoutData::Defined,
-            signals_are_samples: true,
-            ..kind("network-nd")
-        },
-    ]);
+    pub const KINDS: Kinds = Kinds {
+        all: &[
+            &Kind { without_data: WithoutData::Theory, ..kind("stable-rank") },
+            &Kind {
+                without_data: WithoutData::Defined,
+                signals_are_samples: true,
+                ..kind("network-nd")
+            },
+        ],
+        read_numbers: None,
+    };
 }

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::registry::{Built, DefaultValue, Parameter, Presence, Values};
-use super::{EmbedderError, EmbedderSpec, ParameterValue};
+use super::{EmbedderError, EmbedderSpec, FeatureTable, ParameterValue};
 
 /// Looks up a numeric parameter: of a specification, or of a sweep over it.
 pub type Numbers<'a> = &'a dyn Fn(&str) -> Option<f64>;
@@ -107,6 +107,8 @@ pub struct Kind {
     pub stable_rank: &'static str,
     /// Values of the parameters that have no default, but for `dimension`, with which the kind can be shown.
     pub example: &'static [(&'static str, DefaultValue)],
+    /// For a kind that reads a table from files: the table of its example, with the given number of features.
+    pub example_table: Option<fn(usize) -> FeatureTable>,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Whether further numeric parameters may be written, under names of the writer's choice.
@@ -147,6 +149,7 @@ impl Kind {
             distance: "",
             stable_rank: "",
             example: &[],
+            example_table: None,
             parameters: &[],
             takes_extra_numbers: false,
             family: Family::Other,
@@ -182,7 +185,10 @@ impl Kind {
         if self.needs_dimension() {
             spec = spec.number("dimension", dimension as f64);
         }
-        spec
+        match self.example_table {
+            Some(table) => spec.with_table(table(dimension)),
+            None => spec,
+        }
     }
 
     /// The formula in Markdown, followed by the values the specification gives.

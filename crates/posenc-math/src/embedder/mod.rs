@@ -42,6 +42,7 @@ kinds! {
     rff
     basic
     identity
+    matrix
     // new kinds: above this line
     formula
 }
@@ -69,6 +70,7 @@ pub use error::EmbedderError;
 pub use kind::{
     CodeDistance, Family, FitDefaults, FitModel, FitParameter, FitUnit, Kind, Law, Numbers,
 };
+pub use matrix::FeatureTable;
 pub use registry::{DefaultValue, Parameter, Presence, Rule, build, find, registry, validate};
 pub use spec::{EmbedderSpec, ParameterValue};
 

@@ -1,10 +1,13 @@
 //! The table from the name of a kind to its parameters and its constructor.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Embedder, EmbedderError, EmbedderSpec, Kind, ParameterValue, unit_row::UnitRow};
+use super::{
+    Embedder, EmbedderError, EmbedderSpec, FeatureTable, Kind, ParameterValue, unit_row::UnitRow,
+};
 
 /// The values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -219,6 +222,11 @@ impl<'a> Values<'a> {
     /// As [`number`](Self::number).
     pub(super) fn dimension(&self) -> Result<usize, EmbedderError> {
         Ok(self.number("dimension")? as usize)
+    }
+
+    /// The table of features that was read.
+    pub(super) fn table(&self) -> Option<&'a Arc<FeatureTable>> {
+        self.spec.table.as_ref()
     }
 
     /// The numbers that are no parameters of the kind, by name.

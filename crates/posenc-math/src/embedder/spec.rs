@@ -1,7 +1,9 @@
 //! What a person writes down to name an embedder: a kind and its parameters.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::FeatureTable;
 use super::registry::{self, Presence};
 
 /// The value of one parameter as written.
@@ -55,6 +57,8 @@ pub struct EmbedderSpec {
     pub kind: String,
     /// Parameters by name.
     pub parameters: BTreeMap<String, ParameterValue>,
+    /// The numbers of a kind that reads them from a file.
+    pub table: Option<Arc<FeatureTable>>,
 }
 
 /// Parameters that change how an embedder is presented, not what it computes.
@@ -63,7 +67,7 @@ const PRESENTATION: [&str; 2] = ["label", "latex"];
 impl EmbedderSpec {
     /// A specification without parameters.
     pub fn new(kind: impl Into<String>) -> Self {
-        Self { kind: kind.into(), parameters: BTreeMap::new() }
+        Self { kind: kind.into(), parameters: BTreeMap::new(), table: None }
     }
 
     /// Sets a numeric parameter.
@@ -83,6 +87,21 @@ impl EmbedderSpec {
     pub fn with(mut self, name: impl Into<String>, value: impl Into<ParameterValue>) -> Self {
         self.parameters.insert(name.into(), value.into());
         self
+    }
+
+    /// Sets the table of features.
+    #[must_use]
+    pub fn with_table(mut self, table: FeatureTable) -> Self {
+        self.table = Some(Arc::new(table));
+        self
+    }
+
+    /// The number d of features, where it is known before the embedder is built.
+    pub fn dimension(&self) -> Option<f64> {
+        match &self.table {
+            Some(table) => Some(table.dimension() as f64),
+            None => self.number_of("dimension"),
+        }
     }
 
     /// A numeric parameter, if it is given.
@@ -107,9 +126,14 @@ impl EmbedderSpec {
             }
         }
         for (name, value) in &self.parameters {
-            if !PRESENTATION.contains(&name.as_str()) {
+            // A table's numbers count, not the file that they are in.
+            let is_place = self.table.is_some() && name != "scaling";
+            if !PRESENTATION.contains(&name.as_str()) && !is_place {
                 values.insert(name, value.display());
             }
+        }
+        if let Some(table) = &self.table {
+            values.insert("table", format!("{:?}", table.digest()));
         }
         let listed: Vec<String> =
             values.into_iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -172,7 +172,7 @@ fn probes(value: &Value) -> Vec<(Vec<&str>, Value)> {
 /// is required but not shown as such.
 #[test]
 fn every_example_parses_and_shows_its_defaults() {
-    for kind in posenc_protocols::KINDS.0 {
+    for kind in posenc_protocols::KINDS.all {
         let (example, data) = (kind.example, data_of(kind));
         let canonical = |text: &str| with_protocol(kind, data, text).map(|p| p.canonical());
         assert!(canonical(example).unwrap().starts_with(&format!("{} ", kind.name)));
@@ -201,7 +201,7 @@ fn every_example_parses_and_shows_its_defaults() {
 #[test]
 fn every_example_shows_all_keys() {
     let mut checked = 0;
-    for kind in posenc_protocols::KINDS.0 {
+    for kind in posenc_protocols::KINDS.all {
         let text: String = keys(kind.example).iter().map(|key| format!("{}\n", key.text)).collect();
         let complete: Value = serde_yaml::from_str(&text).unwrap();
         for (i, (shown, probe)) in probes(&complete).into_iter().enumerate() {
@@ -262,7 +262,7 @@ comment says `optional`. Ranges include both ends.
 "
     .to_owned();
     let mut sections = String::new();
-    for kind in posenc_protocols::KINDS.0 {
+    for kind in posenc_protocols::KINDS.all {
         let (name, description) = (kind.name, description(kind));
         let purpose = description.lines().next().unwrap_or_default();
         writeln!(page, "| [`{name}`](#{name}) | {purpose} |").unwrap();
@@ -300,7 +300,7 @@ fn the_page_of_protocols_is_up_to_date() {
 #[test]
 fn descriptions_name_the_formats_of_files() {
     let mut named = 0;
-    for kind in posenc_protocols::KINDS.0 {
+    for kind in posenc_protocols::KINDS.all {
         let protocol = with_protocol(kind, data_of(kind), kind.example).unwrap();
         // Builds without attention models do not have all.
         let Ok(own) = posenc_harness::protocol::of(&protocol) else { continue };

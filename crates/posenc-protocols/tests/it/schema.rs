@@ -77,7 +77,7 @@ fn every_experiment_is_valid() {
 #[test]
 fn every_example_of_a_protocol_is_valid() {
     let schema = generated();
-    for kind in KINDS.0 {
+    for kind in KINDS.all {
         let document = Document::parse(Path::new("example.yaml"), kind.example).unwrap();
         let file = json!({
             "paper": "extensions", "item": "example", "kind": "extra", "title": "T", "shows": "S",

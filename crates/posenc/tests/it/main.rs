@@ -18,6 +18,7 @@ mod image_model;
 mod images;
 mod interruptions;
 mod kills;
+mod matrix;
 mod memory;
 mod modules;
 mod network;

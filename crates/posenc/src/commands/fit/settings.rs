@@ -49,7 +49,7 @@ pub fn embedder(options: &FitWithEncoding, signal: &Signal, split: &Split) -> Re
         };
         parameters.insert(name.to_owned(), value);
     }
-    let spec = EmbedderSpec { kind: name.to_owned(), parameters };
+    let spec = EmbedderSpec { parameters, ..EmbedderSpec::new(name) };
     embedder::validate(&spec)
         .with_context(|| format!("--embedder {name} (--set NAME=VALUE sets a parameter)"))?;
     Ok(spec)

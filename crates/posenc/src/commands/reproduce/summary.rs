@@ -76,7 +76,8 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
             n => format!(", {n} failed"),
         };
         let (done, seconds) = (tally.done, duration(tally.seconds));
-        eprintln!("  {item:width$}  {done:>5} units{failed}, {seconds} of computing");
+        let s = if done == 1 { "" } else { "s" };
+        eprintln!("  {item:width$}  {done:>5} unit{s}{failed}, {seconds} of computing");
     }
     if !changed.is_empty() {
         eprintln!("verdicts that changed: {}", changed.len());

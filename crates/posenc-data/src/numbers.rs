@@ -1,0 +1,211 @@
+//! Arrays of floating-point numbers from npy, npz and safetensors files.
+
+use std::path::Path;
+
+use safetensors::{Dtype, SafeTensors};
+
+use crate::error::{DataError, list};
+use crate::files::read_whole;
+use crate::npz::{self, Element, RawArray};
+
+/// Most bytes of an array: 2²⁴ numbers in double precision.
+const MAX_BYTES: u64 = 1 << 27;
+/// What is read, in words.
+const TYPES: &str = "32-bit and 64-bit floating-point numbers";
+
+/// An array of numbers in C order (last index fastest).
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberArray {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    /// The elements; their number is the product of `shape`.
+    pub numbers: Vec<f64>,
+}
+
+/// Reads an array of 32-bit or 64-bit floating-point numbers from a `.npy`, `.npz` or `.safetensors` file.
+///
+/// `name` may be `None` if the file contains one array.
+///
+/// # Errors
+/// When the file is missing, has another ending, is damaged or larger than 128 MiB, when it has several arrays and no `name` is
+/// given, or when the array is missing or has other elements.
+pub fn read_numbers(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError> {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    match (ending.as_str(), name) {
+        ("npy", None) => of_raw(path, npz::read_npy(path, FLOATS, MAX_BYTES)?),
+        ("npy", Some(name)) => Err(DataError::at(
+            path,
+            format!("a .npy file contains one array without a name; remove the name '{name}'"),
+        )),
+        ("npz", name) => {
+            let name = chosen(path, name, npz::array_names(path)?)?;
+            of_raw(path, npz::read_within(path, &name, FLOATS, MAX_BYTES)?)
+        }
+        ("safetensors", name) => safetensor(path, name),
+        _ => Err(DataError::at(path, "allowed endings: .npy, .npz, .safetensors".to_owned())),
+    }
+}
+
+const FLOATS: &[Element] = &[Element::Float, Element::Double];
+
+/// The name of the array to read.
+fn chosen(path: &Path, name: Option<&str>, mut present: Vec<String>) -> Result<String, DataError> {
+    match (name, present.len()) {
+        (Some(name), _) => Ok(name.to_owned()),
+        (None, 1) => Ok(present.remove(0)),
+        (None, _) => {
+            let present = list(&present, "no arrays");
+            Err(DataError::at(path, format!("name one of its arrays; it has {present}")))
+        }
+    }
+}
+
+fn of_raw(path: &Path, array: RawArray) -> Result<NumberArray, DataError> {
+    let numbers = match array.element {
+        Element::Double => doubles(&array.bytes),
+        _ => singles(&array.bytes),
+    };
+    let shape: Option<Vec<usize>> = array.shape.iter().map(|&n| usize::try_from(n).ok()).collect();
+    let shape = shape.ok_or_else(|| DataError::at(path, "an axis is too long".to_owned()))?;
+    Ok(NumberArray { shape, numbers })
+}
+
+fn singles(bytes: &[u8]) -> Vec<f64> {
+    bytes.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect()
+}
+
+fn doubles(bytes: &[u8]) -> Vec<f64> {
+    bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
+}
+
+fn safetensor(path: &Path, name: Option<&str>) -> Result<NumberArray, DataError> {
+    let wrong = |reason: String| DataError::at(path, reason);
+    let bytes = read_whole(path, "the file of tensors", MAX_BYTES)?;
+    let tensors = SafeTensors::deserialize(&bytes)
+        .map_err(|e| wrong(format!("not a readable safetensors file ({e}); write it again")))?;
+    let present = || {
+        let mut names: Vec<String> =
+            tensors.names().iter().map(|name| (*name).to_owned()).collect();
+        names.sort();
+        names
+    };
+    let name = chosen(path, name, present())?;
+    let tensor = tensors.tensor(&name).map_err(|_| {
+        wrong(format!("no tensor named '{name}'; it has {}", list(&present(), "no tensors")))
+    })?;
+    let numbers = match tensor.dtype() {
+        Dtype::F32 => singles(tensor.data()),
+        Dtype::F64 => doubles(tensor.data()),
+        other => {
+            return Err(wrong(format!(
+                "tensor '{name}' has elements of type {other:?}; allowed: {TYPES}"
+            )));
+        }
+    };
+    Ok(NumberArray { shape: tensor.shape().to_vec(), numbers })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write as _;
+
+    use safetensors::tensor::TensorView;
+
+    use super::*;
+
+    /// What `numpy.save` writes for an array of shape (2, 3).
+    fn npy(descr: &str, order: &str, bytes: &[u8]) -> Vec<u8> {
+        let mut header =
+            format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': (2, 3), }}");
+        while (10 + header.len() + 1) % 64 != 0 {
+            header.push(' ');
+        }
+        header.push('\n');
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend(bytes);
+        file
+    }
+
+    fn zipped(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (name, bytes) in arrays {
+            let options = zip::write::SimpleFileOptions::default();
+            archive.start_file(format!("{name}.npy"), options).unwrap();
+            archive.write_all(bytes).unwrap();
+        }
+        archive.finish().unwrap().into_inner()
+    }
+
+    const NUMBERS: [f64; 6] = [0.5, -1.25, 3.0, 4.0, 5.5, -6.0];
+
+    fn double_bytes() -> Vec<u8> {
+        NUMBERS.iter().flat_map(|x| x.to_le_bytes()).collect()
+    }
+
+    fn single_bytes() -> Vec<u8> {
+        NUMBERS.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect()
+    }
+
+    fn tensors(names: &[&str]) -> Vec<u8> {
+        let bytes = double_bytes();
+        let view = || TensorView::new(Dtype::F64, vec![2, 3], &bytes).unwrap();
+        let all: BTreeMap<&str, TensorView<'_>> = names.iter().map(|n| (*n, view())).collect();
+        safetensors::serialize(&all, None).unwrap()
+    }
+
+    /// Catches a format, a precision or a name that is read as other numbers.
+    #[test]
+    fn all_formats_contain_the_same_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (double, single) =
+            (npy("<f8", "False", &double_bytes()), npy("<f4", "False", &single_bytes()));
+        let expected = NumberArray { shape: vec![2, 3], numbers: NUMBERS.to_vec() };
+        for (file, name, bytes) in [
+            ("a.npy", None, double.clone()),
+            ("b.NPY", None, single.clone()),
+            ("c.npz", None, zipped(&[("psi", double.clone())])),
+            ("d.npz", Some("psi"), zipped(&[("x", double), ("psi", single)])),
+            ("e.safetensors", None, tensors(&["psi"])),
+            ("f.safetensors", Some("psi"), tensors(&["psi", "x"])),
+        ] {
+            let path = folder.path().join(file);
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(read_numbers(&path, name).unwrap(), expected, "{file}");
+        }
+    }
+
+    /// Catches numbers that are read although they are not what the user named, and errors that do not name the cure.
+    #[test]
+    fn what_is_no_array_of_numbers_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let double = npy("<f8", "False", &double_bytes());
+        for (file, name, bytes, part) in [
+            ("a.npy", Some("psi"), double.clone(), "remove the name"),
+            ("b.npy", None, double[..double.len() - 8].to_vec(), "announces 48 bytes, but only 40"),
+            ("c.npy", None, npy("<f8", "True", &double_bytes()), "ascontiguousarray"),
+            ("d.npy", None, npy("<i8", "False", &double_bytes()), ".astype('float64')"),
+            ("e.npy", None, b"no array".to_vec(), "does not start like"),
+            (
+                "f.npz",
+                None,
+                zipped(&[("x", double.clone()), ("psi", double.clone())]),
+                "it has psi, x",
+            ),
+            ("g.npz", Some("y"), zipped(&[("x", double.clone())]), "no array named 'y'"),
+            ("h.safetensors", None, tensors(&["psi", "x"]), "it has psi, x"),
+            ("i.safetensors", Some("y"), tensors(&["x"]), "no tensor named 'y'"),
+            ("j.safetensors", None, b"no tensors".to_vec(), "not a readable safetensors"),
+            ("k.csv", None, double, ".safetensors"),
+        ] {
+            let path = folder.path().join(file);
+            std::fs::write(&path, bytes).unwrap();
+            let error = read_numbers(&path, name).unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains(file), "{file}: {error}");
+        }
+        let missing = read_numbers(&folder.path().join("none.npy"), None).unwrap_err().to_string();
+        assert!(missing.contains("no such file"), "{missing}");
+    }
+}

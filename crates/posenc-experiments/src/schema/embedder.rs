@@ -1,0 +1,187 @@
+//! What is under `embedder:`, and the tables that it names.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use posenc_math::embedder::{
+    EmbedderSpec, FeatureTable, ParameterValue, find, line, registry, validate,
+};
+use serde_yaml::{Mapping, Value};
+
+use super::limits::Asked;
+use super::protocol::{Fault, ReadNumbers};
+use crate::yaml::{Document, FileError};
+
+/// Reads an embedder: `kind` and its parameters in one mapping.
+///
+/// # Errors
+///
+/// What is no specification of an embedder, and a table that cannot be read.
+pub(super) fn read(
+    document: &Document,
+    path: &str,
+    mapping: Mapping,
+    asked: &mut Asked,
+) -> Result<EmbedderSpec, FileError> {
+    let mut kind = None;
+    let mut parameters = BTreeMap::new();
+    for (key, value) in mapping {
+        let Value::String(key) = key else {
+            return Err(document.error(path, "every key of an embedder is a name"));
+        };
+        let here = format!("{path}.{key}");
+        match value {
+            Value::String(text) if key == "kind" => kind = Some(text),
+            Value::String(text) => {
+                parameters.insert(key, ParameterValue::Text(text));
+            }
+            Value::Number(number) if key != "kind" => {
+                let number = number.as_f64().unwrap_or(f64::NAN);
+                parameters.insert(key, ParameterValue::Number(number));
+            }
+            _ => return Err(document.error(&here, "allowed: a number or a text")),
+        }
+    }
+    let Some(kind) = kind else {
+        let kinds: Vec<_> = registry().iter().map(|k| k.name).collect();
+        let message = format!("`kind` is missing; allowed: {}", kinds.join(", "));
+        return Err(document.error(path, message));
+    };
+    let mut spec = EmbedderSpec { parameters, ..EmbedderSpec::new(kind) };
+    validate(&spec).map_err(|e| {
+        let place = match e.parameter() {
+            Some(name) => format!("{path}.{name}"),
+            None => path.to_owned(),
+        };
+        document.error(&place, e.to_string())
+    })?;
+    let has_table = find(&spec.kind).is_some_and(|kind| kind.example_table.is_some());
+    if let Some(read_numbers) = asked.kinds.read_numbers.filter(|_| has_table) {
+        let folder = document.file().parent().unwrap_or(Path::new(""));
+        let table = asked.table(spec.canonical(), || table(folder, &spec, read_numbers));
+        spec.table = Some(
+            table.map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?,
+        );
+    }
+    Ok(spec)
+}
+
+/// The table of a specification, from files in `folder`.
+fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<FeatureTable, Fault> {
+    let text = |name: &str| match spec.parameters.get(name) {
+        Some(ParameterValue::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let file = text("file").unwrap_or_default();
+    let at = |key, message: String| (key, message);
+    let (shape, features) = read(&place(folder, file).map_err(|e| at("file", e))?, text("array"))
+        .map_err(|e| at("file", e))?;
+    let [n, _] = shape[..] else {
+        return Err(at(
+            "file",
+            format!("{file} has shape {shape:?}; allowed: N rows of d features"),
+        ));
+    };
+    let name = text("coordinates_array");
+    let coordinates = match text("coordinates") {
+        None if name.is_some() => {
+            return Err(at("coordinates_array", "belongs to a file of `coordinates`".to_owned()));
+        }
+        None => line(n),
+        Some(file) => {
+            let path = place(folder, file).map_err(|e| at("coordinates", e))?;
+            let (shape, coordinates) = read(&path, name).map_err(|e| at("coordinates", e))?;
+            if shape.iter().product::<usize>() != n {
+                let message = format!(
+                    "{file} has shape {shape:?}; allowed: one coordinate for each of the {n} rows of features"
+                );
+                return Err(at("coordinates", message));
+            }
+            coordinates
+        }
+    };
+    let mut digest = blake3::Hasher::new();
+    for number in coordinates.iter().chain(&features) {
+        digest.update(&number.to_le_bytes());
+    }
+    let digest = digest.finalize().to_hex();
+    FeatureTable::new(coordinates, features, &digest[..32]).map_err(|e| {
+        let key = if e.contains("coordinate") && text("coordinates").is_some() {
+            "coordinates"
+        } else {
+            "file"
+        };
+        at(key, e)
+    })
+}
+
+/// A file of the folder of the experiment: a definition from elsewhere must not read other files of the user.
+fn place(folder: &Path, file: &str) -> Result<PathBuf, String> {
+    let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if Path::new(file).components().all(is_inside) {
+        Ok(folder.join(file))
+    } else {
+        Err(format!(
+            "{file} is outside the folder of the experiment file; allowed: a path below {} without `..`",
+            folder.display()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::{Kinds, testing::KINDS};
+    use super::*;
+
+    /// Replaces the loader, which is in another crate: `n.npy` has `n` rows of two features.
+    fn read_numbers(path: &Path, name: Option<&str>) -> Result<(Vec<usize>, Vec<f64>), String> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let n: usize = stem.parse().map_err(|_| format!("{} is missing", path.display()))?;
+        match name {
+            Some("x") => Ok((vec![n], line(n))),
+            Some("flat") => Ok((vec![2 * n], vec![1.0; 2 * n])),
+            _ => Ok((vec![n, 2], (0..2 * n).map(|i| i as f64).collect())),
+        }
+    }
+
+    fn spec(keys: &str) -> Result<EmbedderSpec, String> {
+        let file = Path::new("experiments/mine/a.yaml");
+        let document =
+            Document::parse(file, &format!("embedder: {{ kind: matrix, {keys} }}\n")).unwrap();
+        let mapping =
+            serde_yaml::from_str::<Mapping>(&format!("{{ kind: matrix, {keys} }}")).unwrap();
+        let kinds = Kinds { read_numbers: Some(read_numbers), ..KINDS };
+        read(&document, "embedder", mapping, &mut Asked::of(kinds)).map_err(|e| e.to_string())
+    }
+
+    /// Catches a table that is not read, and cache keys that miss a change of its numbers.
+    #[test]
+    fn a_matrix_has_its_numbers_in_its_key() {
+        let first = spec("file: 4.npy").unwrap();
+        assert_eq!(first.table.as_ref().unwrap().dimension(), 2);
+        let same = spec("file: sub/4.npy, coordinates: 4.npy, coordinates_array: x").unwrap();
+        assert_eq!(first.canonical(), same.canonical());
+        assert_ne!(first.canonical(), spec("file: 5.npy").unwrap().canonical());
+    }
+
+    /// Catches files outside the folder, shapes that do not fit, and errors without a key.
+    #[test]
+    fn tables_that_cannot_be_used_are_refused_at_their_key() {
+        for (keys, key, part) in [
+            ("file: ../4.npy", "file", "without `..`"),
+            ("file: /etc/4.npy", "file", "without `..`"),
+            ("file: none.npy", "file", "missing"),
+            ("file: 4.npy, array: flat", "file", "has shape [8]"),
+            ("file: 4.npy, coordinates: 5.npy, coordinates_array: x", "coordinates", "4 rows"),
+            ("file: 4.npy, coordinates: 4.npy, coordinates_array: flat", "coordinates", "4 rows"),
+            ("file: 2.npy, coordinates: 1.npy", "coordinates", "coordinate 1 is 1"),
+            ("file: 4.npy, coordinates_array: x", "coordinates_array", "belongs to"),
+            ("array: x", "file", "needs the parameter 'file'"),
+            ("file: 9000000.npy", "file", "allowed: 16777216"),
+        ] {
+            let error = spec(keys).unwrap_err();
+            assert!(error.contains(&format!("embedder.{key}")), "{keys}: {error}");
+            assert!(error.contains(part), "{keys}: {error}");
+        }
+    }
+}
