@@ -111,6 +111,10 @@ fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode,
     }
     let mut command = Command::new(&binary);
     command.args(arguments).env("POSENC_ROOT", root());
+    // A Vulkan layer of Mesa asks the display which device it prefers, and prints errors if there is none.
+    if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| std::env::var_os(name).is_none()) {
+        command.env("NODEVICE_SELECT", "1");
+    }
     match (extent, std::env::current_exe()) {
         (Extent::WithoutAttention, Ok(own)) => {
             command.env("POSENC_XTASK", own);

@@ -19,7 +19,7 @@ const POINT: usize = 25;
 const LAST: usize = 50;
 
 /// Operations per second of a step on one core.
-pub const RATE: f64 = 15e9;
+pub const RATE: f64 = 24e9;
 
 /// A box on the scale of the encoding.
 pub fn bounds(corners: Corners, scale: BoxScale) -> Bounds {

@@ -149,7 +149,7 @@ impl Protocol for ClosedForm {
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         // At random positions it is solved iteratively.
         let each = match self.fraction {
-            Some(_) => self.iterations.unwrap_or(100) as f64 * 0.04,
+            Some(_) => self.iterations.unwrap_or(100) as f64 * 0.02,
             None => 0.03,
         };
         Estimate::of(each)

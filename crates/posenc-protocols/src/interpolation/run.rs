@@ -48,10 +48,10 @@ impl Protocol for Interpolation {
         let (side, axes) = reduced(work.shape, self.side);
         // Seconds per position, on one core.
         let each = match self.method {
-            Method::Nearest | Method::Linear | Method::Cubic => 2e-6,
-            Method::Kriging => 1e-5,
-            Method::Auto => 5e-5,
-            Method::ThinPlate => 8e-5,
+            Method::Nearest | Method::Linear | Method::Cubic => 3e-7,
+            Method::Kriging => 3e-6,
+            Method::Auto => 2e-5,
+            Method::ThinPlate => 1e-5,
         };
         Estimate::of(each * side.powi(axes))
     }

@@ -9,7 +9,7 @@ use posenc_harness::protocol::Estimate;
 use posenc_harness::shape::SignalShape;
 
 /// Operations per second of the engine on one core while a neighbor has the other.
-const RATE: f64 = 45e9;
+const RATE: f64 = 95e9;
 
 /// Seconds of Adam per parameter and step.
 const ADAM: f64 = 1e-9;
