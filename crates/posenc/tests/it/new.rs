@@ -130,7 +130,7 @@ fn an_embedder_by_code_is_entered_everywhere() {
     );
     assert!(!code.contains("{{"), "{code}");
     let text = repository.read(&format!("{folder}/mod.rs"));
-    assert!(text.contains("    identity\n    two_sided\n    // new kinds"), "{text}");
+    assert!(text.contains("    matrix\n    two_sided\n    // new kinds"), "{text}");
     let text = repository.read("experiments/extensions/10-two-sided.yaml");
     assert!(text.contains("{ kind: two-sided, dimension: 64, width: 0.01 }"), "{text}");
 }
