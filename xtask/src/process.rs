@@ -111,7 +111,7 @@ fn start(name: &str, arguments: &[OsString], extent: Extent) -> Result<ExitCode,
     }
     let mut command = Command::new(&binary);
     command.args(arguments).env("POSENC_ROOT", root());
-    // A Vulkan layer of Mesa asks the display which device it prefers, and prints errors if there is none.
+    // A Vulkan layer of Mesa asks the display which device it prefers, and prints errors without one.
     if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| std::env::var_os(name).is_none()) {
         command.env("NODEVICE_SELECT", "1");
     }
