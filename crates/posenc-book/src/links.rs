@@ -8,10 +8,13 @@ use posenc_report::Report;
 
 use crate::html::{Token, escaped, tokens};
 use crate::pages::{Outline, Page, REPORT};
+use crate::pictures::is_picture;
 use crate::repository::Repository;
 
 /// Folder of the site for files of the repository.
 const SOURCES: &str = "source";
+/// Folder of the repository for documents and their pictures.
+const DOCUMENTS: &str = "docs";
 
 /// What a link leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Links<'a> {
     documents: BTreeMap<&'a str, (String, BTreeSet<String>)>,
     /// Files of the repository that a link leads to, with their text, by path below its root.
     sources: BTreeMap<String, String>,
+    /// Pictures of the repository's documents, which are at the same path in the site.
+    pictures: BTreeMap<String, Vec<u8>>,
 }
 
 impl<'a> Links<'a> {
@@ -50,7 +55,10 @@ impl<'a> Links<'a> {
             (page.document.as_str(), (path, places))
         };
         let documents = outline.pages().map(of).collect();
-        Links { report, repository, documents, sources: BTreeMap::new() }
+        let pictures = repository.files_in(DOCUMENTS).filter(|name| is_picture(name));
+        let pictures =
+            pictures.filter_map(|name| Some((name.to_owned(), repository.bytes(name)?))).collect();
+        Links { report, repository, documents, sources: BTreeMap::new(), pictures }
     }
 
     /// What a link of a page leads to, which is part of `document`.
@@ -73,7 +81,7 @@ impl<'a> Links<'a> {
                 place => Target::File(file.clone(), place.map(str::to_owned)),
             };
         }
-        if let Some(file) = self.in_report(&path) {
+        if let Some(file) = self.in_site(&path) {
             return Target::File(file, None);
         }
         let file = format!("{SOURCES}/{path}.html");
@@ -90,17 +98,27 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// The file of the report that a picture of a page shows, by path below the site.
+    /// The file that a picture of a page shows, by path below the site.
     pub fn picture(&self, document: &str, src: &str) -> Option<String> {
         if has_scheme(src) {
             return None;
         }
-        self.in_report(&joined(document, &decoded(src))?)
+        self.in_site(&joined(document, &decoded(src))?)
     }
 
-    fn in_report(&self, path: &str) -> Option<String> {
+    /// The path below the site of a file that the site has as it is.
+    fn in_site(&self, path: &str) -> Option<String> {
+        if self.pictures.contains_key(path) {
+            return Some(path.to_owned());
+        }
         let name = path.strip_prefix(REPORT)?.strip_prefix('/')?;
         self.report.files.contains_key(Path::new(name)).then(|| name.to_owned())
+    }
+
+    /// The content of a file that the site has as it is, by path below the site.
+    pub fn bytes(&self, name: &str) -> Option<&[u8]> {
+        let picture = self.pictures.get(name).or_else(|| self.report.files.get(Path::new(name)));
+        picture.map(Vec::as_slice)
     }
 
     /// Files of the repository that are linked to, as pages.

@@ -14,6 +14,11 @@ pub type Shrinking = (f64, u8);
 /// From hardly visible to as small as it gets.
 pub const STEPS: [Shrinking; 5] = [(2.0, 88), (1.5, 80), (1.0, 75), (1.0, 50), (0.6, 40)];
 
+/// Whether a page can show a file.
+pub fn is_picture(name: &str) -> bool {
+    [".svg", ".png", ".jpg"].iter().any(|end| name.ends_with(end))
+}
+
 /// Whether a file is a drawing, which can be shown in any size.
 pub fn is_drawing(name: &str) -> bool {
     name.ends_with(".svg")

@@ -47,6 +47,11 @@ impl Repository {
 
     /// The text of a file, by its path below the root with slashes; `None` if it is not published.
     pub fn text(&self, name: &str) -> Option<String> {
+        String::from_utf8(self.bytes(name)?).ok()
+    }
+
+    /// The content of a file, as [`Repository::text`] finds it.
+    pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         if !self.tracked.as_ref()?.contains(name) {
             return None;
         }
@@ -60,7 +65,7 @@ impl Repository {
                 return None;
             }
         }
-        String::from_utf8(posenc_files::read(&file, LONGEST).ok()?).ok()
+        posenc_files::read(&file, LONGEST).ok()
     }
 }
 

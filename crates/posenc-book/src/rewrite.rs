@@ -1,7 +1,6 @@
 //! From the contents of pages to those of the site: links within it, pictures that can be enlarged, formulas, verdicts.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use posenc_experiments::verdict::Verdict;
@@ -37,7 +36,7 @@ pub fn rewrite(
         bodies.insert(html_path(&page.path), body);
     }
     let links = Links::new(outline, &bodies, report, repository);
-    let mut maker = Maker { links, formulas, report, files: BTreeMap::new(), remarks: Vec::new() };
+    let mut maker = Maker { links, formulas, files: BTreeMap::new(), remarks: Vec::new() };
     for page in outline.pages() {
         let path = html_path(&page.path);
         let html = files.get(&path).map(|b| String::from_utf8_lossy(b)).unwrap_or_default();
@@ -61,7 +60,6 @@ pub fn rewrite(
 struct Maker<'a> {
     links: Links<'a>,
     formulas: &'a Formulas,
-    report: &'a Report,
     /// Pictures that pages show or lead to.
     files: BTreeMap<String, Vec<u8>>,
     remarks: Vec<String>,
@@ -143,7 +141,7 @@ impl Maker<'_> {
             self.remarks.push(format!("{}: there is no picture {src}", page.document));
             return String::new();
         };
-        let Some(bytes) = self.report.files.get(Path::new(&name)) else { return String::new() };
+        let Some(bytes) = self.links.bytes(&name) else { return String::new() };
         let natural = size(&name, bytes);
         let asked = tag.attribute("width").and_then(|w| w.parse::<u32>().ok());
         let width = asked.or(natural.map(|(width, _)| width.min(TEXT_WIDTH)));
@@ -174,8 +172,8 @@ impl Maker<'_> {
 
     /// Makes a file of the report part of the site.
     fn take(&mut self, name: &str) {
-        if let Some(bytes) = self.report.files.get(Path::new(name)) {
-            self.files.entry(name.to_owned()).or_insert_with(|| bytes.clone());
+        if let Some(bytes) = self.links.bytes(name) {
+            self.files.entry(name.to_owned()).or_insert_with(|| bytes.to_vec());
         }
     }
 
@@ -196,8 +194,7 @@ impl Maker<'_> {
         let text = 2 * content.len() as u64;
         let all = |weight: &dyn Fn(&[u8], u32) -> usize| -> u64 {
             let of = |(name, width): (&String, &u32)| {
-                let bytes = self.report.files.get(Path::new(name));
-                bytes.map_or(0, |bytes| weight(bytes, *width)) as u64
+                self.links.bytes(name).map_or(0, |bytes| weight(bytes, *width)) as u64
             };
             text + pictures.iter().map(of).sum::<u64>()
         };
@@ -263,6 +260,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("data")).unwrap();
         std::fs::write(root.path().join("data/a.yaml"), "a: <1>\n").unwrap();
+        std::fs::create_dir(root.path().join("docs")).unwrap();
+        std::fs::write(root.path().join("docs/shot.svg"), "<svg></svg>").unwrap();
         crate::repository::tests::track(root.path());
         std::fs::write(root.path().join("data/notes.txt"), "private").unwrap();
         let repository = Repository::new(root.path());
@@ -286,7 +285,7 @@ mod tests {
         let site = made(
             "# Figure 1. $\\sigma$\n\n<a id=\"fig1\"></a>\n\n![a $x$ \"b\"](../figures/p/f.svg)\n\n\
              [up](../README.md), [data](../../data/a.yaml), [folder](../../data/), [lost](gone.md), \
-             [paper](https://example.org/x.md)\n\n| a | b |\n|---|---|\n| ✅ reproduced | `✅` $|x|$ |\n",
+             [paper](https://example.org/x.md), ![shot](../../docs/shot.svg)\n\n| a | b |\n|---|---|\n| ✅ reproduced | `✅` $|x|$ |\n",
             &[("figures/p/f.svg", drawing)],
         );
         let item = page(&site, "p/fig1.html");
@@ -304,9 +303,11 @@ mod tests {
         has(
             "<span>folder</span>, <span>lost</span>, <a href=\"https://example.org/x.md\">paper</a>",
         );
+        has("<a class=\"zoom plot\" href=\"../docs/shot.svg\">");
+        assert_eq!(site.files["docs/shot.svg"], b"<svg></svg>");
         has("<td><span class=\"mark reproduced\" title=\"reproduced\">✅</span> reproduced</td>");
         has("<code>✅</code>");
-        assert_eq!(content.matches("<img").count(), 1);
+        assert_eq!(content.matches("<img").count(), 2);
         assert!(page(&site, "source/data/a.yaml.html").contains("a: &lt;1&gt;"));
         let paper = page(&site, "p.html");
         assert!(paper.contains("<a href=\"p/fig1.html\">a</a> <span>b</span>"), "{paper}");
