@@ -280,6 +280,15 @@ impl Context<'_> {
         Ok(embedder::build(&spec, &mut self.stream(purpose))?)
     }
 
+    /// The embedder of another specification, sampled from the stream of the variant's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Context::embedder`].
+    pub fn embedder_of(&self, spec: &EmbedderSpec) -> Result<Box<dyn Embedder>> {
+        Ok(embedder::build(spec, &mut self.stream("embedder"))?)
+    }
+
     /// The variant's embedder as the experiment file defines it.
     ///
     /// # Errors

@@ -68,6 +68,7 @@ pub mod stable_rank;
 mod sweep;
 pub mod translation;
 pub mod widget_captioning;
+pub mod width_selection;
 
 #[cfg(feature = "attention")]
 mod attention;
@@ -95,6 +96,7 @@ const ALL: &[&Kind] = &[
     &network_1d::KIND,
     &network_nd::KIND,
     &interpolation::KIND,
+    &width_selection::KIND,
     &complexity::KIND,
     &kronecker_rank::KIND,
     &separable_solution::KIND,

@@ -280,7 +280,9 @@ impl std::fmt::Display for FitEncoding {
 /// How the weights are computed.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitSolver {
-    /// Least squares: factorizations on a grid, iterations with --mask.
+    /// Ridge regression along each axis of a grid (not with --mask).
+    Ridge,
+    /// Least squares of minimum norm: factorizations on a grid, iterations with --mask.
     ClosedForm,
     /// Full-batch Adam.
     GradientDescent,
@@ -312,12 +314,13 @@ pub struct FitWithEncoding {
     /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
     pub embedder: String,
-    /// Parameter of the embedder, such as sigma=0.003. Default: the papers' value.
+    /// Parameter of the embedder, such as sigma=0.003. Default: auto, which depends on the solver and on the number of training
+    /// positions.
     #[arg(long, value_name = "NAME=VALUE", help_heading = ENCODING)]
     pub set: Vec<String>,
-    /// How the weights are computed.
-    #[arg(long, value_enum, default_value = "closed-form", help_heading = ENCODING)]
-    pub solver: FitSolver,
+    /// How the weights are computed. Default: ridge, with --mask closed-form.
+    #[arg(long, value_enum, help_heading = ENCODING)]
+    pub solver: Option<FitSolver>,
     /// Hidden layers (gradient descent).
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=16), help_heading = ENCODING)]
     pub depth: u16,

@@ -528,6 +528,20 @@ impl WireGroup {
                     return Err(document.error(&format!("{at}.{key}"), message));
                 }
                 let kind = protocol.kind();
+                if let Some(parameter) = checked.embedder.as_ref().and_then(EmbedderSpec::auto)
+                    && !kind.takes_auto
+                {
+                    let allowed = asked.kinds.all.iter().filter(|kind| kind.takes_auto);
+                    let allowed: Vec<&str> = allowed.map(|kind| kind.name).collect();
+                    return Err(document.error(
+                        &format!("{path}.variants[{i}].embedder.{}", parameter.name),
+                        format!(
+                            "`auto` needs a number of training positions, which `{}` does not have; allowed with: {}",
+                            kind.name,
+                            allowed.join(", ")
+                        ),
+                    ));
+                }
                 if let Some(key) = kind.repeats_key
                     && seeds != 1
                 {

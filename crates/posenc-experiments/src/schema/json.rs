@@ -112,7 +112,15 @@ pub(super) fn embedder(_: &mut SchemaGenerator) -> Schema {
         let properties: Object = kind
             .parameters
             .iter()
-            .map(|parameter| (parameter.name.to_owned(), of_parameter(parameter)))
+            .map(|parameter| {
+                let is_auto = kind.fit.parameter.is_some_and(|fit| fit.name == parameter.name);
+                let schema = of_parameter(parameter);
+                let schema = match is_auto {
+                    true => json!({ "anyOf": [{ "const": "auto" }, schema] }),
+                    false => schema,
+                };
+                (parameter.name.to_owned(), schema)
+            })
             .collect();
         let others =
             if kind.takes_extra_numbers { json!({ "type": "number" }) } else { false.into() };

@@ -95,6 +95,8 @@ pub struct Kind {
     pub revision: u32,
     /// Whether every variant needs an `embedder`.
     pub needs_embedder: bool,
+    /// Whether a parameter of the embedder may be `auto`.
+    pub takes_auto: bool,
     /// Whether the protocol measures time and must therefore run alone.
     pub measures_time: bool,
     /// Whether the units of a job are computed together and finish at the same time.
@@ -131,6 +133,7 @@ impl Kind {
             name,
             revision: 1,
             needs_embedder: false,
+            takes_auto: false,
             measures_time: false,
             emits_as_batch: false,
             repeats_key: None,

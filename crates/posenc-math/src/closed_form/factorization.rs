@@ -17,7 +17,12 @@ pub enum Solver {
     /// The rank rule of xGELSY on a QR factorization without pivoting. `torch.linalg.lstsq` on a CPU came to this until 2026:
     /// it passed uninitialized memory as the list of columns to keep in front (PyTorch issue 187411).
     FixedOrderQr,
+    /// A soft cutoff c: instead of 1/σ, σ/(σ² + (c σ_1)²). This is ridge regression along each axis.
+    Ridge,
 }
+
+/// Cutoff of [`Solver::Ridge`] that [`FitModel::Ridge`](crate::embedder::FitModel::Ridge) goes with: a ridge of 10⁻⁴ σ_1².
+pub const RIDGE_CUTOFF: f64 = 1e-2;
 
 /// How the pseudo-inverse was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,8 @@ pub enum Method {
     PivotedQr,
     /// Complete orthogonal factorization after a QR factorization without pivoting.
     FixedOrderQr,
+    /// Singular value decomposition of the triangular factor with a soft cutoff.
+    Ridge,
 }
 
 /// Ratio of the largest to the smallest singular value that takes part in the solution.
@@ -62,6 +69,7 @@ pub struct RankReport {
     /// Number of features, K.
     pub n_features: usize,
     /// Singular values above `rcond · σ_1`; with a [`Solver`] by QR, order of the triangle that was inverted.
+    /// [`Solver::Ridge`] uses the others, too, with less weight.
     pub rank: usize,
     /// Cutoff as a share of the largest singular value.
     pub rcond: f64,
@@ -106,18 +114,26 @@ impl<T: Real> Factorization<T> {
     ///
     /// As [`Factorization::new`], and [`ClosedFormError::Cutoff`].
     pub fn with_rcond(psi: MatRef<'_, T>, rcond: f64) -> Result<Self, ClosedFormError> {
+        Self::with_cutoff(psi, rcond, Cutoff::Hard)
+    }
+
+    fn with_cutoff(
+        psi: MatRef<'_, T>,
+        rcond: f64,
+        cutoff: Cutoff,
+    ) -> Result<Self, ClosedFormError> {
         check_cutoff(rcond)?;
         check_entries(|| "the embedding matrix".into(), psi)?;
         let (n_points, n_features) = psi.shape();
         if let Some(diagonal) = diagonal_of(psi) {
-            return Ok(Self::of_diagonal(&diagonal, rcond));
+            return Ok(Self::of_diagonal(&diagonal, rcond, cutoff));
         }
         let blocks = match even_odd_blocks(psi) {
             Some((even, odd)) => vec![even, odd],
             None => vec![psi.to_owned()],
         };
         let even_odd = blocks.len() == 2;
-        let Inverses { inverses, rank, condition, method } = invert(blocks, rcond)
+        let Inverses { inverses, rank, condition, method } = invert(blocks, rcond, cutoff)
             .ok_or(ClosedFormError::NoConvergence { rows: n_points, columns: n_features })?;
         let report = RankReport { n_points, n_features, rank, rcond, condition, method, even_odd };
         Ok(Self { inverse: assemble(inverses), report })
@@ -134,7 +150,8 @@ impl<T: Real> Factorization<T> {
         solver: Solver,
     ) -> Result<Self, ClosedFormError> {
         let (order, method) = match solver {
-            Solver::TruncatedSvd => return Self::with_rcond(psi, rcond),
+            Solver::TruncatedSvd => return Self::with_cutoff(psi, rcond, Cutoff::Hard),
+            Solver::Ridge => return Self::with_cutoff(psi, rcond, Cutoff::Soft),
             Solver::PivotedQr => (ColumnOrder::Pivoted, Method::PivotedQr),
             Solver::FixedOrderQr => (ColumnOrder::Fixed, Method::FixedOrderQr),
         };
@@ -154,11 +171,13 @@ impl<T: Real> Factorization<T> {
         Ok(Self { inverse: AxisMap::Plain(inverse), report })
     }
 
-    fn of_diagonal(diagonal: &[T], rcond: f64) -> Self {
+    fn of_diagonal(diagonal: &[T], rcond: f64, kind: Cutoff) -> Self {
         let values: Vec<f64> = diagonal.iter().map(|value| value.to_f64().abs()).collect();
         let Kept { rank, cutoff, ratio } = Kept::above(rcond, &values);
-        let reciprocal = |(value, size): (&T, &f64)| {
-            if *size > cutoff { T::one_impl() / *value } else { T::zero_impl() }
+        let reciprocal = |(value, size): (&T, &f64)| match kind {
+            Cutoff::Soft => T::from_f64(damped(value.to_f64(), cutoff)),
+            Cutoff::Hard if *size > cutoff => T::one_impl() / *value,
+            Cutoff::Hard => T::zero_impl(),
         };
         Self {
             inverse: AxisMap::Diagonal(diagonal.iter().zip(&values).map(reciprocal).collect()),
@@ -168,7 +187,10 @@ impl<T: Real> Factorization<T> {
                 rank,
                 rcond,
                 condition: Condition::SingularValues(ratio),
-                method: Method::Diagonal,
+                method: match kind {
+                    Cutoff::Hard => Method::Diagonal,
+                    Cutoff::Soft => Method::Ridge,
+                },
                 even_odd: false,
             },
         }
@@ -199,6 +221,20 @@ fn check_cutoff(rcond: f64) -> Result<(), ClosedFormError> {
     Ok(())
 }
 
+/// What happens to singular values at the cutoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cutoff {
+    /// Those at or below it are left out.
+    Hard,
+    /// They lose weight gradually.
+    Soft,
+}
+
+/// `σ/(σ² + c²)`, and 0 for a zero matrix.
+fn damped(value: f64, cutoff: f64) -> f64 {
+    if value == 0.0 { 0.0 } else { value / (value * value + cutoff * cutoff) }
+}
+
 /// What a relative cutoff leaves of the singular values of one matrix.
 struct Kept {
     rank: usize,
@@ -227,9 +263,10 @@ struct Inverses<T> {
 
 /// The blocks share one cutoff, since their singular values together are those of the matrix.
 /// `None` when a singular value decomposition does not converge.
-fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64) -> Option<Inverses<T>> {
+fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64, kind: Cutoff) -> Option<Inverses<T>> {
     let tall: Vec<Tall<T>> = blocks.into_iter().map(Tall::new).collect();
-    if let Some((inverses, bound)) = certified_inverses(&tall, rcond) {
+    let certified = (kind == Cutoff::Hard).then(|| certified_inverses(&tall, rcond)).flatten();
+    if let Some((inverses, bound)) = certified {
         return Some(Inverses {
             inverses,
             rank: tall.iter().map(|block| block.matrix.ncols()).sum(),
@@ -244,11 +281,14 @@ fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64) -> Option<Inverses<T>> {
         inverses: tall
             .iter()
             .zip(&spectra)
-            .map(|(block, spectrum)| spectrum.pseudo_inverse(block, cutoff))
+            .map(|(block, spectrum)| spectrum.pseudo_inverse(block, cutoff, kind))
             .collect(),
         rank,
         condition: Condition::SingularValues(ratio),
-        method: Method::TruncatedSvd,
+        method: match kind {
+            Cutoff::Hard => Method::TruncatedSvd,
+            Cutoff::Soft => Method::Ridge,
+        },
     })
 }
 
@@ -367,12 +407,16 @@ impl<T: Real> Spectrum<T> {
         Some(Self { values, left: svd.V().to_owned(), right: svd.U().to_owned() })
     }
 
-    /// Pseudo-inverse of the block from the singular values above `cutoff`.
-    fn pseudo_inverse(&self, block: &Tall<T>, cutoff: f64) -> Mat<T> {
-        let rank = self.values.iter().take_while(|&&value| value > cutoff).count();
+    /// Pseudo-inverse of the block from the singular values above `cutoff`, or from all if it is soft.
+    fn pseudo_inverse(&self, block: &Tall<T>, cutoff: f64, kind: Cutoff) -> Mat<T> {
+        let rank = match kind {
+            Cutoff::Hard => self.values.iter().take_while(|&&value| value > cutoff).count(),
+            Cutoff::Soft => self.values.len(),
+        };
         let rows = self.left.nrows();
-        let scaled = Mat::from_fn(self.right.nrows(), rank, |i, l| {
-            self.right[(i, l)] / T::from_f64(self.values[l])
+        let scaled = Mat::from_fn(self.right.nrows(), rank, |i, l| match kind {
+            Cutoff::Hard => self.right[(i, l)] / T::from_f64(self.values[l]),
+            Cutoff::Soft => self.right[(i, l)] * T::from_f64(damped(self.values[l], cutoff)),
         });
         let mut small = Mat::zeros(self.right.nrows(), rows);
         product(small.as_mut(), scaled.as_ref(), self.left.subcols(0, rank).transpose());

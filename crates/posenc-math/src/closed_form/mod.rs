@@ -46,10 +46,12 @@
 mod apply;
 mod complete_orthogonal;
 mod factorization;
+mod ridge;
 mod scattered;
 mod solve;
 
-pub use factorization::{Condition, Factorization, Method, RankReport, Solver};
+pub use factorization::{Condition, Factorization, Method, RIDGE_CUTOFF, RankReport, Solver};
+pub use ridge::{Ridge, RidgeAxis, RidgeFit, RidgeScores};
 pub use scattered::{
     LeastSquares, LeastSquaresOptions, Progress, ScatteredPoints, ScatteredSystem, Stop,
 };

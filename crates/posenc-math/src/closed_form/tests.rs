@@ -2,6 +2,7 @@ use super::*;
 use crate::kronecker::{self, Cube};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 use faer::Mat;
+use faer::linalg::solvers::DenseSolveCore as _;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -397,4 +398,117 @@ fn unusable_input_is_named() {
     assert!(not_finite.contains("inf at [1, 4, 2]"), "{not_finite}");
     let shape = message(solve_3d([&y, &y, &y], std::slice::from_ref(&cube)).unwrap_err());
     assert!(shape.contains("4×5×4") && shape.contains("4×4×4"), "{shape}");
+}
+
+/// Catches a soft cutoff that shortcuts bypass, or whose square is wrong.
+#[test]
+fn ridge_damps_singular_values() {
+    let cutoff = 0.05;
+    for psi in [
+        random(9, 6, 1),
+        of_rank(8, 10, 3, 2),
+        gaussian(12, 12, 0.2),
+        triangle(6, 6, 1.0 / 6.0),
+        fourier(16, 12, |t| 1.0 + 5.0 * t),
+    ] {
+        let svd = psi.thin_svd().unwrap();
+        let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+        let c = cutoff * values[0];
+        let damped = Mat::from_fn(psi.ncols(), values.len(), |i, l| {
+            svd.V()[(i, l)] * values[l] / (values[l] * values[l] + c * c)
+        });
+        let wanted = damped * svd.U().transpose();
+        let factorization =
+            Factorization::with_solver(psi.as_ref(), cutoff, Solver::Ridge).unwrap();
+        assert_eq!(factorization.report().method, Method::Ridge);
+        assert_all_close(
+            &entries(&factorization.pseudo_inverse()),
+            &entries(&wanted),
+            Tolerance::new(1e-9, 1e-9),
+        );
+    }
+    let zero = Mat::<f64>::zeros(4, 3);
+    let factorization = Factorization::with_solver(zero.as_ref(), cutoff, Solver::Ridge).unwrap();
+    assert!(entries(&factorization.pseudo_inverse()).iter().all(|&value| value == 0.0));
+}
+
+/// Catches scores that are not those of the Gaussian process with the written-out covariance.
+#[test]
+fn ridge_scores_by_their_definitions() {
+    let (n, ridge) = (6, 1e-3);
+    let full = Mat::from_fn(2 * n, n, |i, j| {
+        (-(i as f64 / 2.0 - j as f64).powi(2) / (2.0 * 0.9 * 0.9)).exp()
+    });
+    let psi = Mat::from_fn(n, n, |i, j| full[(2 * i, j)]);
+    let axis = RidgeAxis::new(psi.as_ref(), full.as_ref()).unwrap();
+    let gram = &psi * psi.transpose();
+    let largest = psi.thin_svd().unwrap().S().column_vector()[0].powi(2);
+    let one = Mat::from_fn(n, n, |i, j| gram[(i, j)] + if i == j { ridge * largest } else { 0.0 });
+    let cross = &full * psi.transpose();
+    for (is_image, kind) in
+        [(false, Ridge::Axes(ridge)), (true, Ridge::Axes(ridge)), (true, Ridge::Samples(ridge))]
+    {
+        let samples = random(n, if is_image { n } else { 1 }, 7);
+        let channels = std::slice::from_ref(&samples);
+        let fit = match is_image {
+            true => RidgeFit::image(&axis, channels).unwrap(),
+            false => RidgeFit::line(&axis, channels).unwrap(),
+        };
+        let (mut covariance, cross) = match (is_image, kind) {
+            (false, _) => (one.clone(), cross.clone()),
+            (true, Ridge::Axes(_)) => (
+                kronecker::dense(one.as_ref(), one.as_ref()),
+                kronecker::dense(cross.as_ref(), cross.as_ref()),
+            ),
+            (true, Ridge::Samples(_)) => (
+                kronecker::dense(gram.as_ref(), gram.as_ref()),
+                kronecker::dense(cross.as_ref(), cross.as_ref()),
+            ),
+        };
+        let m = covariance.nrows();
+        if kind == Ridge::Samples(ridge) {
+            (0..m).for_each(|i| covariance[(i, i)] += ridge * largest * largest);
+        }
+        let s =
+            Mat::from_fn(
+                m,
+                1,
+                |i, _| {
+                    if is_image { samples[(i / n, i % n)] } else { samples[(i, 0)] }
+                },
+            );
+        let inverse = covariance.partial_piv_lu().inverse();
+        let solved = &inverse * &s;
+        let predicted = &fit.predict(kind)[0];
+        let flat: Vec<f64> = match is_image {
+            true => entries(predicted),
+            false => predicted.col(0).iter().copied().collect(),
+        };
+        assert_all_close(&flat, &entries(&(cross * &solved)), Tolerance::absolute(1e-8));
+        let mean = |f: &dyn Fn(usize) -> f64| (0..m).map(f).sum::<f64>() / m as f64;
+        let scores = fit.scores(kind);
+        let left_out = mean(&|i| (solved[(i, 0)] / inverse[(i, i)]).powi(2)).ln();
+        assert_close(scores.leave_one_out, left_out, Tolerance::absolute(1e-8));
+        let trace = mean(&|i| inverse[(i, i)]);
+        let generalized = (mean(&|i| solved[(i, 0)].powi(2)) / trace.powi(2)).ln();
+        assert_close(scores.cross_validation, generalized, Tolerance::absolute(1e-8));
+        let values = covariance.self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+        let determinant = values.iter().map(|value| value.ln()).sum::<f64>() / m as f64;
+        let energy = mean(&|i| s[(i, 0)] * solved[(i, 0)]).ln();
+        assert_close(scores.likelihood, energy + determinant, Tolerance::absolute(1e-8));
+        if !is_image {
+            // Without sample 2, its value is predicted from the others.
+            let others: Vec<usize> = (0..n).filter(|&i| i != 2).collect();
+            let rest = Mat::from_fn(n - 1, n - 1, |i, j| one[(others[i], others[j])]);
+            let values = Mat::from_fn(n - 1, 1, |i, _| samples[(others[i], 0)]);
+            let weights = rest.partial_piv_lu().inverse() * values;
+            let prediction: f64 = (0..n - 1).map(|i| one[(2, others[i])] * weights[(i, 0)]).sum();
+            assert_close(
+                samples[(2, 0)] - prediction,
+                solved[(2, 0)] / inverse[(2, 2)],
+                Tolerance::absolute(1e-8),
+            );
+        }
+    }
+    assert!(RidgeFit::image(&axis, &[random(n, 1, 3)]).is_err());
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Embedder, EmbedderError, EmbedderSpec, FeatureTable, Kind, ParameterValue, unit_row::UnitRow,
+    Embedder, EmbedderError, EmbedderSpec, FeatureTable, FitModel, Kind, ParameterValue,
+    unit_row::UnitRow,
 };
 
 /// The values a parameter takes.
@@ -291,13 +292,17 @@ fn suggestion<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> String
     }
 }
 
-/// Checks names, types, ranges and combinations of parameters, and compiles a formula.
+/// Checks names, types, ranges and combinations of parameters, and compiles a formula. A parameter may be `auto` where the kind
+/// has a rule for it ([`EmbedderSpec::resolved`]).
 ///
 /// # Errors
 ///
 /// The first fault found; [`EmbedderError::parameter`] names the key. Never panics.
 pub fn validate(spec: &EmbedderSpec) -> Result<(), EmbedderError> {
-    checked(spec).map(|_| ())
+    match spec.auto() {
+        Some(_) => checked(&spec.clone().resolved(FitModel::Ridge, 256.0)).map(|_| ()),
+        None => checked(spec).map(|_| ()),
+    }
 }
 
 fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
@@ -381,7 +386,7 @@ fn allowed_parameters(kind: &Kind) -> String {
 ///
 /// # Errors
 ///
-/// Those of [`validate`].
+/// Those of [`validate`], and a parameter that is `auto`.
 pub fn build(spec: &EmbedderSpec, rng: &mut ChaCha8Rng) -> Built {
     let values = checked(spec)?;
     let embedder = (values.kind.build)(&values, rng)?;

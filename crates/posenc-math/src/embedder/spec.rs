@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::FeatureTable;
 use super::registry::{self, Presence};
+use super::{FeatureTable, FitModel, FitParameter};
 
 /// The value of one parameter as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +61,9 @@ pub struct EmbedderSpec {
     pub table: Option<Arc<FeatureTable>>,
 }
 
+/// What is written for a parameter that depends on the number of training positions.
+const AUTO: &str = "auto";
+
 /// Parameters that change how an embedder is presented, not what it computes.
 const PRESENTATION: [&str; 2] = ["label", "latex"];
 
@@ -101,6 +104,22 @@ impl EmbedderSpec {
         match &self.table {
             Some(table) => Some(table.dimension() as f64),
             None => self.number_of("dimension"),
+        }
+    }
+
+    /// The parameter that is `auto`; `None` if all are given.
+    pub fn auto(&self) -> Option<FitParameter> {
+        let parameter = registry::find(&self.kind)?.fit.parameter?;
+        let written = self.parameters.get(parameter.name)?;
+        (*written == ParameterValue::from(AUTO)).then_some(parameter)
+    }
+
+    /// With the value for `n` training positions per axis where a parameter is `auto`.
+    #[must_use]
+    pub fn resolved(self, model: FitModel, n: f64) -> Self {
+        match self.auto() {
+            Some(parameter) => self.number(parameter.name, parameter.value(model, n)),
+            None => self,
         }
     }
 

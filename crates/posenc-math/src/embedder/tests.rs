@@ -448,3 +448,33 @@ proptest! {
         }
     }
 }
+
+/// Catches a rule that does not scale with the samples, and `auto` where no rule exists.
+#[test]
+fn auto_is_a_width_in_samples() {
+    for kind in registry().iter().filter(|kind| kind.fit.parameter.is_some()) {
+        let parameter = kind.fit.parameter.unwrap();
+        let spec = kind.example(64).with(parameter.name, "auto");
+        assert!(validate(&spec).is_ok(), "{}", kind.name);
+        assert!(build(&spec, &mut stream(0, "auto")).is_err(), "{} is not resolved", kind.name);
+        let at = |n: f64| {
+            let resolved = spec.clone().resolved(FitModel::Ridge, n);
+            assert!(resolved.auto().is_none() && validate(&resolved).is_ok(), "{}", kind.name);
+            resolved.number_of(parameter.name).unwrap()
+        };
+        let (few, many) = (at(64.0), at(128.0));
+        match parameter.unit {
+            FitUnit::Steps => assert_eq!(few, 2.0 * many, "{}", kind.name),
+            FitUnit::PeriodsPerStep => assert_eq!(2.0 * few, many, "{}", kind.name),
+            FitUnit::Octaves => assert_eq!(few + 1.0, many, "{}", kind.name),
+        }
+        let shifted = parameter.shifted(FitModel::Ridge, 64.0, 1.0);
+        let wanted = match parameter.unit {
+            FitUnit::Steps | FitUnit::PeriodsPerStep => 2.0 * few,
+            FitUnit::Octaves => few + 1.0,
+        };
+        assert_eq!(shifted, wanted, "{}", kind.name);
+    }
+    let spec = EmbedderSpec::new("impulse").number("dimension", 8.0).text("width", "auto");
+    assert!(validate(&spec).is_err() && spec.auto().is_none());
+}

@@ -8,6 +8,7 @@ mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ use crate::network_nd::Blending;
 /// The kind `closed-form`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
+    takes_auto: true,
     example: include_str!("example.yaml"),
     runner: runner!(ClosedForm),
     without_data: WithoutData::Defined,
@@ -34,8 +36,8 @@ pub struct ClosedForm {
     /// Arithmetic of factorization and products.
     #[serde(default)]
     pub precision: Precision,
-    /// Singular values below `cutoff` times the largest count as zero. Default: single
-    /// precision's ε times the larger side, as in the authors' library, for both precisions.
+    /// Singular values below `cutoff` times the largest count as zero, or lose weight with `solver: ridge`. Default: single
+    /// precision's ε times the larger side, as in the authors' library, for both precisions; 0.01 for `ridge`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cutoff: Option<f64>,
     /// How least squares with a matrix of deficient rank are solved.
@@ -88,6 +90,8 @@ pub enum Solver {
     /// As `pivoted-qr`, without pivoting: what PyTorch's CPU default came to until 2026, because it passed uninitialized
     /// memory as the list of columns to keep in front.
     FixedOrderQr,
+    /// Ridge regression along each axis: 1/σ becomes σ/(σ² + (cutoff · σ_1)²). Ours.
+    Ridge,
 }
 
 impl Solver {
@@ -135,6 +139,14 @@ impl Settings for ClosedForm {
             if given {
                 return Err((key, "belongs to random positions; set `fraction`".into()));
             }
+        }
+        Ok(())
+    }
+
+    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        if spec.auto().is_some() && self.fraction.is_some() {
+            let message = "`auto` was determined on regular grids only; leave one of the two out";
+            return Err(("fraction", message.to_owned()));
         }
         Ok(())
     }

@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
-use posenc_math::closed_form::{self, LeastSquaresOptions, Real};
-use posenc_math::embedder::Embedder;
+use posenc_math::closed_form::{self, LeastSquaresOptions, RIDGE_CUTOFF, Real};
+use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel};
 
 use super::{ClosedForm, Precision, Solver};
 use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
-use crate::network_nd::reconstruction::{self, Rule, Scattered, Signal, pictures, split};
+use crate::network_nd::reconstruction::{
+    self, Rule, Scattered, Signal, pictures, positions_per_axis, split,
+};
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
 use posenc_harness::unit::Unit;
 
@@ -26,15 +28,22 @@ fn run(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Res
 }
 
 fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
-    let embedder = context.embedder()?;
-    let mut axes: Vec<Axis<T>> = Vec::new();
+    // With `auto`, embedder and axes change with the number of training positions.
+    let (mut known, mut axes): (_, Vec<Axis<T>>) = (None, Vec::new());
     for (index, unit) in context.units.iter().enumerate() {
         let signal = Signal::of_unit(context, unit, settings.side)?;
+        let spec = settings.resolved(context.spec()?, &signal);
+        if known.as_ref().is_none_or(|(other, _)| *other != spec) {
+            let embedder = context.embedder_of(&spec)?;
+            known = Some((spec, embedder));
+            axes.clear();
+        }
+        let Some((_, embedder)) = &known else { unreachable!("the embedder was built") };
         let outcome = match settings.fraction {
             Some(fraction) => {
-                scattered::<T>(context, settings, &*embedder, &signal, unit, fraction)
+                scattered::<T>(context, settings, &**embedder, &signal, unit, fraction)
             }
-            None => on_grid(context, settings, &*embedder, &signal, &mut axes),
+            None => on_grid(context, settings, &**embedder, &signal, &mut axes),
         };
         emit(index, outcome.with_context(|| unit.signal.clone())?)?;
     }
@@ -53,8 +62,9 @@ fn on_grid<T: Real>(
         Solver::TruncatedSvd => closed_form::Solver::TruncatedSvd,
         Solver::PivotedQr => closed_form::Solver::PivotedQr,
         Solver::FixedOrderQr => closed_form::Solver::FixedOrderQr,
+        Solver::Ridge => closed_form::Solver::Ridge,
     };
-    let axes = closed::axes(known, embedder, signal, step, (settings.cutoff, solver))?;
+    let axes = closed::axes(known, embedder, signal, step, (settings.cutoff(), solver))?;
     let solved = closed::separable(signal, &axes, step)?;
     let trains = |point: usize| {
         let mut rest = point;
@@ -80,6 +90,25 @@ fn on_grid<T: Real>(
             .unit("s"),
     ]);
     Ok(outcome)
+}
+
+impl ClosedForm {
+    fn cutoff(&self) -> Option<f64> {
+        match self.solver {
+            Solver::Ridge => Some(self.cutoff.unwrap_or(RIDGE_CUTOFF)),
+            _ => self.cutoff,
+        }
+    }
+
+    /// With what `auto` stands for at the signal's number of training positions.
+    fn resolved(&self, spec: &EmbedderSpec, signal: &Signal) -> EmbedderSpec {
+        let model = match self.solver {
+            Solver::Ridge => FitModel::Ridge,
+            _ => FitModel::ClosedForm,
+        };
+        let positions: usize = signal.sides.iter().map(|n| n.div_ceil(self.step)).product();
+        spec.clone().resolved(model, positions_per_axis(positions, signal.sides.len()))
+    }
 }
 
 /// What both ways have in common.

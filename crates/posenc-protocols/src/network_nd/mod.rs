@@ -27,7 +27,7 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use std::collections::BTreeMap;
 
-use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};
+use posenc_math::embedder::{self, EmbedderSpec, FitModel, ParameterValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,7 @@ use crate::network_1d::Scale;
 /// The kind `network-nd`.
 pub const KIND: Kind = Kind {
     needs_embedder: true,
+    takes_auto: true,
     example: include_str!("example.yaml"),
     runner: runner!(NetworkNd),
     without_data: WithoutData::Defined,
@@ -357,6 +358,14 @@ impl Settings for NetworkNd {
 }
 
 impl NetworkNd {
+    /// What `auto` of an embedder is chosen for.
+    pub fn model(&self) -> FitModel {
+        match self.encoding {
+            Encoding::Complex => FitModel::Complex,
+            Encoding::Simple => FitModel::Simple,
+        }
+    }
+
     /// Distance between training positions along each axis; `None` for random positions.
     pub fn grid_step(&self) -> Option<usize> {
         match (self.step, self.fraction) {

@@ -13,7 +13,9 @@ use posenc_math::random::stream;
 use posenc_nets::train::{History, Schedule, Summary};
 
 use super::NetworkNd;
-use super::reconstruction::{self, Problem, Rule, Signal, Split, pictures, split};
+use super::reconstruction::{
+    self, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
+};
 use crate::fit_state::{Done, Resumption};
 use crate::memory::dimension;
 use posenc_harness::checkpoint::Checkpoint;
@@ -127,7 +129,10 @@ impl<'a> Training<'a> {
             signal: &self.signal,
             split: &self.split,
             settings: &settings,
-            spec: reconstruction::changed(self.context.spec()?, &changes),
+            spec: reconstruction::changed(self.context.spec()?, &changes).resolved(
+                self.settings.model(),
+                positions_per_axis(self.split.train.len(), self.signal.sides.len()),
+            ),
             stream: &draw,
         };
         let prepared = problem.prepare(&format!("weights {}", self.unit.signal))?;

@@ -78,7 +78,8 @@ fn format_documents_every_key() {
 /// A group with a protocol, given as YAML, and with `data` if the protocol needs it.
 fn with_protocol(kind: &Kind, data: &str, protocol: &str) -> Result<Protocol, String> {
     let head = FILE.split("groups:").next().unwrap();
-    let embedder = "{ kind: gaussian, dimension: 64, sigma: 0.01 }";
+    let sigma = if kind.takes_auto { "auto" } else { "0.01" };
+    let embedder = format!("{{ kind: gaussian, dimension: 64, sigma: {sigma} }}");
     let embedder =
         if kind.needs_embedder { format!(", embedder: {embedder}") } else { String::new() };
     let settings: String = protocol.lines().map(|line| format!("      {line}\n")).collect();

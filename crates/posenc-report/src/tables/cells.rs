@@ -224,6 +224,14 @@ fn sensible(values: &[f64], column: &Column) -> usize {
 }
 
 fn shown(values: &[f64], column: &Column, digits: usize) -> Cell {
+    if column.aggregate == Aggregate::Median {
+        let [median, most] = [0.5, 0.9].map(|share| quantile(values, share));
+        let text = match values.len() {
+            1 => fixed(median, digits),
+            _ => format!("{} ({})", fixed(median, digits), fixed(most, digits)),
+        };
+        return Cell::new(median, text, String::new());
+    }
     let (mean, deviation) = mean_deviation(values);
     let half = 0.5 * 0.1f64.powi(digits as i32);
     // A mean too small for its digits is shown with significant ones, and so is its deviation.
@@ -240,6 +248,16 @@ fn shown(values: &[f64], column: &Column, digits: usize) -> Cell {
         false => text,
     };
     Cell::new(mean, text, String::new())
+}
+
+/// The value that this share of the values do not exceed, interpolated linearly.
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = share * (sorted.len().max(1) - 1) as f64;
+    let at = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
+    let (below, above) = (at(place.floor()), at(place.ceil()));
+    below + (above - below) * (place - place.floor())
 }
 
 /// Whether an abscissa matches that of the row or, if the row has none, that of the column.

@@ -180,6 +180,9 @@ pub fn render(view: &View<'_>, table: &Table) -> String {
     {
         notes.push("± population standard deviation, left out where it rounds to zero".into());
     }
+    if table.columns.iter().any(|c| c.aggregate == Aggregate::Median) {
+        notes.push("medians, with 90th percentiles in parentheses".into());
+    }
     empty_in_paper.sort();
     empty_in_paper.dedup();
     notes.extend(empty_in_paper);

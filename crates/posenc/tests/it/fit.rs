@@ -246,9 +246,10 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
         (&["photo.png", "--set", "sigma=-1", "--out", "a.png"], ["sigma", "-1"]),
         (&["photo.png", "--set", "sigma", "--out", "a.png"], ["--set sigma", "NAME=VALUE"]),
         (&["photo.png", "--set", "dimension=60000", "--out", "a.png"], ["GiB", "dimension"]),
+        (&["photo.png", "--encoding", "simple", "--out", "a.png"], ["ridge", "gradient-descent"]),
         (
-            &["photo.png", "--encoding", "simple", "--out", "a.png"],
-            ["closed-form", "gradient-descent"],
+            &["photo.png", "--mask", "0.5", "--solver", "ridge", "--out", "a.png"],
+            ["needs a grid", "closed-form"],
         ),
         (&["photo.png", "--depth", "1", "--out", "a.png"], ["hidden layers", "gradient-descent"]),
         (

@@ -1,6 +1,7 @@
 //! The binary `posenc` end to end: real files, real records. One binary, since each test binary links all dependencies;
 //! `extending.rs` has its own, since it compiles on all cores.
 
+mod auto;
 mod captioning;
 mod checkpoints;
 mod collect;

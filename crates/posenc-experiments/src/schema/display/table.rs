@@ -108,6 +108,8 @@ pub enum Aggregate {
     MeanDeviation,
     /// Mean.
     Mean,
+    /// Median, with the 90th percentile in parentheses.
+    Median,
 }
 
 pub(super) fn check(

@@ -28,6 +28,11 @@ impl Split {
     }
 }
 
+/// Training positions along an axis, by their number; rounded where they are random.
+pub fn positions_per_axis(positions: usize, axes: usize) -> f64 {
+    (positions as f64).powf(1.0 / axes as f64).round().max(2.0)
+}
+
 /// Mean squared error of values at all positions (channels fastest), at some of the positions; `None` without positions.
 pub fn mean_squared_error(
     signal: &Signal,

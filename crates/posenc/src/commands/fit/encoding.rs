@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 use posenc_harness::device::{CPU, Devices};
-use posenc_math::closed_form::LeastSquaresOptions;
+use posenc_math::closed_form::{LeastSquaresOptions, RIDGE_CUTOFF, Solver};
 use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit as train};
@@ -30,9 +30,12 @@ pub fn encode(
     signal: &Signal,
     split: &Split,
 ) -> Result<Fitted> {
-    let spec = settings::embedder(options, signal, split)?;
-    let (values, parameters) = match options.solver {
-        FitSolver::ClosedForm => closed_form(fit, options, &spec, signal, split)?,
+    let solver = settings::solver(fit, options);
+    let spec = settings::embedder(options, solver, signal, split)?;
+    let (values, parameters) = match solver {
+        FitSolver::Ridge | FitSolver::ClosedForm => {
+            closed_form(fit, options, solver, &spec, signal, split)?
+        }
         FitSolver::GradientDescent => gradient_descent(fit, options, &spec, signal, split)?,
     };
     let description =
@@ -49,18 +52,20 @@ fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
 fn closed_form(
     fit: &Fit,
     options: &FitWithEncoding,
+    solver: FitSolver,
     spec: &EmbedderSpec,
     signal: &Signal,
     split: &Split,
 ) -> Result<(Vec<f64>, usize)> {
+    let name = if solver == FitSolver::Ridge { "ridge" } else { "closed-form" };
     ensure!(
         options.encoding == FitEncoding::Complex,
-        "--solver closed-form solves for a complex encoding; allowed with --encoding simple: --solver \
+        "--solver {name} solves for a complex encoding; allowed with --encoding simple: --solver \
          gradient-descent"
     );
     ensure!(
         options.depth == 0,
-        "--solver closed-form has no hidden layers; allowed with --depth {}: --solver gradient-descent",
+        "--solver {name} has no hidden layers; allowed with --depth {}: --solver gradient-descent",
         options.depth
     );
     let embedder = embedder::build(spec, &mut streams(fit.seed)("embedder"))?;
@@ -78,7 +83,11 @@ fn closed_form(
     } else {
         let mut known = Vec::new();
         let step = usize::from(fit.step);
-        let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, Default::default())?;
+        let regularization = match solver {
+            FitSolver::Ridge => (Some(RIDGE_CUTOFF), Solver::Ridge),
+            _ => Default::default(),
+        };
+        let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, regularization)?;
         let report = axes[0].report();
         println!(
             "rank {} of {} features per axis, condition number {:.3e}",

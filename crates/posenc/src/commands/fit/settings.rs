@@ -8,14 +8,22 @@ use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Directions, Encoding, NetworkNd, Output, TestPositions};
 
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
-use posenc_protocols::network_nd::reconstruction::{Signal, Split};
+use posenc_protocols::network_nd::reconstruction::{Signal, Split, positions_per_axis};
 
-/// The embedder: its kind from the option, parameters from `--set`, the rest as `trading`'s Table 1
-/// has them, scaled from its 256 training positions per axis to the signal's.
-pub fn embedder(options: &FitWithEncoding, signal: &Signal, split: &Split) -> Result<EmbedderSpec> {
-    let axes = signal.sides.len() as f64;
-    // Training positions along an axis.
-    let n = (split.train.len() as f64).powf(1.0 / axes).round().max(2.0);
+/// The solver of the options.
+pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
+    let default = if fit.mask.is_some() { FitSolver::ClosedForm } else { FitSolver::Ridge };
+    options.solver.unwrap_or(default)
+}
+
+/// The embedder: its kind from the option, parameters from `--set`, the rest `auto`.
+pub fn embedder(
+    options: &FitWithEncoding,
+    solver: FitSolver,
+    signal: &Signal,
+    split: &Split,
+) -> Result<EmbedderSpec> {
+    let n = positions_per_axis(split.train.len(), signal.sides.len());
     let complex = options.encoding == FitEncoding::Complex;
     let name = options.embedder.as_str();
     let mut parameters: BTreeMap<String, ParameterValue> = BTreeMap::new();
@@ -30,13 +38,7 @@ pub fn embedder(options: &FitWithEncoding, signal: &Signal, split: &Split) -> Re
             parameters.insert("dimension".into(), ParameterValue::Number(dimension));
         }
         if let Some(parameter) = kind.fit.parameter {
-            let model = match (options.solver, complex) {
-                (FitSolver::ClosedForm, _) => FitModel::ClosedForm,
-                (FitSolver::GradientDescent, true) => FitModel::Complex,
-                (FitSolver::GradientDescent, false) => FitModel::Simple,
-            };
-            let value = ParameterValue::Number(parameter.value(model, n));
-            parameters.insert(parameter.name.to_owned(), value);
+            parameters.insert(parameter.name.to_owned(), "auto".into());
         }
     }
     for text in &options.set {
@@ -49,7 +51,13 @@ pub fn embedder(options: &FitWithEncoding, signal: &Signal, split: &Split) -> Re
         };
         parameters.insert(name.to_owned(), value);
     }
-    let spec = EmbedderSpec { parameters, ..EmbedderSpec::new(name) };
+    let model = match (solver, complex) {
+        (FitSolver::Ridge, _) => FitModel::Ridge,
+        (FitSolver::ClosedForm, _) => FitModel::ClosedForm,
+        (FitSolver::GradientDescent, true) => FitModel::Complex,
+        (FitSolver::GradientDescent, false) => FitModel::Simple,
+    };
+    let spec = EmbedderSpec { parameters, ..EmbedderSpec::new(name) }.resolved(model, n);
     embedder::validate(&spec)
         .with_context(|| format!("--embedder {name} (--set NAME=VALUE sets a parameter)"))?;
     Ok(spec)
@@ -107,6 +115,9 @@ pub fn check(fit: &Fit) -> Result<()> {
             rate > 0.0 && rate <= 1e3,
             "--learning-rate {rate}: allowed: above 0, at most 1000"
         );
+    }
+    if solver(fit, options) == FitSolver::Ridge && fit.mask.is_some() {
+        bail!("--solver ridge needs a grid; allowed with --mask: closed-form, gradient-descent");
     }
     if options.encoding == FitEncoding::Complex && options.depth > 1 {
         bail!("--depth {}: allowed with --encoding complex: 0, 1", options.depth);

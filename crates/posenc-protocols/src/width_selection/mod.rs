@@ -1,0 +1,103 @@
+//! Compares ways to choose the width of an embedder (σ, or another parameter that may be `auto`) from N training samples per axis (ours).
+//!
+//! Every second position of a row or an image trains, and ridge regression predicts the others. Candidates are widths around the rule
+//! that `auto` stands for, each with four ridges: along each axis, or for `likelihood`, `gcv` and `loo` on the samples, whose noise their
+//! theory takes as independent. A criterion sees the training samples only:
+//!
+//! | criterion | chooses |
+//! |---|---|
+//! | `rule` | the width of `auto` and the ridge 10⁻⁴ σ_1², whatever the samples are |
+//! | `paper` | the width of *Trading*'s Table 1 in sample distances, and a ridge at the level of its rank cutoff |
+//! | `likelihood` | the largest marginal likelihood of the equivalent Gaussian process, which compares spectra |
+//! | `gcv` | the smallest error of generalized cross-validation |
+//! | `loo` | the smallest leave-one-out error |
+//! | `hold_out` | the smallest error at every second training sample, predicted from the others with doubled width and half the features |
+//!
+//! Records per row or image `best_psnr`, the test PSNR with the best width at the ridge of the rule; `best_octaves`, the logarithm of
+//! this width relative to the rule; `test_psnr`, that of the rule; and for each criterion `regret_CRITERION`, by how much its test PSNR
+//! is below `best_psnr`. With another ridge it can be above.
+
+#[cfg(feature = "run")]
+mod run;
+
+use posenc_experiments::schema::Data;
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_math::embedder::EmbedderSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{preset, range};
+
+/// The kind `width-selection`.
+pub const KIND: Kind = Kind {
+    needs_embedder: true,
+    takes_auto: true,
+    emits_as_batch: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(WidthSelection),
+    without_data: WithoutData::Defined,
+    signals_are_samples: true,
+    ..Kind::of::<WidthSelection>("width-selection")
+};
+
+/// Settings of `width-selection`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WidthSelection {
+    /// Number N of training samples per axis. Images are reduced to 2N × 2N first.
+    pub samples: usize,
+    /// 1: rows of the luminance; 2: the images.
+    pub axes: usize,
+    /// With one axis: rows per image, evenly spaced.
+    #[serde(default = "preset::<4, usize>")]
+    pub rows: usize,
+    /// Widths reach from this many octaves below the rule to as many above.
+    #[serde(default = "octaves")]
+    pub octaves: f64,
+    /// Widths per octave.
+    #[serde(default = "preset::<8, usize>")]
+    pub per_octave: usize,
+}
+
+fn octaves() -> f64 {
+    2.5
+}
+
+impl Settings for WidthSelection {
+    fn check(&self) -> Result<(), Fault> {
+        range("samples", self.samples, 8, 1024)?;
+        if !self.samples.is_multiple_of(4) {
+            return Err((
+                "samples",
+                format!("{} is not allowed; allowed: multiples of 4", self.samples),
+            ));
+        }
+        range("axes", self.axes, 1, 2)?;
+        range("rows", self.rows, 1, 2 * self.samples)?;
+        range("octaves", self.octaves, 0.0, 6.0)?;
+        range("per_octave", self.per_octave, 1, 32)
+    }
+
+    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        if spec.auto().is_none() {
+            let message = "`width-selection` chooses a parameter of the embedder; set one to `auto`, such as `sigma: auto`";
+            return Err(("kind", message.to_owned()));
+        }
+        if spec.dimension().is_none_or(|d| d < 4.0 || d % 4.0 != 0.0) {
+            let message =
+                "`hold_out` uses half of the features; allowed for `dimension`: multiples of 4";
+            return Err(("kind", message.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        match data {
+            Some(_) => Ok(()),
+            None => Err((
+                "protocol",
+                "`width-selection` needs `data: {set: …}`; see data/manifest.yaml".to_owned(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Candidates, criteria and regrets.
+
+use anyhow::{Context as _, Result};
+use faer::Mat;
+use posenc_experiments::record::Value;
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_math::closed_form::{RIDGE_CUTOFF, Ridge, RidgeAxis, RidgeFit, default_rcond};
+use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
+use posenc_math::quality::psnr_of;
+
+use super::WidthSelection;
+use crate::network_nd::reconstruction::Signal;
+
+/// Ridges that are tried, as shares of the largest squared singular value.
+const RIDGES: [f64; 4] = [1e-8, 1e-6, RIDGE_CUTOFF * RIDGE_CUTOFF, 1e-2];
+/// The one of the rule.
+const RULE: usize = 2;
+/// Criteria that score each width and ridge.
+const CRITERIA: [&str; 4] = ["likelihood", "gcv", "loo", "hold_out"];
+
+/// A row or an image.
+struct Sample {
+    unit: usize,
+    /// Where a unit has several: its name.
+    name: Option<String>,
+    is_image: bool,
+    /// Values at all positions, by channel.
+    channels: Vec<Mat<f64>>,
+    /// Test PSNR of each candidate, and its score by each criterion; the smallest is chosen.
+    candidates: Vec<(f64, [f64; CRITERIA.len()])>,
+    /// Test PSNR of each width with the ridge of the rule, after the octaves from the rule.
+    widths: Vec<(f64, f64)>,
+    /// Test PSNR with the width of the paper.
+    paper: f64,
+}
+
+impl Sample {
+    /// Rows and images of all units.
+    fn all(context: &Context<'_>, settings: &WidthSelection) -> Result<Vec<Sample>> {
+        let side = 2 * settings.samples;
+        let mut samples = Vec::new();
+        for (unit, part) in context.units.iter().enumerate() {
+            let signal = Signal::of_unit(context, part, Some(side))?;
+            let mut add = |name, is_image, channels| {
+                let (candidates, widths) = Default::default();
+                samples.push(Sample {
+                    unit,
+                    name,
+                    is_image,
+                    channels,
+                    candidates,
+                    widths,
+                    paper: f64::NAN,
+                });
+            };
+            if settings.axes == 2 {
+                let channel = |c| Mat::from_fn(side, side, |i, j| signal.at(i * side + j, c));
+                add(None, true, (0..signal.channels).map(channel).collect());
+                continue;
+            }
+            for k in 0..settings.rows {
+                let row = (2 * k + 1) * side / (2 * settings.rows);
+                // The mean of the channels.
+                let value = |i: usize, _| {
+                    let sum: f64 = (0..signal.channels).map(|c| signal.at(row * side + i, c)).sum();
+                    sum / signal.channels as f64
+                };
+                add(
+                    Some(format!("{} row {row}", part.signal)),
+                    false,
+                    vec![Mat::from_fn(side, 1, value)],
+                );
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Every second position of the channels along each axis.
+    fn halved(&self, channels: &[Mat<f64>]) -> Vec<Mat<f64>> {
+        let half = |channel: &Mat<f64>| {
+            let columns = if self.is_image { channel.ncols() / 2 } else { 1 };
+            Mat::from_fn(channel.nrows() / 2, columns, |i, j| {
+                channel[(2 * i, if self.is_image { 2 * j } else { 0 })]
+            })
+        };
+        channels.iter().map(half).collect()
+    }
+
+    fn fit<'a>(&self, axis: &'a RidgeAxis, training: &[Mat<f64>]) -> Result<RidgeFit<'a>> {
+        Ok(match self.is_image {
+            true => RidgeFit::image(axis, training)?,
+            false => RidgeFit::line(axis, training)?,
+        })
+    }
+
+    /// Mean squared error at the positions that [`Sample::halved`] leaves out.
+    fn error(&self, values: &[Mat<f64>], predicted: &[Mat<f64>]) -> f64 {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (value, predicted) in values.iter().zip(predicted) {
+            for j in 0..value.ncols() {
+                for i in 0..value.nrows() {
+                    if i % 2 == 1 || j % 2 == 1 {
+                        sum += (value[(i, j)] - predicted[(i, j)]).powi(2);
+                        count += 1.0;
+                    }
+                }
+            }
+        }
+        sum / count
+    }
+
+    /// Tries one width with all ridges. `coarse` is the axis for `hold_out`, where that has this width.
+    fn add_width(
+        &mut self,
+        octaves: f64,
+        axis: &RidgeAxis,
+        coarse: Option<&RidgeAxis>,
+    ) -> Result<()> {
+        let training = self.halved(&self.channels);
+        let fit = self.fit(axis, &training)?;
+        let held_out = match coarse {
+            Some(coarse) => Some(self.fit(coarse, &self.halved(&training))?),
+            None => None,
+        };
+        for (index, &share) in RIDGES.iter().enumerate() {
+            let ridge = Ridge::Axes(share);
+            let psnr = psnr_of(self.error(&self.channels, &fit.predict(ridge)));
+            let held_out = held_out
+                .as_ref()
+                .map_or(f64::INFINITY, |fit| self.error(&training, &fit.predict(ridge)));
+            self.candidates.push((psnr, [f64::INFINITY, f64::INFINITY, f64::INFINITY, held_out]));
+            if index == RULE {
+                self.widths.push((octaves, psnr));
+            }
+            // The theory behind the other criteria assumes independent noise of the samples.
+            let ridge = Ridge::Samples(share);
+            let psnr = psnr_of(self.error(&self.channels, &fit.predict(ridge)));
+            let scores = fit.scores(ridge);
+            self.candidates.push((
+                psnr,
+                [scores.likelihood, scores.cross_validation, scores.leave_one_out, f64::INFINITY],
+            ));
+        }
+        Ok(())
+    }
+
+    fn values(&self) -> Vec<Value> {
+        let &(octaves, best) = self
+            .widths
+            .iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("the rule is one of the widths");
+        let rule =
+            self.widths.iter().find(|(octaves, _)| *octaves == 0.0).map_or(f64::NAN, |w| w.1);
+        let chosen = CRITERIA.iter().enumerate().map(|(k, name)| {
+            let smallest = |a: &&(f64, [f64; 4]), b: &&(f64, [f64; 4])| a.1[k].total_cmp(&b.1[k]);
+            (*name, self.candidates.iter().min_by(smallest).map_or(f64::NAN, |c| c.0))
+        });
+        let chosen = [("rule", rule), ("paper", self.paper)].into_iter().chain(chosen);
+        let mut values = vec![
+            Value::new("best_psnr", best).unit("dB"),
+            Value::new("best_octaves", octaves),
+            Value::new("test_psnr", rule).unit("dB"),
+        ];
+        values.extend(
+            chosen.map(|(name, psnr)| Value::new(format!("regret_{name}"), best - psnr).unit("dB")),
+        );
+        for value in &mut values {
+            value.signal.clone_from(&self.name);
+        }
+        values
+    }
+}
+
+/// The embedder with a width, for `n` training samples per axis; `None` if it is out of the embedder's range.
+fn axis(
+    context: &Context<'_>,
+    spec: &EmbedderSpec,
+    parameter: &FitParameter,
+    value: f64,
+    n: usize,
+) -> Result<Option<RidgeAxis>> {
+    let spec = spec.clone().number(parameter.name, value);
+    if validate(&spec).is_err() {
+        return Ok(None);
+    }
+    let embedder = context.embedder_of(&spec)?;
+    let positions = line(2 * n);
+    let training: Vec<f64> = positions.iter().step_by(2).copied().collect();
+    let (training, all) = (matrix(&*embedder, &training), matrix(&*embedder, &positions));
+    Ok(Some(RidgeAxis::new(training.as_ref(), all.as_ref())?))
+}
+
+/// All units together, since they share the decompositions.
+fn run(context: &Context<'_>, settings: &WidthSelection, emit: &mut Emit<'_>) -> Result<()> {
+    let spec = context.spec()?;
+    let parameter = spec.auto().context("`width-selection` needs a parameter that is `auto`")?;
+    let n = settings.samples;
+    let dimension = spec.dimension().unwrap_or(0.0);
+    let half = spec.clone().number("dimension", dimension / 2.0);
+    let mut samples = Sample::all(context, settings)?;
+    let steps = (settings.octaves * settings.per_octave as f64).floor() as i32;
+    for step in -steps..=steps {
+        let octaves = f64::from(step) / settings.per_octave as f64;
+        let value = |n: usize| parameter.shifted(FitModel::Ridge, n as f64, octaves);
+        let Some(fine) = axis(context, spec, &parameter, value(n), n)? else {
+            anyhow::ensure!(step != 0, "{} = {} is out of range", parameter.name, value(n));
+            continue;
+        };
+        let coarse = axis(context, &half, &parameter, value(n / 2), n / 2)?;
+        for sample in &mut samples {
+            sample.add_width(octaves, &fine, coarse.as_ref())?;
+        }
+    }
+    let width = parameter.value(FitModel::ClosedForm, n as f64);
+    if let Some(axis) = axis(context, spec, &parameter, width, n)? {
+        let ridge = default_rcond(n, dimension as usize).powi(2);
+        for sample in &mut samples {
+            let fit = sample.fit(&axis, &sample.halved(&sample.channels))?;
+            sample.paper =
+                psnr_of(sample.error(&sample.channels, &fit.predict(Ridge::Axes(ridge))));
+        }
+    }
+    for unit in 0..context.units.len() {
+        let values = samples.iter().filter(|s| s.unit == unit).flat_map(Sample::values);
+        emit(unit, UnitResult::from(values.collect::<Vec<_>>()))?;
+    }
+    Ok(())
+}
+
+impl Protocol for WidthSelection {
+    fn estimate(&self, work: &Workload<'_>) -> Estimate {
+        let n = self.samples as f64;
+        let widths = 2.0 * self.octaves * self.per_octave as f64 + 1.0;
+        // Decompositions, and products with all positions for each ridge.
+        let signals = if self.axes == 2 { 3.0 * 25.0 * n } else { 20.0 * self.rows as f64 };
+        Estimate::of(0.05 + widths * n * n * (60.0 * n + 16.0 * work.units as f64 * signals) / 20e9)
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let n = self.samples as f64;
+        let values = if self.axes == 2 { 4.0 * n * n * 3.0 } else { 2.0 * n * self.rows as f64 };
+        8.0 * (work.units as f64 * values + 40.0 * n * n)
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        run(context, self, emit)
+    }
+}

@@ -1,0 +1,113 @@
+//! `sigma: auto`: the width that it stands for, where it is allowed, and the study that compares it with others.
+
+use std::collections::BTreeMap;
+
+use crate::common::Repository;
+
+const EXPERIMENT: &str = r#"
+paper: extensions
+item: mexican-hat
+kind: extra
+title: A test
+shows: A test
+groups:
+  - id: ridge
+    data: { set: div2k-test }
+    protocol: { kind: closed-form, step: 2, side: 32, solver: ridge }
+    variants: &variants
+      - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
+      # 1.3 and 0.64 distances of the 16 samples.
+      - { id: ridge, embedder: { kind: gaussian, dimension: 16, sigma: 0.08125 } }
+      - { id: minimum norm, embedder: { kind: gaussian, dimension: 16, sigma: 0.04 } }
+    profiles: &profiles
+      quick: { reduced: 1 of 16 images, signals: 1 }
+  - id: minimum-norm
+    data: { set: div2k-test }
+    protocol: { kind: closed-form, step: 2, side: 32 }
+    variants: *variants
+    profiles: *profiles
+  - id: choice
+    data: { set: div2k-test }
+    protocol: { kind: width-selection, samples: 16, axes: 2, per_octave: 4 }
+    variants:
+      - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
+    profiles: *profiles
+  - id: rows
+    data: { set: div2k-test }
+    protocol: { kind: width-selection, samples: 32, axes: 1, rows: 2, per_octave: 4 }
+    variants:
+      - { id: auto, embedder: { kind: rff, dimension: 32, sigma: auto } }
+    profiles: *profiles
+"#;
+
+/// Catches a rule that depends on anything but the samples' number and the solver, a study whose rule is not that of `auto`, and
+/// choices that are compared with something else than the best width.
+#[test]
+fn auto_is_the_rule_of_its_solver() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    repository.ok(&["reproduce", "extensions/mexican-hat"]);
+    // Group, method, signal, metric.
+    let mut values: BTreeMap<[String; 4], f64> = BTreeMap::new();
+    for row in repository.rows("out") {
+        let cells: Vec<&str> = row.split(',').collect();
+        values.insert([2, 3, 4, 6].map(|i| cells[i].to_owned()), cells[9].parse().unwrap());
+    }
+    let of = |group: &str, method: &str, metric: &str| -> Vec<f64> {
+        let found = values
+            .iter()
+            .filter(|(key, _)| key[0] == group && key[1] == method && key[3] == metric);
+        found.map(|(_, value)| *value).collect()
+    };
+    for metric in ["test_psnr", "train_psnr", "rank", "condition_number"] {
+        let [auto, ridge, other] =
+            ["auto", "ridge", "minimum norm"].map(|m| of("ridge", m, metric));
+        assert_eq!(auto.len(), 1, "{metric}: {values:?}");
+        assert_eq!(auto, ridge, "{metric}");
+        if metric != "rank" {
+            assert_ne!(auto, other, "{metric}");
+        }
+        assert_eq!(of("minimum-norm", "auto", metric), of("minimum-norm", "minimum norm", metric));
+    }
+    let [rule, study] = [of("ridge", "auto", "test_psnr"), of("choice", "auto", "test_psnr")];
+    assert!((rule[0] - study[0]).abs() < 1e-6, "{rule:?} {study:?}");
+    for (group, count) in [("choice", 1), ("rows", 2)] {
+        let (best, rule) = (of(group, "auto", "best_psnr"), of(group, "auto", "test_psnr"));
+        assert_eq!(best.len(), count, "{values:?}");
+        for (k, regret) in of(group, "auto", "regret_rule").into_iter().enumerate() {
+            assert!(regret >= 0.0 && (best[k] - rule[k] - regret).abs() < 1e-9, "{regret}");
+        }
+        for criterion in ["paper", "likelihood", "gcv", "loo", "hold_out"] {
+            let regrets = of(group, "auto", &format!("regret_{criterion}"));
+            assert!(regrets.len() == count && regrets.iter().all(|r| r.is_finite()), "{criterion}");
+        }
+        for octaves in of(group, "auto", "best_octaves") {
+            assert!(octaves.abs() <= 2.5 && (4.0 * octaves).fract() == 0.0, "{octaves}");
+        }
+    }
+}
+
+/// Catches `auto` where no number of samples is known, which would fail after the plan.
+#[test]
+fn auto_is_refused_where_nothing_decides_it() {
+    let refused = |from: &str, to: &str, parts: &[&str]| {
+        let repository = Repository::with_experiment(&EXPERIMENT.replacen(from, to, 1));
+        repository.fails(&["reproduce", "extensions/mexican-hat"], parts);
+    };
+    let protocol = "{ kind: closed-form, step: 2, side: 32, solver: ridge }";
+    refused(
+        &format!("    data: {{ set: div2k-test }}\n    protocol: {protocol}"),
+        "    protocol: { kind: stable-rank, samples: [8] }",
+        &["01-mexican-hat.yaml:11", "sigma", "auto", "closed-form, network-nd, width-selection"],
+    );
+    refused(
+        protocol,
+        "{ kind: closed-form, fraction: 0.5, side: 32 }",
+        &["fraction", "auto", "regular grids"],
+    );
+    refused(
+        "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }\n    profiles: *profiles\n  - id: rows",
+        "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n    profiles: *profiles\n  - id: rows",
+        &["width-selection", "sigma: auto"],
+    );
+    refused("sigma: auto", "sigma: automatic", &["sigma", "automatic"]);
+}
