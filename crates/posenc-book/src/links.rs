@@ -106,7 +106,7 @@ impl<'a> Links<'a> {
         self.in_site(&joined(document, &decoded(src))?)
     }
 
-    /// The path below the site of a file that the site has as it is.
+    /// The path below the site of a file that the site shows unchanged.
     fn in_site(&self, path: &str) -> Option<String> {
         if self.pictures.contains_key(path) {
             return Some(path.to_owned());
@@ -115,7 +115,7 @@ impl<'a> Links<'a> {
         self.report.files.contains_key(Path::new(name)).then(|| name.to_owned())
     }
 
-    /// The content of a file that the site has as it is, by path below the site.
+    /// The content of a file that the site shows unchanged, by path below the site.
     pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         let picture = self.pictures.get(name).or_else(|| self.report.files.get(Path::new(name)));
         picture.map(Vec::as_slice)
