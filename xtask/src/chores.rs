@@ -52,6 +52,7 @@ fn run_tests(
         .args(selection)
         .args(arguments)
         .env(SKIPPED, skips.file())
+        .env("RUST_TEST_THREADS", test_threads())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|e| format!("cargo cannot be started: {e}"))?;
@@ -63,6 +64,12 @@ fn run_tests(
         }
     }
     child.wait().map_err(|e| format!("waiting for cargo failed: {e}"))
+}
+
+/// Number of tests that run at a time: twice that of cores, since many wait for other programs.
+fn test_threads() -> OsString {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::env::var_os("RUST_TEST_THREADS").unwrap_or_else(|| (2 * cores).to_string().into())
 }
 
 /// The names of all tests, without those of examples in documentation; none if cargo fails.

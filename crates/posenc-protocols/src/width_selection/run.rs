@@ -234,7 +234,9 @@ impl Protocol for WidthSelection {
         let widths = 2.0 * self.octaves * self.per_octave as f64 + 1.0;
         // Decompositions, and products with all positions for each ridge.
         let signals = if self.axes == 2 { 3.0 * 25.0 * n } else { 20.0 * self.rows as f64 };
-        Estimate::of(0.05 + widths * n * n * (60.0 * n + 16.0 * work.units as f64 * signals) / 20e9)
+        Estimate::of(
+            0.05 + widths * n * n * (60.0 * n + 16.0 * work.units as f64 * signals) / 170e9,
+        )
     }
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
