@@ -272,3 +272,18 @@ fn at(key: &RowKey, column: &Column, x: Option<f64>) -> bool {
 pub fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches ranks that are off by one, and an order that is not numerical.
+    #[test]
+    fn quantiles_interpolate_between_neighbors() {
+        let values = [10.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0];
+        assert_eq!([0.0, 0.5, 0.9, 1.0].map(|q| quantile(&values, q)), [0.0, 5.0, 9.0, 10.0]);
+        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
+        assert_eq!(quantile(&[4.0], 0.9), 4.0);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+}

@@ -60,7 +60,7 @@ pub struct Column {
     /// Digits after the decimal point. Allowed: 0 to 12.
     #[serde(default = "two")]
     pub digits: usize,
-    /// Mean ± population standard deviation, or the mean alone.
+    /// Mean ± population standard deviation, the mean alone, or the median with the 90th percentile in parentheses.
     #[serde(default)]
     pub aggregate: Aggregate,
     /// Shows published values in an adjacent column.
