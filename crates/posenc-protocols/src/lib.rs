@@ -59,6 +59,7 @@ pub mod network_nd;
 pub mod parameter_count;
 pub mod pixel_entropies;
 pub mod position_encoding;
+pub mod psnr_prediction;
 pub mod referred_box;
 pub mod reformer;
 pub mod separable_solution;
@@ -97,6 +98,7 @@ const ALL: &[&Kind] = &[
     &network_nd::KIND,
     &interpolation::KIND,
     &width_selection::KIND,
+    &psnr_prediction::KIND,
     &complexity::KIND,
     &kronecker_rank::KIND,
     &separable_solution::KIND,

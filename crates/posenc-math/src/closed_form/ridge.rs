@@ -47,6 +47,11 @@ impl RidgeAxis {
         let positions = times(positions, features.as_ref());
         Ok(Self { eigenvalues, vectors, positions })
     }
+
+    /// Eigenvalues of ΨΨᵀ, in ascending order and not negative.
+    pub fn eigenvalues(&self) -> &[f64] {
+        &self.eigenvalues
+    }
 }
 
 /// How strongly the fit is regularized: ρ as a share of λ_max. On a line both are the same.
@@ -176,6 +181,25 @@ impl<'a> RidgeFit<'a> {
             cross_validation: (square / count).ln() - 2.0 * (trace / size).ln(),
             leave_one_out: (left_out / count).ln(),
         }
+    }
+
+    /// Kernel–target alignment `Σ_c s_cᵀ K s_c / (‖K‖_F Σ_c ‖s_c‖²)`, from 0 to 1. Centered samples measure whether their differences
+    /// follow the kernel.
+    pub fn alignment(&self) -> f64 {
+        let weights = self.weights(Ridge::Axes(0.0));
+        let (mut aligned, mut energy, mut square) = (0.0, 0.0, 0.0);
+        for j in 0..weights.ncols() {
+            for i in 0..weights.nrows() {
+                let eigenvalue = 1.0 / weights[(i, j)];
+                square += eigenvalue * eigenvalue;
+                for coefficients in &self.coefficients {
+                    let c = coefficients[(i, j)];
+                    aligned += eigenvalue * c * c;
+                    energy += c * c;
+                }
+            }
+        }
+        aligned / (square.sqrt() * energy)
     }
 
     /// Values at the positions to predict, P × 1 or P × P for each channel.

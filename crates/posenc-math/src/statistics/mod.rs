@@ -9,6 +9,7 @@
 //! | difference of independent samples | [`welch_t_test`] |
 //! | monotone association | [`spearman`] |
 //! | line and power law | [`linear_fit`], [`power_law_fit`] |
+//! | regression without a model, and its R² | [`nearest_mean`], [`r_squared`] |
 //!
 //! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread to measure a
 //! difference against), the result is an [`Undefined`] with the reason. Nothing panics, and no result is NaN if the squares of
@@ -17,10 +18,12 @@
 mod association;
 mod difference;
 mod interval;
+mod neighbors;
 
 pub use association::{Correlation, LinearFit, linear_fit, power_law_fit, spearman};
 pub use difference::{SignedRankTest, TTest, paired_t_test, welch_t_test, wilcoxon_signed_rank};
 pub use interval::{Interval, bootstrap_interval, expanded_tail, t_factor, t_interval};
+pub use neighbors::{nearest_mean, r_squared, relative_ranks};
 
 use thiserror::Error;
 

@@ -19,11 +19,11 @@
 #[cfg(feature = "run")]
 mod estimate;
 #[cfg(feature = "run")]
-mod inputs;
+pub(crate) mod inputs;
 #[cfg(feature = "run")]
 mod run;
 #[cfg(feature = "run")]
-mod signals;
+pub(crate) mod signals;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use posenc_math::embedder::{self, EmbedderSpec, ParameterValue};

@@ -1,0 +1,234 @@
+//! Predicts the test PSNR of embedders before training, by stable rank and distance preservation and by other properties (ours).
+//!
+//! All embedders of `families` fit all signals: from N samples, a linear layer predicts the N positions between them. Test PSNR is at
+//! least that of the mean of the training samples. Signals are the middle rows of the images and synthetic ones (1/f^α noise, edges,
+//! chirps, band-limited noise, bumps); those of `data.set` and half of the synthetic ones are known, and those of `data.held_out` with
+//! the other half are predicted. A prediction is the mean over the `neighbors` nearest embedders, where predictors are ranked from
+//! 0 to 1:
+//!
+//! | suffix | predicts the test PSNR of | from |
+//! |---|---|---|
+//! | `embedder` | an embedder on a held-out signal | the other embedders on this signal |
+//! | `family` | a family on a held-out signal | the other families on this signal |
+//! | `signal` | all embedders on a held-out signal, relative to their mean | all embedders on the known signals |
+//! | `both` | a family on a held-out signal, relative to the mean | the other families on the known signals |
+//!
+//! Equal predictors are equal within 5 % in a pair of two families. The settings of a variant name its `predictors`; the variants of a
+//! group share everything else.
+//!
+//! Records per held-out signal `r2_SUFFIX`; `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the share of embedders inside an
+//! interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width; `best_psnr`; and `pairs_apart`, the number of pairs with equal
+//! predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is the mean over the held-out signals, over its
+//! prediction (`family`). Also `embedders`, `signals`, `pairs`, and for the ten pairs of families that are farthest apart in the median `pair_gap`, and
+//! of both embedders `pair_psnr`, `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample distances). Pairs are counted
+//! for predictors that do not read the samples.
+
+#[cfg(feature = "run")]
+mod predictors;
+#[cfg(feature = "run")]
+mod run;
+#[cfg(feature = "run")]
+mod signals;
+
+use std::collections::BTreeMap;
+
+use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
+use posenc_experiments::schema::{Data, NumberList};
+use posenc_math::embedder::{EmbedderSpec, ParameterValue, validate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{check_rate, preset, range};
+
+/// The kind `psnr-prediction`.
+pub const KIND: Kind = Kind {
+    takes_held_out: true,
+    example: include_str!("example.yaml"),
+    runner: runner!(PsnrPrediction),
+    without_data: WithoutData::Generated,
+    signals_are_samples: true,
+    ..Kind::of::<PsnrPrediction>("psnr-prediction")
+};
+
+/// Most embedders of a group.
+const MAX_EMBEDDERS: usize = 5000;
+
+/// Settings of `psnr-prediction`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PsnrPrediction {
+    /// Number N of training samples. Images are reduced to 2N × 2N first.
+    pub samples: usize,
+    /// Ridge of the linear layer, as a share of the largest squared singular value of the training matrix; small ridges give the minimum norm.
+    /// With `training`, it is only that of the criteria.
+    #[serde(default = "ridge")]
+    pub ridge: f64,
+    /// Trains with Adam instead of solving.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+    /// What predicts. Embedders are compared by the order of these numbers.
+    pub predictors: Vec<Predictor>,
+    /// Number of embedders that a prediction is the mean of.
+    #[serde(default = "preset::<16, usize>")]
+    pub neighbors: usize,
+    /// Embedders by family.
+    pub families: Vec<EmbedderFamily>,
+}
+
+fn ridge() -> f64 {
+    1e-10
+}
+
+/// A property of an embedder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Predictor {
+    /// Stable rank of the training matrix.
+    StableRank,
+    /// Displacement up to which D ≥ 0.1.
+    PreservedDistance,
+    /// D at 1, 2, 4, … sample distances.
+    DistanceLaw,
+    /// Numerical rank of the training matrix.
+    NumericalRank,
+    /// Condition number of the training matrix.
+    ConditionNumber,
+    /// Kernel–target alignment with the centered training samples.
+    Alignment,
+    /// Marginal likelihood of the training samples in the equivalent Gaussian process.
+    Likelihood,
+    /// Leave-one-out error of the training samples.
+    LeaveOneOut,
+}
+
+/// How the model is trained, in single precision with rows scaled by their largest norm.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Hidden layers; 0 is a linear layer.
+    #[serde(default)]
+    pub depth: usize,
+    /// Width of the hidden layers.
+    #[serde(default = "preset::<256, usize>")]
+    pub width: usize,
+    /// Learning rate of Adam.
+    pub learning_rate: f64,
+    /// Epochs, each one step on all samples.
+    pub epochs: u64,
+}
+
+/// Embedders of one kind.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedderFamily {
+    /// Name in records.
+    pub name: String,
+    /// `kind` and parameters, without `dimension` and the swept one.
+    pub embedder: BTreeMap<String, EmbedderParameter>,
+    /// Parameter that is swept, usually the width.
+    pub parameter: String,
+    /// Its values.
+    pub values: NumberList,
+    /// Embedding dimensions d.
+    pub dimensions: Vec<usize>,
+}
+
+/// The value of a parameter of an embedder.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum EmbedderParameter {
+    /// A number.
+    Number(f64),
+    /// A word or a formula.
+    Text(String),
+}
+
+impl EmbedderFamily {
+    /// All embedders, with the values of the swept parameter next to each other.
+    pub fn embedders(&self) -> impl Iterator<Item = EmbedderSpec> + '_ {
+        let spec = |dimension: usize, value: f64| {
+            let mut spec = EmbedderSpec::new("");
+            for (name, parameter) in &self.embedder {
+                match parameter {
+                    EmbedderParameter::Text(kind) if name == "kind" => spec.kind.clone_from(kind),
+                    EmbedderParameter::Text(text) => spec = spec.text(name, text),
+                    EmbedderParameter::Number(number) => spec = spec.number(name, *number),
+                }
+            }
+            spec.with("dimension", ParameterValue::Number(dimension as f64))
+                .number(&self.parameter, value)
+        };
+        self.dimensions
+            .iter()
+            .flat_map(move |&d| self.values.0.iter().map(move |&value| spec(d, value)))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for own in ["dimension", self.parameter.as_str()] {
+            if self.embedder.contains_key(own) {
+                return Err(format!(
+                    "remove `{own}` from `embedder`; `dimensions` and `values` set it"
+                ));
+            }
+        }
+        if self.dimensions.is_empty() {
+            return Err("`dimensions` is empty".to_owned());
+        }
+        if let Some(d) = self.dimensions.iter().find(|d| !(2..=16_384).contains(*d)) {
+            return Err(format!("dimension {d} is not allowed; allowed: 2 to 16384"));
+        }
+        self.embedders().try_for_each(|spec| validate(&spec).map_err(|e| e.to_string()))
+    }
+}
+
+impl PsnrPrediction {
+    /// Number of embedders.
+    fn count(&self) -> usize {
+        self.families.iter().map(|f| f.dimensions.len() * f.values.0.len()).sum()
+    }
+}
+
+impl Settings for PsnrPrediction {
+    fn check(&self) -> Result<(), Fault> {
+        range("samples", self.samples, 8, 1024)?;
+        range("ridge", self.ridge, 1e-14, 1.0)?;
+        range("neighbors", self.neighbors, 1, 100)?;
+        if let Some(training) = &self.training {
+            range("training.depth", training.depth, 0, 16)?;
+            range("training.width", training.width, 1, 4096)?;
+            check_rate("training.learning_rate", training.learning_rate)?;
+            range("training.epochs", training.epochs, 1, 1_000_000)?;
+        }
+        if self.predictors.is_empty() {
+            return Err(("predictors", "empty; at least one is needed".to_owned()));
+        }
+        if self.families.len() < 2 {
+            let message =
+                "at least two families are needed, since each is predicted from the others";
+            return Err(("families", message.to_owned()));
+        }
+        let embedders = self.count();
+        if embedders > MAX_EMBEDDERS {
+            return Err((
+                "families",
+                format!("{embedders} embedders; allowed: up to {MAX_EMBEDDERS}"),
+            ));
+        }
+        for (index, family) in self.families.iter().enumerate() {
+            if self.families[..index].iter().any(|other| other.name == family.name) {
+                return Err(("families", format!("two families have the name `{}`", family.name)));
+            }
+            family.check().map_err(|why| ("families", format!("`{}`: {why}", family.name)))?;
+        }
+        Ok(())
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        if data.is_some_and(|data| data.held_out.is_none()) {
+            let message =
+                "`psnr-prediction` needs `data.held_out`, the set whose rows are predicted";
+            return Err(("data", message.to_owned()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Properties of an embedder, and sets of them that predict.
+
+use anyhow::Result;
+use faer::Mat;
+use posenc_math::closed_form::{Ridge, RidgeAxis, RidgeFit};
+use posenc_math::distance::{measured_distance, preserved_length};
+use posenc_math::embedder::Embedder;
+use posenc_math::statistics::relative_ranks;
+use serde::{Deserialize, Serialize};
+
+use super::Predictor;
+
+/// Displacements per distance of the samples at which D is measured.
+const PER_SAMPLE: usize = 4;
+/// Singular values above this share of the largest count for the numerical rank; eigenvalues have twice its logarithm.
+const RANK_TOLERANCE: f64 = 1e-6;
+
+/// Properties of one embedder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Properties {
+    pub stable_rank: f64,
+    /// Displacement up to which D ≥ 0.1, in distances of the samples.
+    pub preserved: f64,
+    /// D at 1, 2, 4, … sample distances.
+    law: Vec<f64>,
+    rank: f64,
+    condition: f64,
+    /// Per signal; the smaller the likelihood and the error, the better.
+    alignment: Vec<f64>,
+    likelihood: Vec<f64>,
+    leave_one_out: Vec<f64>,
+}
+
+impl Properties {
+    /// Of an embedder, for training samples of all signals.
+    pub fn new(
+        embedder: &dyn Embedder,
+        axis: &RidgeAxis,
+        training: &[Mat<f64>],
+        ridge: f64,
+    ) -> Result<Self> {
+        let eigenvalues = axis.eigenvalues();
+        let n = eigenvalues.len();
+        let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
+        let least = RANK_TOLERANCE * RANK_TOLERANCE * largest;
+        let counted = eigenvalues.iter().filter(|&&value| value > least);
+        let smallest = counted.clone().copied().fold(largest, f64::min);
+        let displacement = |i: usize| i as f64 / (PER_SAMPLE * n) as f64;
+        let displacements: Vec<f64> = (0..=PER_SAMPLE * n / 2).map(displacement).collect();
+        let law = measured_distance(embedder, &displacements)?;
+        let at = |delta: f64| {
+            let place = delta * (PER_SAMPLE * n) as f64;
+            let (i, share) = ((place.floor() as usize).min(law.len() - 2), place.fract());
+            law[i] + share * (law[i + 1] - law[i])
+        };
+        let mut properties = Properties {
+            stable_rank: eigenvalues.iter().sum::<f64>() / largest,
+            preserved: preserved_length(at, 1.0, 0.5) * n as f64,
+            law: (0..).map(|k| PER_SAMPLE << k).map_while(|i| law.get(i).copied()).collect(),
+            rank: counted.count() as f64,
+            condition: (largest / smallest).sqrt(),
+            alignment: Vec::new(),
+            likelihood: Vec::new(),
+            leave_one_out: Vec::new(),
+        };
+        for signal in training {
+            let mean = signal.sum() / n as f64;
+            let centered = Mat::from_fn(n, 1, |i, _| signal[(i, 0)] - mean);
+            properties.alignment.push(RidgeFit::line(axis, &[centered])?.alignment());
+            let scores =
+                RidgeFit::line(axis, std::slice::from_ref(signal))?.scores(Ridge::Axes(ridge));
+            properties.likelihood.push(scores.likelihood);
+            properties.leave_one_out.push(scores.leave_one_out);
+        }
+        Ok(properties)
+    }
+}
+
+impl Predictor {
+    /// Its numbers for an embedder and a signal.
+    pub fn values(self, of: &Properties, signal: usize) -> Vec<f64> {
+        match self {
+            Predictor::StableRank => vec![of.stable_rank],
+            Predictor::PreservedDistance => vec![of.preserved],
+            Predictor::DistanceLaw => of.law.clone(),
+            Predictor::NumericalRank => vec![of.rank],
+            Predictor::ConditionNumber => vec![of.condition],
+            Predictor::Alignment => vec![of.alignment[signal]],
+            Predictor::Likelihood => vec![of.likelihood[signal]],
+            Predictor::LeaveOneOut => vec![of.leave_one_out[signal]],
+        }
+    }
+
+    /// Whether it depends on the training samples.
+    pub fn reads_samples(self) -> bool {
+        matches!(self, Predictor::Alignment | Predictor::Likelihood | Predictor::LeaveOneOut)
+    }
+}
+
+/// Ranks of the predictors of each embedder for each signal, from 0 to 1.
+pub struct Ranked(Vec<Vec<Vec<f64>>>);
+
+impl Ranked {
+    /// For `signals` signals.
+    pub fn new(predictors: &[Predictor], properties: &[Properties], signals: usize) -> Self {
+        let count = if predictors.iter().any(|p| p.reads_samples()) { signals } else { 1 };
+        Ranked((0..count).map(|signal| ranked(predictors, properties, signal)).collect())
+    }
+
+    /// One number per embedder, the same for all signals.
+    #[cfg(test)]
+    pub fn of_numbers(numbers: &[f64]) -> Self {
+        Ranked(vec![numbers.iter().map(|&number| vec![number]).collect()])
+    }
+
+    /// Of one embedder for one signal.
+    pub fn of(&self, embedder: usize, signal: usize) -> &[f64] {
+        &self.0[signal.min(self.0.len() - 1)][embedder]
+    }
+}
+
+fn ranked(predictors: &[Predictor], properties: &[Properties], signal: usize) -> Vec<Vec<f64>> {
+    let values: Vec<Vec<f64>> = properties
+        .iter()
+        .map(|own| predictors.iter().flat_map(|predictor| predictor.values(own, signal)).collect())
+        .collect();
+    let mut ranks = vec![Vec::new(); properties.len()];
+    for k in 0..values.first().map_or(0, Vec::len) {
+        let column: Vec<f64> = values.iter().map(|v| v[k]).collect();
+        ranks.iter_mut().zip(relative_ranks(&column)).for_each(|(all, rank)| all.push(rank));
+    }
+    ranks
+}

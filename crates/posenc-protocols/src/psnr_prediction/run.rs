@@ -1,0 +1,514 @@
+//! Test PSNR of all embedders, and how well it is predicted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use faer::Mat;
+use posenc_experiments::record::Value;
+use posenc_harness::checkpoint::Saved;
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
+use posenc_math::closed_form::{Ridge, RidgeAxis, RidgeFit};
+use posenc_math::embedder::{self, Embedder, EmbedderSpec, line, matrix};
+use posenc_math::quality::psnr_of;
+use posenc_math::random::stream;
+use posenc_math::statistics::{nearest_mean, r_squared};
+use posenc_nets::train::{Schedule, fit};
+use posenc_nets::{Adam, Network, Samples, Task};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::predictors::{Properties, Ranked};
+use super::signals::{Signal, signals};
+use super::{PsnrPrediction, Training};
+use crate::network_1d::inputs::Inputs;
+use crate::network_1d::{Scale, TestSamples, signals::split};
+
+/// Relative difference up to which stable ranks, and preserved distances, count as equal.
+const EQUAL: f64 = 0.05;
+/// Difference in dB from which two embedders are apart.
+const APART: f64 = 3.0;
+/// Pairs that are recorded one by one.
+const LISTED: usize = 10;
+/// Share of the errors inside an interval.
+const LEVEL: f64 = 0.9;
+
+/// One embedder: its properties, and its test PSNR on each signal.
+#[derive(Debug, Serialize, Deserialize)]
+struct Measured {
+    properties: Properties,
+    psnr: Vec<f64>,
+}
+
+struct Study<'a> {
+    context: &'a Context<'a>,
+    settings: &'a PsnrPrediction,
+    /// First those that are known, then those that are held out.
+    signals: Vec<Signal>,
+    design: Design,
+    specs: Vec<EmbedderSpec>,
+}
+
+/// Two embedders with equal predictors.
+struct Pair {
+    first: usize,
+    second: usize,
+    /// Difference of test PSNR by held-out signal.
+    gaps: Vec<f64>,
+}
+
+/// What is predicted from what.
+struct Design {
+    /// Number of known signals, the first ones.
+    known: usize,
+    /// Family of each embedder.
+    family: Vec<usize>,
+    /// Embedders that a prediction is the mean of.
+    neighbors: usize,
+}
+
+impl Design {
+    /// Predictions of all embedders for one held-out signal, from test PSNRs by signal and embedder.
+    fn predict(
+        &self,
+        ranked: &Ranked,
+        psnr: &[Vec<f64>],
+        unseen: Unseen,
+        signal: usize,
+    ) -> Vec<f64> {
+        let n = self.family.len();
+        let known = if unseen.has_signal() { signal..signal + 1 } else { 0..self.known };
+        let k = self.neighbors * known.len();
+        let one = |embedder: usize| {
+            let is_seen = |other: &usize| match unseen {
+                Unseen::Embedder => *other != embedder,
+                Unseen::Family | Unseen::Both => self.family[*other] != self.family[embedder],
+                Unseen::Signal => true,
+            };
+            let points = known.clone().flat_map(|s| {
+                (0..n).filter(is_seen).map(move |other| (ranked.of(other, s), psnr[s][other]))
+            });
+            nearest_mean(ranked.of(embedder, signal), points, k).unwrap_or(f64::NAN)
+        };
+        (0..n).map(one).collect()
+    }
+}
+
+/// How a test PSNR is predicted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unseen {
+    Embedder,
+    Family,
+    Signal,
+    Both,
+}
+
+impl Unseen {
+    const ALL: [(Unseen, &'static str); 4] = [
+        (Unseen::Embedder, "embedder"),
+        (Unseen::Family, "family"),
+        (Unseen::Signal, "signal"),
+        (Unseen::Both, "both"),
+    ];
+
+    /// Whether the signal is known, too.
+    fn has_signal(self) -> bool {
+        matches!(self, Unseen::Embedder | Unseen::Family)
+    }
+}
+
+impl<'a> Study<'a> {
+    fn new(context: &'a Context<'a>, settings: &'a PsnrPrediction) -> Result<Self> {
+        let data = context.job.group.data.as_ref();
+        let draw = |purpose: &str| Self::stream(context, purpose);
+        let set = data.map(|data| data.set.as_str());
+        let mut all = signals(&draw, context, set, "known", settings.samples)?;
+        let known = all.len();
+        let set = data.and_then(|data| data.held_out.as_deref());
+        all.extend(signals(&draw, context, set, "held out", settings.samples)?);
+        let families = settings.families.iter().enumerate();
+        let family = families.flat_map(|(f, own)| own.embedders().map(move |_| f)).collect();
+        let specs = settings.families.iter().flat_map(|f| f.embedders()).collect();
+        let design = Design { known, family, neighbors: settings.neighbors };
+        Ok(Study { context, settings, signals: all, design, specs })
+    }
+
+    fn held_out(&self) -> std::ops::Range<usize> {
+        self.design.known..self.signals.len()
+    }
+
+    /// A stream that all variants of the group share, since they predict the same numbers.
+    fn stream(context: &Context<'_>, purpose: &str) -> ChaCha8Rng {
+        let job = context.job;
+        let label =
+            format!("{}/{} seed {} {purpose}", job.experiment.id(), job.group.id, job.seed_index);
+        stream(context.seed, &label)
+    }
+
+    /// Measures once for all variants that this process runs.
+    fn measure_once(&self) -> Result<Arc<Vec<Measured>>> {
+        type Once = Arc<Mutex<Option<Arc<Vec<Measured>>>>>;
+        static DONE: Mutex<BTreeMap<String, Once>> = Mutex::new(BTreeMap::new());
+        let own = PsnrPrediction { predictors: Vec::new(), ..self.settings.clone() };
+        let data = self.context.units.first().map(|unit| &unit.parts.data);
+        let seed = Self::stream(self.context, "").get_seed();
+        // A variant that runs at the same time waits instead of measuring again. One that was interrupted leaves nothing.
+        let once = DONE
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(format!("{seed:?} {data:?} {own:?}"))
+            .or_default()
+            .clone();
+        let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(measured) = &*once {
+            return Ok(measured.clone());
+        }
+        Ok(once.insert(Arc::new(self.measure()?)).clone())
+    }
+
+    /// Fits all signals with all embedders, after those that a killed run has finished.
+    fn measure(&self) -> Result<Vec<Measured>> {
+        let checkpoint = self.context.checkpoint;
+        let mut measured: Vec<Measured> = match checkpoint.read() {
+            Saved::Body(body) => serde_json::from_slice(&body).unwrap_or_default(),
+            Saved::Nothing | Saved::Damaged(_) => Vec::new(),
+        };
+        for spec in &self.specs[measured.len().min(self.specs.len())..] {
+            let embedder = embedder::build(spec, &mut Self::stream(self.context, "embedder"))?;
+            measured.push(self.measure_one(&*embedder)?);
+            checkpoint.reached(measured.len() as f64 / self.specs.len() as f64);
+            if checkpoint.is_due() {
+                // A disk that is full must not end the study.
+                let _ = checkpoint.write(&[&serde_json::to_vec(&measured)?]);
+            }
+        }
+        Ok(measured)
+    }
+
+    fn measure_one(&self, embedder: &dyn Embedder) -> Result<Measured> {
+        let n = self.settings.samples;
+        let positions = line(2 * n);
+        let every_second: Vec<f64> = positions.iter().step_by(2).copied().collect();
+        let (features, all) = (matrix(embedder, &every_second), matrix(embedder, &positions));
+        let axis = RidgeAxis::new(features.as_ref(), all.as_ref())?;
+        let samples = |signal: &Signal| Mat::from_fn(n, 1, |i, _| signal.values[2 * i]);
+        let training: Vec<Mat<f64>> = self.signals.iter().map(samples).collect();
+        let properties = Properties::new(embedder, &axis, &training, self.settings.ridge)?;
+        let psnr = match &self.settings.training {
+            Some(training) => self.trained(embedder, training)?,
+            None => {
+                let predicted =
+                    RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(self.settings.ridge));
+                let psnr = |(signal, predicted): (&Signal, &Mat<f64>)| {
+                    test_psnr(signal, |i| predicted[(i, 0)])
+                };
+                self.signals.iter().zip(&predicted).map(psnr).collect()
+            }
+        };
+        Ok(Measured { properties, psnr })
+    }
+
+    /// Test PSNR of each signal after training.
+    fn trained(&self, embedder: &dyn Embedder, training: &Training) -> Result<Vec<f64>> {
+        let n = 2 * self.settings.samples;
+        let split = split(n, 1, TestSamples::Midpoints);
+        let inputs = Inputs::new(embedder, n, &split, Scale::Train)?;
+        let network = Network::new(embedder.dimension(), training.depth, training.width, 1)?;
+        let targets = |places: &[usize]| {
+            Mat::from_fn(places.len(), self.signals.len(), |i, s| {
+                self.signals[s].values[places[i]] as f32
+            })
+        };
+        let initial =
+            |s: usize| network.initialize(&mut Self::stream(self.context, &format!("weights {s}")));
+        let task = Task {
+            optimizer: Adam::new(training.learning_rate),
+            train: Samples { input: inputs.train.clone(), targets: targets(&split.train) },
+            test: None,
+            initial: (0..self.signals.len()).map(initial).collect(),
+            network,
+        };
+        let mut session = self.context.engine().start(task)?;
+        let schedule =
+            Schedule { epochs: training.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
+        fit(&mut *session, &schedule, None, &mut |_, _| self.context.checkpoint.count_step())?;
+        let everywhere: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+        let predicted = session.predict(&inputs.at(embedder, &everywhere)?)?;
+        let psnr =
+            |(s, signal): (usize, &Signal)| test_psnr(signal, |i| f64::from(predicted[(i, s)]));
+        Ok(self.signals.iter().enumerate().map(psnr).collect())
+    }
+
+    /// Test PSNR by signal and embedder; relative to the mean of the signal where signals are unseen.
+    fn targets(measured: &[Measured], signals: usize, unseen: Unseen) -> Vec<Vec<f64>> {
+        let one = |s: usize| {
+            let mut psnr: Vec<f64> = measured.iter().map(|m| m.psnr[s]).collect();
+            if !unseen.has_signal() {
+                let mean = psnr.iter().sum::<f64>() / psnr.len() as f64;
+                psnr.iter_mut().for_each(|value| *value -= mean);
+            }
+            psnr
+        };
+        (0..signals).map(one).collect()
+    }
+
+    fn values(&self, measured: &[Measured]) -> Vec<Value> {
+        let properties: Vec<Properties> = measured.iter().map(|m| m.properties.clone()).collect();
+        let ranked = Ranked::new(&self.settings.predictors, &properties, self.signals.len());
+        let mut values = Vec::new();
+        for (unseen, suffix) in Unseen::ALL {
+            let targets = Self::targets(measured, self.signals.len(), unseen);
+            let predicted: Vec<Vec<f64>> = self
+                .held_out()
+                .map(|signal| self.design.predict(&ranked, &targets, unseen, signal))
+                .collect();
+            let measured = &targets[self.design.known..];
+            self.quality(&predicted, measured, suffix, &mut values);
+            if unseen == Unseen::Family {
+                self.means(&predicted, measured, &mut values);
+            }
+        }
+        self.overview(measured, &mut values);
+        values
+    }
+
+    /// R², errors and intervals of each held-out signal.
+    fn quality(
+        &self,
+        predicted: &[Vec<f64>],
+        measured: &[Vec<f64>],
+        suffix: &str,
+        out: &mut Vec<Value>,
+    ) {
+        let errors: Vec<Vec<f64>> = predicted
+            .iter()
+            .zip(measured)
+            .map(|(p, m)| p.iter().zip(m).map(|(p, m)| (p - m).abs()).collect())
+            .collect();
+        for (s, signal) in self.signals[self.design.known..].iter().enumerate() {
+            // Errors on other signals say what to expect on this one.
+            let others = errors.iter().enumerate().filter(|(other, _)| *other != s);
+            let interval = quantile(others.flat_map(|(_, e)| e.iter().copied()).collect(), LEVEL);
+            let inside = errors[s].iter().filter(|&&error| error <= interval).count();
+            let mut add = |metric: &str, value: f64, unit: &str| {
+                let metric = format!("{metric}_{suffix}");
+                out.push(Value::new(metric, value).unit(unit).signal(&signal.name));
+            };
+            // Where all embedders are equal, there is nothing to explain.
+            if let Ok(r2) = r_squared(&predicted[s], &measured[s]) {
+                add("r2", r2, "");
+            }
+            add("error", quantile(errors[s].clone(), 0.5), "dB");
+            add("coverage", inside as f64 / errors[s].len() as f64, "");
+            add("interval", interval, "dB");
+        }
+    }
+
+    /// Means over the held-out signals of each embedder, with its family as signal.
+    fn means(&self, predicted: &[Vec<f64>], measured: &[Vec<f64>], out: &mut Vec<Value>) {
+        let mean = |all: &[Vec<f64>], e: usize| {
+            all.iter().map(|signal| signal[e]).sum::<f64>() / all.len() as f64
+        };
+        for (e, &family) in self.design.family.iter().enumerate() {
+            let value = Value::new("measured_psnr", mean(measured, e)).unit("dB");
+            out.push(value.at(mean(predicted, e)).signal(&self.settings.families[family].name));
+        }
+    }
+
+    /// Numbers of embedders and signals, and pairs of equal predictors.
+    fn overview(&self, measured: &[Measured], out: &mut Vec<Value>) {
+        out.push(Value::new("embedders", measured.len() as f64));
+        out.push(Value::new("signals", self.held_out().len() as f64));
+        for (s, signal) in self.held_out().zip(&self.signals[self.design.known..]) {
+            let best = measured.iter().map(|m| m.psnr[s]).fold(f64::NEG_INFINITY, f64::max);
+            out.push(Value::new("best_psnr", best).unit("dB").signal(&signal.name));
+        }
+        if self.settings.predictors.iter().any(|predictor| predictor.reads_samples()) {
+            return;
+        }
+        let mut pairs = self.pairs(measured);
+        out.push(Value::new("pairs", pairs.len() as f64));
+        for (s, signal) in self.signals[self.design.known..].iter().enumerate() {
+            let apart = pairs.iter().filter(|pair| pair.gaps[s] >= APART).count();
+            out.push(Value::new("pairs_apart", apart as f64).signal(&signal.name));
+        }
+        let gap = |pair: &Pair| quantile(pair.gaps.clone(), 0.5);
+        pairs.sort_by(|a, b| gap(b).total_cmp(&gap(a)));
+        // One pair of every two families: other dimensions and similar widths repeat it.
+        let mut listed = BTreeSet::new();
+        let family = |e: usize| self.design.family[e];
+        pairs.retain(|pair| listed.insert((family(pair.first), family(pair.second))));
+        for pair in pairs.iter().take(LISTED) {
+            let name = format!("{} and {}", self.name(pair.first), self.name(pair.second));
+            let mut add = |metric: &str, value: f64| {
+                out.push(Value::new(metric, value).signal(&name));
+            };
+            add("pair_gap", gap(pair));
+            for (place, e) in [("first", pair.first), ("second", pair.second)] {
+                let one = &measured[e];
+                let psnr = self.held_out().map(|s| one.psnr[s]).sum::<f64>();
+                add(&format!("pair_psnr_{place}"), psnr / self.held_out().len() as f64);
+                add(&format!("pair_rank_{place}"), one.properties.stable_rank);
+                add(&format!("pair_distance_{place}"), one.properties.preserved);
+            }
+        }
+    }
+
+    /// Pairs of embedders of different families with equal predictors.
+    fn pairs(&self, measured: &[Measured]) -> Vec<Pair> {
+        let numbers = |m: &Measured| -> Vec<f64> {
+            self.settings.predictors.iter().flat_map(|p| p.values(&m.properties, 0)).collect()
+        };
+        let is_equal = |a: &[f64], b: &[f64]| {
+            a.iter().zip(b).all(|(a, b)| (a - b).abs() <= EQUAL * a.abs().min(b.abs()))
+        };
+        let all: Vec<Vec<f64>> = measured.iter().map(numbers).collect();
+        let family = &self.design.family;
+        let mut pairs = Vec::new();
+        for first in 0..all.len() {
+            for second in first + 1..all.len() {
+                if family[first] != family[second] && is_equal(&all[first], &all[second]) {
+                    let (a, b) = (&measured[first].psnr, &measured[second].psnr);
+                    let gaps = self.held_out().map(|s| (a[s] - b[s]).abs()).collect();
+                    pairs.push(Pair { first, second, gaps });
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Family, dimension and swept parameter.
+    fn name(&self, embedder: usize) -> String {
+        let family = &self.settings.families[self.design.family[embedder]];
+        let spec = &self.specs[embedder];
+        let number = |name: &str| spec.number_of(name).unwrap_or(f64::NAN);
+        let (d, value) = (number("dimension"), number(&family.parameter));
+        format!("{} (d = {d}, {} = {value:.3})", family.name, family.parameter)
+    }
+}
+
+/// Test PSNR at odd places, at least that of the mean of the training samples.
+fn test_psnr(signal: &Signal, predicted: impl Fn(usize) -> f64) -> f64 {
+    let half = signal.values.len() as f64 / 2.0;
+    let mean = signal.values.iter().step_by(2).sum::<f64>() / half;
+    let error = |at: &dyn Fn(usize) -> f64| {
+        let odd = signal.values.iter().enumerate().skip(1).step_by(2);
+        odd.map(|(i, value)| (value - at(i)).powi(2)).sum::<f64>() / half
+    };
+    let own = psnr_of(error(&predicted));
+    let constant = psnr_of(error(&|_| mean));
+    // NaN, of a training that diverged, is no more than the mean.
+    if own > constant { own } else { constant }
+}
+
+/// Signals of both halves, about.
+fn signal_count(work: &Workload<'_>) -> f64 {
+    if work.job.group.data.is_some() { 58.0 } else { 26.0 }
+}
+
+/// The smallest value that at least this share of all values does not exceed; NaN without values.
+fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = (share * values.len() as f64).ceil() as usize;
+    values.get(place.clamp(1, values.len().max(1)) - 1).copied().unwrap_or(f64::NAN)
+}
+
+impl Protocol for PsnrPrediction {
+    fn placement(&self) -> Placement {
+        if self.training.is_some() { Placement::Device } else { Placement::Cpu }
+    }
+
+    fn estimate(&self, work: &Workload<'_>) -> Estimate {
+        let n = self.samples as f64;
+        let signals = signal_count(work);
+        let each = |d: f64| match &self.training {
+            None => 0.0,
+            Some(training) => {
+                let (depth, width) = (training.depth as f64, training.width as f64);
+                let weights =
+                    if depth == 0.0 { d } else { width * (d + (depth - 1.0) * width + 1.0) };
+                6.0 * n * weights * signals * training.epochs as f64
+            }
+        };
+        let dimensions = self
+            .families
+            .iter()
+            .flat_map(|f| f.dimensions.iter().map(|&d| (d as f64, f.values.0.len() as f64)));
+        dimensions
+            .map(|(d, count)| {
+                // Gram matrices, decomposition, D, and scores of each signal.
+                let solve =
+                    8.0 * n * n * d + 60.0 * n * n * n + 60.0 * n * d + 10.0 * signals * n * n;
+                Estimate::training(count * each(d), 100e9).and(count * solve / 30e9)
+            })
+            .sum()
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let d = self.families.iter().flat_map(|f| f.dimensions.iter().copied()).max().unwrap_or(0)
+            as f64;
+        let signals = signal_count(work);
+        let n = self.samples as f64;
+        8.0 * (5.0 * n * d + 10.0 * n * n + 10.0 * signals * (self.count() as f64 + n))
+            + self.training.map_or(0.0, |t| {
+                let weights = if t.depth == 0 {
+                    d
+                } else {
+                    t.width as f64 * (d + (t.depth * t.width) as f64)
+                };
+                crate::memory::WEIGHT * weights * signals
+            })
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let study = Study::new(context, self)?;
+        let measured = study.measure_once()?;
+        let values = study.values(&measured);
+        emit(0, UnitResult { earlier: context.checkpoint.earlier(), ..UnitResult::from(values) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a family that predicts itself, and a known signal that is not used: PSNR is a function of the predictor in one family, and
+    /// higher by 10 dB in the other.
+    #[test]
+    fn a_family_is_predicted_from_the_others() {
+        let design = Design { known: 1, family: vec![0, 0, 0, 1, 1, 1], neighbors: 1 };
+        let ranked = Ranked::of_numbers(&[0.1, 0.5, 0.9, 0.1, 0.5, 0.9]);
+        let psnr =
+            vec![vec![20.0, 25.0, 30.0, 30.0, 35.0, 40.0], vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]];
+        let predict = |unseen| design.predict(&ranked, &psnr, unseen, 1);
+        assert_eq!(predict(Unseen::Embedder), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
+        assert_eq!(predict(Unseen::Family), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
+        assert_eq!(predict(Unseen::Both), [30.0, 35.0, 40.0, 20.0, 25.0, 30.0]);
+        // Both families are as near.
+        assert_eq!(predict(Unseen::Signal), [25.0, 30.0, 35.0, 25.0, 30.0, 35.0]);
+    }
+
+    /// Catches a test PSNR of the wrong samples, and an embedder that counts as worse than a constant.
+    #[test]
+    fn test_psnr_is_measured_between_the_samples() {
+        let signal = Signal { name: String::new(), values: vec![0.0, 0.5, 0.0, 0.5] };
+        let psnr = |at: f64| test_psnr(&signal, |i| if i % 2 == 0 { 100.0 } else { at });
+        assert!((psnr(0.6) - 20.0).abs() < 1e-9);
+        let edge = Signal { name: String::new(), values: vec![0.0, 1.0, 0.0, 1.0] };
+        assert_eq!(test_psnr(&edge, |_| -50.0), 0.0);
+        assert_eq!(test_psnr(&edge, |_| f64::NAN), 0.0);
+    }
+
+    /// Catches a rank that is off by one.
+    #[test]
+    fn a_quantile_covers_its_share() {
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!(
+            [0.0, 0.5, 0.9, 1.0].map(|q| quantile(values.clone(), q)),
+            [1.0, 5.0, 9.0, 10.0]
+        );
+        assert!(quantile(Vec::new(), 0.5).is_nan());
+    }
+}
