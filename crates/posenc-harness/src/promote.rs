@@ -132,7 +132,12 @@ pub fn promote(
     }
     let mut provenance = local.provenance.clone();
     let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
-    if !taken.is_empty() && (is_identified || !is_same(&merged.rows, &old.rows)) {
+    // Equal numbers of another version: without its origin, `--from` would refuse the record.
+    let is_newer = taken.iter().any(|name| {
+        let origins = provenance.origins.get(name).zip(before.origins.get(name));
+        origins.is_some_and(|(own, earlier)| !own.differences(earlier).is_empty())
+    });
+    if !taken.is_empty() && (is_identified || is_newer || !is_same(&merged.rows, &old.rows)) {
         // What made the rows that stay is what made them before.
         provenance.origins.retain(|key, _| !stays.contains(key));
         let of_group = |group: &Group| -> Vec<String> {

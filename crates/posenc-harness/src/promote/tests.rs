@@ -1,5 +1,5 @@
 use posenc_experiments::record::captions::{BoxKind, Described, Layout, LayoutNode};
-use posenc_experiments::record::{Picture, Provenance, UnitCaptions};
+use posenc_experiments::record::{Origin, Picture, Provenance, UnitCaptions};
 use posenc_experiments::yaml::Document;
 
 use super::*;
@@ -247,6 +247,34 @@ fn equal_bits_of_a_clean_commit_replace_those_of_a_dirty_one() {
     promote(&measured("f-dirty", &[rows[0].clone(), row("images", "Tri", 3.0)]));
     let expected = [r#"c: images {"Gau"}"#, r#"f-dirty: images {"Tri"}"#];
     assert_eq!(commits(root), ("f-dirty".to_owned(), expected.map(str::to_owned).into()));
+}
+
+/// Catches a record of an older version that equal numbers leave in place, so that `--from` goes on refusing it.
+#[test]
+fn equal_numbers_of_a_newer_version_replace_its_origin() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let rows = [row("images", "Gau", 1.0)];
+    let of = |revisions: &str| {
+        let mut local = measured("a", &rows);
+        let origin = Origin {
+            profile: Profile::Paper,
+            seed: 0,
+            repetitions: 1,
+            signals: 1,
+            specification: "closed-form {} | gaussian".into(),
+            revisions: revisions.into(),
+            data: "-".into(),
+        };
+        local.provenance.origins.insert("images/Gau".into(), origin);
+        local
+    };
+    for revisions in ["closed-form 1", "closed-form 2"] {
+        promote(&experiment(), &of(revisions), root).unwrap();
+        let (csv, json) = files(root, &experiment());
+        let (_, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
+        assert_eq!(provenance.origins["images/Gau"].revisions, revisions);
+    }
 }
 
 /// Catches generated signals that take the place of the real ones that replace a paper's.

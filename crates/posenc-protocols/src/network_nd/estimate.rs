@@ -20,6 +20,9 @@ const SAMPLED: f64 = 4e-8;
 /// Seconds per activation of a hidden layer and step.
 const ACTIVATED: f64 = 4e-9;
 
+/// Seconds per feature of a joint direction at a point, which every step computes anew.
+const WAVE: f64 = 9e-10;
+
 /// Seconds per blended point and step.
 const BLENDED: f64 = 3e-8;
 
@@ -83,7 +86,9 @@ pub fn estimate(job: &Job<'_>, shape: SignalShape, s: &NetworkNd) -> Estimate {
         let forward = 2.0 * points * (features * outputs + hidden);
         let backward = 2.0 * points * (features * outputs + 2.0 * hidden);
         let tests = s.mean_of_last as f64 * (1.0 / share - 1.0).max(1.0);
+        let waves = if s.directions == Directions::Joint { WAVE * points * d } else { 0.0 };
         Estimate::training(epochs * (forward + backward) + tests * forward, RATE)
+            .and((epochs + tests) * waves)
     };
     (0..s.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len())).map(one).sum()
 }

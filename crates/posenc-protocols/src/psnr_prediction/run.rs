@@ -421,29 +421,30 @@ impl Protocol for PsnrPrediction {
     }
 
     fn estimate(&self, work: &Workload<'_>) -> Estimate {
-        let n = self.samples as f64;
-        let signals = signal_count(work);
-        let each = |d: f64| match &self.training {
-            None => 0.0,
-            Some(training) => {
+        let (n, signals) = (self.samples as f64, signal_count(work));
+        let trained = |d: f64| {
+            self.training.map_or(0.0, |training| {
                 let (depth, width) = (training.depth as f64, training.width as f64);
                 let weights =
                     if depth == 0.0 { d } else { width * (d + (depth - 1.0) * width + 1.0) };
                 6.0 * n * weights * signals * training.epochs as f64
-            }
-        };
-        let dimensions = self
-            .families
-            .iter()
-            .flat_map(|f| f.dimensions.iter().map(|&d| (d as f64, f.values.0.len() as f64)));
-        dimensions
-            .map(|(d, count)| {
-                // Gram matrices, decomposition, D, and scores of each signal.
-                let solve =
-                    8.0 * n * n * d + 60.0 * n * n * n + 60.0 * n * d + 10.0 * signals * n * n;
-                Estimate::training(count * each(d), 100e9).and(count * solve / 30e9)
             })
-            .sum()
+        };
+        let one = |d: f64| {
+            // Gram matrices, decomposition and scores of each signal; features, which formulas compute slowly.
+            let solve = 8.0 * n * n * d + 60.0 * n * n * n + 10.0 * signals * n * n;
+            Estimate::training(trained(d), 100e9).and(solve / 30e9 + 3e-8 * 5.0 * n * d)
+        };
+        let families = self.families.iter();
+        let measured: Estimate = families
+            .flat_map(|f| {
+                f.dimensions.iter().map(|&d| one(d as f64).times(f.values.0.len() as f64))
+            })
+            .sum();
+        // Variants share what is measured. Half of the signals are predicted from the other half, twice.
+        let embedders = self.count() as f64;
+        let share = 1.0 / work.job.group.variants.len() as f64;
+        measured.times(share).and(0.5 * (signals * embedders).powi(2) * 1.5e-8)
     }
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
