@@ -133,9 +133,9 @@ pub fn promote(
     let mut provenance = local.provenance.clone();
     let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
     // Equal numbers of another version: without its origin, `--from` would refuse the record.
-    let is_newer = taken.iter().any(|name| {
-        let origins = provenance.origins.get(name).zip(before.origins.get(name));
-        origins.is_some_and(|(own, earlier)| !own.differences(earlier).is_empty())
+    let is_newer = provenance.origins.iter().any(|(variant, own)| {
+        let earlier = before.origins.get(variant).filter(|_| !stays.contains(variant));
+        earlier.is_some_and(|earlier| !own.differences(earlier).is_empty())
     });
     if !taken.is_empty() && (is_identified || is_newer || !is_same(&merged.rows, &old.rows)) {
         // What made the rows that stay is what made them before.
