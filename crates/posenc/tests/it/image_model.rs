@@ -114,7 +114,8 @@ fn photographs_need_a_set_of_their_own_to_be_measured_on() {
         "  - id: lines\n    data: { set: div2k-train, held_out: div2k-test }\n    protocol: { kind: closed-form }\n    variants: [{ id: one, embedder: { kind: identity } }]\n",
     );
     let run = Repository::with_experiment(&other).run(&["list"]);
-    assert!(run.code == 2 && run.stderr.contains("belongs to `image-model`"), "{}", run.stderr);
+    let takers = "belongs to `psnr-prediction` and `image-model`";
+    assert!(run.code == 2 && run.stderr.contains(takers), "{}", run.stderr);
 }
 
 /// Catches a profile that quietly runs something smaller than what was asked for.
