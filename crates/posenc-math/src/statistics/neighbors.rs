@@ -1,4 +1,4 @@
-//! Nearest-neighbor regression, which assumes nothing of how a target follows from predictors but that it is the same for equal ones.
+//! Nearest-neighbor regression: assumes only that points with similar predictors have similar targets.
 
 use super::{Undefined, check_pairs, is_constant, mean_of, mid_ranks, squared_deviations};
 

@@ -107,7 +107,7 @@ impl Ranked {
         Ranked((0..count).map(|signal| ranked(predictors, properties, signal)).collect())
     }
 
-    /// One number per embedder, the same for all signals.
+    /// One number per embedder for all signals.
     #[cfg(test)]
     pub fn of_numbers(numbers: &[f64]) -> Self {
         Ranked(vec![numbers.iter().map(|&number| vec![number]).collect()])

@@ -26,7 +26,7 @@ use super::{PsnrPrediction, Training};
 use crate::network_1d::inputs::Inputs;
 use crate::network_1d::{Scale, TestSamples, signals::split};
 
-/// Relative difference up to which stable ranks, and preserved distances, count as equal.
+/// Relative difference up to which predictors count as equal.
 const EQUAL: f64 = 0.05;
 /// Difference in dB from which two embedders are apart.
 const APART: f64 = 3.0;
