@@ -100,9 +100,9 @@ impl Catalog {
                 }
                 experiments.push(experiment);
             }
-            check_comparisons(&experiments, &key)?;
             papers.push(paper);
         }
+        check_sources(&experiments)?;
         let published =
             Published::read(&root.join("data/papers"), papers.iter().map(|p| p.key.as_str()))?;
         let mut catalog =
@@ -158,25 +158,27 @@ impl Catalog {
     }
 }
 
-/// Refuses comparisons of items and groups that do not exist.
-fn check_comparisons(experiments: &[Experiment], paper: &str) -> Result<(), FileError> {
-    let own = || experiments.iter().filter(|e| e.paper == paper);
-    for experiment in own() {
-        for comparison in &experiment.comparisons {
-            let problem = |message| FileError::of(&experiment.file, message).key("comparisons");
-            let Some(source) = own().find(|e| e.item == comparison.item) else {
-                let message =
-                    format!("`{}` is not an item of `{paper}` with an experiment", comparison.item);
-                return Err(problem(message));
+/// Refuses comparisons and choices of items and groups that do not exist.
+fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
+    for experiment in experiments {
+        let compared = experiment.comparisons.iter().map(|comparison| {
+            let groups = comparison.groups().map(|compared| &compared.group).collect::<Vec<_>>();
+            ("comparisons", format!("{}/{}", experiment.paper, comparison.item), groups)
+        });
+        let chosen = experiment.choices.iter().map(|choice| {
+            let groups = choice.groups.iter().map(|chosen| &chosen.group).collect();
+            ("choices", choice.item.clone(), groups)
+        });
+        for (key, item, groups) in compared.chain(chosen) {
+            let problem = |message| FileError::of(&experiment.file, message).key(key);
+            let Some(source) = experiments.iter().find(|e| e.id() == item) else {
+                return Err(problem(format!("`{item}` is not an item with an experiment")));
             };
-            for compared in comparison.groups() {
-                if source.group(&compared.group).is_none() {
-                    let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
-                    let (item, wrong) = (&comparison.item, &compared.group);
-                    let message =
-                        format!("`{item}` has no group `{wrong}`; allowed: {}", ids.join(", "));
-                    return Err(problem(message));
-                }
+            for wrong in groups.into_iter().filter(|group| source.group(group).is_none()) {
+                let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
+                let message =
+                    format!("`{item}` has no group `{wrong}`; allowed: {}", ids.join(", "));
+                return Err(problem(message));
             }
         }
     }

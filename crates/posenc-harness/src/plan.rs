@@ -12,6 +12,7 @@ use posenc_experiments::{Catalog, Experiment, Profile};
 
 use crate::data::DataSets;
 use crate::device::CPU;
+use crate::options::Places;
 use crate::protocol::{self, Placement, Workload};
 use crate::shape::SignalShape;
 use crate::store::{Found, Store};
@@ -48,6 +49,16 @@ impl PlannedJob<'_> {
     /// Estimated seconds of `units` units on one core.
     pub fn seconds(&self, units: usize) -> f64 {
         Workload { job: &self.job, shape: self.shape, units }.seconds()
+    }
+
+    /// Leaves only the signals with these places in their data set to this process. Units that are not of a single signal stay.
+    pub fn restrict_to(&mut self, places: &Places) {
+        let is_own = |unit: &&Unit| {
+            [ALL_SIGNALS, NO_SIGNAL].contains(&unit.signal.as_str())
+                || places.0.contains(&unit.signal_index)
+        };
+        self.share =
+            Some(self.units.iter().filter(is_own).map(|unit| unit.signal.clone()).collect());
     }
 
     /// The units that this process may run.

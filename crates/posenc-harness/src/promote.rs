@@ -55,6 +55,16 @@ fn is_same(a: &[impl Borrow<Row>], b: &[impl Borrow<Row>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.borrow().is_same(b.borrow()))
 }
 
+/// Adds the units of an earlier run of the same protocol that this run does not have.
+fn joined(mine: Vec<Row>, theirs: Vec<Row>) -> Vec<Row> {
+    let unit = |row: &Row| (row.seed, row.signal.clone());
+    let own: HashSet<(u64, String)> = mine.iter().map(unit).collect();
+    let others = theirs.into_iter().filter(|row| !own.contains(&unit(row)));
+    let mut rows: Vec<Row> = others.chain(mine).collect();
+    rows.sort_by_key(unit);
+    rows
+}
+
 /// What became of a method's rows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Promotion {
@@ -65,7 +75,8 @@ pub enum Promotion {
 }
 
 /// Merges a local record into the reference, method by method: a smaller profile, other data or
-/// an interrupted run never replaces something better, and a run of one method leaves the others.
+/// an interrupted run never replaces something better, and a run of one method leaves the others. A run of some signals joins
+/// the units that the reference has of exactly the same protocol, code version, seed and data.
 pub fn promote(
     experiment: &Experiment,
     local: &Collected,
@@ -119,7 +130,14 @@ pub fn promote(
             let better = worth_mine > worth_theirs
                 || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
             let name = format!("{}/{method}", group.id);
-            if better {
+            let origins = (local.provenance.origins.get(&name), before.origins.get(&name));
+            let is_same_protocol =
+                matches!(origins, (Some(a), Some(b)) if a.differences(b).is_empty());
+            if !complete && is_same_protocol && worth_mine == worth_theirs {
+                merged.rows.extend(joined(mine, theirs));
+                taken.insert(name.clone());
+                outcome.push((name, Promotion::Taken));
+            } else if better {
                 merged.rows.extend(mine);
                 taken.insert(name.clone());
                 outcome.push((name, Promotion::Taken));

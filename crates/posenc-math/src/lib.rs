@@ -86,6 +86,7 @@ pub mod quality;
 pub mod random;
 pub mod spectrum;
 pub mod statistics;
+pub mod tangent_kernel;
 pub mod theory;
 pub mod tolerance;
 mod torch_random;

@@ -15,6 +15,7 @@ use std::f64::consts::{LN_10, PI};
 use faer::{Mat, MatRef};
 
 use crate::spectrum::{SpectrumError, check_finite, numerical_rank, singular_values};
+use crate::trigonometry::sin_turns;
 
 /// σ_g·σ_f = 1/(2√2 π) = 0.11254 for a Gaussian embedder and random Fourier features of equal
 /// stable rank and equal distance law.
@@ -52,6 +53,23 @@ pub fn gaussian_law(sigma: f64, delta: f64) -> f64 {
 pub fn rff_law(sigma: f64, delta: f64) -> f64 {
     let phase = PI * sigma * delta;
     (-2.0 * phase * phase).exp()
+}
+
+/// sin(2√3πσΔ)/(2√3πσΔ): frequencies uniform with mean 0 and standard deviation σ, d → ∞.
+pub fn uniform_frequencies_law(sigma: f64, delta: f64) -> f64 {
+    let turns = 3f64.sqrt() * sigma * delta.abs();
+    if turns < 1e-9 { 1.0 } else { sin_turns(turns) / (2.0 * PI * turns) }
+}
+
+/// 1/(1 + 2π²σ²Δ²): Laplace frequencies with mean 0 and standard deviation σ, d → ∞.
+pub fn laplace_frequencies_law(sigma: f64, delta: f64) -> f64 {
+    let phase = PI * sigma * delta;
+    1.0 / (1.0 + 2.0 * phase * phase)
+}
+
+/// exp(-2πσ|Δ|): Cauchy frequencies with scale σ, d → ∞. The equivalent kernel is the exponential one.
+pub fn cauchy_frequencies_law(sigma: f64, delta: f64) -> f64 {
+    (-2.0 * PI * sigma * delta.abs()).exp()
 }
 
 /// max(0, 1 - |Δ|/w) (`trading` Prop. 4, normalized).

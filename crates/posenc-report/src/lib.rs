@@ -31,6 +31,7 @@ use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
 
 pub use output::{Page, PageKind, Report, Stale};
+pub use pages::choice::advice;
 pub use pages::entries::Entry;
 pub use records::{Record, Records, shown_rows};
 

@@ -351,6 +351,9 @@ pub struct Fit {
     /// Also run the other methods of interpolation, and print PSNR and time of all.
     #[arg(long)]
     pub compare: bool,
+    /// Fit nothing; print which methods were best for their time on the signals of the report that are sampled like the file.
+    #[arg(long, conflicts_with_all = ["compare", "FitWithEncoding"])]
+    pub advise: bool,
     /// Crop the center and downsample it to N × N (clips: N × N × N).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=4096))]
     pub size: Option<u32>,
@@ -368,8 +371,8 @@ pub struct Fit {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
     /// File for the reconstruction: .png for a picture, .npz or a folder for a clip.
-    #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "advise")]
+    pub out: Option<PathBuf>,
     /// A position encoding.
     #[command(flatten)]
     pub model: Option<FitWithEncoding>,

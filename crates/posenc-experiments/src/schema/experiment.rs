@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::claim::{Claim, Sentence, Source};
-use super::display::{Comparison, PictureGrid, Plot, Table};
+use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
 use super::embedder;
 use super::limits::{Asked, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
@@ -113,6 +113,8 @@ pub struct Experiment {
     pub tables: Vec<Table>,
     /// How groups of other items are compared.
     pub comparisons: Vec<Comparison>,
+    /// Which methods of other items are best for the time they take.
+    pub choices: Vec<Choice>,
     /// How pictures are shown.
     pub pictures: Vec<PictureGrid>,
     /// Workloads of `bench` whose times are shown next to the item.
@@ -317,9 +319,8 @@ impl Experiment {
         let wire: WireExperiment = document.typed("", document.value.clone())?;
         check_key(document, "paper", &wire.paper)?;
         check_key(document, "item", &wire.item)?;
-        if wire.groups.is_empty() && wire.comparisons.is_empty() {
-            let message =
-                "empty; an experiment needs at least one group, or `comparisons` of other items";
+        if wire.groups.is_empty() && wire.comparisons.is_empty() && wire.choices.is_empty() {
+            let message = "empty; an experiment needs at least one group, or `comparisons` or `choices` of other items";
             return Err(document.error("groups", message));
         }
         check_unique(document, "comparisons", wire.comparisons.iter().map(|c| c.id.as_str()))?;
@@ -397,6 +398,7 @@ impl Experiment {
             plots: wire.plots,
             tables: wire.tables,
             comparisons: wire.comparisons,
+            choices: wire.choices,
             pictures: wire.pictures,
             benchmarks: wire.benchmarks,
             errata: wire.errata,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_yaml::Mapping;
 
 use super::claim::WireClaim;
-use super::display::{Comparison, PictureGrid, Plot, Table};
+use super::display::{Choice, Comparison, PictureGrid, Plot, Table};
 use super::experiment::{Data, ItemKind, Profile, Speed};
 use super::json;
 
@@ -28,7 +28,7 @@ pub(super) struct WireExperiment {
     /// What we found, with [numbers of the record](#sentences-with-numbers). Without it, the page shows the first headline of the
     /// claims, or the first claim that was decided. Default: from the claims. Allowed: one sentence.
     pub(super) answer: Option<String>,
-    /// [What is run](#a-group); required without `comparisons`. Allowed: list.
+    /// [What is run](#a-group); required without `comparisons` and `choices`. Allowed: list.
     #[serde(default)]
     pub(super) groups: Vec<WireGroup>,
     /// [What is claimed](#claims).
@@ -43,6 +43,9 @@ pub(super) struct WireExperiment {
     /// [Which groups of other items are compared](#comparisons).
     #[serde(default)]
     pub(super) comparisons: Vec<Comparison>,
+    /// [Which methods of other items are best for the time they take](#choices).
+    #[serde(default)]
+    pub(super) choices: Vec<Choice>,
     /// [Which recorded pictures are shown](#pictures).
     #[serde(default)]
     pub(super) pictures: Vec<PictureGrid>,

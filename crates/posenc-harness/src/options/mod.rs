@@ -1,6 +1,7 @@
 //! The options of a run, as `reproduce` takes them.
 
 mod executor;
+mod places;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use crate::memory::Bytes;
 use crate::span::Span;
 
 pub use executor::{Executor, ExecutorOptions, SlurmOptions};
+pub use places::Places;
 
 /// Where data is.
 #[derive(Args, Clone)]
@@ -37,7 +39,7 @@ pub struct Reproduce {
     /// Repeat the runs behind these records (a directory such as report/record, or a git revision) and compare every
     /// bit; exit with 1 if one differs. Profile and seed are as recorded.
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["profile", "seed", "dry_run", "record", "failed", "budget",
-          "timeout", "events"])]
+          "timeout", "events", "signals"])]
     pub from: Option<String>,
     /// Data.
     #[command(flatten)]
@@ -54,6 +56,10 @@ pub struct Reproduce {
     /// Seed of every random stream.
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
+    /// Run only the signals (images, clips, lines) with these places in their data set, such as 4 or 0..8, which ends before 8.
+    /// With --record, the results join those of other signals that the reference has.
+    #[arg(long, value_name = "PLACES")]
+    pub signals: Option<Places>,
     /// Print the plan without running it.
     #[arg(long)]
     pub dry_run: bool,
@@ -122,6 +128,9 @@ pub fn parse_selectors(catalog: &Catalog, texts: &[String]) -> Result<Selectors>
     }
     let unmatched = selectors.unmatched(&all);
     if let Some(first) = unmatched.first() {
+        if catalog.experiments.iter().any(|e| e.id() == *first) {
+            bail!("`{first}` shows records of other items and has none to run");
+        }
         let ids: Vec<String> = catalog.experiments.iter().map(|e| e.id()).collect();
         let hint = posenc_experiments::yaml::nearest(first, ids.iter().map(String::as_str))
             .map(|n| format!(" Did you mean {n}?"))

@@ -249,6 +249,18 @@ fn equal_bits_of_a_clean_commit_replace_those_of_a_dirty_one() {
     assert_eq!(commits(root), ("f-dirty".to_owned(), expected.map(str::to_owned).into()));
 }
 
+fn origin(revisions: &str) -> Origin {
+    Origin {
+        profile: Profile::Paper,
+        seed: 0,
+        repetitions: 1,
+        signals: 1,
+        specification: "closed-form {} | gaussian".into(),
+        revisions: revisions.into(),
+        data: "-".into(),
+    }
+}
+
 /// Catches a record of an older version that equal numbers leave in place, so that `--from` goes on refusing it.
 #[test]
 fn equal_numbers_of_a_newer_version_replace_its_origin() {
@@ -257,16 +269,7 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
     let rows = [row("images", "Gau", 1.0)];
     let of = |revisions: &str| {
         let mut local = measured("a", &rows);
-        let origin = Origin {
-            profile: Profile::Paper,
-            seed: 0,
-            repetitions: 1,
-            signals: 1,
-            specification: "closed-form {} | gaussian".into(),
-            revisions: revisions.into(),
-            data: "-".into(),
-        };
-        local.provenance.origins.insert("images/Gau".into(), origin);
+        local.provenance.origins.insert("images/Gau".into(), origin(revisions));
         local
     };
     for revisions in ["closed-form 1", "closed-form 2"] {
@@ -275,6 +278,27 @@ fn equal_numbers_of_a_newer_version_replace_its_origin() {
         let (_, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
         assert_eq!(provenance.origins["images/Gau"].revisions, revisions);
     }
+}
+
+/// Catches a run of other signals that takes the place of those on record, or joins rows of another version.
+#[test]
+fn runs_of_different_signals_join() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let promote = |signals: &[&str], value: f64, revisions: &str| {
+        let of = |signal: &&str| Row { signal: (*signal).into(), ..row("images", "Gau", value) };
+        let mut local = measured("a", &signals.iter().map(of).collect::<Vec<_>>());
+        local.incomplete.push(("images".into(), "Gau".into()));
+        local.provenance.origins.insert("images/Gau".into(), origin(revisions));
+        promote(&experiment(), &local, root).unwrap();
+        let (csv, json) = files(root, &experiment());
+        let (table, _) = pair::read(&csv, &json, "p", "i").unwrap();
+        let one = |row: &Row| format!("{} {}", row.signal, row.value);
+        table.rows.iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(promote(&["c", "d"], 1.0, "closed-form 1"), ["c 1", "d 1"]);
+    assert_eq!(promote(&["a", "d"], 2.0, "closed-form 1"), ["a 2", "c 1", "d 2"]);
+    assert_eq!(promote(&["a", "b", "c"], 3.0, "closed-form 2"), ["a 3", "b 3", "c 3"]);
 }
 
 /// Catches generated signals that take the place of the real ones that replace a paper's.

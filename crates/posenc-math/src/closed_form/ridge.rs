@@ -36,15 +36,26 @@ impl RidgeAxis {
     ) -> Result<Self, ClosedFormError> {
         check_entries(|| "the embedding matrix".into(), training)?;
         check_entries(|| "the embedding matrix of all positions".into(), positions)?;
-        let gram = times(training, training.transpose());
+        let mut axis = Self::of_kernel(times(training, training.transpose()).as_ref())?;
+        let features = times(training.transpose(), axis.vectors.as_ref());
+        axis.positions = times(positions, features.as_ref());
+        Ok(axis)
+    }
+
+    /// From the Gram matrix of a kernel (N × N, symmetric). It predicts the training positions.
+    ///
+    /// # Errors
+    ///
+    /// As [`RidgeAxis::new`].
+    pub fn of_kernel(gram: MatRef<'_, f64>) -> Result<Self, ClosedFormError> {
+        check_entries(|| "the Gram matrix".into(), gram)?;
         let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| {
-            ClosedFormError::NoConvergence { rows: training.nrows(), columns: training.ncols() }
+            ClosedFormError::NoConvergence { rows: gram.nrows(), columns: gram.ncols() }
         })?;
         // Rounding makes some eigenvalues negative.
         let eigenvalues = eigen.S().column_vector().iter().map(|&value| value.max(0.0)).collect();
         let vectors = eigen.U().to_owned();
-        let features = times(training.transpose(), vectors.as_ref());
-        let positions = times(positions, features.as_ref());
+        let positions = times(gram, vectors.as_ref());
         Ok(Self { eigenvalues, vectors, positions })
     }
 

@@ -4,17 +4,14 @@
 //! norm √(d/2), and ψ(x)·ψ(x + Δ) = Σ_j cos 2πb_jΔ does not depend on x.
 
 use super::Embedder;
-use crate::{
-    theory,
-    trigonometry::{fill_cos_turns, fill_sin_cos_turns, fill_sin_turns, sum_cos_turns},
-};
+use crate::trigonometry::{fill_cos_turns, fill_sin_cos_turns, fill_sin_turns, sum_cos_turns};
 
 /// The law of the distance for d → ∞.
 pub(super) enum Law {
     /// The mean of cos 2πbΔ over the embedder's own frequencies, which are not a random sample.
     OwnFrequencies,
-    /// exp(-2π²σ²Δ²), the mean over b ~ σ N(0, 1).
-    GaussianFrequencies { sigma: f64 },
+    /// The mean over random frequencies, a function of σ and Δ.
+    RandomFrequencies { law: fn(f64, f64) -> f64, sigma: f64 },
 }
 
 pub(super) struct Fourier {
@@ -60,7 +57,7 @@ impl Embedder for Fourier {
             Law::OwnFrequencies => {
                 sum_cos_turns(&self.frequencies, delta) / self.frequencies.len() as f64
             }
-            Law::GaussianFrequencies { sigma } => theory::rff_law(sigma, delta),
+            Law::RandomFrequencies { law, sigma } => law(sigma, delta),
         })
     }
 

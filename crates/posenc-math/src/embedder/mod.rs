@@ -42,6 +42,8 @@ kinds! {
     rff
     basic
     identity
+    siren
+    multilevel
     matrix
     // new kinds: above this line
     formula

@@ -4,8 +4,17 @@
 //! For d → ∞ `D(Δ) = exp(-2π²σ²Δ²)` and the stable rank is `min(N, √(2π) σ)`; at finite d it is well
 //! below.
 //!
+//! `density` replaces the normal distribution by a uniform or a Laplace distribution with standard deviation σ, or by a Cauchy
+//! distribution with scale σ. Their laws are those of the sinc, rational quadratic and exponential kernels (Rahimi and Recht 2007).
+//!
 //! With `torch_seed`, the frequencies are those of a PyTorch script: `torch.randn(d/2)` on the CPU after
 //! `torch.manual_seed(torch_seed)` and `torch_skip` other random numbers.
+
+use std::f64::consts::{FRAC_1_PI, FRAC_1_SQRT_2};
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Exp1, StandardNormal};
 
 use super::{
     EmbedderError,
@@ -14,7 +23,8 @@ use super::{
     registry::{DefaultValue, EVEN_DIMENSION, Parameter, Rule, SCALING, Values},
 };
 use crate::torch_random::{BLOCK, TorchGenerator};
-use crate::{random::gaussian_vector, theory};
+use crate::random::{gaussian_vector, uniform_vector};
+use crate::theory;
 
 /// Seed of PyTorch's generator.
 const TORCH_SEED: &str = "torch_seed";
@@ -36,6 +46,11 @@ pub(super) const KIND: Kind = Kind {
             "sigma",
             Rule::Positive { most: 1e9 },
             "standard deviation σ of the frequencies, in periods per unit of x",
+        ),
+        Parameter::optional(
+            "density",
+            Rule::OneOf(&["gaussian", "uniform", "laplace", "cauchy"]),
+            "distribution of the frequencies: gaussian (default), uniform or laplace with standard deviation σ, or cauchy with scale σ",
         ),
         SCALING,
         Parameter::optional(
@@ -66,7 +81,7 @@ pub(super) const KIND: Kind = Kind {
     },
     check,
     ..Kind::built_by(|values, rng| {
-        let sigma = values.number("sigma")?;
+        let (sigma, density) = (values.number("sigma")?, Density::of(values));
         let count = values.dimension()? / 2;
         let mut frequencies = match values.optional_number(TORCH_SEED) {
             Some(seed) => {
@@ -74,15 +89,71 @@ pub(super) const KIND: Kind = Kind {
                 generator.skip(values.optional_number(TORCH_SKIP).unwrap_or(0.0) as u64);
                 generator.normals(count)
             }
-            None => gaussian_vector(rng, count),
+            None => density.sample(rng, count),
         };
         for frequency in &mut frequencies {
             *frequency *= sigma;
         }
-        let bound = theory::rff_stable_rank(sigma).max(1.0);
-        Ok(Box::new(Fourier::new(frequencies, Law::GaussianFrequencies { sigma }, Some(bound))))
+        let law = Law::RandomFrequencies { law: density.law(), sigma };
+        let bound = (sigma / density.at_zero()).max(1.0);
+        Ok(Box::new(Fourier::new(frequencies, law, Some(bound))))
     })
 };
+
+/// Distribution of the frequencies for σ = 1.
+#[derive(Clone, Copy, PartialEq)]
+enum Density {
+    Gaussian,
+    Uniform,
+    Laplace,
+    Cauchy,
+}
+
+impl Density {
+    fn of(values: &Values<'_>) -> Self {
+        match values.text("density").as_deref() {
+            Ok("uniform") => Density::Uniform,
+            Ok("laplace") => Density::Laplace,
+            Ok("cauchy") => Density::Cauchy,
+            _ => Density::Gaussian,
+        }
+    }
+
+    fn sample(self, rng: &mut ChaCha8Rng, count: usize) -> Vec<f64> {
+        match self {
+            Density::Gaussian => gaussian_vector(rng, count),
+            Density::Uniform => uniform_vector(rng, count, -(3f64.sqrt()), 3f64.sqrt()),
+            Density::Laplace => {
+                let mut exponential = || -> f64 { rng.sample(Exp1) };
+                (0..count).map(|_| (exponential() - exponential()) * FRAC_1_SQRT_2).collect()
+            }
+            Density::Cauchy => {
+                let mut normal = || -> f64 { rng.sample(StandardNormal) };
+                // Beyond, sines of such a frequency are not computed.
+                (0..count).map(|_| (normal() / normal()).clamp(-1e5, 1e5)).collect()
+            }
+        }
+    }
+
+    fn law(self) -> fn(f64, f64) -> f64 {
+        match self {
+            Density::Gaussian => theory::rff_law,
+            Density::Uniform => theory::uniform_frequencies_law,
+            Density::Laplace => theory::laplace_frequencies_law,
+            Density::Cauchy => theory::cauchy_frequencies_law,
+        }
+    }
+
+    /// The density at 0, whose reciprocal bounds the stable rank for d → ∞: it is the largest value of the spectrum.
+    fn at_zero(self) -> f64 {
+        match self {
+            Density::Gaussian => 1.0 / theory::rff_stable_rank(1.0),
+            Density::Uniform => 0.5 / 3f64.sqrt(),
+            Density::Laplace => FRAC_1_SQRT_2,
+            Density::Cauchy => FRAC_1_PI,
+        }
+    }
+}
 
 /// Refuses a count without a seed, and fewer numbers than PyTorch samples in blocks.
 fn check(values: &Values<'_>) -> Result<(), EmbedderError> {
@@ -95,6 +166,10 @@ fn check(values: &Values<'_>) -> Result<(), EmbedderError> {
             TORCH_SKIP,
             format!("`{TORCH_SKIP}` needs `{TORCH_SEED}`; set it or leave out both"),
         );
+    }
+    if has(TORCH_SEED) && Density::of(values) != Density::Gaussian {
+        let reason = format!("`{TORCH_SEED}` samples normal numbers; leave out one of both");
+        return conflict("density", reason);
     }
     if has(TORCH_SEED) && values.dimension()? < 2 * BLOCK {
         let least = 2 * BLOCK;

@@ -1,6 +1,6 @@
 //! Confidence intervals.
 
-use super::{Undefined, check, check_level, mean_of, variance_of};
+use super::{Undefined, check, check_level, mean_of, quantile, variance_of};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -79,17 +79,8 @@ pub fn bootstrap_interval(
         values.push(statistic(&drawn));
     }
     check(&values, 1)?;
-    values.sort_by(f64::total_cmp);
     let tail = (1.0 - level) / 2.0;
     Ok(Interval { lower: quantile(&values, tail), upper: quantile(&values, 1.0 - tail), level })
-}
-
-/// Quantile of sorted values, linear between order statistics (position `share · (n − 1)`).
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let position = share * (sorted.len() - 1) as f64;
-    let below = position.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
 }
 
 /// `q` with `P(|t| ≤ q) = level` for Student's t with `df > 0` degrees of freedom, from the

@@ -110,6 +110,22 @@ pub fn sample_std(sample: &[f64]) -> Result<f64, Undefined> {
     Ok(variance_of(sample).sqrt())
 }
 
+/// Quantile, linear between order statistics (position `share · (n − 1)`, as NumPy by default); NaN for an empty sample. `share` is
+/// in [0, 1].
+pub fn quantile(sample: &[f64], share: f64) -> f64 {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let position = share * (sorted.len().max(1) - 1) as f64;
+    let at = |place: f64| sorted.get(place as usize).copied().unwrap_or(f64::NAN);
+    let (below, above) = (at(position.floor()), at(position.ceil()));
+    below + (above - below) * (position - position.floor())
+}
+
+/// Median: the mean of the two middle values of an even number; NaN for an empty sample.
+pub fn median(sample: &[f64]) -> f64 {
+    quantile(sample, 0.5)
+}
+
 fn mean_of(sample: &[f64]) -> f64 {
     sample.iter().sum::<f64>() / sample.len() as f64
 }

@@ -261,3 +261,12 @@ fn factors_and_tails_of_intervals() {
     assert_eq!((expanded_tail(0.95, 1), expanded_tail(f64::NAN, 5)), (0.0, 0.0));
     assert_close(expanded_tail(0.95, 1_000_000), 0.025, Tolerance::absolute(1e-5));
 }
+
+/// Catches ranks that are off by one, and an order that is not numerical.
+#[test]
+fn quantiles_interpolate_between_neighbors() {
+    let values = [10.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0];
+    assert_eq!([0.0, 0.5, 0.9, 1.0].map(|q| quantile(&values, q)), [0.0, 5.0, 9.0, 10.0]);
+    assert_eq!([median(&[2.0, 1.0]), median(&[4.0])], [1.5, 4.0]);
+    assert!(quantile(&[], 0.5).is_nan());
+}

@@ -10,7 +10,7 @@ use posenc_math::complexity::{
 };
 use posenc_math::kronecker::{Cube, complex_features, separable_2d, simple_features};
 use posenc_math::random::gaussian_vector;
-use posenc_math::statistics::power_law_fit;
+use posenc_math::statistics::{median, power_law_fit};
 
 use super::{Complexity, Scheme};
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
@@ -57,14 +57,15 @@ fn run(context: &Context<'_>, settings: &Complexity) -> Result<Vec<Value>> {
         let layer = Layer::new(settings, &psi, &mut || weights.next().unwrap_or(1.0));
         // One run that is not counted brings the matrices into the caches.
         std::hint::black_box(layer.forward(&psi));
-        let seconds = median((0..settings.repeats).map(|_| {
+        let seconds = (0..settings.repeats).map(|_| {
             let started = Instant::now();
             // The result is looked at, so that the work cannot be left out.
             let sum = std::hint::black_box(layer.forward(&psi));
             let elapsed = started.elapsed().as_secs_f64();
             debug_assert!(sum.is_finite());
             elapsed
-        }));
+        });
+        let seconds = median(&seconds.collect::<Vec<f64>>());
         let operations = counted.multiply_adds as f64;
         values.push(Value::new("operations", operations).at(size));
         values.push(Value::new("bytes", bytes as f64).at(size).unit("B"));
@@ -214,12 +215,6 @@ fn blending(n: usize, axes: usize, number: &mut dyn FnMut() -> f64) -> (Vec<u32>
         }
     }
     (nodes, weights)
-}
-
-fn median(seconds: impl Iterator<Item = f64>) -> f64 {
-    let mut seconds: Vec<f64> = seconds.collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 impl Protocol for Complexity {

@@ -99,6 +99,9 @@ pub enum Predictor {
     Likelihood,
     /// Leave-one-out error of the training samples.
     LeaveOneOut,
+    /// Stable rank of the network's neural tangent kernel and the leave-one-out error of ridge regression with it. The kernel of a
+    /// linear layer is that of its features.
+    NeuralTangentKernel,
 }
 
 /// How the model is trained, in single precision with rows scaled by their largest norm.

@@ -29,13 +29,17 @@ pub struct Properties {
     alignment: Vec<f64>,
     likelihood: Vec<f64>,
     leave_one_out: Vec<f64>,
+    /// Stable rank of the neural tangent kernel, and leave-one-out errors with it; of a linear layer as without it.
+    tangent_rank: f64,
+    tangent_leave_one_out: Vec<f64>,
 }
 
 impl Properties {
-    /// Of an embedder, for training samples of all signals.
+    /// Of an embedder, for training samples of all signals. `network` is the neural tangent kernel of a network.
     pub fn new(
         embedder: &dyn Embedder,
         axis: &RidgeAxis,
+        network: Option<&RidgeAxis>,
         training: &[Mat<f64>],
         ridge: f64,
     ) -> Result<Self> {
@@ -54,7 +58,8 @@ impl Properties {
             law[i] + share * (law[i + 1] - law[i])
         };
         let mut properties = Properties {
-            stable_rank: eigenvalues.iter().sum::<f64>() / largest,
+            stable_rank: stable_rank(axis),
+            tangent_rank: stable_rank(network.unwrap_or(axis)),
             preserved: preserved_length(at, 1.0, 0.5) * n as f64,
             law: (0..).map(|k| PER_SAMPLE << k).map_while(|i| law.get(i).copied()).collect(),
             rank: counted.count() as f64,
@@ -62,6 +67,7 @@ impl Properties {
             alignment: Vec::new(),
             likelihood: Vec::new(),
             leave_one_out: Vec::new(),
+            tangent_leave_one_out: Vec::new(),
         };
         for signal in training {
             let mean = signal.sum() / n as f64;
@@ -71,9 +77,22 @@ impl Properties {
                 RidgeFit::line(axis, std::slice::from_ref(signal))?.scores(Ridge::Axes(ridge));
             properties.likelihood.push(scores.likelihood);
             properties.leave_one_out.push(scores.leave_one_out);
+            let of_network = match network {
+                Some(axis) => {
+                    RidgeFit::line(axis, std::slice::from_ref(signal))?.scores(Ridge::Axes(ridge))
+                }
+                None => scores,
+            };
+            properties.tangent_leave_one_out.push(of_network.leave_one_out);
         }
         Ok(properties)
     }
+}
+
+/// ‖Ψ‖²_F / ‖Ψ‖²₂ from the eigenvalues of ΨΨᵀ.
+fn stable_rank(axis: &RidgeAxis) -> f64 {
+    let eigenvalues = axis.eigenvalues();
+    eigenvalues.iter().sum::<f64>() / eigenvalues.iter().copied().fold(0.0, f64::max)
 }
 
 impl Predictor {
@@ -88,12 +107,21 @@ impl Predictor {
             Predictor::Alignment => vec![of.alignment[signal]],
             Predictor::Likelihood => vec![of.likelihood[signal]],
             Predictor::LeaveOneOut => vec![of.leave_one_out[signal]],
+            Predictor::NeuralTangentKernel => {
+                vec![of.tangent_rank, of.tangent_leave_one_out[signal]]
+            }
         }
     }
 
     /// Whether it depends on the training samples.
     pub fn reads_samples(self) -> bool {
-        matches!(self, Predictor::Alignment | Predictor::Likelihood | Predictor::LeaveOneOut)
+        matches!(
+            self,
+            Predictor::Alignment
+                | Predictor::Likelihood
+                | Predictor::LeaveOneOut
+                | Predictor::NeuralTangentKernel
+        )
     }
 }
 

@@ -11,10 +11,13 @@ use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 use posenc_math::closed_form::{Ridge, RidgeAxis, RidgeFit};
-use posenc_math::embedder::{self, Embedder, EmbedderSpec, line, matrix};
+use posenc_math::embedder::{
+    self, Embedder, EmbedderSpec, line, matrix, scale_by_largest_row_norm,
+};
 use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
 use posenc_math::statistics::{nearest_mean, r_squared};
+use posenc_math::tangent_kernel::tangent_kernel;
 use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{Adam, Network, Samples, Task};
 use rand_chacha::ChaCha8Rng;
@@ -195,7 +198,19 @@ impl<'a> Study<'a> {
         let axis = RidgeAxis::new(features.as_ref(), all.as_ref())?;
         let samples = |signal: &Signal| Mat::from_fn(n, 1, |i, _| signal.values[2 * i]);
         let training: Vec<Mat<f64>> = self.signals.iter().map(samples).collect();
-        let properties = Properties::new(embedder, &axis, &training, self.settings.ridge)?;
+        let depth = self.settings.training.map_or(0, |training| training.depth);
+        let network = match depth {
+            0 => None,
+            // Networks read features whose largest row has norm 1.
+            _ => {
+                let mut features = features;
+                scale_by_largest_row_norm(&mut features);
+                let gram = &features * features.transpose();
+                Some(RidgeAxis::of_kernel(tangent_kernel(gram.as_ref(), depth).as_ref())?)
+            }
+        };
+        let ridge = self.settings.ridge;
+        let properties = Properties::new(embedder, &axis, network.as_ref(), &training, ridge)?;
         let psnr = match &self.settings.training {
             Some(training) => self.trained(embedder, training)?,
             None => {

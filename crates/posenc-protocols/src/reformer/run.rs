@@ -13,6 +13,7 @@ use posenc_data::{Channels, DownsampledImages, Place, Split, Variant, write_arch
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
+use posenc_math::statistics::median;
 use serde::{Deserialize, Serialize};
 
 use super::Reformer;
@@ -115,7 +116,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     };
     let is_archives = images.trained.variant() == Variant::Archives;
     add("archives", f64::from(u8::from(is_archives)), "");
-    let middle = median(&mut seconds);
+    let middle = median(&seconds);
     add("time_of_step", middle, "s");
     add("rate", s.model.operations(s.batch) / middle / 1e9, "GFLOP/s");
     if let Some(bytes) = machine::peak_memory() {
@@ -142,11 +143,6 @@ struct Own {
     places: Vec<u64>,
     curve: Vec<f64>,
     seconds: Vec<f64>,
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Images through the reader of downsampled ImageNet.

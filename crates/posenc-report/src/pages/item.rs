@@ -8,7 +8,9 @@ use posenc_experiments::schema::ItemKind;
 use posenc_experiments::schema::display::Plot;
 use posenc_experiments::schema::paper::{Item, Paper};
 
-use super::{Content, Files, answer, claims, errata, failures, paired, parameters, pictures};
+use super::{
+    Content, Files, answer, choice, claims, errata, failures, paired, parameters, pictures,
+};
 use super::{places, screens, speed};
 use crate::markdown::{bare, block, cell, code, details, inline, label, plain};
 use crate::records::{Conditions, Run, Side};
@@ -40,6 +42,7 @@ pub fn render(
     text.push_str(&answer::render(view));
     text.push_str(&missing(view));
     text.push_str(&paired::render(views, view, files)?);
+    text.push_str(&choice::render(views, view));
     let mut drawn = String::new();
     for plot in &experiment.plots {
         drawn.push_str(&picture(inputs, view, plot, files)?);

@@ -1,6 +1,7 @@
 //! The pages of the report.
 
 pub mod answer;
+pub mod choice;
 pub mod claim_lists;
 pub mod claims;
 pub mod comparison;

@@ -327,7 +327,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// Whether a row was measured with the settings of the full protocol, on any number of signals.
-fn is_full(group: &Group, row: &Row) -> bool {
+pub(super) fn is_full(group: &Group, row: &Row) -> bool {
     let Some(variant) = group.variants.iter().position(|v| v.id == row.method) else {
         return false;
     };
@@ -362,7 +362,7 @@ fn factor(logarithm: &Interval) -> String {
 }
 
 /// The name of a metric in text: `test_psnr` is test PSNR.
-fn named(metric: &str) -> String {
+pub(super) fn named(metric: &str) -> String {
     metric.replace('_', " ").replace("psnr", "PSNR")
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use posenc_experiments::PublishedValue;
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
+use posenc_math::statistics::quantile;
 
 use crate::markdown::plain;
 use crate::numbers::{fixed, mean_deviation, signed, significant, written_digits};
@@ -250,16 +251,6 @@ fn shown(values: &[f64], column: &Column, digits: usize) -> Cell {
     Cell::new(mean, text, String::new())
 }
 
-/// The value that this share of the values do not exceed, interpolated linearly.
-fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = share * (sorted.len().max(1) - 1) as f64;
-    let at = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
-    let (below, above) = (at(place.floor()), at(place.ceil()));
-    below + (above - below) * (place - place.floor())
-}
-
 /// Whether an abscissa matches that of the row or, if the row has none, that of the column.
 fn at(key: &RowKey, column: &Column, x: Option<f64>) -> bool {
     match (key.x.or(column.x), x) {
@@ -271,19 +262,4 @@ fn at(key: &RowKey, column: &Column, x: Option<f64>) -> bool {
 
 pub fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Catches ranks that are off by one, and an order that is not numerical.
-    #[test]
-    fn quantiles_interpolate_between_neighbors() {
-        let values = [10.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0];
-        assert_eq!([0.0, 0.5, 0.9, 1.0].map(|q| quantile(&values, q)), [0.0, 5.0, 9.0, 10.0]);
-        assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
-        assert_eq!(quantile(&[4.0], 0.9), 4.0);
-        assert!(quantile(&[], 0.5).is_nan());
-    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::{Row, Table};
 use posenc_experiments::schema::Profile;
+use posenc_experiments::schema::display::Positions;
 use posenc_report::{Inputs, Record, Records, Report, render};
 
 const PAPER: &str = "\
@@ -180,11 +181,89 @@ fn no_pairs_are_no_answer() {
 #[test]
 fn comparisons_of_what_does_not_exist_are_refused() {
     for (from, to, expected) in [
-        ("group: linear", "group: liner", "`table1` has no group `liner`; allowed: deep, linear"),
-        ("item: table1", "item: table9", "`table9` is not an item of `demo`"),
+        (
+            "group: linear",
+            "group: liner",
+            "`demo/table1` has no group `liner`; allowed: deep, linear",
+        ),
+        ("item: table1", "item: table9", "`demo/table9` is not an item with an experiment"),
     ] {
         let root = tempfile::tempdir().expect("a directory");
         let error = catalog(root.path(), &DEPTH.replace(from, to)).expect_err("refused");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+const CHOICE: &str = "\
+paper: demo
+item: depth
+kind: extra
+title: Which method?
+shows: The methods.
+choices:
+  - title: Images on a grid
+    item: demo/table1
+    groups:
+      - { group: deep, label: network }
+      - { group: linear, label: one layer }
+    axes: 2
+    positions: grid
+    metric: test_psnr
+    unit: dB
+";
+
+/// Catches a method that a faster one exceeds among the best, a mean over other signals than those of the method that it is compared
+/// with, and a reduced run.
+#[test]
+fn a_choice_lists_what_no_faster_method_exceeds() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), CHOICE).expect("a catalog");
+    let mut rows = Vec::new();
+    for (group, method, seconds, quality, signals) in [
+        ("linear", "Tri", 0.01, 20.0, 4),
+        ("linear", "Gau", 0.5, 19.0, 4),
+        ("linear", "RFF", 2.0, 22.0, 4),
+        // One dB above RFF on the signals that both have, which are the hardest.
+        ("deep", "Gau", 60.0, 23.0, 2),
+        ("deep", "Tri", 90.0, 21.0, 2),
+    ] {
+        for signal in 0..signals {
+            let value = quality + 10.0 * signal as f64;
+            rows.push(row(group, method, signal, "test_psnr", value));
+            rows.push(row(group, method, signal, "time", seconds));
+        }
+    }
+    rows.push(Row { profile: Profile::Smoke, ..row("deep", "RFF", 0, "test_psnr", 99.0) });
+    rows.push(Row { profile: Profile::Smoke, ..row("deep", "RFF", 0, "time", 0.001) });
+    let text = text(&report(&catalog, rows.clone()));
+    let table = "| 10 ms | Tri (one layer) | 35.00 | 4 | all methods |\n\
+                 | 2.0 s | RFF (one layer) | 37.00 | 4 | all methods |\n\
+                 | 60.0 s | Gau (network) | 38.00 | 2 | all methods |\n\n";
+    assert!(text.contains(table), "{text}");
+
+    let mut records = Records::default();
+    let record = Record { table: Table { rows }, ..Record::default() };
+    records.items.insert(("demo".into(), "table1".into()), record);
+    let advice = |axes, positions| posenc_report::advice(&catalog, &records, axes, positions);
+    let found = advice(2, Positions::Grid).expect("advice");
+    assert!(found.contains("38.00    2  all methods               Gau (network)"), "{found}");
+    assert_eq!(advice(3, Positions::Grid).expect("advice"), "");
+    assert_eq!(advice(2, Positions::Random).expect("advice"), "");
+}
+
+/// Catches a choice of an item or a group that does not exist.
+#[test]
+fn choices_of_what_does_not_exist_are_refused() {
+    for (from, to, expected) in [
+        (
+            "group: linear",
+            "group: liner",
+            "`demo/table1` has no group `liner`; allowed: deep, linear",
+        ),
+        ("item: demo/table1", "item: table1", "`table1` is not an item with an experiment"),
+    ] {
+        let root = tempfile::tempdir().expect("a directory");
+        let error = catalog(root.path(), &CHOICE.replace(from, to)).expect_err("refused");
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use posenc_experiments::Catalog;
 use posenc_experiments::plan::{NO_SIGNAL, jobs};
 
@@ -61,8 +61,14 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let notices = announce::Notices::of(catalog, &selectors, profile, &selected, data)?;
     leave_out_absent_picks(&mut selected, data).iter().for_each(|line| eprintln!("{line}"));
     let devices = keep(slurm::devices(options)?);
-    let planned =
+    let mut planned =
         expand(selected, data, &repository.published_checksum(), options.seed, devices.training())?;
+    if let Some(places) = &options.signals {
+        planned.iter_mut().for_each(|job| job.restrict_to(places));
+        if planned.iter().all(|job| job.own().next().is_none()) {
+            bail!("--signals {places} selects no signal of the selected groups");
+        }
+    }
 
     if options.dry_run {
         notices.print(options.verbose);
@@ -81,7 +87,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let mut cost_model = CostModel::read(&out);
     let work = to_run(&planned, store, options, &mut cost_model);
     let units: usize = work.iter().map(|w| w.units.len()).sum();
-    let total: usize = planned.iter().map(|p| p.units.len()).sum();
+    let total: usize = planned.iter().map(|p| p.own().count()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let seconds = estimated_time(&work, &cost_model, workers);
     let size = announce::Size { units, total, workers, seconds };
@@ -281,7 +287,7 @@ fn dry_run(
     for (name, kind, cost) in lines {
         println!("{name}, about {}", duration(cost_model.seconds(kind, cost)));
     }
-    let total: usize = planned.iter().map(|p| p.units.len()).sum();
+    let total: usize = planned.iter().map(|p| p.own().count()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let mut seconds: Vec<f64> =
         waiting.into_iter().map(|(k, c)| cost_model.seconds(k, c)).collect();

@@ -269,3 +269,23 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
         assert!(!repository.path().join("a.png").exists(), "{arguments:?}");
     }
 }
+
+/// Catches advice that is not that of the reference, and a file that is written although nothing was fitted.
+#[test]
+fn advice_comes_from_the_reference() {
+    let repository = Repository::new();
+    let photo = save(&repository, "photo.png", &color(64, 48));
+    let photo = photo.to_str().unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let advice = repository.ok(&["--root", root, "fit", photo, "--advise"]).stdout;
+    let (heading, rows) = advice.split_once('\n').unwrap();
+    assert!(heading.starts_with("Images of 512 × 512 pixels, every second pixel"), "{advice}");
+    assert!(rows.contains("Tri (complex encoding, closed form)"), "{advice}");
+    let random =
+        repository.ok(&["--root", root, "fit", photo, "--advise", "--mask", "0.25"]).stdout;
+    assert!(random.starts_with("Images of 512 × 512 pixels, a random quarter"), "{random}");
+    let none = repository.run(&["fit", photo, "--advise"]);
+    assert!(none.stderr.contains("has no record of such signals"), "{}", none.stderr);
+    let out = repository.run(&["fit", photo]);
+    assert!(out.stderr.contains("--out"), "{}", out.stderr);
+}

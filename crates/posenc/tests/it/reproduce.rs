@@ -32,6 +32,30 @@ fn one_and_two_workers_give_the_same_bits() {
     assert_eq!(one, two);
 }
 
+/// Catches signals that run although they were not selected, and results that replace those of other signals on record.
+#[test]
+fn results_of_different_signals_join_on_record() {
+    let repository = Repository::with_experiment(EXPERIMENT);
+    let group = "extensions/mexican-hat/images";
+    let reproduce = |signals: &str, out: &str| {
+        repository.ok(&["reproduce", group, "--signals", signals, "--out", out, "--record"])
+    };
+    let first = reproduce("1..", "a");
+    assert!(first.stderr.contains("6 of 6 units to run"), "{}", first.stderr);
+    reproduce("0", "b");
+    let joined = repository.read("report/record/extensions/mexican-hat.csv");
+    repository.ok(&["reproduce", group, "--out", "whole"]);
+    let numbers = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains(",test_psnr,"));
+        lines.map(str::to_owned).collect()
+    };
+    let whole = numbers(&repository.read("whole/record/extensions/mexican-hat.csv"));
+    assert_eq!(whole.len(), 9);
+    assert_eq!(numbers(&joined), whole);
+    let none = repository.run(&["reproduce", group, "--signals", "3"]);
+    assert!(none.stderr.contains("--signals 3 selects no signal"), "{}", none.stderr);
+}
+
 /// Catches a seed that controls nothing, and one that moves what is not random.
 #[test]
 fn the_seed_moves_what_is_random_and_nothing_else() {

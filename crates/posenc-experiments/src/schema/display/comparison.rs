@@ -1,4 +1,4 @@
-//! Comparisons of the groups of another item: quality and time, signal by signal.
+//! Comparisons of the groups of another item: quality and time, signal by signal, and the best methods by time.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,6 +36,49 @@ pub struct Compared {
     pub label: String,
     /// What it is, in the legend.
     pub short: String,
+}
+
+/// The methods of another item that are best for the time they take.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// Title above the table: what is known of which signals.
+    pub title: String,
+    /// Item whose record is read, as `paper/item`.
+    pub item: String,
+    /// Groups whose methods are compared. Each method of a group is one row at most.
+    pub groups: Vec<Chosen>,
+    /// Number of axes of the signals, by which `fit --advise` selects tables. Allowed: 1 to 3.
+    pub axes: usize,
+    /// Which positions are known, by which `fit --advise` selects tables.
+    pub positions: Positions,
+    /// Metric; higher is better.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Metric of the time per signal, in seconds.
+    #[serde(default = "time")]
+    pub time: String,
+}
+
+/// One group of a choice.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chosen {
+    /// The group.
+    pub group: String,
+    /// What it is, in the table.
+    pub label: String,
+}
+
+/// Positions at which a signal is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Positions {
+    /// Every S-th position along each axis.
+    Grid,
+    /// Random positions.
+    Random,
 }
 
 fn time() -> String {

@@ -7,8 +7,9 @@ use faer::{Mat, MatRef};
 use posenc_math::closed_form::{Factorization, Separable2d};
 use posenc_math::embedder::{Embedder, EmbedderSpec, build, matrix, names};
 use posenc_math::random::stream;
+use posenc_math::statistics::median;
 
-use super::measure::{matrix_product_rate, median, timed};
+use super::measure::{matrix_product_rate, timed};
 use super::peer::{ClosedFormTimes, Peer};
 use super::{Measured, ROUNDS, networks};
 
@@ -71,12 +72,12 @@ pub fn measure(
             peers.push(torch.closed_form(workload.encoder, threads, repeats)?);
         }
     }
-    let one = median(&mut one);
-    let per_image = median(&mut sixteen) / IMAGES as f64;
-    let rate = median(&mut rate);
+    let one = median(&one);
+    let per_image = median(&sixteen) / IMAGES as f64;
+    let rate = median(&rate);
     let peer_median = |f: fn(&ClosedFormTimes) -> f64| -> Option<f64> {
-        let mut times: Vec<f64> = peers.iter().map(f).collect();
-        (!times.is_empty()).then(|| median(&mut times))
+        let times: Vec<f64> = peers.iter().map(f).collect();
+        (!times.is_empty()).then(|| median(&times))
     };
     let torch_one = peer_median(|p| p.one_image_s);
     let torch_each = peer_median(|p| p.per_image_of_16_s);

@@ -11,8 +11,9 @@ use posenc_data::generate::GrayLeaves;
 use posenc_math::lff::encoding::{Encoding, Features, Modulator};
 use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
+use posenc_math::statistics::median;
 
-use super::measure::{matrix_product_rate, median};
+use super::measure::matrix_product_rate;
 use super::peer::Peer;
 use super::{Measured, ROUNDS, networks};
 
@@ -41,8 +42,8 @@ pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<M
             theirs.push(torch.network_processes(NAME, threads, repeats)?);
         }
     }
-    let (ours_s, rate) = (median(&mut ours), median(&mut rates));
-    let torch_s = (!theirs.is_empty()).then(|| median(&mut theirs));
+    let (ours_s, rate) = (median(&ours), median(&rates));
+    let torch_s = (!theirs.is_empty()).then(|| median(&theirs));
     let share = SIZES.operations(BATCH) / ours_s / 1e9 / rate;
     let title = "transformer over 12 × 12 pixels, 2 layers of width 64, 16 images".to_owned();
     println!("{NAME}: {title}, a run of one thread on each of {threads} cores");

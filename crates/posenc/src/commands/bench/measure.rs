@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use faer::{Accum, Mat, Par};
+use posenc_math::statistics::median;
 use posenc_nets::{Engine, Task};
 
 /// GFLOP/s of faer's product of 1024 × 1024 matrices, one product per thread at a time.
@@ -37,13 +38,7 @@ pub fn timed(repeats: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64>
         run()?;
         seconds.push(started.elapsed().as_secs_f64());
     }
-    Ok(median(&mut seconds))
-}
-
-/// The middle value, the upper one of two; at least one is needed.
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    Ok(median(&seconds))
 }
 
 /// Threads with one training session each. They sleep until they are told to step, and all step
@@ -90,7 +85,7 @@ impl Crew {
         for _ in 0..repeats.max(1) {
             seconds.push(self.step(self.steps)? / self.steps as f64);
         }
-        Ok(median(&mut seconds))
+        Ok(median(&seconds))
     }
 
     /// Lets every session take `steps` steps; the wall time in seconds.
@@ -181,11 +176,5 @@ mod tests {
         let mut crew = Crew::start(vec![task(1.0, 1e30)], &engine()).unwrap();
         let diverged = crew.seconds_per_step(3, 0.01).unwrap_err();
         assert!(diverged.to_string().contains("diverged"), "{diverged}");
-    }
-
-    #[test]
-    fn the_median_is_the_middle_value() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&mut [1.0]), 1.0);
     }
 }

@@ -8,22 +8,27 @@ mod target;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use posenc_data::Loaded;
+use posenc_experiments::Catalog;
+use posenc_experiments::schema::display::Positions;
+use posenc_harness::repository::Repository;
 use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
+use posenc_protocols::KINDS;
 use posenc_protocols::network_nd::TestPositions;
 use posenc_protocols::network_nd::reconstruction::{
     Rule, Signal, Split, mean_squared_error, split,
 };
+use posenc_report::Records;
 
 use crate::arguments::Fit;
 use target::Target;
 
 /// Reads, fits, writes, and prints the result.
-pub fn fit(options: &Fit) -> Result<ExitCode> {
+pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
-    let target = Target::new(&options.file, &options.out)?;
+    let target = options.out.as_ref().map(|out| Target::new(&options.file, out)).transpose()?;
     let Loaded { signal: loaded, warnings } =
         posenc_data::load_signal_file(&options.file, options.size)?;
     for warning in warnings {
@@ -32,6 +37,9 @@ pub fn fit(options: &Fit) -> Result<ExitCode> {
     let signal = match &loaded {
         posenc_data::Signal::Picture(image) => Signal::from_image(image),
         posenc_data::Signal::Clip(clip) => Signal::from_clip(clip),
+    };
+    let Some(target) = target.filter(|_| !options.advise) else {
+        return advise(repository, options, signal.sides.len());
     };
     target.check(&signal)?;
     let rule = match options.mask {
@@ -70,7 +78,24 @@ pub fn fit(options: &Fit) -> Result<ExitCode> {
         interpolation::compare(&name, &values, seconds, &signal, &split, rule)?;
     }
     target.write(&signal, values)?;
-    println!("{}", options.out.display());
+    println!("{}", target.path().display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints which methods were best for their time on the recorded signals that are sampled like the file.
+fn advise(repository: &Repository, options: &Fit, axes: usize) -> Result<ExitCode> {
+    let positions = match options.mask {
+        Some(_) => Positions::Random,
+        None => Positions::Grid,
+    };
+    let catalog = Catalog::read(repository.root(), KINDS)?;
+    let records = Records::read(&repository.record(), &catalog)?;
+    let advice = posenc_report::advice(&catalog, &records, axes, positions)?;
+    ensure!(!advice.is_empty(), "{} has no record of such signals", repository.record().display());
+    print!("{advice}");
+    println!(
+        "Measured on one CPU core; other signals and sizes differ. `--compare` measures interpolation on the file itself."
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -42,6 +42,13 @@ impl<'a> Target<'a> {
         })
     }
 
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        match self {
+            Target::Png(path) | Target::Npz(path) | Target::Folder(path) => path,
+        }
+    }
+
     /// Before the fit: a picture is written as PNG, a clip as npz or frames.
     pub fn check(&self, signal: &Signal) -> Result<()> {
         match (self, signal.sides.len()) {

@@ -7,6 +7,7 @@ mod workload;
 use std::sync::Arc;
 
 use anyhow::Result;
+use posenc_math::statistics::median;
 use posenc_nets::{CpuEngine, Engine, Task};
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ use self::operations::operations;
 use self::workload::Threading;
 pub use self::workload::{WORKLOADS, Workload};
 
-use super::measure::{Crew, matrix_product_rate, median};
+use super::measure::{Crew, matrix_product_rate};
 use super::peer::{Framework, NetworkTimes, Peer};
 use super::{Measured, ROUNDS};
 
@@ -100,8 +101,8 @@ struct PeerMedians {
 }
 
 fn median_of(times: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut times: Vec<f64> = times.collect();
-    (!times.is_empty()).then(|| median(&mut times))
+    let times: Vec<f64> = times.collect();
+    (!times.is_empty()).then(|| median(&times))
 }
 
 /// What trains in place of the CPU.
@@ -155,12 +156,12 @@ pub fn measure(
             peer.round(workload, threads, per_round);
         }
     }
-    let ours_s = median(&mut ours.1);
+    let ours_s = median(&ours.1);
     // A GPU's own rate is measured by its peer, if it has one.
     let rate = if is_gpu {
         peers.iter().find_map(|p| p.times.first()?.gemm_gflops).unwrap_or(f64::NAN)
     } else {
-        median(&mut rates)
+        median(&rates)
     };
     let of = |framework| {
         let peer = peers.iter().find(|p| p.peer.framework == framework);
@@ -186,7 +187,7 @@ pub fn measure(
         peers: versions,
         more: More {
             columns: (workload.columns > 1).then_some(workload.columns),
-            ours_without_bands_s: without_bands.map(|mut w| median(&mut w.1)),
+            ours_without_bands_s: without_bands.map(|w| median(&w.1)),
             torch_columns_s: torch.per_column,
             jax_columns_s: jax.per_column,
             torch_processes_s: torch.processes,

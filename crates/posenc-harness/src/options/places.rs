@@ -1,0 +1,63 @@
+//! Places of signals in a data set as people write them: `4`, `0..8`, `8..`.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Places of signals, from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places(pub RangeInclusive<usize>);
+
+/// The message for a text that names no places.
+const ALLOWED: &str =
+    "allowed are a place from 0, such as 4, or a range, such as 0..8 (ends before 8) or 8..";
+
+impl FromStr for Places {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => text.parse::<usize>().map_err(|_| ALLOWED),
+            false => Err(ALLOWED),
+        };
+        let (first, last) = match text.trim().split_once("..") {
+            None => (number(text.trim())?, number(text.trim())?),
+            Some((first, "")) => (number(first)?, usize::MAX),
+            Some((first, end)) => (number(first)?, number(end)?.checked_sub(1).ok_or(ALLOWED)?),
+        };
+        if first > last {
+            return Err(ALLOWED.to_owned());
+        }
+        Ok(Places(first..=last))
+    }
+}
+
+impl std::fmt::Display for Places {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (*self.0.start(), *self.0.end()) {
+            (first, last) if first == last => write!(f, "{first}"),
+            (first, usize::MAX) => write!(f, "{first}.."),
+            (first, last) => write!(f, "{first}..{}", last + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a range that is read as another, and a typo that is mistaken for one.
+    #[test]
+    fn places_are_read_or_refused() {
+        for (text, first, last) in [("4", 4, 4), ("0..8", 0, 7), ("8..", 8, usize::MAX)] {
+            let places: Places = text.parse().unwrap();
+            assert_eq!(places, Places(first..=last), "{text}");
+            assert_eq!(places.to_string(), text);
+        }
+        let large = format!("0..{}0", usize::MAX);
+        for text in ["", " ", "..", "..4", "4..4", "8..4", "-1", "1,2", "0..=3", "+1", "４", &large]
+        {
+            let error = text.parse::<Places>().unwrap_err();
+            assert!(error.contains("0..8"), "{text}: {error}");
+        }
+    }
+}
