@@ -14,14 +14,8 @@ use std::f64::consts::{LN_10, PI};
 
 use faer::{Mat, MatRef};
 
-use crate::spectrum::{SpectrumError, check_finite, numerical_rank, singular_values};
+use crate::spectrum::{SpectrumError, check_finite, numerical_rank};
 use crate::trigonometry::sin_turns;
-
-/// σ_g·σ_f = 1/(2√2 π) = 0.11254 for a Gaussian embedder and random Fourier features of equal
-/// stable rank and equal distance law.
-///
-/// `rethinking` Sec. 5.1 uses this value; its Sec. 4.1 prints 1/(2√(2π)) = 0.1995.
-pub const GAUSSIAN_RFF_PRODUCT: f64 = 1.0 / (2.0 * std::f64::consts::SQRT_2 * PI);
 
 /// 1/(2√π σ) (Prop. 2).
 pub fn gaussian_stable_rank(sigma: f64) -> f64 {
@@ -123,69 +117,12 @@ pub fn exact_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> f64 {
     n as f64 * kernel(0.0) / row_sum
 }
 
-/// First row of the Gram matrix of random Fourier features for d → ∞ on the open interval:
-/// `exp(-2π²σ²(j/n)²)`, to be given to [`toeplitz_stable_rank`](crate::spectrum::toeplitz_stable_rank).
-pub fn rff_limit_first_row(n: usize, sigma: f64) -> Vec<f64> {
-    (0..n).map(|j| rff_law(sigma, j as f64 / n as f64)).collect()
-}
-
-/// σ = l/(2√(k ln 10)): the Gaussian embedder whose D falls to 10^-k at the distance l (Prop. 2).
-pub fn sigma_for_interval(l: f64, k: f64) -> f64 {
-    l / (2.0 * (k * LN_10).sqrt())
-}
-
-/// l = 2σ√(k ln 10), the inverse of [`sigma_for_interval`].
-pub fn interval_for_sigma(sigma: f64, k: f64) -> f64 {
-    2.0 * sigma * (k * LN_10).sqrt()
-}
-
 /// √(k ln 10/π)/l: the stable rank of a Gaussian embedder that preserves distances up to l.
 ///
 /// The curve on which all embedders trade memorization against generalization (`rethinking`
 /// notebooks, k = 1).
 pub fn stable_rank_for_interval(l: f64, k: f64) -> f64 {
     (k * LN_10 / PI).sqrt() / l
-}
-
-/// σ = 1/(2N), where the train PSNR of N samples peaks (`rethinking` Fig. 7, star).
-pub fn sigma_of_train_peak(n_samples: usize) -> f64 {
-    1.0 / (2.0 * n_samples as f64)
-}
-
-/// σ = 1/(4N√(1.6 ln 10)): below it the test PSNR of N samples collapses (`rethinking` Fig. 7).
-///
-/// [`sigma_for_interval`] at l = 1/(2N), the distance of a mid-point to its nearest sample.
-pub fn smallest_sigma(n_samples: usize) -> f64 {
-    sigma_for_interval(1.0 / (2.0 * n_samples as f64), 1.6)
-}
-
-/// Ten times [`smallest_sigma`]: the other end of the plateau of the test PSNR.
-pub fn largest_sigma(n_samples: usize) -> f64 {
-    10.0 * smallest_sigma(n_samples)
-}
-
-/// σ = k/(4d√ln 10) for d samples along each direction (`rethinking` Fig. 11, k = 3.5; this k stands
-/// outside of the root).
-pub fn sigma_for_directions(samples_per_direction: usize, k: f64) -> f64 {
-    k / (4.0 * samples_per_direction as f64 * LN_10.sqrt())
-}
-
-/// Whether a linear layer with a bias fits every target: rank [X, 1] = N (Prop. 1, exact form).
-///
-/// `x` is the N × d matrix of features; singular values below `relative_tolerance` times the
-/// largest count as zero.
-///
-/// # Errors
-///
-/// An empty matrix or entries that are not finite.
-pub fn memorizes_every_target(
-    x: MatRef<'_, f64>,
-    relative_tolerance: f64,
-) -> Result<bool, SpectrumError> {
-    check_finite(x)?;
-    let with_bias = append_ones(x);
-    let values = singular_values(with_bias.as_ref())?;
-    Ok(numerical_rank(&values, relative_tolerance) == x.nrows())
 }
 
 /// The smallest ‖Xw + b - y‖ over w ∈ ℝ^d and b ∈ ℝ: what remains of a target that is not memorized.
@@ -205,7 +142,8 @@ pub fn memorization_residual(
     if y.len() != x.nrows() {
         return Err(SpectrumError::Shape { expected: x.nrows(), actual: y.len() });
     }
-    let with_bias = append_ones(x);
+    let with_bias =
+        Mat::from_fn(x.nrows(), x.ncols() + 1, |i, j| if j < x.ncols() { x[(i, j)] } else { 1.0 });
     let svd = with_bias.thin_svd().map_err(|_| SpectrumError::NoConvergence)?;
     let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
     let rank = numerical_rank(&values, relative_tolerance);
@@ -218,10 +156,6 @@ pub fn memorization_residual(
         }
     }
     Ok(residual.iter().map(|value| value * value).sum::<f64>().sqrt())
-}
-
-fn append_ones(x: MatRef<'_, f64>) -> Mat<f64> {
-    Mat::from_fn(x.nrows(), x.ncols() + 1, |i, j| if j < x.ncols() { x[(i, j)] } else { 1.0 })
 }
 
 #[cfg(test)]

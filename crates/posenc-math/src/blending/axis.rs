@@ -1,9 +1,6 @@
 //! Cells and weights of the coordinates along one axis.
 
-use faer::{Mat, MatRef};
-
 use super::{BlendingError, VirtualGrid, WeightVariant, blend};
-use crate::closed_form::Real;
 
 /// The lower node and the two weights of every coordinate of a list.
 ///
@@ -22,12 +19,16 @@ use crate::closed_form::Real;
 /// let grid = VirtualGrid::new(65, GridConvention::Consistent)?;
 /// // A point between two nodes gets nearly its own encoding.
 /// let axis = AxisBlending::new(&grid, &[0.3], &*distance, WeightVariant::Printed)?;
-/// let blended = axis.blended(matrix(&*embedder, &grid.encoded_positions()).as_ref())?;
+/// let nodes = matrix(&*embedder, &grid.encoded_positions());
 /// let own = matrix(&*embedder, &[0.3]);
-/// assert!((0..64).all(|j| (blended[(0, j)] - own[(0, j)]).abs() < 0.01));
+/// let point = Blending::<f64, 1>::new([&axis], vec![[0]])?;
+/// for j in 0..64 {
+///     let mut blended = [0.0];
+///     point.gather(nodes.col_as_slice(j), &mut blended)?;
+///     assert!((blended[0] - own[(0, j)]).abs() < 0.01);
+/// }
 /// // One point of a plane: four nodes with weights that multiply.
-/// let point = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]])?;
-/// assert_eq!(point.corners().weights.len(), 4);
+/// assert_eq!(Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]])?.matrix().nnz(), 4);
 /// # Ok::<(), posenc_math::blending::BlendingError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -61,52 +62,7 @@ impl AxisBlending {
     }
 
     /// Number of coordinates.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lower.len()
-    }
-
-    /// Whether there is no coordinate.
-    pub fn is_empty(&self) -> bool {
-        self.lower.is_empty()
-    }
-
-    /// Number of nodes of the grid.
-    pub fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    /// For every coordinate the index i of the node below it; its other node is i + 1.
-    pub fn lower(&self) -> &[u32] {
-        &self.lower
-    }
-
-    /// For every coordinate the weights of its lower and its upper node.
-    pub fn weights(&self) -> &[[f64; 2]] {
-        &self.weights
-    }
-
-    /// The blended encodings of all coordinates (coordinates × K) from those of the nodes `psi`
-    /// (nodes × K).
-    ///
-    /// Blending a whole lattice of coordinates is separable,
-    /// `(B0 ⊗ B1)(Ψ0 ⊗ Ψ1) = (B0 Ψ0) ⊗ (B1 Ψ1)`: these matrices predict all pixels at once, and
-    /// their rows are what a scattered pixel is given.
-    ///
-    /// # Errors
-    ///
-    /// [`BlendingError::Length`] when `psi` does not have a row for every node.
-    pub fn blended<T: Real>(&self, psi: MatRef<'_, T>) -> Result<Mat<T>, BlendingError> {
-        if psi.nrows() != self.nodes {
-            return Err(BlendingError::Length {
-                what: "rows of the encoding, one for each node of the virtual grid",
-                found: psi.nrows(),
-                needed: self.nodes,
-            });
-        }
-        Ok(Mat::from_fn(self.len(), psi.ncols(), |point, feature| {
-            let node = self.lower[point] as usize;
-            let [below, above] = self.weights[point].map(T::from_f64);
-            below * psi[(node, feature)] + above * psi[(node + 1, feature)]
-        }))
     }
 }

@@ -37,7 +37,7 @@ use thiserror::Error;
 pub use axis::AxisBlending;
 pub use distance::{DistanceFunction, DistanceSource, distance_function};
 pub use grid::{GridConvention, VirtualGrid};
-pub use points::{Blending, Corners};
+pub use points::Blending;
 
 /// What cannot be blended, and what to do about it.
 #[derive(Clone, Debug, Error, PartialEq)]

@@ -25,17 +25,6 @@ struct Axis<T> {
     weights: Vec<[T; 2]>,
 }
 
-/// The corners of all points written out, 2^D to each.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Corners<T> {
-    /// 2^D, the number of corners of a point.
-    pub per_point: usize,
-    /// Entries of the grid, those of a point in increasing order.
-    pub indices: Vec<u32>,
-    /// Their weights.
-    pub weights: Vec<T>,
-}
-
 /// 2³.
 const MOST_CORNERS: usize = 8;
 
@@ -77,27 +66,6 @@ impl<T: Real, const D: usize> Blending<T, D> {
             }
         });
         Ok(Self { axes, points })
-    }
-
-    /// Blending at every combination of the coordinates, the first axis slowest.
-    ///
-    /// # Errors
-    ///
-    /// As [`Blending::new`].
-    pub fn lattice(axes: [&AxisBlending; D]) -> Result<Self, BlendingError> {
-        let shape = axes.map(AxisBlending::len);
-        let points = (0..shape.iter().product::<usize>())
-            .map(|flat| {
-                let mut rest = flat;
-                let mut point = [0; D];
-                for axis in (0..D).rev() {
-                    point[axis] = (rest % shape[axis]) as u32;
-                    rest /= shape[axis];
-                }
-                point
-            })
-            .collect();
-        Self::new(axes, points)
     }
 
     /// Number of points.
@@ -172,29 +140,19 @@ impl<T: Real, const D: usize> Blending<T, D> {
         Ok(())
     }
 
-    /// The corners of all points, for callers that walk them many times.
-    pub fn corners(&self) -> Corners<T> {
-        let n_entries = self.n_points() * Self::N_CORNERS;
-        let mut corners = Corners {
-            per_point: Self::N_CORNERS,
-            indices: Vec::with_capacity(n_entries),
-            weights: Vec::with_capacity(n_entries),
-        };
-        for point in &self.points {
-            let (indices, weights) = self.corners_of(point);
-            corners.indices.extend(indices[..Self::N_CORNERS].iter().map(|&index| index as u32));
-            corners.weights.extend_from_slice(&weights[..Self::N_CORNERS]);
-        }
-        corners
-    }
-
     /// `B` itself, P × number of nodes, with the 2^D entries of every row stored, zeros included.
     pub fn matrix(&self) -> CsrMatrix<T> {
-        let Corners { per_point, indices, weights } = self.corners();
-        let starts = (0..=self.n_points()).map(|row| row * per_point).collect();
-        let columns = indices.into_iter().map(|index| index as usize).collect();
+        let n_entries = self.n_points() * Self::N_CORNERS;
+        let mut columns = Vec::with_capacity(n_entries);
+        let mut values = Vec::with_capacity(n_entries);
+        for point in &self.points {
+            let (indices, weights) = self.corners_of(point);
+            columns.extend_from_slice(&indices[..Self::N_CORNERS]);
+            values.extend_from_slice(&weights[..Self::N_CORNERS]);
+        }
+        let starts = (0..=self.n_points()).map(|row| row * Self::N_CORNERS).collect();
         let matrix =
-            CsrMatrix::try_from_csr_data(self.n_points(), self.n_nodes(), starts, columns, weights);
+            CsrMatrix::try_from_csr_data(self.n_points(), self.n_nodes(), starts, columns, values);
         match matrix {
             Ok(matrix) => matrix,
             Err(_) => unreachable!("the corners of a cell are distinct nodes in increasing order"),

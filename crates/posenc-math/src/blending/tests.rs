@@ -5,7 +5,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::embedder::{self, Embedder, EmbedderSpec, build, line};
-use crate::kronecker::dense;
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 
 fn spec(kind: &str, dimension: f64, name: &str, value: f64) -> EmbedderSpec {
@@ -122,18 +121,10 @@ fn nodes_are_given_their_own_encoding_to_the_bit() {
     for spec in published() {
         for source in [DistanceSource::Code, DistanceSource::Law, DistanceSource::Sampled] {
             for variant in [WeightVariant::Printed, WeightVariant::Normalized] {
-                assert_eq!(
-                    weights(source, &spec, 0.0, variant),
-                    [1.0, 0.0],
-                    "{}",
-                    spec.canonical()
-                );
-                assert_eq!(
-                    weights(source, &spec, 1.0, variant),
-                    [0.0, 1.0],
-                    "{}",
-                    spec.canonical()
-                );
+                for (beta, expected) in [(0.0, [1.0, 0.0]), (1.0, [0.0, 1.0])] {
+                    let weights = weights(source, &spec, beta, variant);
+                    assert_eq!(weights, expected, "{}", spec.canonical());
+                }
             }
         }
         // Through the grid: 2 to 300 nodes, among them many for which (N−1)·(i/(N−1)) is not i.
@@ -145,12 +136,13 @@ fn nodes_are_given_their_own_encoding_to_the_bit() {
             let psi = embedder::matrix(&*embedder, &positions);
             let axis = AxisBlending::new(&grid, &positions, &*distance, WeightVariant::Normalized)
                 .unwrap();
-            assert_eq!(
-                axis.blended(psi.as_ref()).unwrap(),
-                psi,
-                "{nodes} nodes, {}",
-                spec.canonical()
-            );
+            let points = (0..nodes as u32).map(|point| [point]).collect();
+            let blending = Blending::<f64, 1>::new([&axis], points).unwrap();
+            for j in 0..psi.ncols() {
+                let mut blended = vec![0.0; nodes];
+                blending.gather(psi.col_as_slice(j), &mut blended).unwrap();
+                assert_eq!(blended, psi.col_as_slice(j), "{nodes} nodes, {}", spec.canonical());
+            }
         }
     }
 }
@@ -201,16 +193,17 @@ fn random_blending<const D: usize>(
 
 /// B by its definition: every entry the product over the axes of the weight of that node, or zero.
 fn definition<const D: usize>(axes: &[AxisBlending; D], points: &[[u32; D]]) -> Mat<f64> {
-    let n_nodes: usize = axes.iter().map(AxisBlending::nodes).product();
+    let n_nodes: usize = axes.iter().map(|axis| axis.nodes).product();
     Mat::from_fn(points.len(), n_nodes, |point, node| {
         let mut rest = node;
         let mut weight = 1.0;
         for axis in (0..D).rev() {
             let coordinate = points[point][axis] as usize;
-            let (here, nodes) = (rest % axes[axis].nodes(), axes[axis].nodes());
+            let AxisBlending { nodes, lower, weights } = &axes[axis];
+            let here = rest % nodes;
             rest /= nodes;
-            let below = axes[axis].lower()[coordinate] as usize;
-            let [a, b] = axes[axis].weights()[coordinate];
+            let below = lower[coordinate] as usize;
+            let [a, b] = weights[coordinate];
             weight *= if here == below {
                 a
             } else if here == below + 1 {
@@ -274,32 +267,14 @@ fn gather_scatter_and_matrix_are_one_map() {
 }
 
 #[test]
-fn blending_a_lattice_is_separable() {
-    // (B0 ⊗ B1) (Ψ0 ⊗ Ψ1) = (B0 Ψ0) ⊗ (B1 Ψ1); also fixes the order of lattice points.
-    let (axes, _) = random_blending::<2>(1, 5);
-    let mut rng = ChaCha8Rng::seed_from_u64(2);
-    let psi = [(5, 3), (4, 2)].map(|(n, k)| Mat::from_fn(n, k, |_, _| rng.random_range(-1.0..1.0)));
-    let blending = Blending::<f64, 2>::lattice([&axes[0], &axes[1]]).unwrap();
-    assert_eq!(blending.n_points(), axes[0].len() * axes[1].len());
-    let nodes: Mat<f64> = dense(psi[0].as_ref(), psi[1].as_ref());
-    let blended = [0, 1].map(|axis| axes[axis].blended(psi[axis].as_ref()).unwrap());
-    let expected = dense(blended[0].as_ref(), blended[1].as_ref());
-    for feature in 0..nodes.ncols() {
-        let mut column = vec![0.0; blending.n_points()];
-        blending.gather(nodes.col_as_slice(feature), &mut column).unwrap();
-        assert_all_close(&column, expected.col_as_slice(feature), Tolerance::absolute(1e-13));
-    }
-}
-
-#[test]
 fn single_precision_rounds_once_per_axis() {
     let (axes, points) = random_blending::<3>(20, 9);
     let wide = Blending::<f64, 3>::new([&axes[0], &axes[1], &axes[2]], points.clone()).unwrap();
     let narrow = Blending::<f32, 3>::new([&axes[0], &axes[1], &axes[2]], points).unwrap();
-    let (wide, narrow) = (wide.corners(), narrow.corners());
-    assert_eq!((wide.indices, wide.per_point), (narrow.indices, 8));
-    let narrow: Vec<f64> = narrow.weights.into_iter().map(f64::from).collect();
-    assert_all_close(&narrow, &wide.weights, Tolerance::relative(4e-7));
+    let (wide, narrow) = (wide.matrix(), narrow.matrix());
+    assert_eq!(wide.col_indices(), narrow.col_indices());
+    let narrow: Vec<f64> = narrow.values().iter().copied().map(f64::from).collect();
+    assert_all_close(&narrow, wide.values(), Tolerance::relative(4e-7));
 }
 
 #[test]
@@ -327,7 +302,6 @@ fn what_cannot_be_blended_is_named() {
     let blending = Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]]).unwrap();
     assert!(blending.gather(&[0.0; 15], &mut [0.0]).is_err());
     assert!(blending.scatter(&[0.0; 2], &mut [0.0; 16]).is_err());
-    assert!(axis.blended(Mat::<f64>::zeros(3, 2).as_ref()).is_err());
 
     let random = EmbedderSpec::new("formula").text("psi", "exp(-u*u)").number("dimension", 8.0);
     let embedder = built(&random);

@@ -31,62 +31,26 @@ pub enum Method {
     Diagonal,
     /// QR factorization with column pivoting, full rank proved.
     CertifiedQr,
-    /// Truncated singular value decomposition of the triangular factor.
-    TruncatedSvd,
-    /// Complete orthogonal factorization after a QR factorization with column pivoting.
-    PivotedQr,
-    /// Complete orthogonal factorization after a QR factorization without pivoting.
-    FixedOrderQr,
-    /// Singular value decomposition of the triangular factor with a soft cutoff.
-    Ridge,
-}
-
-/// Ratio of the largest to the smallest singular value that takes part in the solution.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Condition {
-    /// Proved upper bound; the truth is usually several times smaller.
-    AtMost(f64),
-    /// Ratio of computed singular values, σ_1/σ_r.
-    SingularValues(f64),
-    /// Estimated ratio for the triangle that was inverted, usually within a factor of 10.
-    Estimate(f64),
-}
-
-impl Condition {
-    /// The number, bound or ratio.
-    pub fn value(self) -> f64 {
-        match self {
-            Self::AtMost(value) | Self::SingularValues(value) | Self::Estimate(value) => value,
-        }
-    }
+    /// Singular value decomposition of the triangular factor, truncated or with a soft cutoff.
+    SingularValues,
+    /// Complete orthogonal factorization.
+    CompleteOrthogonal,
 }
 
 /// What a factorization found out about Ψ (N × K).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankReport {
-    /// Number of points, N.
-    pub n_points: usize,
-    /// Number of features, K.
-    pub n_features: usize,
     /// Singular values above `rcond · σ_1`; with a [`Solver`] by QR, order of the triangle that was inverted.
     /// [`Solver::Ridge`] uses the others, too, with less weight.
     pub rank: usize,
-    /// Cutoff as a share of the largest singular value.
-    pub rcond: f64,
-    /// Condition number of the part of Ψ that was inverted; 1 for a zero matrix, which has rank 0.
-    pub condition: Condition,
+    /// Ratio of the largest to the smallest singular value of the part of Ψ that was inverted; 1 for a zero matrix, which has
+    /// rank 0. With [`Method::CertifiedQr`] a proved upper bound, usually several times the truth; with
+    /// [`Method::CompleteOrthogonal`] an estimate, usually within a factor of 10.
+    pub condition: f64,
     /// How the pseudo-inverse was obtained.
     pub method: Method,
     /// Whether Ψ decoupled into an even and an odd half.
     pub even_odd: bool,
-}
-
-impl RankReport {
-    /// Whether the rank is min(N, K). If not, directions were cut off and the solution is the one of
-    /// least norm.
-    pub fn is_full_rank(&self) -> bool {
-        self.rank == self.n_points.min(self.n_features)
-    }
 }
 
 /// Pseudo-inverse of an embedding matrix, computed once and shared by all images and channels.
@@ -104,17 +68,30 @@ impl<T: Real> Factorization<T> {
     /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`],
     /// [`ClosedFormError::NoConvergence`].
     pub fn new(psi: MatRef<'_, T>) -> Result<Self, ClosedFormError> {
-        Self::with_rcond(psi, default_rcond(psi.nrows(), psi.ncols()))
+        Self::with_solver(psi, default_rcond(psi.nrows(), psi.ncols()), Solver::TruncatedSvd)
     }
 
-    /// Factors Ψ, leaving out singular values at or below `rcond` (0 ≤ rcond < 1) of the largest.
-    /// Below the default, values at the level of rounding of `T` start to count.
+    /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1) as a share of the largest singular value. Below the
+    /// default, values at the level of rounding of `T` start to count.
     ///
     /// # Errors
     ///
     /// As [`Factorization::new`], and [`ClosedFormError::Cutoff`].
-    pub fn with_rcond(psi: MatRef<'_, T>, rcond: f64) -> Result<Self, ClosedFormError> {
-        Self::with_cutoff(psi, rcond, Cutoff::Hard)
+    pub fn with_solver(
+        psi: MatRef<'_, T>,
+        rcond: f64,
+        solver: Solver,
+    ) -> Result<Self, ClosedFormError> {
+        if !(0.0..1.0).contains(&rcond) {
+            return Err(ClosedFormError::Cutoff(rcond));
+        }
+        check_entries(|| "the embedding matrix".into(), psi)?;
+        match solver {
+            Solver::TruncatedSvd => Self::with_cutoff(psi, rcond, Cutoff::Hard),
+            Solver::Ridge => Self::with_cutoff(psi, rcond, Cutoff::Soft),
+            Solver::PivotedQr => Ok(Self::by_qr(psi, rcond, ColumnOrder::Pivoted)),
+            Solver::FixedOrderQr => Ok(Self::by_qr(psi, rcond, ColumnOrder::Fixed)),
+        }
     }
 
     fn with_cutoff(
@@ -122,9 +99,6 @@ impl<T: Real> Factorization<T> {
         rcond: f64,
         cutoff: Cutoff,
     ) -> Result<Self, ClosedFormError> {
-        check_cutoff(rcond)?;
-        check_entries(|| "the embedding matrix".into(), psi)?;
-        let (n_points, n_features) = psi.shape();
         if let Some(diagonal) = diagonal_of(psi) {
             return Ok(Self::of_diagonal(&diagonal, rcond, cutoff));
         }
@@ -134,41 +108,17 @@ impl<T: Real> Factorization<T> {
         };
         let even_odd = blocks.len() == 2;
         let Inverses { inverses, rank, condition, method } = invert(blocks, rcond, cutoff)
-            .ok_or(ClosedFormError::NoConvergence { rows: n_points, columns: n_features })?;
-        let report = RankReport { n_points, n_features, rank, rcond, condition, method, even_odd };
+            .ok_or(ClosedFormError::NoConvergence { rows: psi.nrows(), columns: psi.ncols() })?;
+        let report = RankReport { rank, condition, method, even_odd };
         Ok(Self { inverse: assemble(inverses), report })
     }
 
-    /// Factors Ψ with the given solver and cutoff `rcond` (0 ≤ rcond < 1).
-    ///
-    /// # Errors
-    ///
-    /// As [`Factorization::with_rcond`].
-    pub fn with_solver(
-        psi: MatRef<'_, T>,
-        rcond: f64,
-        solver: Solver,
-    ) -> Result<Self, ClosedFormError> {
-        let (order, method) = match solver {
-            Solver::TruncatedSvd => return Self::with_cutoff(psi, rcond, Cutoff::Hard),
-            Solver::Ridge => return Self::with_cutoff(psi, rcond, Cutoff::Soft),
-            Solver::PivotedQr => (ColumnOrder::Pivoted, Method::PivotedQr),
-            Solver::FixedOrderQr => (ColumnOrder::Fixed, Method::FixedOrderQr),
-        };
-        check_cutoff(rcond)?;
-        check_entries(|| "the embedding matrix".into(), psi)?;
+    fn by_qr(psi: MatRef<'_, T>, rcond: f64, order: ColumnOrder) -> Self {
         let CompleteOrthogonal { inverse, rank, condition } =
             CompleteOrthogonal::new(psi, rcond, order);
-        let report = RankReport {
-            n_points: psi.nrows(),
-            n_features: psi.ncols(),
-            rank,
-            rcond,
-            condition: Condition::Estimate(condition),
-            method,
-            even_odd: false,
-        };
-        Ok(Self { inverse: AxisMap::Plain(inverse), report })
+        let method = Method::CompleteOrthogonal;
+        let report = RankReport { rank, condition, method, even_odd: false };
+        Self { inverse: AxisMap::Plain(inverse), report }
     }
 
     fn of_diagonal(diagonal: &[T], rcond: f64, kind: Cutoff) -> Self {
@@ -179,21 +129,9 @@ impl<T: Real> Factorization<T> {
             Cutoff::Hard if *size > cutoff => T::one_impl() / *value,
             Cutoff::Hard => T::zero_impl(),
         };
-        Self {
-            inverse: AxisMap::Diagonal(diagonal.iter().zip(&values).map(reciprocal).collect()),
-            report: RankReport {
-                n_points: diagonal.len(),
-                n_features: diagonal.len(),
-                rank,
-                rcond,
-                condition: Condition::SingularValues(ratio),
-                method: match kind {
-                    Cutoff::Hard => Method::Diagonal,
-                    Cutoff::Soft => Method::Ridge,
-                },
-                even_odd: false,
-            },
-        }
+        let inverse = AxisMap::Diagonal(diagonal.iter().zip(&values).map(reciprocal).collect());
+        let method = Method::Diagonal;
+        Self { inverse, report: RankReport { rank, condition: ratio, method, even_odd: false } }
     }
 
     /// Rank, condition number and method.
@@ -212,13 +150,6 @@ impl<T: Real> Factorization<T> {
     pub(super) fn inverse(&self) -> AxisMapRef<'_, T> {
         self.inverse.as_ref()
     }
-}
-
-fn check_cutoff(rcond: f64) -> Result<(), ClosedFormError> {
-    if !(0.0..1.0).contains(&rcond) {
-        return Err(ClosedFormError::Cutoff(rcond));
-    }
-    Ok(())
 }
 
 /// What happens to singular values at the cutoff.
@@ -257,7 +188,7 @@ impl Kept {
 struct Inverses<T> {
     inverses: Vec<Mat<T>>,
     rank: usize,
-    condition: Condition,
+    condition: f64,
     method: Method,
 }
 
@@ -270,7 +201,7 @@ fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64, kind: Cutoff) -> Option<Inve
         return Some(Inverses {
             inverses,
             rank: tall.iter().map(|block| block.matrix.ncols()).sum(),
-            condition: Condition::AtMost(bound),
+            condition: bound,
             method: Method::CertifiedQr,
         });
     }
@@ -284,11 +215,8 @@ fn invert<T: Real>(blocks: Vec<Mat<T>>, rcond: f64, kind: Cutoff) -> Option<Inve
             .map(|(block, spectrum)| spectrum.pseudo_inverse(block, cutoff, kind))
             .collect(),
         rank,
-        condition: Condition::SingularValues(ratio),
-        method: match kind {
-            Cutoff::Hard => Method::TruncatedSvd,
-            Cutoff::Soft => Method::Ridge,
-        },
+        condition: ratio,
+        method: Method::SingularValues,
     })
 }
 

@@ -50,11 +50,9 @@ mod ridge;
 mod scattered;
 mod solve;
 
-pub use factorization::{Condition, Factorization, Method, RIDGE_CUTOFF, RankReport, Solver};
+pub use factorization::{Factorization, Method, RIDGE_CUTOFF, RankReport, Solver};
 pub use ridge::{Ridge, RidgeAxis, RidgeFit, RidgeScores};
-pub use scattered::{
-    LeastSquares, LeastSquaresOptions, Progress, ScatteredPoints, ScatteredSystem, Stop,
-};
+pub use scattered::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
 pub use solve::{Separable2d, normal_equations, predict_2d, predict_3d, solve_2d, solve_3d};
 
 use faer::MatRef;
@@ -62,7 +60,7 @@ use faer::traits::RealField;
 use thiserror::Error;
 
 /// The two precisions of the closed form.
-pub trait Real: RealField + Copy + Send + Sync + private::Sealed {
+pub trait Real: RealField + Copy + Send + Sync {
     /// Distance from 1 to the next larger number.
     const EPSILON: f64;
 
@@ -95,12 +93,6 @@ impl Real for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
-}
-
-mod private {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
 }
 
 /// Why there is no closed-form solution.
@@ -147,16 +139,6 @@ pub enum ClosedFormError {
         found: usize,
         /// The right length.
         needed: usize,
-    },
-    /// A point at a node that is not there.
-    #[error("point {point} names node {found} of a grid of {available} nodes")]
-    Node {
-        /// Position in the list of points.
-        point: usize,
-        /// Index of the node.
-        found: usize,
-        /// Number of nodes.
-        available: usize,
     },
     /// A setting of the iterative solver out of its range.
     #[error("{name} is {value}; allowed is {allowed}")]

@@ -10,6 +10,11 @@ fn built(spec: EmbedderSpec) -> Box<dyn Embedder> {
     build(&spec, &mut stream(2, "distance tests")).unwrap()
 }
 
+/// l = 2σ√(k ln 10): where D of a Gaussian embedder falls to 10^-k (Prop. 2).
+fn interval_for_sigma(sigma: f64, k: f64) -> f64 {
+    2.0 * sigma * (k * std::f64::consts::LN_10).sqrt()
+}
+
 #[test]
 fn the_square_wave_of_fig_3_falls_linearly() {
     // Errata E-R12: levels 0 and 1 give 1 - 2|Δ|, levels ±1 give 1 - 4|Δ|.
@@ -69,7 +74,7 @@ fn the_gram_kernel_agrees_with_the_rows() {
 fn bisection_inverts_the_gaussian_rule() {
     for (sigma, k) in [(0.01, 1.0), (0.005, 1.6), (0.05, 3.0)] {
         let l = preserved_length(|delta| theory::gaussian_law(sigma, delta), k, 0.5);
-        assert_close(l, theory::interval_for_sigma(sigma, k), Tolerance::relative(1e-12));
+        assert_close(l, interval_for_sigma(sigma, k), Tolerance::relative(1e-12));
     }
 }
 
@@ -91,7 +96,7 @@ fn sampled_lengths_count_both_sides() {
         .into_iter()
         .map(|delta| theory::gaussian_law(sigma, delta))
         .collect();
-    let expected = theory::interval_for_sigma(sigma, 1.0);
+    let expected = interval_for_sigma(sigma, 1.0);
     assert_close(sampled_preserved_length(&values, 1.0), expected, Tolerance::absolute(1e-4));
 }
 

@@ -78,11 +78,6 @@ pub enum InterpolationError {
         /// The side.
         side: usize,
     },
-    /// Equations without a unique solution.
-    #[error(
-        "the equations of the thin-plate spline are singular: all samples are on one line or plane, or two of them coincide"
-    )]
-    Singular,
 }
 
 /// Samples of a function on D-dimensional space, with an index for searches.

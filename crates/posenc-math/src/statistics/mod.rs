@@ -3,12 +3,10 @@
 //! | quantity | function |
 //! |---|---|
 //! | mean, standard deviation with divisor n (as the papers print it) or n − 1 | [`mean`], [`population_std`], [`sample_std`] |
-//! | interval for a mean, Student's t | [`t_interval`] |
-//! | interval for any statistic, percentile bootstrap; its expansion for few values | [`bootstrap_interval`], [`expanded_tail`] |
-//! | difference of paired samples | [`paired_t_test`], [`wilcoxon_signed_rank`] |
+//! | Student's t; expansion of bootstrap intervals for few values | [`t_factor`], [`expanded_tail`] |
+//! | difference of paired samples | [`paired_t_test`] |
 //! | difference of independent samples | [`welch_t_test`] |
-//! | monotone association | [`spearman`] |
-//! | line and power law | [`linear_fit`], [`power_law_fit`] |
+//! | power law | [`power_law_exponent`] |
 //! | regression without a model, and its R² | [`nearest_mean`], [`r_squared`] |
 //!
 //! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread to measure a
@@ -20,9 +18,9 @@ mod difference;
 mod interval;
 mod neighbors;
 
-pub use association::{Correlation, LinearFit, linear_fit, power_law_fit, spearman};
-pub use difference::{SignedRankTest, TTest, paired_t_test, welch_t_test, wilcoxon_signed_rank};
-pub use interval::{Interval, bootstrap_interval, expanded_tail, t_factor, t_interval};
+pub use association::power_law_exponent;
+pub use difference::{TTest, paired_t_test, welch_t_test};
+pub use interval::{Interval, expanded_tail, t_factor};
 pub use neighbors::{nearest_mean, r_squared, relative_ranks};
 
 use thiserror::Error;
@@ -68,16 +66,9 @@ pub enum Undefined {
         /// Zero or a negative number.
         value: f64,
     },
-    /// A confidence level outside (0, 1), or no resamples.
-    #[error(
-        "level {level} with {resamples} resamples; the level must lie between 0 and 1 and there must be a resample"
-    )]
-    Level {
-        /// Confidence level that was asked for.
-        level: f64,
-        /// Number of bootstrap resamples; 1 for other intervals.
-        resamples: usize,
-    },
+    /// A confidence level outside (0, 1).
+    #[error("level {0}; the level must lie between 0 and 1")]
+    Level(f64),
 }
 
 /// Arithmetic mean.
@@ -166,12 +157,8 @@ fn check_pairs(a: &[f64], b: &[f64], needed: usize) -> Result<(), Undefined> {
     check(b, needed)
 }
 
-fn check_level(level: f64, resamples: usize) -> Result<(), Undefined> {
-    if level > 0.0 && level < 1.0 && resamples > 0 {
-        Ok(())
-    } else {
-        Err(Undefined::Level { level, resamples })
-    }
+fn check_level(level: f64) -> Result<(), Undefined> {
+    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Undefined::Level(level)) }
 }
 
 /// Two-sided p-value of Student's t with `df` degrees of freedom, `I_{df/(df + t²)}(df/2, 1/2)`;

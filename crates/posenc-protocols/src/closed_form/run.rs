@@ -82,7 +82,7 @@ fn on_grid<T: Real>(
     let mut outcome = outcome(settings, signal, &solved, trains);
     outcome.values.extend([
         Value::new("rank", report.rank as f64),
-        Value::new("condition_number", report.condition.value()),
+        Value::new("condition_number", report.condition),
         // As the papers count: encoding, factorization and products for one signal.
         Value::new("time", factoring + solved.seconds).unit("s"),
         // With the factorization shared by all signals.

@@ -10,7 +10,7 @@ use posenc_math::complexity::{
 };
 use posenc_math::kronecker::{Cube, complex_features, separable_2d, simple_features};
 use posenc_math::random::gaussian_vector;
-use posenc_math::statistics::{median, power_law_fit};
+use posenc_math::statistics::{median, power_law_exponent};
 
 use super::{Complexity, Scheme};
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
@@ -82,7 +82,7 @@ fn run(context: &Context<'_>, settings: &Complexity) -> Result<Vec<Value>> {
     for (metric, of) in
         [("operations_exponent", operations), ("bytes_exponent", bytes), ("time_exponent", seconds)]
     {
-        values.push(Value::new(metric, power_law_fit(sizes, of)?.slope));
+        values.push(Value::new(metric, power_law_exponent(sizes, of)?));
     }
     Ok(values)
 }

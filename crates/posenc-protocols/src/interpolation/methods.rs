@@ -96,7 +96,7 @@ fn in_any_dimension<const D: usize>(
     let samples: &Samples<D> = known.samples();
     Ok(match method {
         Method::Nearest => known.fill(&samples.nearest(), parallel),
-        Method::ThinPlate => known.fill(&ThinPlate::local(samples, THIN_PLATE_NEIGHBORS), parallel),
+        Method::ThinPlate => known.fill(&ThinPlate::new(samples, THIN_PLATE_NEIGHBORS), parallel),
         Method::Kriging => adaptive::isotropic(known, &adaptive::PLAIN, parallel),
         _ => bail!(
             "method {} is not defined for random positions of a clip, which would need tetrahedra; allowed: {}, {}, {}, {}",

@@ -197,7 +197,7 @@ proptest! {
         let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
         let truth = values[0] / values[k - 1];
         prop_assert_eq!(report.rank, k);
-        prop_assert!(report.condition.value() <= truth * (1.0 + 1e-9));
-        prop_assert!(report.condition.value() >= truth / 20.0);
+        prop_assert!(report.condition <= truth * (1.0 + 1e-9));
+        prop_assert!(report.condition >= truth / 20.0);
     }
 }

@@ -4,16 +4,15 @@
 //! weights. Vectors are in the precision of the system, scalars in double precision. Names follow the
 //! paper (Fong and Saunders 2011, Secs. 2 to 5), bars and hats written out.
 
-use std::ops::ControlFlow;
-
-use super::{LeastSquares, LeastSquaresOptions, Progress, ScatteredSystem, Stop};
+use super::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
 use crate::closed_form::{ClosedFormError, Real};
 
+/// `observe` is shown the weights after every iteration, and the norms of residual and gradient by the recurrences.
 pub(super) fn solve<T: Real, const D: usize>(
     system: &ScatteredSystem<'_, T, D>,
     target: &[T],
     options: &LeastSquaresOptions,
-    observe: &mut dyn FnMut(Progress<'_, T>) -> ControlFlow<()>,
+    observe: &mut dyn FnMut(&[T], f64, f64),
 ) -> Result<LeastSquares<T>, ClosedFormError> {
     let mut workspace = system.workspace();
     let zero = T::zero_impl();
@@ -56,9 +55,7 @@ pub(super) fn solve<T: Real, const D: usize>(
         let weights_norm = update(&mut weights, &mut h_bar, &mut h, &v, &steps);
         let (residual_norm, gradient_norm) = (recurrence.residual_norm, recurrence.gradient_norm);
         check_finite(weights_norm + residual_norm + gradient_norm, iterations)?;
-        let progress =
-            Progress { iteration: iterations, weights: &weights, residual_norm, gradient_norm };
-        let observed = observe(progress);
+        observe(&weights, residual_norm, gradient_norm);
         let accepted = accepted(
             options.tolerance,
             Norms {
@@ -71,9 +68,6 @@ pub(super) fn solve<T: Real, const D: usize>(
         );
         if let Some(stop) = accepted {
             break stop;
-        }
-        if observed.is_break() {
-            break Stop::Observer;
         }
         if iterations == options.max_iterations {
             break Stop::IterationLimit;

@@ -7,13 +7,12 @@
 //! A = B (Ψ0 ⊗ Ψ1 [⊗ Ψ2]),        A vec(W) = B vec(W ×₀ Ψ0 ×₁ Ψ1 [×₂ Ψ2]),
 //! ```
 //!
-//! with `B` a blending matrix, or the choice of some or all nodes of the grid. [`ScatteredSystem`] is
-//! that operator, [`ScatteredSystem::solve`] minimizes `‖A w − s‖² + λ‖w‖²` with LSMR (Fong and
+//! with `B` a blending matrix. [`ScatteredSystem`] is that operator, [`ScatteredSystem::solve`] minimizes `‖A w − s‖² + λ‖w‖²` with LSMR (Fong and
 //! Saunders, SIAM J. Sci. Comput. 33, 2011), which started from zero tends to the solution of least
 //! norm. The papers have no such solver.
 //!
 //! Stopping early regularizes: directions of small singular values come last. The number of iterations
-//! is therefore a setting as much as a limit; [`ScatteredSystem::solve_observed`] shows every iterate.
+//! is therefore a setting as much as a limit.
 //!
 //! faer's own LSMR does not serve: it advances all right-hand sides as one block, so that a channel's
 //! bits would depend on the others and equal channels (a grey picture) make the block singular, and it
@@ -25,25 +24,11 @@ mod operator;
 #[cfg(test)]
 mod tests;
 
-use std::ops::ControlFlow;
-
 use faer::MatRef;
 
 use super::{ClosedFormError, Real, check_entries};
 use crate::blending::Blending;
 use operator::Tiled;
-
-/// The points of a [`ScatteredSystem`], in terms of the grid that is encoded.
-#[derive(Clone, Copy, Debug)]
-pub enum ScatteredPoints<'a, T, const D: usize> {
-    /// All nodes, the first axis slowest.
-    AllNodes,
-    /// Nodes by index, the first axis slowest: for example, pixels of an image whose rows and columns are all encoded.
-    /// May contain a node twice.
-    Nodes(&'a [u32]),
-    /// Points between the nodes.
-    Blended(&'a Blending<T, D>),
-}
 
 /// The linear map from weights (K0 × K1 [× K2], last index fastest) to the values at scattered points.
 ///
@@ -52,8 +37,7 @@ pub enum ScatteredPoints<'a, T, const D: usize> {
 pub struct ScatteredSystem<'a, T, const D: usize> {
     forward: [Tiled<T>; D],
     backward: [Tiled<T>; D],
-    points: ScatteredPoints<'a, T, D>,
-    n_points: usize,
+    points: &'a Blending<T, D>,
 }
 
 /// Memory for one application at a time.
@@ -95,8 +79,6 @@ pub enum Stop {
     /// The recurrences report convergence, but residual and gradient computed again miss ten times
     /// the tolerance: it asks for more than the precision gives.
     Rounding,
-    /// The observer ended it.
-    Observer,
 }
 
 /// Weights of one channel, and how they were reached.
@@ -121,19 +103,6 @@ impl<T> LeastSquares<T> {
     }
 }
 
-/// An iterate, as the observer sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a, T> {
-    /// Number of iterations so far, from 1.
-    pub iteration: usize,
-    /// The weights.
-    pub weights: &'a [T],
-    /// √(‖s − A w‖² + λ‖w‖²), by recurrence.
-    pub residual_norm: f64,
-    /// ‖Aᵀ(s − A w) − λw‖, by recurrence.
-    pub gradient_norm: f64,
-}
-
 impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// The system of embedding matrices `psi` (nodes × features, one for each axis) and `points`.
     ///
@@ -142,41 +111,19 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`], [`ClosedFormError::Node`],
-    /// [`ClosedFormError::Length`].
+    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`], [`ClosedFormError::Length`].
     pub fn new(
         psi: [MatRef<'_, T>; D],
-        points: ScatteredPoints<'a, T, D>,
+        points: &'a Blending<T, D>,
     ) -> Result<Self, ClosedFormError> {
         for (axis, matrix) in psi.iter().enumerate() {
             check_entries(|| format!("embedding matrix {axis}"), *matrix)?;
         }
-        let shape = psi.map(|matrix| matrix.nrows());
-        let n_nodes = shape.iter().product();
-        let n_points = match points {
-            ScatteredPoints::AllNodes => n_nodes,
-            ScatteredPoints::Nodes(nodes) => {
-                if let Some(at) = nodes.iter().position(|&node| node as usize >= n_nodes) {
-                    let found = nodes[at] as usize;
-                    return Err(ClosedFormError::Node { point: at, found, available: n_nodes });
-                }
-                nodes.len()
-            }
-            ScatteredPoints::Blended(blending) => {
-                for axis in 0..D {
-                    let (found, needed) = (shape[axis], blending.shape()[axis]);
-                    if found != needed {
-                        return Err(ClosedFormError::Length {
-                            what: format!("nodes that embedding matrix {axis} encodes"),
-                            found,
-                            needed,
-                        });
-                    }
-                }
-                blending.n_points()
-            }
-        };
-        if n_points == 0 {
+        for (axis, needed) in points.shape().into_iter().enumerate() {
+            let what = format!("nodes that embedding matrix {axis} encodes");
+            check_length(&what, psi[axis].nrows(), needed)?;
+        }
+        if points.n_points() == 0 {
             return Err(ClosedFormError::Empty {
                 what: "the system of scattered points".into(),
                 rows: 0,
@@ -187,13 +134,12 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
             forward: psi.map(Tiled::new),
             backward: psi.map(|matrix| Tiled::new(matrix.transpose())),
             points,
-            n_points,
         })
     }
 
     /// Number of points P.
     pub fn n_points(&self) -> usize {
-        self.n_points
+        self.points.n_points()
     }
 
     /// Number of weights, K0·K1[·K2].
@@ -208,21 +154,9 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// [`ClosedFormError::Length`].
     pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, ClosedFormError> {
         check_length("weights", weights.len(), self.n_weights())?;
-        let mut values = vec![T::zero_impl(); self.n_points];
+        let mut values = vec![T::zero_impl(); self.n_points()];
         self.apply_into(weights, &mut values, &mut self.workspace());
         Ok(values)
-    }
-
-    /// `Aᵀ s`: the weights from values at the points (P of them).
-    ///
-    /// # Errors
-    ///
-    /// [`ClosedFormError::Length`].
-    pub fn apply_transposed(&self, values: &[T]) -> Result<Vec<T>, ClosedFormError> {
-        check_length("values at the points", values.len(), self.n_points)?;
-        let mut weights = vec![T::zero_impl(); self.n_weights()];
-        self.apply_transposed_into(values, &mut weights, &mut self.workspace());
-        Ok(weights)
     }
 
     /// Weights that minimize `‖A w − s‖² + λ‖w‖²` for every channel `s` of `targets` (P numbers each).
@@ -231,19 +165,25 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     /// number. The result reports whether the tolerance was met; running out of iterations is not an error.
     ///
     /// ```
-    /// use posenc_math::closed_form::{LeastSquaresOptions, ScatteredPoints, ScatteredSystem};
+    /// use posenc_math::blending::{AxisBlending, Blending, GridConvention, VirtualGrid, WeightVariant};
+    /// use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
     /// use posenc_math::faer::Mat;
     ///
-    /// let psi = Mat::from_fn(8, 8, |i, j| (-(i as f64 - j as f64).powi(2)).exp());
-    /// // Five pixels of an 8 × 8 image: node (row, column) is 8 · row + column.
-    /// let nodes = [0, 9, 22, 37, 63];
-    /// let system = ScatteredSystem::new([psi.as_ref(), psi.as_ref()], ScatteredPoints::Nodes(&nodes))?;
+    /// let kernel = |delta: f64| (-delta * delta).exp();
+    /// let psi = Mat::from_fn(8, 8, |i, j| kernel(i as f64 - j as f64));
+    /// // Five points between 8 × 8 nodes.
+    /// let grid = VirtualGrid::new(8, GridConvention::Consistent)?;
+    /// let coordinates = [0.0, 0.2, 0.45, 0.7, 1.0];
+    /// let axis = AxisBlending::new(&grid, &coordinates, &|x| kernel(5.0 * x), WeightVariant::Normalized)?;
+    /// let points = [[0, 4], [1, 1], [2, 3], [3, 0], [4, 2]];
+    /// let blending = Blending::new([&axis, &axis], points.to_vec())?;
+    /// let system = ScatteredSystem::new([psi.as_ref(), psi.as_ref()], &blending)?;
     /// let target = [0.1, 0.5, 0.9, 0.3, 0.7];
     /// let solution = &system.solve(&[&target], &LeastSquaresOptions::default())?[0];
     /// assert!(solution.converged());
     /// let fitted = system.apply(&solution.weights)?;
     /// assert!(fitted.iter().zip(target).all(|(f, t)| (f - t).abs() < 1e-4));
-    /// # Ok::<(), posenc_math::closed_form::ClosedFormError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -256,41 +196,15 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         options: &LeastSquaresOptions,
     ) -> Result<Vec<LeastSquares<T>>, ClosedFormError> {
         for (channel, target) in targets.iter().enumerate() {
-            self.check_target(|| format!("channel {channel}"), target)?;
+            let what = format!("channel {channel}");
+            check_length(&what, target.len(), self.n_points())?;
+            if let Some(at) = target.iter().position(|value| !value.to_f64().is_finite()) {
+                let (at, value) = (format!("point {at}"), target[at].to_f64());
+                return Err(ClosedFormError::NotFinite { what, at, value });
+            }
         }
-        targets
-            .iter()
-            .map(|target| self.solve_observed(target, options, &mut |_| ControlFlow::Continue(())))
-            .collect()
-    }
-
-    /// As [`solve`](Self::solve) for one channel; `observe` is shown every iterate and may end the
-    /// iteration there.
-    ///
-    /// # Errors
-    ///
-    /// As [`solve`](Self::solve).
-    pub fn solve_observed(
-        &self,
-        target: &[T],
-        options: &LeastSquaresOptions,
-        observe: &mut dyn FnMut(Progress<'_, T>) -> ControlFlow<()>,
-    ) -> Result<LeastSquares<T>, ClosedFormError> {
         options.check::<T>()?;
-        self.check_target(|| "the channel".into(), target)?;
-        lsmr::solve(self, target, options, observe)
-    }
-
-    fn check_target(&self, what: impl Fn() -> String, target: &[T]) -> Result<(), ClosedFormError> {
-        check_length(&what(), target.len(), self.n_points)?;
-        match target.iter().position(|value| !value.to_f64().is_finite()) {
-            Some(at) => Err(ClosedFormError::NotFinite {
-                what: what(),
-                at: format!("point {at}"),
-                value: target[at].to_f64(),
-            }),
-            None => Ok(()),
-        }
+        targets.iter().map(|target| lsmr::solve(self, target, options, &mut |_, _, _| {})).collect()
     }
 }
 

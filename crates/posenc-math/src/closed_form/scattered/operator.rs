@@ -1,6 +1,6 @@
 //! Mode products with banded embedding matrices, and the points at their end.
 
-use super::{ScatteredPoints, ScatteredSystem, Workspace};
+use super::{ScatteredSystem, Workspace};
 use crate::closed_form::Real;
 use crate::closed_form::apply::product;
 use faer::{Mat, MatMut, MatRef};
@@ -97,18 +97,8 @@ impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
         nodes[..weights.len()].copy_from_slice(weights);
         let n_nodes = mode_products(&self.forward, weights.len(), nodes, scratch);
         let nodes = &nodes[..n_nodes];
-        match self.points {
-            ScatteredPoints::AllNodes => out.copy_from_slice(nodes),
-            ScatteredPoints::Nodes(indices) => {
-                for (value, &index) in out.iter_mut().zip(indices) {
-                    *value = nodes[index as usize];
-                }
-            }
-            ScatteredPoints::Blended(blending) => {
-                if blending.gather(nodes, out).is_err() {
-                    unreachable!("lengths were checked when the system was made");
-                }
-            }
+        if self.points.gather(nodes, out).is_err() {
+            unreachable!("lengths were checked when the system was made");
         }
     }
 
@@ -120,20 +110,8 @@ impl<T: Real, const D: usize> ScatteredSystem<'_, T, D> {
     ) {
         let Workspace { nodes, scratch } = workspace;
         let n_nodes = self.forward.iter().map(|axis| axis.shape().0).product();
-        let grid = &mut nodes[..n_nodes];
-        match self.points {
-            ScatteredPoints::AllNodes => grid.copy_from_slice(values),
-            ScatteredPoints::Nodes(indices) => {
-                grid.fill(T::zero_impl());
-                for (value, &index) in values.iter().zip(indices) {
-                    grid[index as usize] += *value;
-                }
-            }
-            ScatteredPoints::Blended(blending) => {
-                if blending.scatter(values, grid).is_err() {
-                    unreachable!("lengths were checked when the system was made");
-                }
-            }
+        if self.points.scatter(values, &mut nodes[..n_nodes]).is_err() {
+            unreachable!("lengths were checked when the system was made");
         }
         let n_weights = mode_products(&self.backward, n_nodes, nodes, scratch);
         out.copy_from_slice(&nodes[..n_weights]);

@@ -13,7 +13,6 @@ pub use detr::{DetrConvention, detr_conventions, detr_with_modulator, table4};
 pub use reformer::{reformer_base, table3, table3_alternatives};
 pub use widget::{
     HiddenWidthSearch, hidden_width_search, table5, table5_on_public_code, table5_public_code,
-    vocabulary_for,
 };
 
 /// A part of a model: `repeat` × the sum of products of its tensors' dimensions.

@@ -6,8 +6,8 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use faer::{Mat, MatRef};
 use posenc_math::closed_form::{
-    Factorization, LeastSquares, LeastSquaresOptions, RankReport, Real, ScatteredPoints,
-    ScatteredSystem, Solver, default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
+    Factorization, LeastSquares, LeastSquaresOptions, RankReport, Real, ScatteredSystem, Solver,
+    default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
 };
 use posenc_math::embedder::{Embedder, line};
 use posenc_math::kronecker::Cube;
@@ -195,13 +195,13 @@ fn in_dimensions<T: Real, const D: usize>(
         .collect();
     let psi = typed_matrix::<T>(&grid.nodes);
     let blending = grid.blending::<T, D>(&split.train)?;
-    let system = ScatteredSystem::new([psi.as_ref(); D], ScatteredPoints::Blended(&blending))?;
+    let system = ScatteredSystem::new([psi.as_ref(); D], &blending)?;
     let channels: Vec<&[T]> = targets.iter().map(Vec::as_slice).collect();
     let solutions = system.solve(&channels, options)?;
     let seconds = started.elapsed().as_secs_f64();
     let all: Vec<u32> = (0..signal.points() as u32).collect();
     let blending = grid.blending::<T, D>(&all)?;
-    let everywhere = ScatteredSystem::new([psi.as_ref(); D], ScatteredPoints::Blended(&blending))?;
+    let everywhere = ScatteredSystem::new([psi.as_ref(); D], &blending)?;
     let predict = |solution: &LeastSquares<T>| -> Result<Vec<f64>> {
         let values = everywhere.apply(&solution.weights)?;
         Ok(values.into_iter().map(Real::to_f64).collect())

@@ -93,7 +93,7 @@ fn closed_form(
             "rank {} of {} features per axis, condition number {:.3e}",
             report.rank,
             embedder.dimension(),
-            report.condition.value()
+            report.condition
         );
         closed::separable(signal, &axes, step)?
     };
