@@ -6,14 +6,14 @@
 //! |---|---|---|
 //! | simple (concatenation) | `DK·N^D` | `DK·N^D` |
 //! | complex, Kronecker product written out | `K^D·N^D` | `K^D·N^D` |
-//! | complex, separable points | `K^D + NK`, or `K^D + DNK` with an encoding per axis | `Σ_{i=1..D} N^i K^{D+1−i}` |
+//! | complex, separable points | `K^D + NK` | `Σ_{i=1..D} N^i K^{D+1−i}` |
 //! | complex, free points (blending) | the former `+ 2^D·N^D` | the former `+ 2^D·N^D` |
 //!
-//! The sum is `NK (N^D − K^D)/(N − K)` for N ≠ K and `D·N^{D+1}` for N = K. For two axes the counts
-//! with an encoding per axis are the main text's `NK(N + K)` and `2NK + K²`. The stored values are the
-//! encoding, the weights where they outnumber it, and the blending weights, as the paper counts them.
+//! The sum is `NK (N^D − K^D)/(N − K)` for N ≠ K and `D·N^{D+1}` for N = K, and the main text's `NK(N + K)` for two axes. The
+//! stored values are the encoding, the weights where they outnumber it, and the blending weights, as the paper counts them. All
+//! axes share one encoding; with one per axis, it is stored D times.
 
-use thiserror::Error;
+use crate::Error;
 
 /// How a linear layer is applied to encoded points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,18 +23,9 @@ pub enum Scheme {
     /// Kronecker product of the encodings, written out.
     ComplexNaive,
     /// Points on a grid: one mode product per axis.
-    ComplexSeparable(Encodings),
+    ComplexSeparable,
     /// Points anywhere: a grid of N points per axis, then 2^D blending weights per point.
-    ComplexNonSeparable(Encodings),
-}
-
-/// Whether the axes of a grid have the same coordinates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Encodings {
-    /// One N × K encoding serves all axes.
-    Shared,
-    /// Every axis has its own.
-    PerAxis,
+    ComplexNonSeparable,
 }
 
 /// Sizes of the problem, all at least 1.
@@ -64,45 +55,39 @@ impl Cost {
     }
 }
 
-/// Sizes that cannot be counted.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum ComplexityError {
-    /// No points, features or axes.
-    #[error("points per axis {}, features per axis {}, axes {}: each must be at least 1", .0.n_points, .0.n_features, .0.n_axes)]
-    Zero(Sizes),
-    /// More than 2^128 operations.
-    #[error("points per axis {}, features per axis {}, axes {}: the count exceeds 2^128; use smaller sizes", .0.n_points, .0.n_features, .0.n_axes)]
-    Overflow(Sizes),
-}
-
 /// Counts of the table above.
 ///
 /// # Errors
 ///
-/// [`ComplexityError::Zero`] and [`ComplexityError::Overflow`].
-pub fn cost(scheme: Scheme, sizes: Sizes) -> Result<Cost, ComplexityError> {
-    if sizes.n_points == 0 || sizes.n_features == 0 || sizes.n_axes == 0 {
-        return Err(ComplexityError::Zero(sizes));
-    }
-    counted(scheme, sizes).ok_or(ComplexityError::Overflow(sizes))
+/// A size of 0, and more than 2^128 operations.
+pub fn cost(scheme: Scheme, sizes: Sizes) -> Result<Cost, Error> {
+    checked(sizes, || counted(scheme, sizes))
 }
 
 /// Memory that trading, Appendix C, prints for separable encodings with N = K: `N^D + 2N`.
 ///
-/// It should be `N^D + N²` (see [`cost`] with [`Encodings::Shared`]): an encoding has N·K entries.
+/// It should be `N^D + N²` (see [`cost`]): an encoding has N·K entries.
 ///
 /// # Errors
 ///
-/// [`ComplexityError::Zero`] and [`ComplexityError::Overflow`].
-pub fn printed_separable_memory(n_points: u64, n_axes: u32) -> Result<u128, ComplexityError> {
+/// A size of 0, and more than 2^128 operations.
+pub fn printed_separable_memory(n_points: u64, n_axes: u32) -> Result<u128, Error> {
     let sizes = Sizes { n_points, n_features: n_points, n_axes };
-    if n_points == 0 || n_axes == 0 {
-        return Err(ComplexityError::Zero(sizes));
-    }
     let n = u128::from(n_points);
-    n.checked_pow(n_axes)
-        .and_then(|grid| grid.checked_add(2 * n))
-        .ok_or(ComplexityError::Overflow(sizes))
+    checked(sizes, || n.checked_pow(n_axes)?.checked_add(2 * n))
+}
+
+fn checked<T>(sizes: Sizes, count: impl Fn() -> Option<T>) -> Result<T, Error> {
+    let Sizes { n_points, n_features, n_axes } = sizes;
+    let refuse = |reason: &str| {
+        Error(format!(
+            "points per axis {n_points}, features per axis {n_features}, axes {n_axes}: {reason}"
+        ))
+    };
+    if n_points == 0 || n_features == 0 || n_axes == 0 {
+        return Err(refuse("each must be at least 1"));
+    }
+    count().ok_or_else(|| refuse("the count exceeds 2^128; use smaller sizes"))
 }
 
 fn counted(scheme: Scheme, sizes: Sizes) -> Option<Cost> {
@@ -119,20 +104,16 @@ fn counted(scheme: Scheme, sizes: Sizes) -> Option<Cost> {
             let entries = features.checked_mul(points)?;
             Some(Cost { multiply_adds: entries, stored_values: entries })
         }
-        Scheme::ComplexSeparable(encodings) => {
-            let copies = match encodings {
-                Encodings::Shared => 1,
-                Encodings::PerAxis => u128::from(d),
-            };
-            let stored_values = features.checked_add(n.checked_mul(k)?.checked_mul(copies)?)?;
+        Scheme::ComplexSeparable => {
+            let stored_values = features.checked_add(n.checked_mul(k)?)?;
             // After i mode products i axes have length N, the others still K.
             let multiply_adds = (1..=d).try_fold(0u128, |sum, i| {
                 sum.checked_add(n.checked_pow(i)?.checked_mul(k.checked_pow(d + 1 - i)?)?)
             })?;
             Some(Cost { multiply_adds, stored_values })
         }
-        Scheme::ComplexNonSeparable(encodings) => {
-            let grid = counted(Scheme::ComplexSeparable(encodings), sizes)?;
+        Scheme::ComplexNonSeparable => {
+            let grid = counted(Scheme::ComplexSeparable, sizes)?;
             let blending = 2u128.checked_pow(d)?.checked_mul(points)?;
             Some(Cost {
                 multiply_adds: grid.multiply_adds.checked_add(blending)?,
@@ -151,7 +132,7 @@ mod tests {
         Sizes { n_points, n_features, n_axes }
     }
 
-    const SEPARABLE: Scheme = Scheme::ComplexSeparable(Encodings::Shared);
+    const SEPARABLE: Scheme = Scheme::ComplexSeparable;
 
     proptest! {
         // The closed form of the geometric sum, as printed in Appendix C; catches a shifted exponent.
@@ -163,12 +144,12 @@ mod tests {
             prop_assert_eq!(count, expected);
         }
 
-        // Sec. 5.2, two axes: NK(N + K) operations and 2NK + K² values.
+        // Sec. 5.2, two axes: NK(N + K) operations and 2NK + K² values, here with one encoding instead of two.
         #[test]
         fn two_axes_as_in_the_main_text(n in 1..300u64, k in 1..300u64) {
-            let count = cost(Scheme::ComplexSeparable(Encodings::PerAxis), sizes(n, k, 2)).unwrap();
+            let count = cost(SEPARABLE, sizes(n, k, 2)).unwrap();
             prop_assert_eq!(count.multiply_adds, u128::from(n * k * (n + k)));
-            prop_assert_eq!(count.stored_values, u128::from(2 * n * k + k * k));
+            prop_assert_eq!(count.stored_values, u128::from(n * k + k * k));
         }
     }
 
@@ -179,7 +160,7 @@ mod tests {
             cost(SEPARABLE, sizes(2, 3, 3)),
             Ok(Cost { multiply_adds: 114, stored_values: 33 })
         );
-        let free = cost(Scheme::ComplexNonSeparable(Encodings::Shared), sizes(2, 3, 3));
+        let free = cost(Scheme::ComplexNonSeparable, sizes(2, 3, 3));
         assert_eq!(free, Ok(Cost { multiply_adds: 178, stored_values: 97 }));
         assert_eq!(cost(Scheme::Simple, sizes(2, 3, 3)).unwrap().multiply_adds, 72);
         assert_eq!(cost(Scheme::ComplexNaive, sizes(2, 3, 3)).unwrap().stored_values, 216);
@@ -199,12 +180,9 @@ mod tests {
 
     #[test]
     fn zero_and_overflow_are_errors() {
-        assert_eq!(
-            cost(Scheme::Simple, sizes(0, 3, 2)),
-            Err(ComplexityError::Zero(sizes(0, 3, 2)))
-        );
-        let huge = sizes(u64::MAX, 2, 3);
-        assert_eq!(cost(SEPARABLE, huge), Err(ComplexityError::Overflow(huge)));
+        let message = |scheme, sizes| cost(scheme, sizes).unwrap_err().to_string();
+        assert!(message(Scheme::Simple, sizes(0, 3, 2)).contains("axis 0, features per axis 3"));
+        assert!(message(SEPARABLE, sizes(u64::MAX, 2, 3)).contains("exceeds 2^128"));
         assert!(printed_separable_memory(u64::MAX, 3).is_err());
     }
 }

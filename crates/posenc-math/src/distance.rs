@@ -6,8 +6,9 @@
 use rustfft::{FftPlanner, num_complex::Complex};
 
 use crate::{
+    Error,
     embedder::Embedder,
-    spectrum::{SpectrumError, dot},
+    spectrum::{all_zero, check_values, dot, not_finite},
 };
 
 /// The point from which displacements are measured.
@@ -29,7 +30,7 @@ pub const ANCHOR: f64 = 0.5;
 /// assert!(measured[0] == 1.0 && (measured[1] - law(0.05)).abs() < 1e-4 && measured[2].abs() < 1e-12);
 /// // D falls to a tenth of D(0) at this displacement.
 /// assert!((law(preserved_length(law, 1.0, 0.5)) - 0.1).abs() < 1e-9);
-/// # Ok::<(), posenc_math::spectrum::SpectrumError>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 ///
 /// # Errors
@@ -38,7 +39,7 @@ pub const ANCHOR: f64 = 0.5;
 pub fn measured_distance(
     embedder: &dyn Embedder,
     displacements: &[f64],
-) -> Result<Vec<f64>, SpectrumError> {
+) -> Result<Vec<f64>, Error> {
     const COLUMNS: usize = 4096;
     let d = embedder.dimension();
     let (products, square) = if let Some(square) = embedder.gram_kernel(0.0) {
@@ -62,11 +63,11 @@ pub fn measured_distance(
         (products, square)
     };
     if square == 0.0 {
-        return Err(SpectrumError::Zero);
+        return Err(all_zero());
     }
     let normalized: Vec<f64> = products.into_iter().map(|product| product / square).collect();
     match normalized.iter().position(|value| !value.is_finite()) {
-        Some(sample) => Err(SpectrumError::NotFinite { sample }),
+        Some(sample) => Err(not_finite(sample)),
         None => Ok(normalized),
     }
 }
@@ -80,13 +81,8 @@ pub fn measured_distance(
 /// # Errors
 ///
 /// When the row is empty, zero or not finite.
-pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, SpectrumError> {
-    if row.is_empty() {
-        return Err(SpectrumError::Empty { rows: 0, columns: 0 });
-    }
-    if let Some(sample) = row.iter().position(|value| !value.is_finite()) {
-        return Err(SpectrumError::NotFinite { sample });
-    }
+pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, Error> {
+    check_values(row)?;
     let mut planner = FftPlanner::new();
     let mut spectrum: Vec<Complex<f64>> = row.iter().map(|&v| Complex::new(v, 0.0)).collect();
     planner.plan_fft_forward(row.len()).process(&mut spectrum);
@@ -96,7 +92,7 @@ pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, SpectrumError> {
     planner.plan_fft_inverse(row.len()).process(&mut spectrum);
     let square = spectrum[0].re;
     if square == 0.0 {
-        return Err(SpectrumError::Zero);
+        return Err(all_zero());
     }
     Ok(spectrum.into_iter().map(|value| value.re / square).collect())
 }

@@ -28,7 +28,7 @@
 //! of dimension `d` are `t_j = j/d`.
 //! A matrix of embedded points has a row per point and a column per feature (N × d); matrices are those of [`faer`], generators
 //! those of [`rand_chacha`], both exported from here. Images are indexed by row and column, the coordinates y and x; vectors of
-//! their pixels run along rows. What can fail says so in a typed error that names the argument.
+//! their pixels run along rows. What can fail returns an [`Error`] that names the argument.
 //!
 //! # First example
 //!
@@ -68,6 +68,7 @@
 //! assert!((scores[0] - scores[1]).abs() < 1e-6 && scores[0] > 15.0);
 //! ```
 
+pub use error::Error;
 pub use {faer, rand_chacha};
 
 pub mod blending;
@@ -79,6 +80,7 @@ pub mod detection;
 pub mod distance;
 pub mod embedder;
 pub mod errata;
+mod error;
 pub mod interpolation;
 pub mod kronecker;
 pub mod lff;

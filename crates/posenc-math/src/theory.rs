@@ -14,7 +14,8 @@ use std::f64::consts::{LN_10, PI};
 
 use faer::{Mat, MatRef};
 
-use crate::spectrum::{SpectrumError, check_finite, numerical_rank};
+use crate::Error;
+use crate::spectrum::{check_finite, no_convergence, numerical_rank};
 use crate::trigonometry::sin_turns;
 
 /// 1/(2√π σ) (Prop. 2).
@@ -137,14 +138,18 @@ pub fn memorization_residual(
     x: MatRef<'_, f64>,
     y: &[f64],
     relative_tolerance: f64,
-) -> Result<f64, SpectrumError> {
+) -> Result<f64, Error> {
     check_finite(x)?;
     if y.len() != x.nrows() {
-        return Err(SpectrumError::Shape { expected: x.nrows(), actual: y.len() });
+        return Err(Error(format!(
+            "{} values are given where the matrix has {} rows; give one value per row",
+            y.len(),
+            x.nrows()
+        )));
     }
     let with_bias =
         Mat::from_fn(x.nrows(), x.ncols() + 1, |i, j| if j < x.ncols() { x[(i, j)] } else { 1.0 });
-    let svd = with_bias.thin_svd().map_err(|_| SpectrumError::NoConvergence)?;
+    let svd = with_bias.thin_svd().map_err(no_convergence)?;
     let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
     let rank = numerical_rank(&values, relative_tolerance);
     let mut residual = y.to_vec();

@@ -1,6 +1,7 @@
 //! Cells and weights of the coordinates along one axis.
 
-use super::{BlendingError, VirtualGrid, WeightVariant, blend};
+use super::{VirtualGrid, WeightVariant, blend};
+use crate::Error;
 
 /// The lower node and the two weights of every coordinate of a list.
 ///
@@ -29,7 +30,7 @@ use super::{BlendingError, VirtualGrid, WeightVariant, blend};
 /// }
 /// // One point of a plane: four nodes with weights that multiply.
 /// assert_eq!(Blending::<f64, 2>::new([&axis, &axis], vec![[0, 0]])?.matrix().nnz(), 4);
-/// # Ok::<(), posenc_math::blending::BlendingError>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisBlending {
@@ -43,18 +44,19 @@ impl AxisBlending {
     ///
     /// # Errors
     ///
-    /// [`BlendingError::Coordinate`], and those of [`blend`].
+    /// A coordinate outside of [0, 1], and those of [`blend`].
     pub fn new(
         grid: &VirtualGrid,
         coordinates: &[f64],
         distance: &dyn Fn(f64) -> f64,
         variant: WeightVariant,
-    ) -> Result<Self, BlendingError> {
+    ) -> Result<Self, Error> {
         let mut lower = Vec::with_capacity(coordinates.len());
         let mut weights = Vec::with_capacity(coordinates.len());
         for (index, &value) in coordinates.iter().enumerate() {
-            let (cell, beta) =
-                grid.locate(value).ok_or(BlendingError::Coordinate { index, value })?;
+            let (cell, beta) = grid.locate(value).ok_or_else(|| {
+                Error(format!("coordinate {index} is {value}; the virtual grid covers 0 to 1"))
+            })?;
             lower.push(cell as u32);
             weights.push(blend(distance, grid.spacing(), beta, variant)?);
         }

@@ -1,6 +1,6 @@
 //! The embedding distance that the blending weights are made from.
 
-use super::BlendingError;
+use crate::Error;
 use crate::distance::ANCHOR;
 use crate::embedder::{CodeDistance, Embedder, EmbedderSpec, find};
 use crate::spectrum::dot;
@@ -28,12 +28,12 @@ pub enum DistanceSource {
 ///
 /// # Errors
 ///
-/// [`BlendingError::NoLaw`] where [`DistanceSource::Law`] is asked of a kind that has none.
+/// [`DistanceSource::Law`] for a kind that has none.
 pub fn distance_function<'a>(
     source: DistanceSource,
     spec: &EmbedderSpec,
     embedder: &'a dyn Embedder,
-) -> Result<DistanceFunction<'a>, BlendingError> {
+) -> Result<DistanceFunction<'a>, Error> {
     let by_code = match source {
         DistanceSource::Sampled => return Ok(sampled(embedder)),
         DistanceSource::Law => CodeDistance::Law,
@@ -41,9 +41,10 @@ pub fn distance_function<'a>(
     };
     match by_code {
         CodeDistance::Sampled => Ok(sampled(embedder)),
-        CodeDistance::Law if embedder.distance_law(0.0).is_none() => {
-            Err(BlendingError::NoLaw(spec.kind.clone()))
-        }
+        CodeDistance::Law if embedder.distance_law(0.0).is_none() => Err(Error(format!(
+            "no law of the embedding distance is known for '{}'; use inner products of the encoding itself",
+            spec.kind
+        ))),
         CodeDistance::Law => Ok(Box::new(|delta| embedder.distance_law(delta).unwrap_or(f64::NAN))),
         CodeDistance::Other(law) => match law(&|name| spec.number_of(name)) {
             Some(law) => Ok(law),

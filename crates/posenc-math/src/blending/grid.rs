@@ -1,6 +1,6 @@
 //! Virtual grids: where their nodes are encoded, and between which two a coordinate lies.
 
-use super::BlendingError;
+use crate::Error;
 
 /// How the coordinates of a virtual grid are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,10 +33,10 @@ impl VirtualGrid {
     ///
     /// # Errors
     ///
-    /// [`BlendingError::Nodes`].
-    pub fn new(nodes: usize, convention: GridConvention) -> Result<Self, BlendingError> {
+    /// Another number of nodes.
+    pub fn new(nodes: usize, convention: GridConvention) -> Result<Self, Error> {
         if !(2..=1_000_000).contains(&nodes) {
-            return Err(BlendingError::Nodes(nodes));
+            return Err(wrong_count(nodes));
         }
         Ok(Self { nodes, convention })
     }
@@ -80,4 +80,9 @@ impl VirtualGrid {
         let cell = (position as usize).min(self.nodes - 2);
         Some((cell, position - cell as f64))
     }
+}
+
+/// The error of a grid with too few nodes, or with more than an index holds.
+pub(super) fn wrong_count(nodes: usize) -> Error {
+    Error(format!("a virtual grid has {nodes} nodes along an axis; allowed are 2 to 1000000"))
 }

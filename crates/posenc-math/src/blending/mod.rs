@@ -32,85 +32,12 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use thiserror::Error;
+use crate::Error;
 
 pub use axis::AxisBlending;
 pub use distance::{DistanceFunction, DistanceSource, distance_function};
 pub use grid::{GridConvention, VirtualGrid};
 pub use points::Blending;
-
-/// What cannot be blended, and what to do about it.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum BlendingError {
-    /// Too few nodes, or more than an index holds.
-    #[error("a virtual grid has {0} nodes along an axis; allowed are 2 to 1000000")]
-    Nodes(usize),
-    /// A coordinate outside the grid, or NaN.
-    #[error("coordinate {index} is {value}; the virtual grid covers 0 to 1")]
-    Coordinate {
-        /// Position in the list of coordinates.
-        index: usize,
-        /// The coordinate.
-        value: f64,
-    },
-    /// A position between two nodes that is none.
-    #[error("the position β between two nodes is {0}; allowed are 0 to 1")]
-    Ratio(f64),
-    /// D(0)² = D(d)²: the encodings of the two nodes are the same up to sign.
-    #[error(
-        "the encodings of neighboring nodes, {spacing} apart, have the inner product {at_spacing} and the square \
-         {at_zero}: they span one direction only, which leaves the weights open; use an embedder that varies \
-         over that distance"
-    )]
-    Indistinguishable {
-        /// d.
-        spacing: f64,
-        /// D(0).
-        at_zero: f64,
-        /// D(d).
-        at_spacing: f64,
-    },
-    /// Weights that cannot be divided by their sum.
-    #[error(
-        "the weights at β = {beta} between nodes {spacing} apart add up to {sum}, which leaves nothing to divide by: \
-         neither node's encoding reaches that far; use more nodes, a wider embedder, or the weights as printed"
-    )]
-    NoSum {
-        /// β.
-        beta: f64,
-        /// d.
-        spacing: f64,
-        /// α0 + α1.
-        sum: f64,
-    },
-    /// An embedder whose distance has no known law.
-    #[error(
-        "no law of the embedding distance is known for '{0}'; use inner products of the encoding itself"
-    )]
-    NoLaw(String),
-    /// A point that names a coordinate that is not there.
-    #[error("point {point} names coordinate {found} of axis {axis}, which has {available}")]
-    Point {
-        /// Position in the list of points.
-        point: usize,
-        /// Axis.
-        axis: usize,
-        /// Index of the coordinate.
-        found: usize,
-        /// Number of coordinates along the axis.
-        available: usize,
-    },
-    /// A vector or matrix of the wrong size.
-    #[error("{what}: {found} are given and {needed} needed")]
-    Length {
-        /// What it holds.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The right length.
-        needed: usize,
-    },
-}
 
 /// What is done to the least-squares weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,22 +68,28 @@ const LEAST_SUM: f64 = 1e-9;
 ///
 /// # Errors
 ///
-/// [`BlendingError::Ratio`], [`BlendingError::Indistinguishable`], [`BlendingError::NoSum`].
+/// A `beta` outside of [0, 1], nodes whose encodings are the same up to sign, and weights that cannot be divided by their sum.
 pub fn blend(
     distance: &dyn Fn(f64) -> f64,
     spacing: f64,
     beta: f64,
     variant: WeightVariant,
-) -> Result<[f64; 2], BlendingError> {
+) -> Result<[f64; 2], Error> {
     if !(0.0..=1.0).contains(&beta) {
-        return Err(BlendingError::Ratio(beta));
+        return Err(Error(format!(
+            "the position β between two nodes is {beta}; allowed are 0 to 1"
+        )));
     }
     let (at_zero, at_spacing) = (distance(0.0), distance(spacing));
     let (plus, minus) = (at_zero + at_spacing, at_zero - at_spacing);
     let least = DISTINCT * at_zero.abs();
     // Not `<=`, so that NaN is refused too.
     if !(plus.abs() > least && minus.abs() > least && plus.is_finite()) {
-        return Err(BlendingError::Indistinguishable { spacing, at_zero, at_spacing });
+        return Err(Error(format!(
+            "the encodings of neighboring nodes, {spacing} apart, have the inner product {at_spacing} and the square \
+             {at_zero}: they span one direction only, which leaves the weights open; use an embedder that varies \
+             over that distance"
+        )));
     }
     let (left, right) = (distance(beta * spacing), distance((1.0 - beta) * spacing));
     let (sum, difference) = ((left + right) / plus, (left - right) / minus);
@@ -164,6 +97,9 @@ pub fn blend(
     match variant {
         WeightVariant::Printed => Ok(weights),
         WeightVariant::Normalized if sum.abs() > LEAST_SUM => Ok(weights.map(|w| w / sum)),
-        WeightVariant::Normalized => Err(BlendingError::NoSum { beta, spacing, sum }),
+        WeightVariant::Normalized => Err(Error(format!(
+            "the weights at β = {beta} between nodes {spacing} apart add up to {sum}, which leaves nothing to divide by: \
+             neither node's encoding reaches that far; use more nodes, a wider embedder, or the weights as printed"
+        ))),
     }
 }

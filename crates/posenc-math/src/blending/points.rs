@@ -2,8 +2,8 @@
 
 use nalgebra_sparse::CsrMatrix;
 
-use super::{AxisBlending, BlendingError};
-use crate::closed_form::Real;
+use super::{AxisBlending, grid::wrong_count};
+use crate::{Error, closed_form::Real};
 
 /// Blending weights of P points in D dimensions (1 to 3), each from the 2^D corners of its cell.
 ///
@@ -40,20 +40,22 @@ impl<T: Real, const D: usize> Blending<T, D> {
     ///
     /// # Errors
     ///
-    /// [`BlendingError::Point`]; [`BlendingError::Nodes`] when the grid has more than 2³² − 1 nodes.
-    pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, BlendingError> {
+    /// A point that names a coordinate that is not there; a grid with more than 2³² − 1 nodes.
+    pub fn new(axes: [&AxisBlending; D], points: Vec<[u32; D]>) -> Result<Self, Error> {
         for (point, indices) in points.iter().enumerate() {
             for axis in 0..D {
                 let (found, available) = (indices[axis] as usize, axes[axis].len());
                 if found >= available {
-                    return Err(BlendingError::Point { point, axis, found, available });
+                    return Err(Error(format!(
+                        "point {point} names coordinate {found} of axis {axis}, which has {available}"
+                    )));
                 }
             }
         }
         let n_nodes = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.nodes));
         if n_nodes.is_none_or(|n| n > u32::MAX as usize) {
             let largest = axes.iter().map(|axis| axis.nodes).max().unwrap_or(0);
-            return Err(BlendingError::Nodes(largest));
+            return Err(wrong_count(largest));
         }
         let axes = std::array::from_fn(|axis| {
             let stride: usize = axes[axis + 1..].iter().map(|later| later.nodes).product();
@@ -108,8 +110,8 @@ impl<T: Real, const D: usize> Blending<T, D> {
     ///
     /// # Errors
     ///
-    /// [`BlendingError::Length`].
-    pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), BlendingError> {
+    /// Slices of the wrong length.
+    pub fn gather(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
         self.check(values.len(), out.len())?;
         for (value, point) in out.iter_mut().zip(&self.points) {
             let (indices, weights) = self.corners_of(point);
@@ -127,8 +129,8 @@ impl<T: Real, const D: usize> Blending<T, D> {
     ///
     /// # Errors
     ///
-    /// [`BlendingError::Length`].
-    pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), BlendingError> {
+    /// Slices of the wrong length.
+    pub fn scatter(&self, values: &[T], out: &mut [T]) -> Result<(), Error> {
         self.check(out.len(), values.len())?;
         out.fill(T::zero_impl());
         for (value, point) in values.iter().zip(&self.points) {
@@ -159,13 +161,15 @@ impl<T: Real, const D: usize> Blending<T, D> {
         }
     }
 
-    fn check(&self, n_nodes: usize, n_points: usize) -> Result<(), BlendingError> {
+    fn check(&self, n_nodes: usize, n_points: usize) -> Result<(), Error> {
         let checks = [
             ("values at the nodes of the virtual grid", n_nodes, self.n_nodes()),
             ("values at the points", n_points, self.n_points()),
         ];
         match checks.into_iter().find(|(_, found, needed)| found != needed) {
-            Some((what, found, needed)) => Err(BlendingError::Length { what, found, needed }),
+            Some((what, found, needed)) => {
+                Err(Error(format!("{what}: {found} are given and {needed} needed")))
+            }
             None => Ok(()),
         }
     }

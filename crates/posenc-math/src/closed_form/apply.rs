@@ -9,9 +9,9 @@
 //! `P = ½ B_m diag(E, O) B_n`: two half-size products between two sweeps of additions.
 
 use super::Real;
-use faer::linalg::matmul::matmul;
+use crate::kronecker::multiply;
 use faer::reborrow::{Reborrow, ReborrowMut};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Mat, MatMut, MatRef};
 
 /// The map `P`: as a matrix, as the diagonal blocks `½E`, `½O` between two butterflies, or as the diagonal of a square
 /// matrix.
@@ -55,23 +55,18 @@ impl<T: Real> AxisMapRef<'_, T> {
     /// `out = (P X)ᵀ` for `x` n × r and `out` r × m, both with contiguous columns; `x` is overwritten.
     pub(super) fn apply_transposed(self, mut x: MatMut<'_, T>, mut out: MatMut<'_, T>) {
         match self {
-            Self::Plain(matrix) => product(out, x.rb().transpose(), matrix.transpose()),
+            Self::Plain(matrix) => multiply(out, x.rb().transpose(), matrix.transpose()),
             Self::EvenOdd { half_even, half_odd } => {
                 butterfly_along_columns(x.rb_mut());
                 let (x_even, x_odd) = x.rb().split_at_row(half_even.ncols());
                 let (out_even, out_odd) = out.rb_mut().split_at_col_mut(half_even.nrows());
-                product(out_even, x_even.transpose(), half_even.transpose());
-                product(out_odd, x_odd.transpose(), half_odd.transpose());
+                multiply(out_even, x_even.transpose(), half_even.transpose());
+                multiply(out_odd, x_odd.transpose(), half_odd.transpose());
                 butterfly_across_columns(out);
             }
             Self::Diagonal(diagonal) => scaled_transpose(diagonal, x.rb(), out),
         }
     }
-}
-
-/// `out = left · right`, sequential, so that the order of summation is always the same.
-pub(super) fn product<T: Real>(out: MatMut<'_, T>, left: MatRef<'_, T>, right: MatRef<'_, T>) {
-    matmul(out, Accum::Replace, left, right, T::one_impl(), Par::Seq);
 }
 
 /// Diagonal blocks `E` (first) and `O` (second) of `½ B_N Ψ B_K`, if Ψ (N × K) is centrosymmetric.

@@ -12,7 +12,7 @@
 //! the truncated singular value decomposition with the same `rcond`.
 
 use super::Real;
-use super::apply::product;
+use crate::kronecker::multiply;
 use faer::{Mat, MatRef};
 
 /// The order in which a QR factorization takes the columns.
@@ -45,7 +45,7 @@ impl<T: Real> CompleteOrthogonal<T> {
             let rows = r.subrows(0, rank).transpose().qr();
             let mut right = q.subcols(0, rank).transpose().to_owned();
             rows.thin_R().transpose().solve_lower_triangular_in_place(right.as_mut());
-            product(ordered.as_mut(), rows.compute_thin_Q().as_ref(), right.as_ref());
+            multiply(ordered.as_mut(), rows.compute_thin_Q().as_ref(), right.as_ref());
         }
         let mut inverse = Mat::zeros(k, n);
         for (row, place) in places.into_iter().enumerate() {

@@ -1,8 +1,9 @@
 //! The pseudo-inverse of one axis' embedding matrix, and what is known about its rank.
 
-use super::apply::{AxisMap, AxisMapRef, diagonal_of, even_odd_blocks, product};
+use super::apply::{AxisMap, AxisMapRef, diagonal_of, even_odd_blocks};
 use super::complete_orthogonal::{ColumnOrder, CompleteOrthogonal};
-use super::{ClosedFormError, Real, check_entries, default_rcond};
+use super::{Real, check_entries, default_rcond, no_convergence};
+use crate::{Error, kronecker::multiply};
 use faer::linalg::solvers::ColPivQr;
 use faer::{Mat, MatRef};
 
@@ -65,9 +66,8 @@ impl<T: Real> Factorization<T> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`],
-    /// [`ClosedFormError::NoConvergence`].
-    pub fn new(psi: MatRef<'_, T>) -> Result<Self, ClosedFormError> {
+    /// An empty matrix, entries that are not finite, or singular values that do not converge.
+    pub fn new(psi: MatRef<'_, T>) -> Result<Self, Error> {
         Self::with_solver(psi, default_rcond(psi.nrows(), psi.ncols()), Solver::TruncatedSvd)
     }
 
@@ -76,14 +76,10 @@ impl<T: Real> Factorization<T> {
     ///
     /// # Errors
     ///
-    /// As [`Factorization::new`], and [`ClosedFormError::Cutoff`].
-    pub fn with_solver(
-        psi: MatRef<'_, T>,
-        rcond: f64,
-        solver: Solver,
-    ) -> Result<Self, ClosedFormError> {
+    /// As [`Factorization::new`], and another cutoff.
+    pub fn with_solver(psi: MatRef<'_, T>, rcond: f64, solver: Solver) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&rcond) {
-            return Err(ClosedFormError::Cutoff(rcond));
+            return Err(Error(format!("rcond is {rcond}; it must be at least 0 and below 1")));
         }
         check_entries(|| "the embedding matrix".into(), psi)?;
         match solver {
@@ -94,11 +90,7 @@ impl<T: Real> Factorization<T> {
         }
     }
 
-    fn with_cutoff(
-        psi: MatRef<'_, T>,
-        rcond: f64,
-        cutoff: Cutoff,
-    ) -> Result<Self, ClosedFormError> {
+    fn with_cutoff(psi: MatRef<'_, T>, rcond: f64, cutoff: Cutoff) -> Result<Self, Error> {
         if let Some(diagonal) = diagonal_of(psi) {
             return Ok(Self::of_diagonal(&diagonal, rcond, cutoff));
         }
@@ -107,8 +99,8 @@ impl<T: Real> Factorization<T> {
             None => vec![psi.to_owned()],
         };
         let even_odd = blocks.len() == 2;
-        let Inverses { inverses, rank, condition, method } = invert(blocks, rcond, cutoff)
-            .ok_or(ClosedFormError::NoConvergence { rows: psi.nrows(), columns: psi.ncols() })?;
+        let Inverses { inverses, rank, condition, method } =
+            invert(blocks, rcond, cutoff).ok_or_else(|| no_convergence(psi.shape()))?;
         let report = RankReport { rank, condition, method, even_odd };
         Ok(Self { inverse: assemble(inverses), report })
     }
@@ -280,7 +272,7 @@ fn certified_inverses<T: Real>(blocks: &[Tall<T>], rcond: f64) -> Option<(Vec<Ma
         let x = block.qr.P().inverse() * x;
         let (norm, inverse_norm) = (norm_bound(block.matrix.as_ref()), norm_bound(x.as_ref()));
         let mut residual = Mat::zeros(k, k);
-        product(residual.as_mut(), x.as_ref(), block.matrix.as_ref());
+        multiply(residual.as_mut(), x.as_ref(), block.matrix.as_ref());
         for j in 0..k {
             residual[(j, j)] -= T::one_impl();
         }
@@ -347,10 +339,10 @@ impl<T: Real> Spectrum<T> {
             Cutoff::Soft => self.right[(i, l)] * T::from_f64(damped(self.values[l], cutoff)),
         });
         let mut small = Mat::zeros(self.right.nrows(), rows);
-        product(small.as_mut(), scaled.as_ref(), self.left.subcols(0, rank).transpose());
+        multiply(small.as_mut(), scaled.as_ref(), self.left.subcols(0, rank).transpose());
         let q = block.qr.compute_thin_Q();
         let mut inverse = Mat::zeros(self.right.nrows(), block.matrix.nrows());
-        product(inverse.as_mut(), small.as_ref(), q.subcols(0, rows).transpose());
+        multiply(inverse.as_mut(), small.as_ref(), q.subcols(0, rows).transpose());
         block.restore(inverse)
     }
 }

@@ -57,7 +57,8 @@ pub use solve::{Separable2d, normal_equations, predict_2d, predict_3d, solve_2d,
 
 use faer::MatRef;
 use faer::traits::RealField;
-use thiserror::Error;
+
+use crate::Error;
 
 /// The two precisions of the closed form.
 pub trait Real: RealField + Copy + Send + Sync {
@@ -95,112 +96,50 @@ impl Real for f64 {
     }
 }
 
-/// Why there is no closed-form solution.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum ClosedFormError {
-    /// A matrix without entries.
-    #[error("{what} is {rows}×{columns}; it needs at least one row and one column")]
-    Empty {
-        /// Which argument.
-        what: String,
-        /// Its rows.
-        rows: usize,
-        /// Its columns.
-        columns: usize,
-    },
-    /// NaN or infinity in the input.
-    #[error("{what} holds {value} at {at}; every entry must be finite")]
-    NotFinite {
-        /// Which argument.
-        what: String,
-        /// Index of the first such entry.
-        at: String,
-        /// NaN or an infinity.
-        value: f64,
-    },
-    /// Signal or weights do not fit the embedding matrices.
-    #[error("{what} is {found} but the embedding matrices {factors} need {needed}")]
-    Shape {
-        /// Which argument.
-        what: String,
-        /// Its shape.
-        found: String,
-        /// Shapes of the embedding matrices, axis by axis.
-        factors: String,
-        /// The shape that would fit.
-        needed: String,
-    },
-    /// A vector of the wrong length.
-    #[error("{what}: {found} are given and {needed} needed")]
-    Length {
-        /// What it holds.
-        what: String,
-        /// Its length.
-        found: usize,
-        /// The right length.
-        needed: usize,
-    },
-    /// A setting of the iterative solver out of its range.
-    #[error("{name} is {value}; allowed is {allowed}")]
-    Setting {
-        /// Name of the setting.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-        /// Its range.
-        allowed: String,
-    },
-    /// Numbers left the range of the precision.
-    #[error(
-        "the numbers grew beyond the precision's range in iteration {iteration}; scale the targets and \
-         the embedding to about 1, or use double precision"
-    )]
-    Overflow {
-        /// The iteration, 0 for the start.
-        iteration: usize,
-    },
-    /// The cutoff is not a share of the largest singular value.
-    #[error("rcond is {0}; it must be at least 0 and below 1")]
-    Cutoff(f64),
-    /// The singular value decomposition did not converge.
-    #[error("the singular values of the {rows}×{columns} embedding matrix did not converge")]
-    NoConvergence {
-        /// Number of points.
-        rows: usize,
-        /// Number of features.
-        columns: usize,
-    },
-}
-
 /// Cutoff of the published scripts (the default of their least squares): `ε₃₂ · max(N, K)`.
 pub fn default_rcond(n_points: usize, n_features: usize) -> f64 {
     f64::from(f32::EPSILON) * n_points.max(n_features) as f64
 }
 
 /// Refuses empty matrices and entries that are NaN or infinite.
-fn check_entries<T: Real>(
-    what: impl Fn() -> String,
-    matrix: MatRef<'_, T>,
-) -> Result<(), ClosedFormError> {
+fn check_entries<T: Real>(what: impl Fn() -> String, matrix: MatRef<'_, T>) -> Result<(), Error> {
     let (rows, columns) = matrix.shape();
     if rows == 0 || columns == 0 {
-        return Err(ClosedFormError::Empty { what: what(), rows, columns });
+        return Err(Error(format!(
+            "{} is {rows}×{columns}; it needs at least one row and one column",
+            what()
+        )));
     }
     if matrix.is_all_finite() {
         return Ok(());
     }
     let offending = (0..rows)
         .flat_map(|row| (0..columns).map(move |column| (row, column)))
-        .map(|at| (at, matrix[at].to_f64()))
-        .find(|(_, value)| !value.is_finite());
+        .find(|&at| !matrix[at].to_f64().is_finite());
     match offending {
-        Some(((row, column), value)) => Err(ClosedFormError::NotFinite {
-            what: what(),
-            at: format!("row {row}, column {column}"),
-            value,
-        }),
+        Some((row, column)) => {
+            let at = format!("row {row}, column {column}");
+            Err(not_finite(&what(), matrix[(row, column)], &at))
+        }
         None => Ok(()),
     }
+}
+
+/// NaN or infinity in the input.
+fn not_finite<T: Real>(what: &str, value: T, at: &str) -> Error {
+    Error(format!("{what} holds {} at {at}; every entry must be finite", value.to_f64()))
+}
+
+fn check_length(what: &str, found: usize, needed: usize) -> Result<(), Error> {
+    if found == needed {
+        return Ok(());
+    }
+    Err(Error(format!("{what}: {found} are given and {needed} needed")))
+}
+
+/// The singular value decomposition of an embedding matrix did not converge.
+fn no_convergence((rows, columns): (usize, usize)) -> Error {
+    Error(format!("the singular values of the {rows}×{columns} embedding matrix did not converge"))
 }
 
 #[cfg(test)]

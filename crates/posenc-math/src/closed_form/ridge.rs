@@ -11,8 +11,8 @@
 
 use faer::{Mat, MatRef, Side};
 
-use super::apply::product;
-use super::{ClosedFormError, check_entries};
+use super::{check_entries, check_length, no_convergence};
+use crate::{Error, kronecker::multiply};
 
 /// Eigendecomposition of one axis, shared by all signals.
 #[derive(Clone, Debug)]
@@ -29,11 +29,8 @@ impl RidgeAxis {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`], [`ClosedFormError::NoConvergence`].
-    pub fn new(
-        training: MatRef<'_, f64>,
-        positions: MatRef<'_, f64>,
-    ) -> Result<Self, ClosedFormError> {
+    /// Empty matrices, entries that are not finite, or no convergence.
+    pub fn new(training: MatRef<'_, f64>, positions: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the embedding matrix".into(), training)?;
         check_entries(|| "the embedding matrix of all positions".into(), positions)?;
         let mut axis = Self::of_kernel(times(training, training.transpose()).as_ref())?;
@@ -47,11 +44,10 @@ impl RidgeAxis {
     /// # Errors
     ///
     /// As [`RidgeAxis::new`].
-    pub fn of_kernel(gram: MatRef<'_, f64>) -> Result<Self, ClosedFormError> {
+    pub fn of_kernel(gram: MatRef<'_, f64>) -> Result<Self, Error> {
         check_entries(|| "the Gram matrix".into(), gram)?;
-        let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|_| {
-            ClosedFormError::NoConvergence { rows: gram.nrows(), columns: gram.ncols() }
-        })?;
+        let eigen =
+            gram.self_adjoint_eigen(Side::Lower).map_err(|_| no_convergence(gram.shape()))?;
         // Rounding makes some eigenvalues negative.
         let eigenvalues = eigen.S().column_vector().iter().map(|&value| value.max(0.0)).collect();
         let vectors = eigen.U().to_owned();
@@ -99,8 +95,8 @@ impl<'a> RidgeFit<'a> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Length`] for a channel of another size.
-    pub fn line(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, ClosedFormError> {
+    /// A channel of another size, or samples that are not finite.
+    pub fn line(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, false)
     }
 
@@ -109,25 +105,18 @@ impl<'a> RidgeFit<'a> {
     /// # Errors
     ///
     /// As [`RidgeFit::line`].
-    pub fn image(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, ClosedFormError> {
+    pub fn image(axis: &'a RidgeAxis, channels: &[Mat<f64>]) -> Result<Self, Error> {
         Self::new(axis, channels, true)
     }
 
-    fn new(
-        axis: &'a RidgeAxis,
-        channels: &[Mat<f64>],
-        is_image: bool,
-    ) -> Result<Self, ClosedFormError> {
+    fn new(axis: &'a RidgeAxis, channels: &[Mat<f64>], is_image: bool) -> Result<Self, Error> {
         let n = axis.eigenvalues.len();
         let needed = (n, if is_image { n } else { 1 });
         let u = &axis.vectors;
         let project = |channel: &Mat<f64>| {
             if channel.shape() != needed {
-                return Err(ClosedFormError::Length {
-                    what: "samples of a channel".into(),
-                    found: channel.nrows() * channel.ncols(),
-                    needed: needed.0 * needed.1,
-                });
+                let found = channel.nrows() * channel.ncols();
+                check_length("samples of a channel", found, needed.0 * needed.1)?;
             }
             check_entries(|| "a channel".into(), channel.as_ref())?;
             let rows = times(u.transpose(), channel.as_ref());
@@ -228,6 +217,6 @@ impl<'a> RidgeFit<'a> {
 
 fn times(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = Mat::zeros(left.nrows(), right.ncols());
-    product(out.as_mut(), left, right);
+    multiply(out.as_mut(), left, right);
     out
 }

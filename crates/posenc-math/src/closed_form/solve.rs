@@ -1,8 +1,8 @@
 //! Solving for the weights, and predicting with them, two or three axes at a time.
 
 use super::apply::AxisMapRef;
-use super::{ClosedFormError, Factorization, Real, check_entries};
-use crate::kronecker::Cube;
+use super::{Factorization, Real, check_entries, not_finite};
+use crate::{Error, kronecker::Cube};
 use faer::linalg::solvers::Solve;
 use faer::{Mat, MatMut, MatRef};
 
@@ -25,7 +25,7 @@ use faer::{Mat, MatMut, MatRef};
 ///     predictor.apply_into(weights.as_ref(), &mut values)?;
 ///     assert!((values[(3, 5)] - shade).abs() < 1e-5);
 /// }
-/// # Ok::<(), posenc_math::closed_form::ClosedFormError>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Separable2d<'a, T> {
@@ -49,8 +49,8 @@ impl<'a, T: Real> Separable2d<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`].
-    pub fn predictor(psi_y: MatRef<'a, T>, psi_x: MatRef<'a, T>) -> Result<Self, ClosedFormError> {
+    /// Matrices that are empty or not finite.
+    pub fn predictor(psi_y: MatRef<'a, T>, psi_x: MatRef<'a, T>) -> Result<Self, Error> {
         check_embeddings(&[psi_y, psi_x])?;
         Ok(Self::new([AxisMapRef::Plain(psi_y), AxisMapRef::Plain(psi_x)], Role::Predict))
     }
@@ -59,12 +59,8 @@ impl<'a, T: Real> Separable2d<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Shape`], [`ClosedFormError::NotFinite`].
-    pub fn apply_into(
-        &mut self,
-        channel: MatRef<'_, T>,
-        out: &mut Mat<T>,
-    ) -> Result<(), ClosedFormError> {
+    /// A channel of the wrong shape or with entries that are not finite.
+    pub fn apply_into(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) -> Result<(), Error> {
         self.check(|| format!("the {}", self.role.input()), channel)?;
         self.apply_checked(channel, out);
         Ok(())
@@ -90,7 +86,7 @@ impl<'a, T: Real> Separable2d<'a, T> {
         }
     }
 
-    fn apply_all(mut self, channels: &[MatRef<'_, T>]) -> Result<Vec<Mat<T>>, ClosedFormError> {
+    fn apply_all(mut self, channels: &[MatRef<'_, T>]) -> Result<Vec<Mat<T>>, Error> {
         channels
             .iter()
             .enumerate()
@@ -103,11 +99,7 @@ impl<'a, T: Real> Separable2d<'a, T> {
             .collect()
     }
 
-    fn check(
-        &self,
-        name: impl Fn() -> String,
-        channel: MatRef<'_, T>,
-    ) -> Result<(), ClosedFormError> {
+    fn check(&self, name: impl Fn() -> String, channel: MatRef<'_, T>) -> Result<(), Error> {
         let needed = self.maps.map(|map| map.shape().1);
         let found = [channel.nrows(), channel.ncols()];
         if found != needed {
@@ -136,17 +128,17 @@ impl<'a, T: Real> Separable2d<'a, T> {
 /// let weights = solve_2d(&factorization, &factorization, &[image.as_ref()])?;
 /// let fitted = predict_2d(psi.as_ref(), psi.as_ref(), &[weights[0].as_ref()])?;
 /// assert!((&fitted[0] - &image).norm_l2() < 1e-6);
-/// # Ok::<(), posenc_math::closed_form::ClosedFormError>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`ClosedFormError::Shape`] or [`ClosedFormError::NotFinite`] naming the channel.
+/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_2d<T: Real>(
     rows: &Factorization<T>,
     columns: &Factorization<T>,
     channels: &[MatRef<'_, T>],
-) -> Result<Vec<Mat<T>>, ClosedFormError> {
+) -> Result<Vec<Mat<T>>, Error> {
     Separable2d::solver(rows, columns).apply_all(channels)
 }
 
@@ -155,13 +147,12 @@ pub fn solve_2d<T: Real>(
 ///
 /// # Errors
 ///
-/// [`ClosedFormError::Shape`], [`ClosedFormError::Empty`] or [`ClosedFormError::NotFinite`] naming the
-/// matrix.
+/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_2d<T: Real>(
     psi_y: MatRef<'_, T>,
     psi_x: MatRef<'_, T>,
     weights: &[MatRef<'_, T>],
-) -> Result<Vec<Mat<T>>, ClosedFormError> {
+) -> Result<Vec<Mat<T>>, Error> {
     Separable2d::predictor(psi_y, psi_x)?.apply_all(weights)
 }
 
@@ -170,11 +161,11 @@ pub fn predict_2d<T: Real>(
 ///
 /// # Errors
 ///
-/// [`ClosedFormError::Shape`] or [`ClosedFormError::NotFinite`] naming the channel.
+/// A channel of the wrong shape or with entries that are not finite; the error names it.
 pub fn solve_3d<T: Real>(
     axes: [&Factorization<T>; 3],
     channels: &[Cube<T>],
-) -> Result<Vec<Cube<T>>, ClosedFormError> {
+) -> Result<Vec<Cube<T>>, Error> {
     apply_3d(axes.map(Factorization::inverse), channels, Role::Solve)
 }
 
@@ -182,12 +173,11 @@ pub fn solve_3d<T: Real>(
 ///
 /// # Errors
 ///
-/// [`ClosedFormError::Shape`], [`ClosedFormError::Empty`] or [`ClosedFormError::NotFinite`] naming the
-/// matrix.
+/// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_3d<T: Real>(
     psi: [MatRef<'_, T>; 3],
     weights: &[Cube<T>],
-) -> Result<Vec<Cube<T>>, ClosedFormError> {
+) -> Result<Vec<Cube<T>>, Error> {
     check_embeddings(&psi)?;
     apply_3d(psi.map(AxisMapRef::Plain), weights, Role::Predict)
 }
@@ -212,7 +202,7 @@ fn apply_3d<T: Real>(
     maps: [AxisMapRef<'_, T>; 3],
     channels: &[Cube<T>],
     role: Role,
-) -> Result<Vec<Cube<T>>, ClosedFormError> {
+) -> Result<Vec<Cube<T>>, Error> {
     let needed = maps.map(|map| map.shape().1);
     for (index, channel) in channels.iter().enumerate() {
         let name = || format!("{} {index}", role.input());
@@ -220,11 +210,8 @@ fn apply_3d<T: Real>(
             return Err(shape_error(name(), &channel.shape(), &maps, &needed, role));
         }
         if let Some(at) = channel.values().iter().position(|value| !value.to_f64().is_finite()) {
-            return Err(ClosedFormError::NotFinite {
-                what: name(),
-                at: format!("{:?}", index_of(at, needed)),
-                value: channel.values()[at].to_f64(),
-            });
+            let place = format!("{:?}", index_of(at, needed));
+            return Err(not_finite(&name(), channel.values()[at], &place));
         }
     }
     Ok(channels.iter().map(|channel| apply_cube(maps, channel)).collect())
@@ -249,7 +236,7 @@ fn apply_cube<T: Real>(maps: [AxisMapRef<'_, T>; 3], cube: &Cube<T>) -> Cube<T> 
     Cube::from_values(shape, values)
 }
 
-fn check_embeddings<T: Real>(matrices: &[MatRef<'_, T>]) -> Result<(), ClosedFormError> {
+fn check_embeddings<T: Real>(matrices: &[MatRef<'_, T>]) -> Result<(), Error> {
     matrices
         .iter()
         .enumerate()
@@ -262,7 +249,7 @@ fn shape_error<T: Real>(
     maps: &[AxisMapRef<'_, T>],
     needed: &[usize],
     role: Role,
-) -> ClosedFormError {
+) -> Error {
     let factors: Vec<String> = maps
         .iter()
         .map(|map| match (role, map.shape()) {
@@ -270,12 +257,12 @@ fn shape_error<T: Real>(
             (Role::Predict, (points, features)) => format!("{points}×{features}"),
         })
         .collect();
-    ClosedFormError::Shape {
-        what,
-        found: times(found),
-        factors: factors.join(", "),
-        needed: times(needed),
-    }
+    Error(format!(
+        "{what} is {} but the embedding matrices {} need {}",
+        times(found),
+        factors.join(", "),
+        times(needed)
+    ))
 }
 
 fn times(shape: &[usize]) -> String {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kronecker::{self, Cube};
+use crate::kronecker::{self, Cube, tests::row_major};
 use crate::tolerance::{Tolerance, assert_all_close, assert_close};
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore as _;
@@ -22,7 +22,7 @@ fn shifted(n: usize, k: usize, kernel: impl Fn(f64) -> f64) -> Mat<f64> {
     Mat::from_fn(n, k, |i, j| kernel(i as f64 / n as f64 - j as f64 / k as f64))
 }
 
-fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
+pub(super) fn gaussian(n: usize, k: usize, sigma: f64) -> Mat<f64> {
     shifted(n, k, |delta| (-delta * delta / (2.0 * sigma * sigma)).exp())
 }
 
@@ -49,7 +49,12 @@ pub(super) fn widen(m: &Mat<f32>) -> Mat<f64> {
 }
 
 pub(super) fn entries(m: &Mat<f64>) -> Vec<f64> {
-    (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect()
+    row_major(m.as_ref())
+}
+
+#[track_caller]
+pub(super) fn check_close(actual: &Mat<f64>, expected: &Mat<f64>, tolerance: Tolerance) {
+    assert_all_close(&entries(actual), &entries(expected), tolerance);
 }
 
 /// The definition: all singular values of the whole matrix, those at or below the cutoff left out.
@@ -66,7 +71,7 @@ fn check_against_reference(psi: &Mat<f64>, tolerance: Tolerance) -> RankReport {
     let report = factorization.report().clone();
     let (expected, rank) = reference_inverse(psi, default_rcond(psi.nrows(), psi.ncols()));
     assert_eq!(report.rank, rank, "{report:?}");
-    assert_all_close(&entries(&factorization.pseudo_inverse()), &entries(&expected), tolerance);
+    check_close(&factorization.pseudo_inverse(), &expected, tolerance);
     report
 }
 
@@ -123,7 +128,7 @@ proptest! {
         // 1e-9 instead of the default: the product of two factors' cutoffs is no cutoff of the product.
         let (inverse, _) = reference_inverse(&system, 1e-9);
         let expected = inverse * Mat::from_fn(m * n, 1, |p, _| signal[(p / n, p % n)]);
-        assert_all_close(&entries(&w), &entries(&expected), Tolerance::new(1e-7, 1e-7));
+        check_close(&w, &expected, Tolerance::new(1e-7, 1e-7));
     }
 
     // Three axes, one of them rank-deficient.
@@ -191,7 +196,7 @@ fn the_solution_has_the_least_norm_among_equal_predictions() {
         let moved = Mat::from_fn(4, 4, |i, j| w[(i, j)] + t * [1.0, -1.0, 0.0, 0.0][i]);
         assert!(moved.norm_l2() > w.norm_l2(), "t = {t}");
         let same = predict_2d(psi.as_ref(), psi.as_ref(), &[moved.as_ref()]).unwrap().remove(0);
-        assert_all_close(&entries(&same), &entries(&predicted), Tolerance::absolute(1e-12));
+        check_close(&same, &predicted, Tolerance::absolute(1e-12));
     }
 }
 
@@ -216,7 +221,7 @@ fn triangle_of_one_spacing_is_bilinear_interpolation() {
     let bilinear = Mat::from_fn(512, 512, |i, j| {
         ends(i).iter().flat_map(|&p| ends(j).map(|q| pixel(p, q))).sum::<f64>() / 4.0
     });
-    assert_all_close(&entries(&widen(&predicted)), &entries(&bilinear), Tolerance::absolute(1e-5));
+    check_close(&widen(&predicted), &bilinear, Tolerance::absolute(1e-5));
 }
 
 #[test]
@@ -273,11 +278,7 @@ fn one_changed_bit_leaves_the_even_odd_path() {
     assert!(!broken.report().even_odd);
     let whole = Factorization::new(gaussian(16, 16, 0.05).as_ref()).unwrap();
     assert!(whole.report().even_odd);
-    assert_all_close(
-        &entries(&broken.pseudo_inverse()),
-        &entries(&whole.pseudo_inverse()),
-        Tolerance::new(1e-7, 1e-7),
-    );
+    check_close(&broken.pseudo_inverse(), &whole.pseudo_inverse(), Tolerance::new(1e-7, 1e-7));
 }
 
 #[test]
@@ -338,7 +339,7 @@ fn diagonal_matrices_equal_the_definition() {
         other.pseudo_inverse().as_ref(),
     )
     .unwrap();
-    assert_all_close(&entries(&w), &entries(&expected), Tolerance::absolute(1e-12));
+    check_close(&w, &expected, Tolerance::absolute(1e-12));
 }
 
 #[test]
@@ -353,13 +354,13 @@ fn the_cutoff_decides_the_rank() {
         let ranks = [0.0, 1e-4, 1e-2].map(|rcond| factored(psi, rcond).unwrap().report().rank);
         assert_eq!(ranks, [3, 2, 1]);
     }
-    assert_eq!(factored(&psi, 1.0).unwrap_err(), ClosedFormError::Cutoff(1.0));
+    assert!(factored(&psi, 1.0).unwrap_err().to_string().starts_with("rcond is 1;"));
     assert!(factored(&psi, f64::NAN).is_err());
 }
 
 #[test]
 fn unusable_input_is_named() {
-    let message = |error: ClosedFormError| error.to_string();
+    let message = |error: Error| error.to_string();
     let empty = message(Factorization::new(Mat::<f64>::zeros(0, 3).as_ref()).unwrap_err());
     assert!(empty.contains("0×3"), "{empty}");
     let mut psi = random(4, 3, 1);
@@ -412,11 +413,7 @@ fn ridge_damps_singular_values() {
         let wanted = damped * svd.U().transpose();
         let factorization =
             Factorization::with_solver(psi.as_ref(), cutoff, Solver::Ridge).unwrap();
-        assert_all_close(
-            &entries(&factorization.pseudo_inverse()),
-            &entries(&wanted),
-            Tolerance::new(1e-9, 1e-9),
-        );
+        check_close(&factorization.pseudo_inverse(), &wanted, Tolerance::new(1e-9, 1e-9));
     }
     let zero = Mat::<f64>::zeros(4, 3);
     let factorization = Factorization::with_solver(zero.as_ref(), cutoff, Solver::Ridge).unwrap();
@@ -445,37 +442,21 @@ fn ridge_scores_by_their_definitions() {
             true => RidgeFit::image(&axis, channels).unwrap(),
             false => RidgeFit::line(&axis, channels).unwrap(),
         };
+        let squared = |m: &Mat<f64>| kronecker::dense(m.as_ref(), m.as_ref());
         let (mut covariance, cross) = match (is_image, kind) {
             (false, _) => (one.clone(), cross.clone()),
-            (true, Ridge::Axes(_)) => (
-                kronecker::dense(one.as_ref(), one.as_ref()),
-                kronecker::dense(cross.as_ref(), cross.as_ref()),
-            ),
-            (true, Ridge::Samples(_)) => (
-                kronecker::dense(gram.as_ref(), gram.as_ref()),
-                kronecker::dense(cross.as_ref(), cross.as_ref()),
-            ),
+            (true, Ridge::Axes(_)) => (squared(&one), squared(&cross)),
+            (true, Ridge::Samples(_)) => (squared(&gram), squared(&cross)),
         };
         let m = covariance.nrows();
         if kind == Ridge::Samples(ridge) {
             (0..m).for_each(|i| covariance[(i, i)] += ridge * largest * largest);
         }
-        let s =
-            Mat::from_fn(
-                m,
-                1,
-                |i, _| {
-                    if is_image { samples[(i / n, i % n)] } else { samples[(i, 0)] }
-                },
-            );
+        let s = Mat::from_fn(m, 1, |i, _| entries(&samples)[i]);
         let inverse = covariance.partial_piv_lu().inverse();
         let solved = &inverse * &s;
-        let predicted = &fit.predict(kind)[0];
-        let flat: Vec<f64> = match is_image {
-            true => entries(predicted),
-            false => predicted.col(0).iter().copied().collect(),
-        };
-        assert_all_close(&flat, &entries(&(cross * &solved)), Tolerance::absolute(1e-8));
+        let predicted = entries(&fit.predict(kind)[0]);
+        assert_all_close(&predicted, &entries(&(cross * &solved)), Tolerance::absolute(1e-8));
         let mean = |f: &dyn Fn(usize) -> f64| (0..m).map(f).sum::<f64>() / m as f64;
         let scores = fit.scores(kind);
         let left_out = mean(&|i| (solved[(i, 0)] / inverse[(i, i)]).powi(2)).ln();

@@ -29,8 +29,7 @@ pub fn generalized_overlap(a: Corners, b: Corners) -> f64 {
     if around <= 0.0 {
         return 0.0;
     }
-    let overlap = if union > 0.0 { shared / union } else { 0.0 };
-    overlap - (around - union) / around
+    overlap(a, b) - (around - union) / around
 }
 
 /// Center, width and height to corners.

@@ -28,5 +28,8 @@ pub(super) const KIND: Kind = Kind {
     family: Family::Fourier,
     color: Some([0.66, 0.13, 285.0]),
     method_names: &["basic"],
-    ..Kind::built_by(|_, _| Ok(Box::new(Fourier::new(vec![1.0], Law::OwnFrequencies, Some(2.0)))))
+    ..Kind::built_by(|_, _| {
+        let (frequencies, law) = (vec![1.0], Law::OwnFrequencies);
+        Ok(Box::new(Fourier { frequencies, law, bound: Some(2.0) }))
+    })
 };

@@ -15,15 +15,10 @@ pub(super) enum Law {
 }
 
 pub(super) struct Fourier {
-    frequencies: Vec<f64>,
-    law: Law,
-    bound: Option<f64>,
-}
-
-impl Fourier {
-    pub(super) fn new(frequencies: Vec<f64>, law: Law, bound: Option<f64>) -> Self {
-        Self { frequencies, law, bound }
-    }
+    pub(super) frequencies: Vec<f64>,
+    pub(super) law: Law,
+    /// The constant of the stable rank.
+    pub(super) bound: Option<f64>,
 }
 
 /// `count` numbers equally spaced from 0 to `last`, both included; a single one is 0.

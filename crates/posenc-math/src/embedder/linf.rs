@@ -40,6 +40,6 @@ pub(super) const KIND: Kind = Kind {
         for frequency in &mut frequencies {
             *frequency += 1.0;
         }
-        Ok(Box::new(Fourier::new(frequencies, Law::OwnFrequencies, None)))
+        Ok(Box::new(Fourier { frequencies, law: Law::OwnFrequencies, bound: None }))
     })
 };

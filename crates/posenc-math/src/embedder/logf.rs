@@ -27,6 +27,6 @@ pub(super) const KIND: Kind = Kind {
         for frequency in &mut frequencies {
             *frequency = frequency.exp2();
         }
-        Ok(Box::new(Fourier::new(frequencies, Law::OwnFrequencies, None)))
+        Ok(Box::new(Fourier { frequencies, law: Law::OwnFrequencies, bound: None }))
     })
 };

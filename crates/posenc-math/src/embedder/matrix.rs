@@ -170,12 +170,11 @@ impl Embedder for Matrix {
 fn build(values: &Values, _: &mut rand_chacha::ChaCha8Rng) -> super::registry::Built {
     match values.table() {
         Some(table) => Ok(Box::new(Matrix(Arc::clone(table)))),
-        None => Err(EmbedderError::Conflict {
-            kind: KIND.name,
-            parameter: "file".to_owned(),
-            reason: "features are read from a file for experiments only; write the embedder in an experiment file"
-                .to_owned(),
-        }),
+        None => Err(EmbedderError::conflict(
+            KIND.name,
+            "file",
+            "features are read from a file for experiments only; write the embedder in an experiment file",
+        )),
     }
 }
 

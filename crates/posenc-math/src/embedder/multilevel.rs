@@ -43,11 +43,8 @@ fn nodes(values: &Values<'_>) -> Result<Vec<usize>, EmbedderError> {
     let (d, growth) = (values.dimension()?, values.number("growth")?);
     let levels = values.number("levels")? as usize;
     if d < 2 * levels {
-        return Err(EmbedderError::Conflict {
-            kind: KIND.name,
-            parameter: "levels".to_owned(),
-            reason: format!("{levels} levels need a dimension of at least {}", 2 * levels),
-        });
+        let reason = format!("{levels} levels need a dimension of at least {}", 2 * levels);
+        return Err(EmbedderError::conflict(KIND.name, "levels", &reason));
     }
     let share: Vec<f64> = (0..levels).map(|level| growth.powi(level as i32)).collect();
     let total: f64 = share.iter().sum();

@@ -244,13 +244,14 @@ impl<'a> Values<'a> {
     }
 
     fn missing(&self, name: &str) -> EmbedderError {
-        let parameter = self.kind.parameter(name);
-        EmbedderError::MissingParameter {
-            kind: self.kind.name,
-            parameter: name.to_owned(),
-            meaning: parameter.map_or_else(String::new, |p| p.meaning.to_owned()),
-            allowed: parameter.map_or_else(|| "a value".to_owned(), |p| p.rule.allowed()),
-        }
+        let (meaning, allowed) = match self.kind.parameter(name) {
+            Some(parameter) => (parameter.meaning, parameter.rule.allowed()),
+            None => ("", "a value".to_owned()),
+        };
+        let kind = self.kind.name;
+        let message =
+            format!("embedder '{kind}' needs the parameter '{name}' ({meaning}): {allowed}");
+        EmbedderError::new(Some(name), message)
     }
 }
 
@@ -308,33 +309,30 @@ pub fn validate(spec: &EmbedderSpec) -> Result<(), EmbedderError> {
 fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
     let Some(kind) = find(&spec.kind) else {
         let names = || registry().iter().map(|kind| kind.name);
-        return Err(EmbedderError::UnknownKind {
-            kind: spec.kind.clone(),
-            suggestion: suggestion(&spec.kind, names()),
-            known: names().collect::<Vec<_>>().join(", "),
-        });
+        let (kind, known) = (&spec.kind, names().collect::<Vec<_>>().join(", "));
+        let suggestion = suggestion(kind, names());
+        let message = format!("unknown embedder kind '{kind}'; {suggestion}known kinds: {known}");
+        return Err(EmbedderError::new(None, message));
     };
     for (name, value) in &spec.parameters {
-        match kind.parameter(name) {
-            Some(parameter) if parameter.rule.accepts(value) => {}
-            Some(parameter) => {
-                return Err(EmbedderError::InvalidValue {
-                    kind: kind.name,
-                    parameter: name.clone(),
-                    value: value.display(),
-                    allowed: parameter.rule.allowed(),
-                });
+        let all = || kind.parameters.iter().map(|parameter| parameter.name);
+        let listed = || all().collect::<Vec<_>>().join(", ");
+        let refuse = |message| Err(EmbedderError::new(Some(name), message));
+        let allowed = match (kind.parameter(name), value) {
+            (Some(parameter), _) if parameter.rule.accepts(value) => continue,
+            (Some(parameter), _) => parameter.rule.allowed(),
+            (None, _) if !kind.takes_extra_numbers => {
+                let (suggestion, allowed) = (suggestion(name, all()), listed());
+                return refuse(format!(
+                    "embedder '{}' has no parameter '{name}'; {suggestion}it takes {allowed}",
+                    kind.name
+                ));
             }
-            None if kind.takes_extra_numbers => check_extra_number(kind, name, value)?,
-            None => {
-                return Err(EmbedderError::UnknownParameter {
-                    kind: kind.name,
-                    parameter: name.clone(),
-                    suggestion: suggestion(name, kind.parameters.iter().map(|p| p.name)),
-                    allowed: allowed_parameters(kind),
-                });
-            }
-        }
+            (None, ParameterValue::Number(number)) if number.is_finite() => continue,
+            (None, _) => format!("a finite number, or one of {}", listed()),
+        };
+        let (kind, value) = (kind.name, value.display());
+        return refuse(format!("embedder '{kind}': {name} is {value}, allowed is {allowed}"));
     }
     let values = Values { kind, spec };
     let is_absent = |parameter: &&Parameter| {
@@ -345,26 +343,6 @@ fn checked(spec: &EmbedderSpec) -> Result<Values<'_>, EmbedderError> {
     }
     (kind.check)(&values)?;
     Ok(values)
-}
-
-fn check_extra_number(
-    kind: &'static Kind,
-    name: &str,
-    value: &ParameterValue,
-) -> Result<(), EmbedderError> {
-    match value {
-        ParameterValue::Number(number) if number.is_finite() => Ok(()),
-        _ => Err(EmbedderError::InvalidValue {
-            kind: kind.name,
-            parameter: name.to_owned(),
-            value: value.display(),
-            allowed: format!("a finite number, or one of {}", allowed_parameters(kind)),
-        }),
-    }
-}
-
-fn allowed_parameters(kind: &Kind) -> String {
-    kind.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Builds the embedder of a specification; random kinds draw their numbers from `rng`.
@@ -392,7 +370,7 @@ pub fn build(spec: &EmbedderSpec, rng: &mut ChaCha8Rng) -> Built {
     let embedder = (values.kind.build)(&values, rng)?;
     match values.value("scaling") {
         Some(ParameterValue::Text(scaling)) if scaling == "unit-row" => {
-            Ok(Box::new(UnitRow::new(embedder)))
+            Ok(Box::new(UnitRow(embedder)))
         }
         _ => Ok(embedder),
     }

@@ -22,9 +22,9 @@ use super::{
     kind::{CodeDistance, Family, FitDefaults, FitParameter, FitUnit, Kind},
     registry::{DefaultValue, EVEN_DIMENSION, Parameter, Rule, SCALING, Values},
 };
-use crate::torch_random::{BLOCK, TorchGenerator};
 use crate::random::{gaussian_vector, uniform_vector};
 use crate::theory;
+use crate::torch_random::{BLOCK, TorchGenerator};
 
 /// Seed of PyTorch's generator.
 const TORCH_SEED: &str = "torch_seed";
@@ -95,8 +95,8 @@ pub(super) const KIND: Kind = Kind {
             *frequency *= sigma;
         }
         let law = Law::RandomFrequencies { law: density.law(), sigma };
-        let bound = (sigma / density.at_zero()).max(1.0);
-        Ok(Box::new(Fourier::new(frequencies, law, Some(bound))))
+        let bound = Some((sigma / density.at_zero()).max(1.0));
+        Ok(Box::new(Fourier { frequencies, law, bound }))
     })
 };
 
@@ -157,9 +157,8 @@ impl Density {
 
 /// Refuses a count without a seed, and fewer numbers than PyTorch samples in blocks.
 fn check(values: &Values<'_>) -> Result<(), EmbedderError> {
-    let conflict = |parameter: &str, reason: String| {
-        Err(EmbedderError::Conflict { kind: KIND.name, parameter: parameter.to_owned(), reason })
-    };
+    let conflict =
+        |parameter, reason: String| Err(EmbedderError::conflict(KIND.name, parameter, &reason));
     let has = |name| values.optional_number(name).is_some();
     if has(TORCH_SKIP) && !has(TORCH_SEED) {
         return conflict(

@@ -82,11 +82,7 @@ fn half_width(values: &Values) -> Result<f64, EmbedderError> {
             "neither half_width (above 0, at most 0.5) nor width (above 0, at most 1) is given; write one of them"
         }
     };
-    Err(EmbedderError::Conflict {
-        kind: KIND.name,
-        parameter: "half_width".to_owned(),
-        reason: reason.to_owned(),
-    })
+    Err(EmbedderError::conflict(KIND.name, "half_width", reason))
 }
 
 struct Triangle {

@@ -3,24 +3,16 @@
 use super::Embedder;
 
 /// `ψ(x) / ‖ψ(x)‖`; a row of zeros stays a row of zeros.
-pub(super) struct UnitRow {
-    inner: Box<dyn Embedder>,
-}
-
-impl UnitRow {
-    pub(super) fn new(inner: Box<dyn Embedder>) -> Self {
-        Self { inner }
-    }
-}
+pub(super) struct UnitRow(pub(super) Box<dyn Embedder>);
 
 impl Embedder for UnitRow {
     fn dimension(&self) -> usize {
-        self.inner.dimension()
+        self.0.dimension()
     }
 
     fn embed_columns(&self, x: f64, first: usize, out: &mut [f64]) {
-        self.inner.embed_columns(x, first, out);
-        let norm = self.inner.row_norm(x);
+        self.0.embed_columns(x, first, out);
+        let norm = self.0.row_norm(x);
         if norm > 0.0 {
             for value in out {
                 *value /= norm;
@@ -29,18 +21,18 @@ impl Embedder for UnitRow {
     }
 
     fn distance_law(&self, delta: f64) -> Option<f64> {
-        self.inner.distance_law(delta)
+        self.0.distance_law(delta)
     }
 
     fn stable_rank_bound(&self) -> Option<f64> {
-        self.inner.stable_rank_bound()
+        self.0.stable_rank_bound()
     }
 
     fn is_circulant(&self) -> bool {
-        self.inner.is_circulant()
+        self.0.is_circulant()
     }
 
     fn gram_kernel(&self, delta: f64) -> Option<f64> {
-        Some(self.inner.gram_kernel(delta)? / self.inner.gram_kernel(0.0)?)
+        Some(self.0.gram_kernel(delta)? / self.0.gram_kernel(0.0)?)
     }
 }

@@ -1,6 +1,7 @@
 //! Interpolation on a lattice with every `step`-th node along each axis known, by one matrix per axis.
 
-use super::InterpolationError;
+use super::check_values;
+use crate::Error;
 
 /// How values between the known nodes of an axis are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,23 +21,22 @@ pub enum GridMethod {
 ///
 /// # Errors
 ///
-/// [`InterpolationError::Step`] for a step of 0 or beyond a side, and [`InterpolationError::Length`] for values that are not
-/// those of the known nodes.
+/// A step of 0 or beyond a side, and values that are not those of the known nodes.
 pub fn upsample(
     known: &[f64],
     sides: &[usize],
     step: usize,
     channels: usize,
     method: GridMethod,
-) -> Result<Vec<f64>, InterpolationError> {
+) -> Result<Vec<f64>, Error> {
     if let Some(&side) = sides.iter().find(|&&side| step == 0 || side < step) {
-        return Err(InterpolationError::Step { step, side });
+        return Err(Error(format!(
+            "a step of {step} on a side of {side} positions; allowed: 1 to {side}"
+        )));
     }
     let mut shape: Vec<usize> = sides.iter().map(|side| side.div_ceil(step)).collect();
     let samples = shape.iter().product();
-    if known.len() != samples * channels {
-        return Err(InterpolationError::Length { values: known.len(), samples, channels });
-    }
+    check_values(known.len(), samples, channels)?;
     let mut values = known.to_vec();
     for axis in 0..sides.len() {
         let weights = axis_weights(sides[axis], step, method);

@@ -1,6 +1,7 @@
 //! Samples at some nodes of a lattice: the pixels of an image or the voxels of a clip that are known.
 
-use super::{Interpolant, InterpolationError, Parallel, Samples, predict};
+use super::{Interpolant, Parallel, Samples, predict};
+use crate::Error;
 
 /// Samples at nodes of a lattice, whose positions are the indices of the nodes.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ impl<const D: usize> LatticeSamples<D> {
         nodes: Vec<u32>,
         values: Vec<f64>,
         channels: usize,
-    ) -> Result<Self, InterpolationError> {
+    ) -> Result<Self, Error> {
         let positions = nodes.iter().map(|&node| position(&sides, node)).collect();
         Ok(LatticeSamples { samples: Samples::new(positions, values, channels)?, sides, nodes })
     }
@@ -88,8 +89,8 @@ impl<const D: usize> LatticeSamples<D> {
     ///
     /// # Errors
     ///
-    /// [`InterpolationError::Empty`] if one of the two has none.
-    pub fn split(&self, held_out: impl Fn(usize) -> bool) -> Result<[Self; 2], InterpolationError> {
+    /// One of the two has no samples.
+    pub fn split(&self, held_out: impl Fn(usize) -> bool) -> Result<[Self; 2], Error> {
         let part = |wanted: bool| {
             let chosen: Vec<usize> =
                 (0..self.nodes.len()).filter(|&i| held_out(i) == wanted).collect();

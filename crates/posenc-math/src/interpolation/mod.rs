@@ -43,42 +43,13 @@ mod triangulation;
 #[cfg(test)]
 mod tests;
 
-use thiserror::Error;
+use crate::Error;
 
 pub use clough_tocher::CloughTocher;
 pub use kriging::{Covariance, Kriging, Metric};
 pub use neighbors::{Neighbor, Neighbors};
 pub use thin_plate::ThinPlate;
 pub use triangulation::{Linear, Triangulation};
-
-/// Samples that cannot be interpolated, and what to do about it.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum InterpolationError {
-    /// No samples.
-    #[error("no samples; interpolation needs at least one")]
-    Empty,
-    /// Values that do not belong to the samples.
-    #[error("{values} values for {samples} samples of {channels} channels; expected {}", samples * channels)]
-    Length {
-        /// Number of values.
-        values: usize,
-        /// Number of samples.
-        samples: usize,
-        /// Values per sample.
-        channels: usize,
-    },
-    /// A position that is no number.
-    #[error("the position of sample {0} is not finite")]
-    Position(usize),
-    /// A side shorter than the step, or a step of 0.
-    #[error("a step of {step} on a side of {side} positions; allowed: 1 to {side}")]
-    Step {
-        /// The step.
-        step: usize,
-        /// The side.
-        side: usize,
-    },
-}
 
 /// Samples of a function on D-dimensional space, with an index for searches.
 #[derive(Clone, Debug)]
@@ -94,21 +65,15 @@ impl<const D: usize> Samples<D> {
     ///
     /// # Errors
     ///
-    /// [`InterpolationError::Empty`], [`InterpolationError::Length`] and [`InterpolationError::Position`].
-    pub fn new(
-        positions: Vec<[f64; D]>,
-        values: Vec<f64>,
-        channels: usize,
-    ) -> Result<Self, InterpolationError> {
+    /// No samples, values that do not belong to the samples, and a position that is not finite.
+    pub fn new(positions: Vec<[f64; D]>, values: Vec<f64>, channels: usize) -> Result<Self, Error> {
         let samples = positions.len();
         if samples == 0 || channels == 0 {
-            return Err(InterpolationError::Empty);
+            return Err(Error("no samples; interpolation needs at least one".to_owned()));
         }
-        if values.len() != samples * channels {
-            return Err(InterpolationError::Length { values: values.len(), samples, channels });
-        }
+        check_values(values.len(), samples, channels)?;
         if let Some(index) = positions.iter().position(|p| p.iter().any(|c| !c.is_finite())) {
-            return Err(InterpolationError::Position(index));
+            return Err(Error(format!("the position of sample {index} is not finite")));
         }
         let neighbors = Neighbors::new(&positions);
         Ok(Samples { positions, values, channels, neighbors })
@@ -163,6 +128,16 @@ impl<const D: usize> Samples<D> {
     pub fn nearest(&self) -> Nearest<'_, D> {
         Nearest { samples: self }
     }
+}
+
+fn check_values(values: usize, samples: usize, channels: usize) -> Result<(), Error> {
+    let expected = samples * channels;
+    if values == expected {
+        return Ok(());
+    }
+    Err(Error(format!(
+        "{values} values for {samples} samples of {channels} channels; expected {expected}"
+    )))
 }
 
 /// The value of the closest sample.

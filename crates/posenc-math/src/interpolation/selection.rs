@@ -42,11 +42,6 @@ pub struct Prediction {
     pub high: f64,
 }
 
-impl Prediction {
-    /// Nothing is known.
-    const NONE: Prediction = Prediction { mean: f64::NAN, low: f64::NAN, high: f64::NAN };
-}
-
 /// Settings that cross-validation chose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
@@ -102,7 +97,7 @@ pub fn choose_for_image(
     parallel: &dyn Parallel,
 ) -> Selection {
     let Some([held_out, rest]) = hold_out(known, pattern) else {
-        return Selection::untested();
+        return untested();
     };
     let mut trial = Trial::new(&held_out);
     let plain = trial.plain(&rest, pattern, parallel);
@@ -133,7 +128,7 @@ pub fn choose<const D: usize>(
     parallel: &dyn Parallel,
 ) -> Selection {
     let Some([held_out, rest]) = hold_out(known, pattern) else {
-        return Selection::untested();
+        return untested();
     };
     let mut trial = Trial::new(&held_out);
     trial.plain(&rest, pattern, parallel);
@@ -146,15 +141,10 @@ pub fn choose<const D: usize>(
     trial.finish(known, pattern, coarse)
 }
 
-impl Selection {
-    fn untested() -> Self {
-        Selection {
-            settings: adaptive::FAST,
-            candidates: Vec::new(),
-            held_out: 0,
-            predicted: Prediction::NONE,
-        }
-    }
+/// Too few samples to hold some out.
+fn untested() -> Selection {
+    let predicted = Prediction { mean: f64::NAN, low: f64::NAN, high: f64::NAN };
+    Selection { settings: adaptive::FAST, candidates: Vec::new(), held_out: 0, predicted }
 }
 
 /// The values that are tried. On a grid, held-out samples are so far from the others that details look like noise: only the first.

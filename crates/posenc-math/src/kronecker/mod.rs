@@ -20,55 +20,8 @@
 use faer::linalg::matmul::matmul;
 use faer::traits::RealField;
 use faer::{Accum, Mat, MatRef, Par};
-use thiserror::Error;
 
-/// Shapes that do not fit together.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum KroneckerError {
-    /// The inner dimensions of a product differ.
-    #[error(
-        "{operation}: {left_name} is {}×{} and {right_name} is {}×{}; \
-         the first must have as many columns as the second has rows",
-        left.0, left.1, right.0, right.1
-    )]
-    InnerDimension {
-        /// The product that was asked for.
-        operation: &'static str,
-        /// Left factor.
-        left_name: &'static str,
-        /// Its rows and columns.
-        left: (usize, usize),
-        /// Right factor.
-        right_name: &'static str,
-        /// Its rows and columns.
-        right: (usize, usize),
-    },
-    /// A matrix cannot act along the axis of a cube.
-    #[error(
-        "mode product along axis {axis}: the matrix is {}×{} and the cube {}×{}×{}; \
-         the matrix needs {} columns",
-        matrix.0, matrix.1, cube[0], cube[1], cube[2], cube[*axis]
-    )]
-    Mode {
-        /// Axis of the cube, 0 to 2.
-        axis: usize,
-        /// Rows and columns of the matrix.
-        matrix: (usize, usize),
-        /// Shape of the cube.
-        cube: [usize; 3],
-    },
-    /// The number of values is not the product of the shape.
-    #[error(
-        "a cube of shape {}×{}×{} holds {} values, got {found}",
-        shape[0], shape[1], shape[2], shape.iter().product::<usize>()
-    )]
-    CubeLength {
-        /// Shape that was asked for.
-        shape: [usize; 3],
-        /// Number of values that were given.
-        found: usize,
-    },
-}
+use crate::Error;
 
 /// Kronecker product `A ⊗ B` written out: (n·m) × (k·l) for `A` n × k and `B` m × l.
 ///
@@ -114,29 +67,27 @@ pub fn simple_features<T: RealField + Copy>(psi_y: MatRef<'_, T>, psi_x: MatRef<
 /// let vec = Mat::from_fn(4, 1, |i, _| weights[(i / 2, i % 2)]);
 /// let written_out = dense(psi_y.as_ref(), psi_x.as_ref()) * vec;
 /// assert_eq!(values[(2, 3)], written_out[(2 * 4 + 3, 0)]);
-/// # Ok::<(), posenc_math::kronecker::KroneckerError>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`KroneckerError::InnerDimension`] when `W` is not k × l.
+/// A `W` that is not k × l.
 pub fn separable_2d<T: RealField + Copy>(
     a: MatRef<'_, T>,
     w: MatRef<'_, T>,
     b: MatRef<'_, T>,
-) -> Result<Mat<T>, KroneckerError> {
-    let mismatch = |left_name, left, right_name, right| KroneckerError::InnerDimension {
-        operation: "A W Bᵀ",
-        left_name,
-        left,
-        right_name,
-        right,
+) -> Result<Mat<T>, Error> {
+    let mismatch = |left: &str, (m, n), right: &str, (k, l)| {
+        Err(Error(format!(
+            "A W Bᵀ: {left} is {m}×{n} and {right} is {k}×{l}; the first must have as many columns as the second has rows"
+        )))
     };
     if a.ncols() != w.nrows() {
-        return Err(mismatch("A", a.shape(), "W", w.shape()));
+        return mismatch("A", a.shape(), "W", w.shape());
     }
     if w.ncols() != b.ncols() {
-        return Err(mismatch("W", w.shape(), "Bᵀ", (b.ncols(), b.nrows())));
+        return mismatch("W", w.shape(), "Bᵀ", (b.ncols(), b.nrows()));
     }
     let mut half = Mat::zeros(a.nrows(), w.ncols());
     multiply(half.as_mut(), a, w);
@@ -149,11 +100,11 @@ pub fn separable_2d<T: RealField + Copy>(
 ///
 /// # Errors
 ///
-/// [`KroneckerError::Mode`] with the first axis that does not fit.
+/// A factor that does not fit the cube; the error names the first such axis.
 pub fn separable_3d<T: RealField + Copy>(
     factors: [MatRef<'_, T>; 3],
     w: &Cube<T>,
-) -> Result<Cube<T>, KroneckerError> {
+) -> Result<Cube<T>, Error> {
     w.mode_product(0, factors[0])?.mode_product(1, factors[1])?.mode_product(2, factors[2])
 }
 
@@ -169,10 +120,14 @@ impl<T: RealField + Copy> Cube<T> {
     ///
     /// # Errors
     ///
-    /// [`KroneckerError::CubeLength`] when there are not `shape[0]·shape[1]·shape[2]` values.
-    pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, KroneckerError> {
-        if shape.iter().product::<usize>() != values.len() {
-            return Err(KroneckerError::CubeLength { shape, found: values.len() });
+    /// Another number of values than `shape[0]·shape[1]·shape[2]`.
+    pub fn new(shape: [usize; 3], values: Vec<T>) -> Result<Self, Error> {
+        let needed: usize = shape.iter().product();
+        if needed != values.len() {
+            let ([a, b, c], found) = (shape, values.len());
+            return Err(Error(format!(
+                "a cube of shape {a}×{b}×{c} holds {needed} values, got {found}"
+            )));
         }
         Ok(Self { shape, values })
     }
@@ -216,14 +171,18 @@ impl<T: RealField + Copy> Cube<T> {
     ///
     /// # Errors
     ///
-    /// [`KroneckerError::Mode`] when the matrix does not have `shape[axis]` columns.
+    /// A matrix that does not have `shape[axis]` columns.
     ///
     /// # Panics
     ///
     /// When `axis` is above 2.
-    pub fn mode_product(&self, axis: usize, matrix: MatRef<'_, T>) -> Result<Self, KroneckerError> {
+    pub fn mode_product(&self, axis: usize, matrix: MatRef<'_, T>) -> Result<Self, Error> {
         if matrix.ncols() != self.shape[axis] {
-            return Err(KroneckerError::Mode { axis, matrix: matrix.shape(), cube: self.shape });
+            let ((m, n), [a, b, c]) = (matrix.shape(), self.shape);
+            return Err(Error(format!(
+                "mode product along axis {axis}: the matrix is {m}×{n} and the cube {a}×{b}×{c}; the matrix needs {} columns",
+                self.shape[axis]
+            )));
         }
         let (n, m) = (self.shape[axis], matrix.nrows());
         // Axes before and after `axis` are merged: `outer` blocks, each an n × inner matrix.
@@ -250,7 +209,7 @@ impl<T: RealField + Copy> Cube<T> {
 }
 
 /// `out = left · right`, sequential: the order of summation never depends on the machine's load.
-fn multiply<T: RealField + Copy>(
+pub(crate) fn multiply<T: RealField + Copy>(
     out: faer::MatMut<'_, T>,
     left: MatRef<'_, T>,
     right: MatRef<'_, T>,
@@ -259,4 +218,4 @@ fn multiply<T: RealField + Copy>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

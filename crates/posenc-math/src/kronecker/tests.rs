@@ -6,12 +6,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Row by row, as `vec` of the module documentation.
-fn row_major(m: MatRef<'_, f64>) -> Vec<f64> {
+pub(crate) fn row_major(m: MatRef<'_, f64>) -> Vec<f64> {
     (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect()
 }
 
 /// Product of a matrix with a vector, by the definition.
-fn times(m: &Mat<f64>, v: &[f64]) -> Vec<f64> {
+pub(crate) fn times(m: &Mat<f64>, v: &[f64]) -> Vec<f64> {
     (0..m.nrows()).map(|i| (0..m.ncols()).map(|j| m[(i, j)] * v[j]).sum()).collect()
 }
 

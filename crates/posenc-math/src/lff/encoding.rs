@@ -132,12 +132,10 @@ impl Encoding {
         let sines = [Features::Sine, Features::SummedSine, Features::PairedSine];
         belongs("temperature", self.temperature.is_some(), &sines, "sines")?;
         if self.features == Features::None {
-            let bare = Encoding { features: Features::None, ..Encoding::none() };
-            return if *self == bare {
-                Ok(())
-            } else {
-                wrong("features", "`none` has no other keys".into())
-            };
+            if *self != Encoding::none() {
+                return wrong("features", "`none` has no other keys".into());
+            }
+            return Ok(());
         }
         let groups = self.groups;
         if !axes.is_multiple_of(groups) || !width.is_multiple_of(groups) {
@@ -267,16 +265,13 @@ impl Encoding {
 mod tests {
     use super::*;
 
+    fn of(features: Features) -> Encoding {
+        Encoding { features, ..Encoding::none() }
+    }
+
     fn fourier(width: usize, groups: usize, learned: bool) -> Encoding {
-        let features = Features::Fourier;
-        Encoding {
-            features,
-            groups,
-            width: Some(width),
-            gamma: Some(1.0),
-            learned,
-            ..Encoding::none()
-        }
+        let (width, gamma) = (Some(width), Some(1.0));
+        Encoding { groups, width, gamma, learned, ..of(Features::Fourier) }
     }
 
     fn with(mut encoding: Encoding, hidden: usize, layer_norm: bool) -> Encoding {
@@ -300,37 +295,17 @@ mod tests {
             (with(fourier(64, 2, true), 64, false), &boxes, 128, 8_384),
             (with(fourier(32, 4, true), 32, false), &boxes, 128, 2_128),
             (fourier(64, 2, true), &boxes, 128, 64),
-            (Encoding { features: Features::Embed, ..Encoding::none() }, &image, 768, 49_152),
+            (of(Features::Embed), &image, 768, 49_152),
+            (Encoding { flat: true, ..of(Features::Embed) }, &[64, 64, 3], 1024, 12_582_912),
+            (of(Features::Embed), &[50, 50], 256, 12_800),
+            (Encoding { summed: true, ..of(Features::Embed) }, &boxes, 128, 51_200),
             (
-                Encoding { features: Features::Embed, flat: true, ..Encoding::none() },
-                &[64, 64, 3],
-                1024,
-                12_582_912,
-            ),
-            (Encoding { features: Features::Embed, ..Encoding::none() }, &[50, 50], 256, 12_800),
-            (
-                Encoding { features: Features::Embed, summed: true, ..Encoding::none() },
-                &boxes,
-                128,
-                51_200,
-            ),
-            (
-                Encoding {
-                    features: Features::Embed,
-                    summed: true,
-                    projected: true,
-                    ..Encoding::none()
-                },
+                Encoding { summed: true, projected: true, ..of(Features::Embed) },
                 &boxes,
                 128,
                 117_248,
             ),
-            (
-                Encoding { features: Features::Network, hidden: Some(32), ..Encoding::none() },
-                &image,
-                768,
-                25_440,
-            ),
+            (Encoding { hidden: Some(32), ..of(Features::Network) }, &image, 768, 25_440),
         ] {
             encoding.check(sides.len(), width).unwrap();
             assert_eq!(encoding.parameter_count(sides, width), count, "{encoding:?}");
@@ -346,15 +321,15 @@ mod tests {
         assert_eq!(key(&Encoding { gamma: None, ..fourier(64, 1, true) }), "gamma");
         assert_eq!(key(&Encoding { gamma: Some(f64::NAN), ..fourier(64, 1, true) }), "gamma");
         assert_eq!(key(&with(fourier(64, 1, true), 0, false)), "modulator");
-        let sine = Encoding { features: Features::Sine, ..Encoding::none() };
+        let sine = of(Features::Sine);
         assert_eq!(key(&Encoding { learned: true, ..sine.clone() }), "learned");
         assert_eq!(key(&Encoding { summed: true, ..sine.clone() }), "summed");
         assert_eq!(key(&Encoding { hidden: Some(3), ..sine.clone() }), "hidden");
         assert_eq!(key(&Encoding { projected: true, ..sine.clone() }), "projected");
-        assert_eq!(key(&Encoding { features: Features::Network, ..Encoding::none() }), "hidden");
+        assert_eq!(key(&of(Features::Network)), "hidden");
         assert_eq!(key(&Encoding { flat: true, ..Encoding::none() }), "features");
         sine.check(2, 64).unwrap();
-        let paired = Encoding { features: Features::PairedSine, ..Encoding::none() };
+        let paired = of(Features::PairedSine);
         paired.check(2, 64).unwrap();
         assert_eq!(paired.check(2, 80).unwrap_err().0, "features");
     }

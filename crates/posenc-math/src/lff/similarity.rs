@@ -13,35 +13,8 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
-use thiserror::Error;
 
-/// What is wrong with the description of a code.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum CodeError {
-    /// A width that is split into sines and cosines is odd or zero.
-    #[error(
-        "the code width is {0}; it must be even and positive, since half are sines and half cosines"
-    )]
-    Width(usize),
-    /// A length scale is not a positive number.
-    #[error("{name} is {value}; it must be a positive finite number")]
-    Scale {
-        /// The parameter: `gamma` or `temperature`.
-        name: &'static str,
-        /// The value given.
-        value: f64,
-    },
-    /// The weights cannot be cut into rows of `coordinates` numbers.
-    #[error(
-        "{weights} weights do not fill rows of {coordinates} coordinates; give a positive multiple of {coordinates}"
-    )]
-    Weights {
-        /// Number of weights given.
-        weights: usize,
-        /// Coordinates of a position.
-        coordinates: usize,
-    },
-}
+use crate::Error;
 
 /// A map from positions to vectors whose inner product is a similarity.
 pub trait PositionCode {
@@ -76,11 +49,9 @@ impl SineCode {
     ///
     /// # Errors
     /// The width must be even and positive, the temperature positive.
-    pub fn new(width_per_axis: usize, axes: usize, temperature: f64) -> Result<Self, CodeError> {
-        if width_per_axis == 0 || !width_per_axis.is_multiple_of(2) {
-            return Err(CodeError::Width(width_per_axis));
-        }
-        positive("temperature", temperature)?;
+    pub fn new(width_per_axis: usize, axes: usize, temperature: f64) -> Result<Self, Error> {
+        check_width(width_per_axis)?;
+        check_scale("temperature", temperature)?;
         let frequencies = (0..width_per_axis / 2)
             .map(|k| temperature.powf(-(2.0 * k as f64) / width_per_axis as f64))
             .collect();
@@ -127,13 +98,10 @@ impl FourierFeatures {
         coordinates: usize,
         gamma: f64,
         rng: &mut ChaCha8Rng,
-    ) -> Result<Self, CodeError> {
-        if feature_width == 0 || !feature_width.is_multiple_of(2) {
-            return Err(CodeError::Width(feature_width));
-        }
-        positive("gamma", gamma)?;
-        let scale = CodeError::Scale { name: "gamma", value: gamma };
-        let law = Normal::new(0.0, gamma.recip()).map_err(|_| scale)?;
+    ) -> Result<Self, Error> {
+        check_width(feature_width)?;
+        check_scale("gamma", gamma)?;
+        let law = Normal::new(0.0, gamma.recip()).map_err(|error| Error(error.to_string()))?;
         let weights = (0..feature_width / 2 * coordinates).map(|_| law.sample(rng)).collect();
         Self::from_weights(weights, coordinates)
     }
@@ -142,9 +110,12 @@ impl FourierFeatures {
     ///
     /// # Errors
     /// The weights must fill one or more rows of `coordinates` numbers.
-    pub fn from_weights(weights: Vec<f64>, coordinates: usize) -> Result<Self, CodeError> {
+    pub fn from_weights(weights: Vec<f64>, coordinates: usize) -> Result<Self, Error> {
         if coordinates == 0 || weights.is_empty() || !weights.len().is_multiple_of(coordinates) {
-            return Err(CodeError::Weights { weights: weights.len(), coordinates });
+            return Err(Error(format!(
+                "{} weights do not fill rows of {coordinates} coordinates; give a positive multiple of {coordinates}",
+                weights.len()
+            )));
         }
         Ok(Self { weights, coordinates })
     }
@@ -180,8 +151,20 @@ impl PositionCode for FourierFeatures {
     }
 }
 
-fn positive(name: &'static str, value: f64) -> Result<(), CodeError> {
-    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(CodeError::Scale { name, value }) }
+fn check_width(width: usize) -> Result<(), Error> {
+    if width > 0 && width.is_multiple_of(2) {
+        return Ok(());
+    }
+    Err(Error(format!(
+        "the code width is {width}; it must be even and positive, since half are sines and half cosines"
+    )))
+}
+
+fn check_scale(name: &str, value: f64) -> Result<(), Error> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(Error(format!("{name} is {value}; it must be a positive finite number")))
 }
 
 /// The mean of [`FourierFeatures::kernel`] over $W_r$: $\tfrac12\exp(-\|\delta\|^2/2\gamma^2)$.
@@ -303,7 +286,8 @@ mod tests {
     /// Would catch a description that is taken although it makes no code.
     #[test]
     fn bad_descriptions_are_refused() {
-        assert_eq!(SineCode::new(7, 2, 1e4).unwrap_err(), CodeError::Width(7));
+        let odd = SineCode::new(7, 2, 1e4).unwrap_err().to_string();
+        assert!(odd.contains("width is 7"), "{odd}");
         let rng = &mut ChaCha8Rng::seed_from_u64(0);
         assert!(FourierFeatures::draw(8, 2, 0.0, rng).is_err());
         assert!(FourierFeatures::draw(8, 0, 1.0, rng).is_err());

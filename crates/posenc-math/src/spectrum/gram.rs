@@ -6,9 +6,11 @@ use faer::{
 };
 
 use super::{
-    SpectrumError, check_finite, circulant::shifted_rows_stable_rank, lanczos, toeplitz_stable_rank,
+    all_zero, check_finite, circulant::shifted_rows_stable_rank, empty, lanczos, no_convergence,
+    not_finite, toeplitz_stable_rank,
 };
 use crate::{
+    Error,
     embedder::{Embedder, line},
     random::{gaussian_vector, stream},
 };
@@ -27,7 +29,7 @@ const SAFE_TRACE: std::ops::Range<f64> = 1e-250..1e250;
 /// # Errors
 ///
 /// An empty matrix, entries that are not finite, or a matrix of zeros.
-pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, SpectrumError> {
+pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, Error> {
     check_finite(x)?;
     // Rows of the wide orientation: the smaller Gram matrix is its columns' one.
     let tall = if x.nrows() <= x.ncols() { x.transpose() } else { x };
@@ -42,7 +44,7 @@ pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, SpectrumError> {
     }
     let largest = tall.norm_max();
     if largest == 0.0 {
-        return Err(SpectrumError::Zero);
+        return Err(all_zero());
     }
     let scaled = Mat::from_fn(tall.nrows(), tall.ncols(), |i, j| tall[(i, j)] / largest);
     from_gram(&gram(scaled.as_ref()))
@@ -56,9 +58,9 @@ pub fn stable_rank(x: MatRef<'_, f64>) -> Result<f64, SpectrumError> {
 /// # Errors
 ///
 /// No coordinates, features that are not finite, or features that are all zero.
-pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64, SpectrumError> {
+pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64, Error> {
     if xs.is_empty() {
-        return Err(SpectrumError::Empty { rows: 0, columns: embedder.dimension() });
+        return Err(empty(0, embedder.dimension()));
     }
     let gram = streamed_gram(embedder, xs, 1.0);
     if SAFE_TRACE.contains(&trace(&gram)) {
@@ -70,12 +72,12 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
     for (sample, &x) in xs.iter().enumerate() {
         embedder.embed(x, &mut row);
         if row.iter().any(|value| !value.is_finite()) {
-            return Err(SpectrumError::NotFinite { sample });
+            return Err(not_finite(sample));
         }
         largest = row.iter().fold(largest, |largest, value| largest.max(value.abs()));
     }
     if largest == 0.0 {
-        return Err(SpectrumError::Zero);
+        return Err(all_zero());
     }
     from_gram(&streamed_gram(embedder, xs, largest))
 }
@@ -105,7 +107,7 @@ pub fn embedding_stable_rank(embedder: &dyn Embedder, xs: &[f64]) -> Result<f64,
 /// # Errors
 ///
 /// Those of [`embedding_stable_rank`].
-pub fn line_stable_rank(embedder: &dyn Embedder, n: usize) -> Result<f64, SpectrumError> {
+pub fn line_stable_rank(embedder: &dyn Embedder, n: usize) -> Result<f64, Error> {
     let xs = line(n);
     if n > 0 && embedder.is_circulant() && embedder.dimension().is_multiple_of(n) {
         let mut row = vec![0.0; embedder.dimension()];
@@ -186,18 +188,17 @@ fn trace(gram: &Mat<f64>) -> f64 {
 }
 
 /// trace / λ_max of a Gram matrix given by its lower triangle.
-fn from_gram(gram: &Mat<f64>) -> Result<f64, SpectrumError> {
+fn from_gram(gram: &Mat<f64>) -> Result<f64, Error> {
     let n = gram.nrows();
     if n > LARGEST_DECOMPOSED {
         return iterated_from_gram(gram);
     }
-    let values =
-        gram.self_adjoint_eigenvalues(Side::Lower).map_err(|_| SpectrumError::NoConvergence)?;
+    let values = gram.self_adjoint_eigenvalues(Side::Lower).map_err(no_convergence)?;
     Ok(trace(gram) / values[n - 1])
 }
 
 /// The same without a decomposition, in O(n²) per iteration.
-pub(super) fn iterated_from_gram(gram: &Mat<f64>) -> Result<f64, SpectrumError> {
+pub(super) fn iterated_from_gram(gram: &Mat<f64>) -> Result<f64, Error> {
     let mut start = gaussian_vector(&mut stream(0, "start of the Gram iteration"), gram.nrows());
     start.iter_mut().for_each(|value| *value = value.abs());
     let largest = lanczos::largest_eigenvalue(|v, out| symmetric_product(gram, v, out), start)?;

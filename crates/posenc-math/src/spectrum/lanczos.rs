@@ -2,7 +2,8 @@
 
 use faer::{Mat, Side};
 
-use super::{SpectrumError, dot};
+use super::{all_zero, dot, no_convergence};
+use crate::Error;
 
 /// Accepted residual, relative to the eigenvalue.
 const TOLERANCE: f64 = 1e-8;
@@ -20,9 +21,9 @@ const LARGEST_KRYLOV_DIMENSION: usize = 600;
 pub(super) fn largest_eigenvalue(
     mut apply: impl FnMut(&[f64], &mut [f64]),
     start: Vec<f64>,
-) -> Result<f64, SpectrumError> {
+) -> Result<f64, Error> {
     let n = start.len();
-    let mut basis: Vec<Vec<f64>> = vec![normalized(start).ok_or(SpectrumError::Zero)?];
+    let mut basis: Vec<Vec<f64>> = vec![normalized(start).ok_or_else(all_zero)?];
     let mut diagonal: Vec<f64> = Vec::new();
     let mut off_diagonal: Vec<f64> = Vec::new();
     let mut next_check = 4;
@@ -59,15 +60,14 @@ pub(super) fn largest_eigenvalue(
 }
 
 /// The largest Ritz value and the norm of its residual, which bounds its error.
-fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Result<(f64, f64), SpectrumError> {
+fn ritz(diagonal: &[f64], off_diagonal: &[f64], beta: f64) -> Result<(f64, f64), Error> {
     let k = diagonal.len();
     let tridiagonal = Mat::from_fn(k, k, |i, j| match i.abs_diff(j) {
         0 => diagonal[i],
         1 => off_diagonal[i.min(j)],
         _ => 0.0,
     });
-    let eigen =
-        tridiagonal.self_adjoint_eigen(Side::Lower).map_err(|_| SpectrumError::NoConvergence)?;
+    let eigen = tridiagonal.self_adjoint_eigen(Side::Lower).map_err(no_convergence)?;
     Ok((eigen.S().column_vector()[k - 1], (beta * eigen.U()[(k - 1, k - 1)]).abs()))
 }
 

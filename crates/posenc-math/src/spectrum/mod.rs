@@ -17,73 +17,58 @@ mod toeplitz;
 mod tests;
 
 use faer::MatRef;
-use thiserror::Error;
+
+use crate::Error;
 
 pub use circulant::{circulant_singular_values, circulant_stable_rank};
 pub use gram::{embedding_stable_rank, line_stable_rank, stable_rank};
 pub use toeplitz::toeplitz_stable_rank;
 
-/// A matrix without a stable rank.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum SpectrumError {
-    /// No rows or no columns.
-    #[error("the matrix is {rows} x {columns}; it needs at least one row and one column")]
-    Empty {
-        /// Number of rows.
-        rows: usize,
-        /// Number of columns.
-        columns: usize,
-    },
-    /// NaN or an infinity.
-    #[error(
-        "the features of sample {sample} are not finite; check the embedder's formula and parameters and the coordinates"
-    )]
-    NotFinite {
-        /// The first such row.
-        sample: usize,
-    },
-    /// All entries are zero.
-    #[error(
-        "all features are zero, which leaves the ratio undefined; use an embedder that does not vanish on the samples"
-    )]
-    Zero,
-    /// Two lengths that should be equal.
-    #[error(
-        "{actual} values are given where the matrix has {expected} rows; give one value per row"
-    )]
-    Shape {
-        /// Number of rows.
-        expected: usize,
-        /// Number of values.
-        actual: usize,
-    },
-    /// The first row of a symmetric Toeplitz matrix that cannot be a Gram matrix.
-    #[error(
-        "the first row has {value} at {index}, more than its diagonal {diagonal}; a Gram matrix has its largest entries on the diagonal"
-    )]
-    NotGram {
-        /// Position of the entry.
-        index: usize,
-        /// The entry.
-        value: f64,
-        /// The first entry of the row.
-        diagonal: f64,
-    },
-    /// The decomposition failed.
-    #[error("the singular values did not converge; check the matrix for extreme entries")]
-    NoConvergence,
-}
-
 /// Refuses matrices without entries and entries that are not finite.
-pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), SpectrumError> {
+pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), Error> {
     if x.nrows() == 0 || x.ncols() == 0 {
-        return Err(SpectrumError::Empty { rows: x.nrows(), columns: x.ncols() });
+        return Err(empty(x.nrows(), x.ncols()));
     }
     let is_broken = |&i: &usize| (0..x.ncols()).any(|j| !x[(i, j)].is_finite());
     match (0..x.nrows()).find(is_broken) {
-        Some(sample) => Err(SpectrumError::NotFinite { sample }),
+        Some(sample) => Err(not_finite(sample)),
         None => Ok(()),
     }
+}
+
+/// The same for a list of values.
+pub(crate) fn check_values(values: &[f64]) -> Result<(), Error> {
+    if values.is_empty() {
+        return Err(empty(0, 0));
+    }
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(sample) => Err(not_finite(sample)),
+        None => Ok(()),
+    }
+}
+
+fn empty(rows: usize, columns: usize) -> Error {
+    Error(format!("the matrix is {rows} x {columns}; it needs at least one row and one column"))
+}
+
+/// NaN or an infinity in a row.
+pub(crate) fn not_finite(sample: usize) -> Error {
+    Error(format!(
+        "the features of sample {sample} are not finite; check the embedder's formula and parameters and the coordinates"
+    ))
+}
+
+/// All entries are zero.
+pub(crate) fn all_zero() -> Error {
+    Error(
+        "all features are zero, which leaves the ratio undefined; use an embedder that does not vanish on the samples"
+            .to_owned(),
+    )
+}
+
+/// A decomposition failed.
+pub(crate) fn no_convergence<E>(_: E) -> Error {
+    Error("the singular values did not converge; check the matrix for extreme entries".to_owned())
 }
 
 /// The min(N, d) singular values of an N × d matrix in decreasing order.
@@ -98,15 +83,15 @@ pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), SpectrumError> {
 /// assert!((stable_rank_of(&values)? - 1.25).abs() < 1e-12);
 /// assert_eq!(numerical_rank(&values, 1e-6), 2);
 /// assert!((condition_number(&values) - 2.0).abs() < 1e-12);
-/// # Ok::<(), posenc_math::spectrum::SpectrumError>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 ///
 /// # Errors
 ///
 /// An empty matrix, entries that are not finite, or no convergence.
-pub fn singular_values(x: MatRef<'_, f64>) -> Result<Vec<f64>, SpectrumError> {
+pub fn singular_values(x: MatRef<'_, f64>) -> Result<Vec<f64>, Error> {
     check_finite(x)?;
-    x.singular_values().map_err(|_| SpectrumError::NoConvergence)
+    x.singular_values().map_err(no_convergence)
 }
 
 /// The number of singular values above `relative_tolerance` times the largest; 0 for a zero matrix.
@@ -127,16 +112,11 @@ pub fn condition_number(singular_values: &[f64]) -> f64 {
 /// # Errors
 ///
 /// No values, values that are not finite, or all zero.
-pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, SpectrumError> {
-    if singular_values.is_empty() {
-        return Err(SpectrumError::Empty { rows: 0, columns: 0 });
-    }
-    if let Some(sample) = singular_values.iter().position(|value| !value.is_finite()) {
-        return Err(SpectrumError::NotFinite { sample });
-    }
+pub fn stable_rank_of(singular_values: &[f64]) -> Result<f64, Error> {
+    check_values(singular_values)?;
     let largest = singular_values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     if largest == 0.0 {
-        return Err(SpectrumError::Zero);
+        return Err(all_zero());
     }
     Ok(singular_values.iter().map(|value| (value / largest) * (value / largest)).sum())
 }

@@ -113,26 +113,30 @@ fn squares_that_underflow_or_overflow_are_rescued() {
 
 #[test]
 fn matrices_without_a_stable_rank_are_errors() {
-    let check = |x: Mat<f64>, expected| assert_eq!(stable_rank(x.as_ref()), Err(expected));
-    check(Mat::zeros(0, 4), SpectrumError::Empty { rows: 0, columns: 4 });
-    check(Mat::zeros(4, 0), SpectrumError::Empty { rows: 4, columns: 0 });
-    check(Mat::zeros(3, 4), SpectrumError::Zero);
+    let message = |rank: Result<f64, Error>| rank.unwrap_err().to_string();
+    let check = |x: Mat<f64>, part: &str| {
+        let message = message(stable_rank(x.as_ref()));
+        assert!(message.contains(part), "{message}");
+    };
+    check(Mat::zeros(0, 4), "is 0 x 4");
+    check(Mat::zeros(4, 0), "is 4 x 0");
+    check(Mat::zeros(3, 4), "all features are zero");
     for broken in [f64::NAN, f64::INFINITY] {
         let x = Mat::from_fn(3, 4, |i, j| if (i, j) == (2, 1) { broken } else { 1.0 });
-        check(x, SpectrumError::NotFinite { sample: 2 });
+        check(x, "sample 2");
     }
     let embedder = embedder("gaussian", 10, 0.001);
     assert!(embedding_stable_rank(&*embedder, &[]).is_err());
     assert!(line_stable_rank(&*embedder, 0).is_err());
-    let not_finite = embedding_stable_rank(&*embedder, &[0.0, f64::NAN]);
-    assert_eq!(not_finite, Err(SpectrumError::NotFinite { sample: 1 }));
+    let not_finite = message(embedding_stable_rank(&*embedder, &[0.0, f64::NAN]));
+    assert!(not_finite.contains("sample 1"), "{not_finite}");
     // Half-way between the centers of bells too narrow to reach it.
-    assert_eq!(embedding_stable_rank(&*embedder, &[0.05]), Err(SpectrumError::Zero));
+    assert_eq!(embedding_stable_rank(&*embedder, &[0.05]), Err(all_zero()));
     for row in [&[][..], &[1.0, f64::NAN], &[1.0, 2.0], &[0.0, 0.0], &[-1.0, 0.5]] {
         assert!(toeplitz_stable_rank(row).is_err(), "{row:?}");
     }
     assert!(circulant_stable_rank(&[]).is_err());
-    assert_eq!(circulant_stable_rank(&[0.0; 3]), Err(SpectrumError::Zero));
+    assert_eq!(circulant_stable_rank(&[0.0; 3]), Err(all_zero()));
 }
 
 #[test]

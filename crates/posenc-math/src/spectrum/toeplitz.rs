@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use rustfft::{Fft, FftPlanner, num_complex::Complex};
 
-use super::{SpectrumError, lanczos};
+use super::{all_zero, check_values, lanczos};
+use crate::Error;
 use crate::random::{gaussian_vector, stream};
 
 /// n·g_0/λ_max: the stable rank of samples whose Gram matrix is symmetric Toeplitz with this first
@@ -21,21 +22,19 @@ use crate::random::{gaussian_vector, stream};
 /// # Errors
 ///
 /// An empty row, entries that are not finite, `g_0 = 0`, or an entry larger than `g_0`.
-pub fn toeplitz_stable_rank(first_row: &[f64]) -> Result<f64, SpectrumError> {
+pub fn toeplitz_stable_rank(first_row: &[f64]) -> Result<f64, Error> {
+    check_values(first_row)?;
     let n = first_row.len();
-    if n == 0 {
-        return Err(SpectrumError::Empty { rows: 0, columns: 0 });
-    }
-    if let Some(sample) = first_row.iter().position(|value| !value.is_finite()) {
-        return Err(SpectrumError::NotFinite { sample });
-    }
     let diagonal = first_row[0];
     let is_too_large = |value: &f64| value.abs() > diagonal * (1.0 + 1e-9);
     if let Some(index) = first_row.iter().position(is_too_large) {
-        return Err(SpectrumError::NotGram { index, value: first_row[index], diagonal });
+        return Err(Error(format!(
+            "the first row has {} at {index}, more than its diagonal {diagonal}; a Gram matrix has its largest entries on the diagonal",
+            first_row[index]
+        )));
     }
     if diagonal == 0.0 {
-        return Err(SpectrumError::Zero);
+        return Err(all_zero());
     }
     let normalized: Vec<f64> = first_row.iter().map(|value| value / diagonal).collect();
     let mut operator = Operator::new(&normalized);

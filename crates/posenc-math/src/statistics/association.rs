@@ -1,25 +1,28 @@
 //! How one quantity goes with another.
 
-use super::{Undefined, check, check_pairs, is_constant, mean_of, squared_deviations};
+use super::{check, check_pairs, is_constant, mean_of, no_spread, squared_deviations};
+use crate::Error;
 
 /// Exponent of the power law `y = c x^exponent`: the slope of the least-squares line through (ln x_i, ln y_i).
 ///
 /// # Errors
 ///
-/// [`Undefined::Unpaired`], [`Undefined::TooFew`] below two points, [`Undefined::NotFinite`], [`Undefined::NotPositive`];
-/// [`Undefined::NoSpread`] when all `x` are equal.
-pub fn power_law_exponent(x: &[f64], y: &[f64]) -> Result<f64, Undefined> {
+/// Samples of different lengths or below two points, values that are not finite and positive, and equal `x`.
+pub fn power_law_exponent(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     let logarithms = |sample: &[f64]| {
         check(sample, 0)?;
         match sample.iter().position(|&value| value <= 0.0) {
-            Some(index) => Err(Undefined::NotPositive { index, value: sample[index] }),
+            Some(index) => Err(Error(format!(
+                "value {index} is {}; a power law needs positive values",
+                sample[index]
+            ))),
             None => Ok(sample.iter().map(|value| value.ln()).collect::<Vec<f64>>()),
         }
     };
     let (x, y) = (logarithms(x)?, logarithms(y)?);
     check_pairs(&x, &y, 2)?;
     if is_constant(&x) {
-        return Err(Undefined::NoSpread { value: x[0] });
+        return Err(no_spread(x[0]));
     }
     if is_constant(&y) {
         return Ok(0.0);

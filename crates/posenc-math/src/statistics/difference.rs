@@ -2,9 +2,10 @@
 
 use super::interval::t_quantile;
 use super::{
-    Interval, Undefined, check, check_level, check_pairs, is_constant, mean_of, two_sided_p,
+    Interval, check, check_level, check_pairs, is_constant, mean_of, no_spread, two_sided_p,
     variance_of,
 };
+use crate::Error;
 
 /// Result of a t-test on the difference of two means.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,20 +45,20 @@ impl TTest {
 /// let (a, b) = ([30.1, 28.4, 33.0, 27.2], [29.0, 27.5, 31.6, 26.4]);
 /// let test = paired_t_test(&a, &b, 0.95)?;
 /// assert!(test.mean_difference > 1.0 && test.interval.lower > 0.0 && test.p < 0.01);
-/// # Ok::<(), posenc_math::statistics::Undefined>(())
+/// # Ok::<(), posenc_math::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Undefined::Unpaired`], [`Undefined::TooFew`] below two pairs, [`Undefined::NotFinite`],
-/// [`Undefined::Level`]; [`Undefined::NoSpread`] with the common difference when all are equal.
-pub fn paired_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Undefined> {
+/// Samples of different lengths or below two pairs, values that are not finite, a level outside of (0, 1), and differences that
+/// are all equal.
+pub fn paired_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Error> {
     check_pairs(a, b, 2)?;
     check_level(level)?;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     check(&differences, 2)?;
     if is_constant(&differences) {
-        return Err(Undefined::NoSpread { value: differences[0] });
+        return Err(no_spread(differences[0]));
     }
     let n = differences.len() as f64;
     let standard_error = (variance_of(&differences) / n).sqrt();
@@ -69,9 +70,8 @@ pub fn paired_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Undefine
 ///
 /// # Errors
 ///
-/// [`Undefined::TooFew`] below two values in a sample, [`Undefined::NotFinite`], [`Undefined::Level`];
-/// [`Undefined::NoSpread`] with the difference of the means when both samples are constant.
-pub fn welch_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Undefined> {
+/// Samples below two values, values that are not finite, a level outside of (0, 1), and samples that are both constant.
+pub fn welch_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Error> {
     check(a, 2)?;
     check(b, 2)?;
     check_level(level)?;
@@ -80,7 +80,7 @@ pub fn welch_t_test(a: &[f64], b: &[f64], level: f64) -> Result<TTest, Undefined
     let (share_a, share_b) = (variance_of(a) / n_a, variance_of(b) / n_b);
     let squared_error = share_a + share_b;
     if squared_error == 0.0 {
-        return Err(Undefined::NoSpread { value: mean_difference });
+        return Err(no_spread(mean_difference));
     }
     // Relative shares, so that tiny variances do not underflow when squared.
     let (part_a, part_b) = (share_a / squared_error, share_b / squared_error);

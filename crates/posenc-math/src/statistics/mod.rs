@@ -10,7 +10,7 @@
 //! | regression without a model, and its R² | [`nearest_mean`], [`r_squared`] |
 //!
 //! All tests are two-sided. If a quantity does not exist (too few values, NaN or infinity among them, or no spread to measure a
-//! difference against), the result is an [`Undefined`] with the reason. Nothing panics, and no result is NaN if the squares of
+//! difference against), the result is an [`Error`] with the reason. Nothing panics, and no result is NaN if the squares of
 //! the values are finite.
 
 mod association;
@@ -23,60 +23,14 @@ pub use difference::{TTest, paired_t_test, welch_t_test};
 pub use interval::{Interval, expanded_tail, t_factor};
 pub use neighbors::{nearest_mean, r_squared, relative_ranks};
 
-use thiserror::Error;
-
-/// Why a statistic does not exist for a sample.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-pub enum Undefined {
-    /// Fewer values than the statistic needs.
-    #[error("{found} values; at least {needed} are needed")]
-    TooFew {
-        /// Smallest number that gives a result.
-        needed: usize,
-        /// Number that was given.
-        found: usize,
-    },
-    /// Paired samples of different size.
-    #[error("{left} values are paired with {right}; the numbers must be equal")]
-    Unpaired {
-        /// Size of the first sample.
-        left: usize,
-        /// Size of the second sample.
-        right: usize,
-    },
-    /// NaN or infinity in the sample.
-    #[error("value {index} is {value}; every value must be finite")]
-    NotFinite {
-        /// Index of the first such value.
-        index: usize,
-        /// NaN or an infinity.
-        value: f64,
-    },
-    /// All values (or all differences) are the same, so there is no spread to compare with.
-    #[error("all values are {value}; without spread there is nothing to compare with")]
-    NoSpread {
-        /// The common value; for paired samples the common difference.
-        value: f64,
-    },
-    /// A logarithm of a number that has none.
-    #[error("value {index} is {value}; a power law needs positive values")]
-    NotPositive {
-        /// Index of the first such value.
-        index: usize,
-        /// Zero or a negative number.
-        value: f64,
-    },
-    /// A confidence level outside (0, 1).
-    #[error("level {0}; the level must lie between 0 and 1")]
-    Level(f64),
-}
+use crate::Error;
 
 /// Arithmetic mean.
 ///
 /// # Errors
 ///
-/// [`Undefined::TooFew`] for an empty sample, [`Undefined::NotFinite`].
-pub fn mean(sample: &[f64]) -> Result<f64, Undefined> {
+/// An empty sample, or a value that is not finite.
+pub fn mean(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 1)?;
     Ok(mean_of(sample))
 }
@@ -85,8 +39,8 @@ pub fn mean(sample: &[f64]) -> Result<f64, Undefined> {
 ///
 /// # Errors
 ///
-/// [`Undefined::TooFew`] for an empty sample, [`Undefined::NotFinite`].
-pub fn population_std(sample: &[f64]) -> Result<f64, Undefined> {
+/// An empty sample, or a value that is not finite.
+pub fn population_std(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 1)?;
     Ok((squared_deviations(sample) / sample.len() as f64).sqrt())
 }
@@ -95,8 +49,8 @@ pub fn population_std(sample: &[f64]) -> Result<f64, Undefined> {
 ///
 /// # Errors
 ///
-/// [`Undefined::TooFew`] below two values, [`Undefined::NotFinite`].
-pub fn sample_std(sample: &[f64]) -> Result<f64, Undefined> {
+/// Fewer than two values, or one that is not finite.
+pub fn sample_std(sample: &[f64]) -> Result<f64, Error> {
     check(sample, 2)?;
     Ok(variance_of(sample).sqrt())
 }
@@ -139,26 +93,39 @@ fn is_constant(sample: &[f64]) -> bool {
     sample.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-fn check(sample: &[f64], needed: usize) -> Result<(), Undefined> {
+fn check(sample: &[f64], needed: usize) -> Result<(), Error> {
     if sample.len() < needed {
-        return Err(Undefined::TooFew { needed, found: sample.len() });
+        return Err(Error(format!("{} values; at least {needed} are needed", sample.len())));
     }
     match sample.iter().position(|x| !x.is_finite()) {
-        Some(index) => Err(Undefined::NotFinite { index, value: sample[index] }),
+        Some(index) => {
+            Err(Error(format!("value {index} is {}; every value must be finite", sample[index])))
+        }
         None => Ok(()),
     }
 }
 
-fn check_pairs(a: &[f64], b: &[f64], needed: usize) -> Result<(), Undefined> {
+fn check_pairs(a: &[f64], b: &[f64], needed: usize) -> Result<(), Error> {
     if a.len() != b.len() {
-        return Err(Undefined::Unpaired { left: a.len(), right: b.len() });
+        let (left, right) = (a.len(), b.len());
+        return Err(Error(format!(
+            "{left} values are paired with {right}; the numbers must be equal"
+        )));
     }
     check(a, needed)?;
     check(b, needed)
 }
 
-fn check_level(level: f64) -> Result<(), Undefined> {
-    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Undefined::Level(level)) }
+fn check_level(level: f64) -> Result<(), Error> {
+    if level > 0.0 && level < 1.0 {
+        return Ok(());
+    }
+    Err(Error(format!("level {level}; the level must lie between 0 and 1")))
+}
+
+/// All values (or all differences) are the same.
+fn no_spread(value: f64) -> Error {
+    Error(format!("all values are {value}; without spread there is nothing to compare with"))
 }
 
 /// Two-sided p-value of Student's t with `df` degrees of freedom, `I_{df/(df + t²)}(df/2, 1/2)`;

@@ -1,6 +1,7 @@
 //! Nearest-neighbor regression: assumes only that points with similar predictors have similar targets.
 
-use super::{Undefined, check_pairs, is_constant, mean_of, mid_ranks, squared_deviations};
+use super::{check_pairs, is_constant, mean_of, mid_ranks, no_spread, squared_deviations};
+use crate::Error;
 
 /// The place of each value in their order, from 0 to 1; ties share their mean place. A single value is at 0.5.
 ///
@@ -47,12 +48,11 @@ pub fn nearest_mean<'a>(
 ///
 /// # Errors
 ///
-/// [`Undefined::Unpaired`], [`Undefined::TooFew`] below two pairs, [`Undefined::NotFinite`]; [`Undefined::NoSpread`] if all measured
-/// values are equal.
-pub fn r_squared(predicted: &[f64], measured: &[f64]) -> Result<f64, Undefined> {
+/// Samples of different lengths or below two pairs, values that are not finite, and measured values that are all equal.
+pub fn r_squared(predicted: &[f64], measured: &[f64]) -> Result<f64, Error> {
     check_pairs(predicted, measured, 2)?;
     if is_constant(measured) {
-        return Err(Undefined::NoSpread { value: mean_of(measured) });
+        return Err(no_spread(mean_of(measured)));
     }
     let errors: f64 = predicted.iter().zip(measured).map(|(p, m)| (p - m).powi(2)).sum();
     Ok(1.0 - errors / squared_deviations(measured))
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(r_squared(&[2.5; 4], &measured), Ok(0.0));
         let reversed = r_squared(&[4.0, 3.0, 2.0, 1.0], &measured).unwrap();
         assert_close(reversed, -3.0, Tolerance::absolute(1e-15));
-        assert_eq!(r_squared(&[1.0, 2.0], &[3.0, 3.0]), Err(Undefined::NoSpread { value: 3.0 }));
+        assert_eq!(r_squared(&[1.0, 2.0], &[3.0, 3.0]), Err(no_spread(3.0)));
         assert_eq!(relative_ranks(&[7.0]), [0.5]);
     }
 }

@@ -10,6 +10,10 @@ const A: [f64; 6] = [24.1, 26.3, 22.8, 25.0, 27.4, 23.9];
 const B: [f64; 6] = [23.6, 25.1, 23.0, 24.2, 26.1, 23.5];
 const NARROW: Tolerance = Tolerance::relative(1e-9);
 
+fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+    result.unwrap_err().to_string()
+}
+
 #[test]
 fn mean_and_standard_deviations() {
     // numpy: mean(), std(), std(ddof=1).
@@ -17,11 +21,11 @@ fn mean_and_standard_deviations() {
     assert_close(population_std(&A).unwrap(), 1.542_094_535_220_054, NARROW);
     assert_close(sample_std(&A).unwrap(), 1.689_279_925_490_937, NARROW);
     assert_eq!(population_std(&[3.0]), Ok(0.0));
-    assert_eq!(sample_std(&[3.0]), Err(Undefined::TooFew { needed: 2, found: 1 }));
-    assert_eq!(mean(&[]), Err(Undefined::TooFew { needed: 1, found: 0 }));
+    assert_eq!(refused(sample_std(&[3.0])), "1 values; at least 2 are needed");
+    assert_eq!(refused(mean(&[])), "0 values; at least 1 are needed");
     // 0.1 + 0.1 + 0.1 is not 3 · 0.1: the spread must still be exactly zero.
     assert_eq!(sample_std(&[0.1; 3]), Ok(0.0));
-    assert!(matches!(mean(&[1.0, f64::NAN]), Err(Undefined::NotFinite { index: 1, .. })));
+    assert_eq!(refused(mean(&[1.0, f64::NAN])), "value 1 is NaN; every value must be finite");
 }
 
 #[test]
@@ -35,7 +39,7 @@ fn interval_of_the_mean() {
     assert_close(own.upper, 26.689_457_226_237_69, NARROW);
     assert_close(interval(&A, 0.99).unwrap().lower, 22.135_916_831_360_29, NARROW);
     for level in [0.0, 1.0, 95.0, f64::NAN] {
-        assert!(matches!(interval(&A, level), Err(Undefined::Level(_))), "{level}");
+        assert!(refused(interval(&A, level)).contains("between 0 and 1"), "{level}");
     }
 }
 
@@ -69,12 +73,10 @@ fn paired_test() {
     assert_close(test.p, 0.032_640_562_489_303_75, NARROW);
     assert_close(test.interval.lower, 0.081_737_687_716_062_71, Tolerance::relative(1e-8));
     assert_close(test.interval.upper, 1.251_595_645_617_269_4, NARROW);
-    assert_eq!(paired_t_test(&A, &B[..5], 0.95), Err(Undefined::Unpaired { left: 6, right: 5 }));
-    assert_eq!(
-        paired_t_test(&[2.0, 3.0], &[1.0, 2.0], 0.95),
-        Err(Undefined::NoSpread { value: 1.0 })
-    );
-    assert_eq!(paired_t_test(&[2.0], &[1.0], 0.95), Err(Undefined::TooFew { needed: 2, found: 1 }));
+    let paired = |a: &[f64], b: &[f64]| refused(paired_t_test(a, b, 0.95));
+    assert!(paired(&A, &B[..5]).contains("6 values are paired with 5"));
+    assert!(paired(&[2.0, 3.0], &[1.0, 2.0]).contains("all values are 1;"));
+    assert!(paired(&[2.0], &[1.0]).contains("at least 2"));
     assert!(paired_t_test(&[f64::MAX, 1.0], &[f64::MIN, 2.0], 0.95).is_err());
 }
 
@@ -87,7 +89,7 @@ fn welch_test() {
     assert_close(test.p, 0.830_374_065_102_010_6, NARROW);
     assert_close(test.interval.lower, -6.306_159_155_441_391, Tolerance::relative(1e-8));
     assert_close(test.interval.upper, 7.389_492_488_774_727, Tolerance::relative(1e-8));
-    assert_eq!(welch_t_test(&[1.0; 3], &[3.0; 2], 0.95), Err(Undefined::NoSpread { value: -2.0 }));
+    assert_eq!(welch_t_test(&[1.0; 3], &[3.0; 2], 0.95), Err(no_spread(-2.0)));
     // One constant sample is fine: only the other one's spread counts.
     assert_close(welch_t_test(&A, &[24.0; 4], 0.95).unwrap().degrees_of_freedom, 5.0, NARROW);
 }
@@ -98,14 +100,9 @@ fn exponents_of_power_laws() {
     let (x, y) = ([1.0, 2.0, 4.0, 8.0, 16.0], [3.1, 5.8, 12.6, 23.0, 50.1]);
     assert_close(power_law_exponent(&x, &y).unwrap(), 1.001_645_002_143_347, NARROW);
     assert_eq!(power_law_exponent(&x, &[0.1; 5]), Ok(0.0));
-    assert_eq!(
-        power_law_exponent(&[1.0, 1.0], &[1.0, 3.0]),
-        Err(Undefined::NoSpread { value: 0.0 })
-    );
-    assert_eq!(
-        power_law_exponent(&[1.0, -2.0], &[1.0, 3.0]),
-        Err(Undefined::NotPositive { index: 1, value: -2.0 })
-    );
+    assert_eq!(power_law_exponent(&[1.0, 1.0], &[1.0, 3.0]), Err(no_spread(0.0)));
+    let negative = refused(power_law_exponent(&[1.0, -2.0], &[1.0, 3.0]));
+    assert_eq!(negative, "value 1 is -2; a power law needs positive values");
     assert!(power_law_exponent(&[1.0, f64::NAN], &[1.0, 3.0]).is_err());
 }
 

@@ -226,12 +226,15 @@ fn a_layer_with_bias_memorizes_exactly_the_full_rank_case() {
 
 #[test]
 fn broken_matrices_are_errors() {
-    let residual = |x: Mat<f64>, y: &[f64]| memorization_residual(x.as_ref(), y, 1e-10);
-    assert!(residual(Mat::zeros(0, 3), &[]).is_err());
+    let refused = |x: Mat<f64>, y: &[f64]| {
+        memorization_residual(x.as_ref(), y, 1e-10).unwrap_err().to_string()
+    };
+    assert!(refused(Mat::zeros(0, 3), &[]).contains("0 x 3"));
     let broken = Mat::from_fn(2, 2, |i, _| if i == 1 { f64::NAN } else { 1.0 });
-    assert_eq!(residual(broken, &[1.0; 2]), Err(SpectrumError::NotFinite { sample: 1 }));
-    let shape = residual(Mat::zeros(3, 1), &[1.0]);
-    assert_eq!(shape, Err(SpectrumError::Shape { expected: 3, actual: 1 }));
+    assert!(refused(broken, &[1.0; 2]).contains("sample 1"));
+    assert!(
+        refused(Mat::zeros(3, 1), &[1.0]).starts_with("1 values are given where the matrix has 3")
+    );
 }
 
 #[test]

@@ -5,9 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use faer::Mat;
 use posenc_experiments::record::Value;
-use posenc_math::complexity::{
-    Cost, Encodings, Scheme as Counted, Sizes, cost, printed_separable_memory,
-};
+use posenc_math::complexity::{Cost, Scheme as Counted, Sizes, cost, printed_separable_memory};
 use posenc_math::kronecker::{Cube, complex_features, separable_2d, simple_features};
 use posenc_math::random::gaussian_vector;
 use posenc_math::statistics::{median, power_law_exponent};
@@ -23,8 +21,8 @@ fn counted(settings: &Complexity, size: f64) -> Result<Cost> {
     let scheme = match settings.scheme {
         Scheme::Simple => Counted::Simple,
         Scheme::Naive => Counted::ComplexNaive,
-        Scheme::Separable => Counted::ComplexSeparable(Encodings::Shared),
-        Scheme::NonSeparable => Counted::ComplexNonSeparable(Encodings::Shared),
+        Scheme::Separable => Counted::ComplexSeparable,
+        Scheme::NonSeparable => Counted::ComplexNonSeparable,
     };
     let n = size as u64;
     Ok(cost(scheme, Sizes { n_points: n, n_features: n, n_axes: settings.axes as u32 })?)

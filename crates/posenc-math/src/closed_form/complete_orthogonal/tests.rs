@@ -1,5 +1,7 @@
-use super::super::tests::{entries, fourier, narrow, of_rank, random, reference_inverse, widen};
-use super::super::{ClosedFormError, Factorization, Solver};
+use super::super::tests::{
+    check_close, entries, fourier, narrow, of_rank, random, reference_inverse, widen,
+};
+use super::super::{Factorization, Solver};
 use crate::tolerance::{Tolerance, assert_all_close};
 use faer::Mat;
 use proptest::prelude::*;
@@ -174,14 +176,14 @@ fn solvers_agree_where_the_rank_is_clear() {
             let (expected, rank) = reference_inverse(&psi, 1e-9);
             assert_eq!(factorization.report().rank, rank, "{solver:?}");
             let inverse = factorization.pseudo_inverse();
-            assert_all_close(&entries(&inverse), &entries(&expected), Tolerance::absolute(1e-9));
+            check_close(&inverse, &expected, Tolerance::absolute(1e-9));
         }
         let zero = Mat::<f64>::zeros(4, 3);
         let factorization = Factorization::with_solver(zero.as_ref(), 1e-9, solver).unwrap();
         assert_eq!(factorization.report().rank, 0);
         assert!(entries(&factorization.pseudo_inverse()).iter().all(|v| *v == 0.0));
         let error = Factorization::with_solver(zero.as_ref(), 1.0, solver).unwrap_err();
-        assert_eq!(error, ClosedFormError::Cutoff(1.0));
+        assert!(error.to_string().starts_with("rcond is 1;"), "{error}");
     }
 }
 

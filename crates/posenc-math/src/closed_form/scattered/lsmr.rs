@@ -5,7 +5,7 @@
 //! paper (Fong and Saunders 2011, Secs. 2 to 5), bars and hats written out.
 
 use super::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
-use crate::closed_form::{ClosedFormError, Real};
+use crate::{Error, closed_form::Real};
 
 /// `observe` is shown the weights after every iteration, and the norms of residual and gradient by the recurrences.
 pub(super) fn solve<T: Real, const D: usize>(
@@ -13,7 +13,7 @@ pub(super) fn solve<T: Real, const D: usize>(
     target: &[T],
     options: &LeastSquaresOptions,
     observe: &mut dyn FnMut(&[T], f64, f64),
-) -> Result<LeastSquares<T>, ClosedFormError> {
+) -> Result<LeastSquares<T>, Error> {
     let mut workspace = system.workspace();
     let zero = T::zero_impl();
     let mut weights = vec![zero; system.n_weights()];
@@ -266,6 +266,12 @@ fn norm<T: Real>(x: &[T]) -> f64 {
     sums.iter().sum::<f64>().sqrt()
 }
 
-fn check_finite(value: f64, iteration: usize) -> Result<(), ClosedFormError> {
-    if value.is_finite() { Ok(()) } else { Err(ClosedFormError::Overflow { iteration }) }
+fn check_finite(value: f64, iteration: usize) -> Result<(), Error> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(Error(format!(
+        "the numbers grew beyond the precision's range in iteration {iteration}; scale the targets and the embedding \
+         to about 1, or use double precision"
+    )))
 }

@@ -26,8 +26,8 @@ mod tests;
 
 use faer::MatRef;
 
-use super::{ClosedFormError, Real, check_entries};
-use crate::blending::Blending;
+use super::{Real, check_entries, check_length, not_finite};
+use crate::{Error, blending::Blending};
 use operator::Tiled;
 
 /// The linear map from weights (K0 × K1 [× K2], last index fastest) to the values at scattered points.
@@ -111,11 +111,8 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Empty`], [`ClosedFormError::NotFinite`], [`ClosedFormError::Length`].
-    pub fn new(
-        psi: [MatRef<'_, T>; D],
-        points: &'a Blending<T, D>,
-    ) -> Result<Self, ClosedFormError> {
+    /// Matrices that are empty, not finite or encode another number of nodes; no points.
+    pub fn new(psi: [MatRef<'_, T>; D], points: &'a Blending<T, D>) -> Result<Self, Error> {
         for (axis, matrix) in psi.iter().enumerate() {
             check_entries(|| format!("embedding matrix {axis}"), *matrix)?;
         }
@@ -124,11 +121,10 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
             check_length(&what, psi[axis].nrows(), needed)?;
         }
         if points.n_points() == 0 {
-            return Err(ClosedFormError::Empty {
-                what: "the system of scattered points".into(),
-                rows: 0,
-                columns: psi.iter().map(|matrix| matrix.ncols()).product(),
-            });
+            let columns: usize = psi.iter().map(|matrix| matrix.ncols()).product();
+            return Err(Error(format!(
+                "the system of scattered points is 0×{columns}; it needs at least one row and one column"
+            )));
         }
         Ok(Self {
             forward: psi.map(Tiled::new),
@@ -151,8 +147,8 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Length`].
-    pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, ClosedFormError> {
+    /// Another number of weights.
+    pub fn apply(&self, weights: &[T]) -> Result<Vec<T>, Error> {
         check_length("weights", weights.len(), self.n_weights())?;
         let mut values = vec![T::zero_impl(); self.n_points()];
         self.apply_into(weights, &mut values, &mut self.workspace());
@@ -188,19 +184,18 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// [`ClosedFormError::Setting`], [`ClosedFormError::Length`], [`ClosedFormError::NotFinite`], and
-    /// [`ClosedFormError::Overflow`] for numbers beyond the range of `T`.
+    /// Options out of range, channels of the wrong length or with values that are not finite, and numbers that grow beyond the
+    /// range of `T`.
     pub fn solve(
         &self,
         targets: &[&[T]],
         options: &LeastSquaresOptions,
-    ) -> Result<Vec<LeastSquares<T>>, ClosedFormError> {
+    ) -> Result<Vec<LeastSquares<T>>, Error> {
         for (channel, target) in targets.iter().enumerate() {
             let what = format!("channel {channel}");
             check_length(&what, target.len(), self.n_points())?;
             if let Some(at) = target.iter().position(|value| !value.to_f64().is_finite()) {
-                let (at, value) = (format!("point {at}"), target[at].to_f64());
-                return Err(ClosedFormError::NotFinite { what, at, value });
+                return Err(not_finite(&what, target[at], &format!("point {at}")));
             }
         }
         options.check::<T>()?;
@@ -209,30 +204,23 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
 }
 
 impl LeastSquaresOptions {
-    fn check<T: Real>(&self) -> Result<(), ClosedFormError> {
-        let setting = |name, value: f64, allowed: String| {
-            Err(ClosedFormError::Setting { name, value, allowed })
+    fn check<T: Real>(&self) -> Result<(), Error> {
+        let setting = |name: &str, value: f64, allowed: &str| {
+            Err(Error(format!("{name} is {value}; allowed is {allowed}")))
         };
         if !(T::EPSILON..1.0).contains(&self.tolerance) {
             return setting(
                 "tolerance",
                 self.tolerance,
-                format!("{:e} (the precision) to below 1", T::EPSILON),
+                &format!("{:e} (the precision) to below 1", T::EPSILON),
             );
         }
         if self.max_iterations == 0 {
-            return setting("max_iterations", 0.0, "1 or more".into());
+            return setting("max_iterations", 0.0, "1 or more");
         }
         if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
-            return setting("lambda", self.lambda, "0 or a positive number".into());
+            return setting("lambda", self.lambda, "0 or a positive number");
         }
         Ok(())
     }
-}
-
-fn check_length(what: &str, found: usize, needed: usize) -> Result<(), ClosedFormError> {
-    if found == needed {
-        return Ok(());
-    }
-    Err(ClosedFormError::Length { what: what.to_owned(), found, needed })
 }

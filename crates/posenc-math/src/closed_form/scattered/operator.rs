@@ -2,7 +2,7 @@
 
 use super::{ScatteredSystem, Workspace};
 use crate::closed_form::Real;
-use crate::closed_form::apply::product;
+use crate::kronecker::multiply;
 use faer::{Mat, MatMut, MatRef};
 
 /// A matrix cut into blocks of rows, each without the columns in which it vanishes.
@@ -70,7 +70,7 @@ impl<T: Real> Tiled<T> {
                 continue;
             }
             let x = x.subrows(*first_column, columns);
-            product(out, x.transpose(), matrix.transpose());
+            multiply(out, x.transpose(), matrix.transpose());
         }
     }
 }

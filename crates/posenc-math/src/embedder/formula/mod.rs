@@ -56,8 +56,8 @@ struct Formula {
     displacement: Option<usize>,
 }
 
-impl Formula {
-    fn fill(&self, u: &mut [f64]) {
+impl Profile for Formula {
+    fn evaluate(&self, u: &mut [f64]) {
         let mut variables = self.variables.clone();
         for value in u {
             if let Some(index) = self.displacement {
@@ -69,16 +69,12 @@ impl Formula {
     }
 }
 
-impl Profile for Formula {
-    fn evaluate(&self, u: &mut [f64]) {
-        self.fill(u);
-    }
-}
-
 /// Parses the formula, binds its variables and evaluates it over the whole range of `u`.
 fn compile(values: &Values) -> Result<Formula, EmbedderError> {
     let text = values.text("psi")?;
-    let fault = |reason: String| EmbedderError::Formula { formula: text.clone(), reason };
+    let fault = |reason: String| {
+        EmbedderError::new(Some("psi"), format!("embedder 'formula': psi = {text:?} {reason}"))
+    };
     let rewritten = syntax::rewrite(&text).map_err(&fault)?;
     let expression = exmex::parse::<f64>(&rewritten)
         .map_err(|error| fault(format!("cannot be read: {}", error.msg())))?;
@@ -105,8 +101,7 @@ fn compile(values: &Values) -> Result<Formula, EmbedderError> {
         } else {
             continue;
         };
-        let parameter = (*name).to_owned();
-        return Err(EmbedderError::Conflict { kind: KIND.name, parameter, reason });
+        return Err(EmbedderError::conflict(KIND.name, name, &reason));
     }
     let displacement = names.iter().position(|name| name == DISPLACEMENT);
     let formula = Formula { expression, variables, displacement };
@@ -121,7 +116,7 @@ fn probe(formula: &Formula, range: f64) -> Result<(), String> {
     let grid: Vec<f64> =
         (-STEPS..=STEPS).map(|i| range * (f64::from(i) / f64::from(STEPS))).collect();
     let mut profile = grid.clone();
-    formula.fill(&mut profile);
+    formula.evaluate(&mut profile);
     match grid.iter().zip(&profile).find(|(_, value)| !value.is_finite()) {
         Some((u, value)) => Err(format!(
             "is {value} at u = {u}; it must be finite for every u from {} to {range}",
