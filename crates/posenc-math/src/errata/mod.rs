@@ -14,6 +14,8 @@ mod trading;
 
 use rand_chacha::ChaCha8Rng;
 
+use crate::Error;
+
 /// A disputed number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantity {
@@ -117,6 +119,14 @@ pub struct Finding {
     pub holds: bool,
 }
 
+impl Finding {
+    /// Holds if every measured value agrees with the corrected one but not with the printed one, to a relative tolerance.
+    fn decided(quantities: Vec<Quantity>, relative: f64) -> Result<Self, Error> {
+        let holds = quantities.iter().all(|q| q.decides(relative));
+        Ok(Self { quantities, holds })
+    }
+}
+
 /// An error or ambiguity in a paper.
 #[derive(Debug)]
 pub struct Erratum {
@@ -132,8 +142,8 @@ pub struct Erratum {
     pub correct: &'static str,
     /// The consequence for readers and for this reproduction.
     pub consequence: &'static str,
-    /// Computes the numbers; returns an error message if a published value is missing.
-    pub check: fn(&Inputs<'_>) -> Result<Finding, String>,
+    /// Computes the numbers; returns an error if a published value is missing.
+    pub check: fn(&Inputs<'_>) -> Result<Finding, Error>,
 }
 
 impl Erratum {
@@ -156,14 +166,7 @@ pub struct Inputs<'a> {
 
 impl Inputs<'_> {
     /// The published value without abscissa: paper, item, group, method, metric.
-    fn value(
-        &self,
-        p: &str,
-        item: &str,
-        group: &str,
-        m: &str,
-        metric: &str,
-    ) -> Result<f64, String> {
+    fn value(&self, p: &str, item: &str, group: &str, m: &str, metric: &str) -> Result<f64, Error> {
         self.find([p, item, group, m, metric], None)
     }
 
@@ -172,13 +175,13 @@ impl Inputs<'_> {
         &self,
         [paper, item, group, method, metric]: [&str; 5],
         x: Option<f64>,
-    ) -> Result<f64, String> {
+    ) -> Result<f64, Error> {
         (self.published)(paper, item, group, method, metric, x).ok_or_else(|| {
             let at = x.map_or(String::new(), |x| format!(" at x = {x}"));
-            format!(
+            Error(format!(
                 "no published value for {item}, group '{group}', method '{method}', metric \
                  '{metric}'{at}; add it to data/papers/{paper}.csv"
-            )
+            ))
         })
     }
 

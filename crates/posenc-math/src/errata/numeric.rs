@@ -1,7 +1,9 @@
 //! Numerical helpers for the checks: quadrature, stable rank, least squares, normal samples.
 
+use crate::Error;
 use crate::random::gaussian_vector;
-use crate::spectrum;
+pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
+use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};
 use faer::{Mat, MatRef};
 use rand_chacha::ChaCha8Rng;
 use rustfft::FftPlanner;
@@ -51,29 +53,14 @@ pub fn normal_matrix(rows: usize, columns: usize, rng: &mut ChaCha8Rng) -> Mat<f
 }
 
 /// Number of singular values above `relative` times the largest.
-pub fn rank(matrix: MatRef<'_, f64>, relative: f64) -> Result<usize, String> {
-    Ok(spectrum::numerical_rank(&singular_values(matrix)?, relative))
-}
-
-/// Singular values, largest first.
-pub fn singular_values(matrix: MatRef<'_, f64>) -> Result<Vec<f64>, String> {
-    spectrum::singular_values(matrix).map_err(|error| error.to_string())
-}
-
-/// Stable rank $\|A\|_F^2/\|A\|_2^2$ of the matrix with the given embeddings as rows.
-pub fn stable_rank(embedding: &Mat<f64>) -> Result<f64, String> {
-    spectrum::stable_rank(embedding.as_ref()).map_err(|error| error.to_string())
-}
-
-/// Stable rank of the circulant matrix with the given first column.
-pub fn circulant_stable_rank(column: &[f64]) -> Result<f64, String> {
-    spectrum::circulant_stable_rank(column).map_err(|error| error.to_string())
+pub fn rank(matrix: MatRef<'_, f64>, relative: f64) -> Result<usize, Error> {
+    Ok(numerical_rank(&singular_values(matrix)?, relative))
 }
 
 /// Stable rank of $n$ equispaced points on $[0, 1)$ under a stationary kernel.
-pub fn kernel_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> Result<f64, String> {
+pub fn kernel_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> Result<f64, Error> {
     let row: Vec<f64> = (0..n).map(|lag| kernel(lag as f64 / n as f64)).collect();
-    spectrum::toeplitz_stable_rank(&row).map_err(|error| error.to_string())
+    toeplitz_stable_rank(&row)
 }
 
 /// Discrete Fourier transform, unnormalized.
@@ -84,8 +71,8 @@ pub fn dft(signal: &[f64]) -> Vec<Complex<f64>> {
 }
 
 /// $\|y - X\hat w\|/\|y\|$ for the least-squares $\hat w$ of one target column.
-pub fn relative_residual(design: &Mat<f64>, target: &Mat<f64>) -> Result<f64, String> {
-    let svd = design.thin_svd().map_err(|error| format!("singular values: {error:?}"))?;
+pub fn relative_residual(design: &Mat<f64>, target: &Mat<f64>) -> Result<f64, Error> {
+    let svd = design.thin_svd().map_err(no_convergence)?;
     let values = svd.S().column_vector();
     let kept = (0..values.nrows()).filter(|i| values[*i] > 1e-10 * values[0]).count();
     let basis = svd.U().subcols(0, kept);
@@ -149,7 +136,11 @@ mod tests {
             if j % 2 == 0 { turn.cos() } else { turn.sin() }
         });
         let of_kernel = kernel_stable_rank(12, |delta| mean_cosine(&frequencies, delta)).unwrap();
-        assert_close(stable_rank(&embedding).unwrap(), of_kernel, Tolerance::relative(1e-8));
+        assert_close(
+            stable_rank(embedding.as_ref()).unwrap(),
+            of_kernel,
+            Tolerance::relative(1e-8),
+        );
     }
 
     /// Catches a projection onto the wrong space, or one that ignores rank deficiency.

@@ -1,6 +1,6 @@
 //! Widget captioning: Section 4.3, Tables 1, 2 and 5.
 
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 use crate::lff::parameters::{hidden_width_search, table5_public_code};
 
 pub(super) static ERRATA: &[Erratum] = &[
@@ -110,11 +110,11 @@ const METRICS: [(&str, &str); 6] = [
     ("meteor", "METEOR"),
     ("spice", "SPICE"),
 ];
-fn table1(inputs: &Inputs<'_>, group: &str, method: &str, metric: &str) -> Result<f64, String> {
+fn table1(inputs: &Inputs<'_>, group: &str, method: &str, metric: &str) -> Result<f64, Error> {
     inputs.value("lff", "table1", group, method, metric)
 }
 
-fn table2_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn table2_average(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let count = |metric: &str| inputs.value("lff", "table2", "counts", "all", metric);
     let (seen, unseen) = (count("seen_widgets")?, count("unseen_widgets")?);
     let mut quantities = Vec::new();
@@ -140,7 +140,7 @@ fn table2_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn claim_groupings(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn claim_groupings(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut quantities = Vec::new();
     let mut lost = false;
     for (metric, name) in METRICS {
@@ -153,7 +153,7 @@ fn claim_groupings(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds: lost })
 }
 
-fn claim_consistent(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn claim_consistent(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let (mut won, mut tied, mut lost) = (0.0, 0.0, 0.0);
     let mut best_learned = f64::MIN;
     let mut best_fixed = f64::MIN;
@@ -191,7 +191,7 @@ fn claim_consistent(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn claim_fewer_parameters(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn claim_fewer_parameters(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let size = |method: &str| inputs.value("lff", "table5", "widget-captioning", method, "params");
     let reference = size("Embed-4D")?;
     let mut quantities = vec![Quantity::new("size of Embed-4D").measured(reference).unit("M")];
@@ -206,7 +206,7 @@ fn claim_fewer_parameters(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn table5_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn table5_order(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let size = |method: &str| inputs.value("lff", "table5", "widget-captioning", method, "params");
     let fixed = size("Fixed-Fourier+MLP-2/2")?;
     let learned = size("Learnable-Fourier+MLP-2/2")?;
@@ -221,7 +221,7 @@ fn table5_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn table5_hidden_width(_: &Inputs<'_>) -> Result<Finding, String> {
+fn table5_hidden_width(_: &Inputs<'_>) -> Result<Finding, Error> {
     let search = hidden_width_search();
     let row = |name: &str, value: usize| Quantity::new(name).measured(value as f64);
     let quantities = vec![
@@ -234,7 +234,7 @@ fn table5_hidden_width(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn table5_public(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn table5_public(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let printed = inputs.value("lff", "table5", "widget-captioning", "Embed-4D", "params")?;
     let count = table5_public_code();
     let quantities = vec![
@@ -247,7 +247,7 @@ fn table5_public(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn coordinate_order(_: &Inputs<'_>) -> Result<Finding, String> {
+fn coordinate_order(_: &Inputs<'_>) -> Result<Finding, Error> {
     // Two boxes with the same top-left corner and different bottom-right corners. With a grouping by
     // corners, both have the same first group.
     let first_group = |tensor: [f64; 4]| [tensor[0], tensor[1]];

@@ -1,7 +1,7 @@
 //! The KL regularizer (Eqs. 9 and 10).
 
 use crate::errata::numeric::normal_matrix;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 use crate::lff::similarity::FourierFeatures;
 
 pub(super) static ERRATA: &[Erratum] = &[
@@ -114,7 +114,7 @@ fn white_rows(inputs: &Inputs<'_>, id: &str) -> Vec<[f64; 2]> {
         .collect()
 }
 
-fn divergence_blind(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn divergence_blind(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let white = white_rows(inputs, "lff-divergence-blind");
     let map =
         |f: &dyn Fn(&[f64; 2]) -> [f64; 2]| Moments::of(&white.iter().map(f).collect::<Vec<_>>());
@@ -138,11 +138,11 @@ fn divergence_blind(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn divergence_symmetry(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn divergence_symmetry(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let white = white_rows(inputs, "lff-divergence-symmetry");
     let skewed: Vec<f64> =
         white.iter().flat_map(|w| [w[0] + 0.7, -0.9 * w[0] + 0.19f64.sqrt() * w[1]]).collect();
-    let code = FourierFeatures::from_weights(skewed, 2).map_err(|e| e.to_string())?;
+    let code = FourierFeatures::from_weights(skewed, 2)?;
     let asymmetry = (code.kernel(&[0.6, -0.2]) - code.kernel(&[-0.6, 0.2])).abs();
     let (diagonal, anti) = (code.kernel(&[0.5, 0.5]), code.kernel(&[0.5, -0.5]));
     let quantities = vec![
@@ -156,13 +156,13 @@ fn divergence_symmetry(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn anti_diagonal(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn anti_diagonal(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let white = white_rows(inputs, "lff-anti-diagonal");
     let similarity = |correlation: f64, delta: [f64; 2]| {
         let rest = (1.0 - correlation * correlation).sqrt();
         let rows = white.iter().flat_map(|w| [w[0], correlation * w[0] + rest * w[1]]).collect();
-        let code = FourierFeatures::from_weights(rows, 2).map_err(|e| e.to_string())?;
-        Ok::<f64, String>(2.0 * code.kernel(&delta))
+        let code = FourierFeatures::from_weights(rows, 2)?;
+        Ok::<f64, Error>(2.0 * code.kernel(&delta))
     };
     // For normal rows with unit variances and correlation ρ: exp(−½ δᵀΣδ).
     let exact = |correlation: f64, [a, b]: [f64; 2]| {

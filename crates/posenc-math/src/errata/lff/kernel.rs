@@ -1,7 +1,7 @@
 //! The Fourier features and their kernel (Section 3, Eqs. 2 to 5, Algorithm 1).
 
 use crate::errata::numeric::*;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 use crate::lff::similarity::{FourierFeatures, PositionCode, SineCode, expected_kernel};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -128,13 +128,12 @@ fn sampled(
     gamma: f64,
     delta: &[f64],
     rng: &mut ChaCha8Rng,
-) -> Result<f64, String> {
-    let code = FourierFeatures::draw(2 * frequencies, delta.len(), gamma, rng)
-        .map_err(|e| e.to_string())?;
+) -> Result<f64, Error> {
+    let code = FourierFeatures::draw(2 * frequencies, delta.len(), gamma, rng)?;
     Ok(2.0 * code.kernel(delta))
 }
 
-fn kernel_exponent(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn kernel_exponent(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-kernel-exponent");
     let (gamma, delta) = (3.0, [3.0, 0.0]);
     let printed = (-1f64).exp();
@@ -151,40 +150,34 @@ fn kernel_exponent(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn kernel_half(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn kernel_half(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-kernel-half");
-    let code = FourierFeatures::draw(768, 2, 1.0, &mut rng).map_err(|e| e.to_string())?;
+    let code = FourierFeatures::draw(768, 2, 1.0, &mut rng)?;
     let x = [17.0, 5.0];
-    let quantities = vec![
-        Quantity::new("$r_x\\cdot r_x$, $|F| = 768$")
-            .printed(1.0)
-            .measured(code.similarity(&x, &x))
-            .corrected(0.5),
-    ];
-    let holds = quantities[0].decides(1e-12);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("$r_x\\cdot r_x$, $|F| = 768$")
+        .printed(1.0)
+        .measured(code.similarity(&x, &x))
+        .corrected(0.5);
+    Finding::decided(vec![quantity], 1e-12)
 }
 
-fn width_symbol(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn width_symbol(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let features =
         inputs.value("lff", "fig3", "sec4-1", "Learnable-Fourier + MLP", "feature_width")?;
     let width =
         inputs.value("lff", "fig3", "setup", "Learnable-Fourier + MLP", "encoding_width")?;
     let mut rng = inputs.rng("lff-width-symbol");
-    let code =
-        FourierFeatures::draw(features as usize, 2, 1.0, &mut rng).map_err(|e| e.to_string())?;
+    let code = FourierFeatures::draw(features as usize, 2, 1.0, &mut rng)?;
     let by_features = code.similarity(&[3.0, 4.0], &[3.0, 4.0]);
-    let quantities = vec![
+    let quantity =
         Quantity::new("$r_x\\cdot r_x$ with prefactor $D^{-1/2}$ (printed) and $|F|^{-1/2}$")
             .printed(by_features * features / width)
             .measured(by_features)
-            .corrected(0.5),
-    ];
-    let holds = quantities[0].decides(1e-9);
-    Ok(Finding { quantities, holds })
+            .corrected(0.5);
+    Finding::decided(vec![quantity], 1e-9)
 }
 
-fn variance(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn variance(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-variance");
     let (gamma, delta) = (10.0, [10.0, 0.0]);
     let quantities = vec![
@@ -199,12 +192,12 @@ fn variance(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn gamma_scale(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn gamma_scale(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-gamma-scale");
     let gamma = inputs.value("lff", "table1", "setup", "Fourier-based", "gamma")?;
     let image = inputs.value("lff", "fig3", "setup", "Learnable-Fourier + MLP", "gamma")?;
     let mut row = |name: &str, gamma: f64, span: f64| {
-        Ok::<_, String>(
+        Ok::<_, Error>(
             Quantity::new(name)
                 .measured(sampled(20_000, gamma, &[span], &mut rng)?)
                 .corrected(2.0 * expected_kernel(&[span], gamma)),
@@ -235,9 +228,9 @@ fn layer_norm(values: &[f64]) -> Vec<f64> {
     values.iter().map(|v| (v - mean) / (variance + 1e-6).sqrt()).collect()
 }
 
-fn prefactor_layer_norm(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn prefactor_layer_norm(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-prefactor-layer-norm");
-    let code = FourierFeatures::draw(768, 2, 1.0, &mut rng).map_err(|e| e.to_string())?;
+    let code = FourierFeatures::draw(768, 2, 1.0, &mut rng)?;
     let mut features = vec![0.0; 768];
     code.encode(&[17.0, 5.0], &mut features);
     let unscaled: Vec<f64> = features.iter().map(|v| v * 768f64.sqrt()).collect();
@@ -255,10 +248,10 @@ fn prefactor_layer_norm(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn bare_norm(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn bare_norm(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-bare-norm");
     let x = [17.0, 5.0];
-    let fourier = FourierFeatures::draw(768, 2, 1.0, &mut rng).map_err(|e| e.to_string())?;
+    let fourier = FourierFeatures::draw(768, 2, 1.0, &mut rng)?;
     let learned: f64 = (0..768)
         .map(|_| {
             let weight: f64 = StandardNormal.sample(&mut rng);
@@ -279,9 +272,9 @@ fn bare_norm(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn shift_invariance(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn shift_invariance(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("lff-shift-invariance");
-    let code = FourierFeatures::draw(768, 2, 1.0, &mut rng).map_err(|e| e.to_string())?;
+    let code = FourierFeatures::draw(768, 2, 1.0, &mut rng)?;
     // The modulator's first layer at initialization: 32 units, weights N(0, 1/|F|).
     let weights = normal_matrix(768, 32, &mut rng);
     let features = |x: [f64; 2]| {
@@ -319,22 +312,19 @@ fn shift_invariance(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn squared_distance(_: &Inputs<'_>) -> Result<Finding, String> {
+fn squared_distance(_: &Inputs<'_>) -> Result<Finding, Error> {
     let difference = [3.0f64, 4.0, 0.0, 0.0];
     let printed: f64 = difference.iter().map(|d| d * d).sum();
     let measured = difference.iter().fold(0.0f64, |norm, d| norm.hypot(*d));
-    let quantities = vec![
-        Quantity::new("distance of $(3, 4, 0, 0)$ to the origin")
-            .printed(printed)
-            .measured(measured)
-            .corrected(5.0),
-    ];
-    let holds = quantities[0].decides(1e-12);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("distance of $(3, 4, 0, 0)$ to the origin")
+        .printed(printed)
+        .measured(measured)
+        .corrected(5.0);
+    Finding::decided(vec![quantity], 1e-12)
 }
 
-fn md_sine(_: &Inputs<'_>) -> Result<Finding, String> {
-    let code = SineCode::new(768, 1, 1e4).map_err(|e| e.to_string())?;
+fn md_sine(_: &Inputs<'_>) -> Result<Finding, Error> {
+    let code = SineCode::new(768, 1, 1e4)?;
     let mut out = vec![0.0; 768];
     let mut codes: Vec<Vec<u64>> = Vec::new();
     for row in 0..64 {
@@ -346,12 +336,9 @@ fn md_sine(_: &Inputs<'_>) -> Result<Finding, String> {
     }
     codes.sort();
     codes.dedup();
-    let quantities = vec![
-        Quantity::new("different codes of the 4,096 pixels")
-            .printed(4096.0)
-            .measured(codes.len() as f64)
-            .corrected(127.0),
-    ];
-    let holds = quantities[0].decides(1e-12);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("different codes of the 4,096 pixels")
+        .printed(4096.0)
+        .measured(codes.len() as f64)
+        .corrected(127.0);
+    Finding::decided(vec![quantity], 1e-12)
 }

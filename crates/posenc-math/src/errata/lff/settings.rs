@@ -1,6 +1,6 @@
 //! Contradictory settings of the image model, the detector and the heatmaps.
 
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 use crate::lff::parameters::{
     DetrConvention, ParameterCount, detr_conventions, detr_with_modulator, reformer_base, table3,
     table3_alternatives,
@@ -83,17 +83,16 @@ pub(super) static ERRATA: &[Erratum] = &[
 
 const METHOD: &str = "Learnable-Fourier + MLP";
 
-fn find<'a>(rows: &'a [ParameterCount], method: &str) -> Result<&'a ParameterCount, String> {
+fn find<'a>(rows: &'a [ParameterCount], method: &str) -> Result<&'a ParameterCount, Error> {
     rows.iter()
         .find(|row| row.method == method)
-        .ok_or_else(|| format!("no row for method '{method}'"))
+        .ok_or_else(|| Error(format!("no row for method '{method}'")))
 }
 
-fn feature_width(_: &Inputs<'_>) -> Result<Finding, String> {
+fn feature_width(_: &Inputs<'_>) -> Result<Finding, Error> {
     let rows = table3();
     let wide = find(&rows, METHOD)?;
-    let alternatives = table3_alternatives();
-    let narrow = &alternatives[0].1;
+    let [narrow, ..] = &table3_alternatives();
     // Parameters of the encoding alone, without the color embedding and the norms that all variants share.
     let module = |row: &ParameterCount, name: &str| {
         row.modules.iter().filter(|m| m.name == name).map(|m| m.count()).sum::<u64>() as f64
@@ -120,11 +119,10 @@ fn feature_width(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn embed_1d(_: &Inputs<'_>) -> Result<Finding, String> {
+fn embed_1d(_: &Inputs<'_>) -> Result<Finding, Error> {
     let rows = table3();
     let sub_pixels = find(&rows, "Embed-1D")?;
-    let alternatives = table3_alternatives();
-    let pixels = &alternatives[1].1;
+    let [_, pixels, ..] = &table3_alternatives();
     let quantities = vec![
         Quantity::new("size with one vector per pixel")
             .printed(pixels.printed)
@@ -139,7 +137,7 @@ fn embed_1d(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn reformer_throughput(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn reformer_throughput(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let setup = |metric: &str| inputs.value("lff", "fig3", "setup", "all", metric);
     let cores = setup("cores")?;
     let images = setup("images_per_core")? * cores;
@@ -150,10 +148,10 @@ fn reformer_throughput(inputs: &Inputs<'_>) -> Result<Finding, String> {
         .sum();
     // Six floating-point operations per weight and token: two forward, four backward.
     let work =
-        |images: f64| Ok::<_, String>(6.0 * weights as f64 * images * setup("sequence_length")?);
+        |images: f64| Ok::<_, Error>(6.0 * weights as f64 * images * setup("sequence_length")?);
     let seconds = 3600.0 * setup("training_time")? / setup("training_steps")?;
     let peak = 22.5e12 * cores;
-    let utilization = |images: f64| Ok::<_, String>(work(images)? / (seconds * peak));
+    let utilization = |images: f64| Ok::<_, Error>(work(images)? / (seconds * peak));
     let quantities = vec![
         Quantity::new("time of a step").measured(seconds).unit("s"),
         Quantity::new("work of a step, dense layers only, 8 images per core")
@@ -166,7 +164,7 @@ fn reformer_throughput(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn detr_steps(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn detr_steps(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let steps = |group: &str| inputs.value("lff", "fig4", group, "DETR", "training_steps");
     let (caption, appendix) = (steps("caption")?, steps("appendix-b")?);
     let images = 118_287.0;
@@ -181,7 +179,7 @@ fn detr_steps(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn detr_counting(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn detr_counting(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let printed = inputs.value("lff", "table4", "detr", "Normalized Sine-2D", "params")?;
     let plain_network = 2.0 * 256.0 + 256.0 + 256.0 * 256.0 + 256.0;
     let mut fitting = Vec::new();
@@ -211,7 +209,7 @@ fn detr_counting(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn detr_modulator(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn detr_modulator(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let printed = inputs.value("lff", "table4", "detr", METHOD, "params")?;
     let mut quantities = Vec::new();
     for hidden in [256, 128, 32] {
@@ -224,7 +222,7 @@ fn detr_modulator(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn gamma_captions(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn gamma_captions(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let text = inputs.value("lff", "table1", "setup", "Fourier-based", "gamma")?;
     let fig8 = inputs.value("lff", "fig8", "setup", "Learnable-Fourier+MLP-2/2", "gamma")?;
     let fig9 = inputs.value("lff", "fig9", "setup", "Learnable-Fourier+MLP-2/2 + KL", "gamma")?;

@@ -1,7 +1,7 @@
 //! Claims of Section 5 about the figures, compared with the figures.
 
 use crate::errata::numeric::*;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 use std::f64::consts::LN_10;
 
 pub(super) static ERRATA: &[Erratum] = &[
@@ -69,7 +69,7 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
 ];
 
-fn sigma_roles(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn sigma_roles(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let psnr = |metric: &str, sigma: f64| {
         inputs.find(["rethinking", "fig7", "n=256", "Gaussian", metric], Some(sigma))
     };
@@ -99,7 +99,7 @@ fn normalized_distance(sigma: f64, delta: f64) -> f64 {
     inner(delta) / inner(0.0)
 }
 
-fn interval(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn interval(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let k = inputs.value("rethinking", "sec5-2", "constant", "Gaussian", "k")?;
     let marker = inputs.value("rethinking", "fig7", "n=256", "Gaussian", "small_marker_sigma")?;
     let spacing = 1.0 / 256.0;
@@ -122,7 +122,7 @@ fn interval(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn fig8_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn fig8_order(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let get =
         |method: &str, metric: &str| inputs.value("rethinking", "fig8", "real", method, metric);
     let rank = (get("RFF", "stable_rank_input")?, get("Gaussian", "stable_rank_input")?);
@@ -137,7 +137,7 @@ fn fig8_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn fig10_best(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn fig10_best(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut quantities = Vec::new();
     let mut values = Vec::new();
     for sigma in [0.001, 0.003, 0.07] {
@@ -152,7 +152,7 @@ fn fig10_best(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn fig11_k(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn fig11_k(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let k = inputs.value("rethinking", "sec5-5", "constant", "Gaussian", "k")?;
     let inside = 1.0 / (4.0 * (k * LN_10).sqrt());
     let outside = k / (4.0 * LN_10.sqrt());

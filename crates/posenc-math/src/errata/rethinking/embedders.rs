@@ -1,7 +1,7 @@
 //! Distance, sampling, and the sine, square and Gaussian embedders (Sections 3 and 4).
 
 use crate::errata::numeric::*;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 use faer::Mat;
 use std::f64::consts::{PI, TAU};
 
@@ -110,7 +110,7 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
 ];
 
-fn fig1_two_values(_: &Inputs<'_>) -> Result<Finding, String> {
+fn fig1_two_values(_: &Inputs<'_>) -> Result<Finding, Error> {
     let d = 10;
     let sample =
         |periods: usize, x: f64, j: usize| (TAU * periods as f64 * (j as f64 / d as f64 - x)).sin();
@@ -138,40 +138,34 @@ fn fig1_two_values(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn eq5_similarity(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq5_similarity(_: &Inputs<'_>) -> Result<Finding, Error> {
     let similarity =
         |delta: f64| midpoint(-1.0, 1.5, 5000, |t| gaussian(t, 0.1) * gaussian(t - delta, 0.1));
     let values: Vec<f64> = (0..20).map(|k| similarity(f64::from(k) * 0.02)).collect();
     let pairs = (values.len() - 1) as f64;
     let rising = values.windows(2).map(|w| (w[1] - w[0]).signum()).sum::<f64>() / pairs;
-    let quantities = vec![
-        Quantity::new(
-            "sign of $D$'s change with distance (mean over 19 steps, Gaussian, $\\sigma = 0.1$)",
-        )
-        .printed(1.0)
-        .measured(rising)
-        .corrected(-1.0),
-    ];
-    let holds = quantities[0].decides(1e-12);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new(
+        "sign of $D$'s change with distance (mean over 19 steps, Gaussian, $\\sigma = 0.1$)",
+    )
+    .printed(1.0)
+    .measured(rising)
+    .corrected(-1.0);
+    Finding::decided(vec![quantity], 1e-12)
 }
 
-fn eq6_step(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq6_step(_: &Inputs<'_>) -> Result<Finding, Error> {
     let (d, sigma) = (1000, 0.02);
     let product = |t: f64| gaussian(t - 0.5, sigma) * gaussian(t - 0.51, sigma);
     let sum: f64 = (0..d).map(|j| product(j as f64 / d as f64)).sum();
     let integral = simpson(0.0, 1.0, 2000, product);
-    let quantities = vec![
-        Quantity::new("sum over integral, $d = 1000$")
-            .printed(1.0)
-            .measured(sum / integral)
-            .corrected(d as f64),
-    ];
-    let holds = quantities[0].decides(1e-9);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("sum over integral, $d = 1000$")
+        .printed(1.0)
+        .measured(sum / integral)
+        .corrected(d as f64);
+    Finding::decided(vec![quantity], 1e-9)
 }
 
-fn eq6_bandlimited(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq6_bandlimited(_: &Inputs<'_>) -> Result<Finding, Error> {
     // Rectangles of width 0.2 with no edge on a sampling point.
     let edges = (0.313_370_1, 0.277_231_7);
     let inside = |t: f64, left: f64| f64::from(u8::from(t >= left && t < left + 0.2));
@@ -193,7 +187,7 @@ fn eq6_bandlimited(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn eq6_nyquist(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq6_nyquist(_: &Inputs<'_>) -> Result<Finding, Error> {
     let harmonics = 3;
     let psi = |t: f64| (0..=harmonics).map(|h| (TAU * f64::from(h) * t).cos()).sum::<f64>();
     let (x1, x2) = (0.15, 0.18);
@@ -214,7 +208,7 @@ fn eq6_nyquist(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn stable_rank_is_not_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn stable_rank_is_not_rank(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let (n, d) = (64, 500);
     let sigma = 1.0 / (2.0 * n as f64);
     let embedding =
@@ -224,7 +218,7 @@ fn stable_rank_is_not_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let quantities = vec![
         Quantity::new("stable rank at $\\sigma = 1/2N$, $N = 64$")
             .printed(n as f64)
-            .measured(stable_rank(&embedding)?)
+            .measured(stable_rank(embedding.as_ref())?)
             .corrected(n as f64 / PI.sqrt()),
         Quantity::new("residual of a random target")
             .measured(relative_residual(&embedding, &target)?)
@@ -235,7 +229,7 @@ fn stable_rank_is_not_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn sine_rank(_: &Inputs<'_>) -> Result<Finding, String> {
+fn sine_rank(_: &Inputs<'_>) -> Result<Finding, Error> {
     let wave = |offset: f64| -> Vec<f64> {
         (0..50).map(|j| (TAU * f64::from(j) / 50.0).sin() + offset).collect()
     };
@@ -252,7 +246,7 @@ fn sine_rank(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn square_rank(_: &Inputs<'_>) -> Result<Finding, String> {
+fn square_rank(_: &Inputs<'_>) -> Result<Finding, Error> {
     let wave = |n: usize, low: f64| -> Vec<f64> {
         (0..n).map(|j| if 2 * j < n { 1.0 } else { low }).collect()
     };
@@ -276,7 +270,7 @@ fn square_rank(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn square_bandlimited(_: &Inputs<'_>) -> Result<Finding, String> {
+fn square_bandlimited(_: &Inputs<'_>) -> Result<Finding, Error> {
     let n = 4096;
     let beyond = |signal: &[f64], band: usize| {
         let power: Vec<f64> = dft(signal).iter().map(|z| z.norm_sqr()).collect();

@@ -1,19 +1,10 @@
 //! Propositions 1 to 3 and their proofs.
 
 use crate::errata::numeric::*;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
+use crate::theory::{gaussian_stable_rank, rff_stable_rank};
 use faer::Mat;
 use std::f64::consts::{PI, SQRT_2, TAU};
-
-/// Stable rank of the Gaussian embedder for $d, N \to \infty$.
-fn gaussian_bound(sigma: f64) -> f64 {
-    1.0 / (2.0 * PI.sqrt() * sigma)
-}
-
-/// Stable rank of random Fourier features for $d, N \to \infty$.
-fn fourier_bound(sigma: f64) -> f64 {
-    TAU.sqrt() * sigma
-}
 
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
@@ -155,7 +146,7 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
 ];
 
-fn prop1_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn prop1_rank(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("rethinking-prop1-rank");
     let n = 6;
     let target = normal_matrix(n, 1, &mut rng);
@@ -179,7 +170,7 @@ fn prop1_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn prop2_factor(_: &Inputs<'_>) -> Result<Finding, String> {
+fn prop2_factor(_: &Inputs<'_>) -> Result<Finding, Error> {
     let sigma = 0.01;
     let inner = |delta: f64| {
         simpson(-0.15, 0.15 + delta, 2000, |t| gaussian(t, sigma) * gaussian(t - delta, sigma))
@@ -193,11 +184,10 @@ fn prop2_factor(_: &Inputs<'_>) -> Result<Finding, String> {
     };
     let quantities =
         vec![row("$D(0)$, $\\sigma = 0.01$", 0.0), row("$D(\\sigma)$, $\\sigma = 0.01$", sigma)];
-    let holds = quantities.iter().all(|q| q.decides(1e-9));
-    Ok(Finding { quantities, holds })
+    Finding::decided(quantities, 1e-9)
 }
 
-fn min_envelope(_: &Inputs<'_>) -> Result<Finding, String> {
+fn min_envelope(_: &Inputs<'_>) -> Result<Finding, Error> {
     let (n, d, sigma) = (28, 1000, 0.01);
     let embedding =
         Mat::from_fn(n, d, |i, j| gaussian(wrap(i as f64 / n as f64 - j as f64 / d as f64), sigma));
@@ -211,31 +201,30 @@ fn min_envelope(_: &Inputs<'_>) -> Result<Finding, String> {
     let corner: f64 = (-8..=8).map(|m| (-PI * (m * m) as f64).exp()).sum();
     let quantities = vec![
         Quantity::new("stable rank, $\\sigma = 0.01$, $N = 28$")
-            .printed(gaussian_bound(sigma).min(n as f64))
-            .measured(stable_rank(&embedding)?)
+            .printed(gaussian_stable_rank(sigma).min(n as f64))
+            .measured(stable_rank(embedding.as_ref())?)
             .corrected(exact(n, sigma)),
         Quantity::new("stable rank over $N$ where the bound equals $N = 32$")
             .printed(1.0)
             .measured(kernel_periodic_ratio(corner_sigma, 32)?)
             .corrected(1.0 / corner),
     ];
-    let holds = quantities[0].decides(1e-3) && quantities[1].decides(1e-3);
-    Ok(Finding { quantities, holds })
+    Finding::decided(quantities, 1e-3)
 }
 
 /// Stable rank divided by `n`, for `n` points on the circle and the kernel of the Gaussian embedder.
-fn kernel_periodic_ratio(sigma: f64, n: usize) -> Result<f64, String> {
+fn kernel_periodic_ratio(sigma: f64, n: usize) -> Result<f64, Error> {
     let value = kernel_stable_rank(n, |delta| (-(wrap(delta) / (2.0 * sigma)).powi(2)).exp())?;
     Ok(value / n as f64)
 }
 
-fn sufficient_dimension(_: &Inputs<'_>) -> Result<Finding, String> {
+fn sufficient_dimension(_: &Inputs<'_>) -> Result<Finding, Error> {
     let open = |d: usize| {
         let point = |i: usize, j: usize| gaussian(i as f64 / 256.0 - j as f64 / d as f64, 0.005);
-        stable_rank(&Mat::from_fn(256, d, point))
+        stable_rank(Mat::from_fn(256, d, point).as_ref())
     };
     let narrow: Vec<f64> = (0..1000).map(|j| gaussian(wrap(j as f64 / 1000.0), 0.0005)).collect();
-    let bound = gaussian_bound(0.005);
+    let bound = gaussian_stable_rank(0.005);
     let quantities = vec![
         Quantity::new("$\\sigma = 0.005$, $d = 40$ ($d\\sigma = 0.2$)")
             .printed(bound)
@@ -245,7 +234,7 @@ fn sufficient_dimension(_: &Inputs<'_>) -> Result<Finding, String> {
             .measured(open(100)?)
             .corrected(bound),
         Quantity::new("$\\sigma = 0.0005$, $N = d = 1000$ ($d\\sigma = 0.5$)")
-            .printed(gaussian_bound(0.0005))
+            .printed(gaussian_stable_rank(0.0005))
             .measured(circulant_stable_rank(&narrow)?),
     ];
     let holds = quantities[0].refutes_printed(0.1)
@@ -254,7 +243,7 @@ fn sufficient_dimension(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn eq11_scale(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn eq11_scale(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let n = 8;
     let draws = normal_matrix(n, 1, &mut inputs.rng("rethinking-eq11-scale"));
     let column: Vec<f64> = (0..n).map(|i| draws[(i, 0)]).collect();
@@ -282,24 +271,21 @@ fn eq11_scale(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn prop3_spectrum(_: &Inputs<'_>) -> Result<Finding, String> {
+fn prop3_spectrum(_: &Inputs<'_>) -> Result<Finding, Error> {
     let sigma = 10.0;
     let frequencies = stratified_normal(2000, sigma);
     let measured = kernel_stable_rank(200, |delta| mean_cosine(&frequencies, delta))?;
-    let quantities = vec![
-        Quantity::new("stable rank, $\\sigma = 10$, $N = 200$, $d \\to \\infty$")
-            .printed(PI.sqrt() * sigma)
-            .measured(measured)
-            .corrected(fourier_bound(sigma)),
-    ];
-    let holds = quantities[0].decides(0.01);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("stable rank, $\\sigma = 10$, $N = 200$, $d \\to \\infty$")
+        .printed(PI.sqrt() * sigma)
+        .measured(measured)
+        .corrected(rff_stable_rank(sigma));
+    Finding::decided(vec![quantity], 0.01)
 }
 
-fn prop3_finite_dimension(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn prop3_finite_dimension(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("rethinking-prop3-finite-dimension");
     let sigma = 1.0 / (2.0 * SQRT_2 * PI * 0.005);
-    let bound = fourier_bound(sigma);
+    let bound = rff_stable_rank(sigma);
     let mut quantities = Vec::new();
     let mut holds = true;
     for (d, draws) in [(256, 8), (1000, 8)] {
@@ -329,21 +315,19 @@ fn prop3_finite_dimension(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn prop3_two_pi(_: &Inputs<'_>) -> Result<Finding, String> {
+fn prop3_two_pi(_: &Inputs<'_>) -> Result<Finding, Error> {
     let sigma = 50.0;
     let turns: Vec<f64> = stratified_normal(2000, sigma).iter().map(|b| b / TAU).collect();
     let measured = kernel_stable_rank(200, |delta| mean_cosine(&turns, delta))?;
-    let quantities = vec![
+    let quantity =
         Quantity::new("stable rank of $[\\cos bx, \\sin bx]$, $\\sigma = 50$, $d \\to \\infty$")
-            .printed(fourier_bound(sigma))
+            .printed(rff_stable_rank(sigma))
             .measured(measured)
-            .corrected(sigma / TAU.sqrt()),
-    ];
-    let holds = quantities[0].decides(0.02);
-    Ok(Finding { quantities, holds })
+            .corrected(sigma / TAU.sqrt());
+    Finding::decided(vec![quantity], 0.02)
 }
 
-fn eq17_density(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn eq17_density(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let (sigma, delta, count) = (10.0, 0.01, 100_000);
     let b = normal_matrix(count, 1, &mut inputs.rng("rethinking-eq17-density"));
     let frequencies: Vec<f64> = (0..count).map(|j| sigma * b[(j, 0)]).collect();
@@ -360,11 +344,10 @@ fn eq17_density(inputs: &Inputs<'_>) -> Result<Finding, String> {
             .measured(mean * count as f64)
             .corrected(kernel * count as f64),
     ];
-    let holds = quantities.iter().all(|q| q.decides(0.01));
-    Ok(Finding { quantities, holds })
+    Finding::decided(quantities, 0.01)
 }
 
-fn eq18_sign(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq18_sign(_: &Inputs<'_>) -> Result<Finding, Error> {
     let half = 0.5;
     let erf = 2.0 / PI.sqrt() * simpson(0.0, half, 200, |t| (-t * t).exp());
     let erfi = 2.0 / PI.sqrt() * simpson(0.0, half, 200, |t| (t * t).exp());
@@ -388,7 +371,7 @@ fn eq18_sign(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn sigma_product(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn sigma_product(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let sigma_g: f64 = 0.01;
     // Stable rank of 100 equispaced points on the circle, from the row sum of each kernel.
     let of_kernel = |kernel: &dyn Fn(f64) -> f64| {

@@ -1,6 +1,6 @@
 //! Differences between the text and the notebooks.
 
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
@@ -59,7 +59,7 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
 ];
 
-fn learning_rates(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn learning_rates(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let rate =
         |item: &str, method: &str| inputs.value("rethinking", item, "constant", method, "lr");
     let stated = rate("sec5-2", "all")?;
@@ -76,22 +76,19 @@ fn learning_rates(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn ten_rows(_: &Inputs<'_>) -> Result<Finding, String> {
+fn ten_rows(_: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rows = vec![158, 329, 47, 344, 257, 410, 426, 199, 426, 295];
     let listed = rows.len();
     rows.sort_unstable();
     rows.dedup();
-    let quantities = vec![
-        Quantity::new("different rows in the list")
-            .printed(listed as f64)
-            .measured(rows.len() as f64)
-            .corrected(9.0),
-    ];
-    let holds = quantities[0].decides(1e-12);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("different rows in the list")
+        .printed(listed as f64)
+        .measured(rows.len() as f64)
+        .corrected(9.0);
+    Finding::decided(vec![quantity], 1e-12)
 }
 
-fn fig8_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn fig8_average(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let get =
         |method: &str, metric: &str| inputs.value("rethinking", "fig8", "real", method, metric);
     let mut quantities = Vec::new();
@@ -107,7 +104,7 @@ fn fig8_average(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn fig9_test(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn fig9_test(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut quantities = Vec::new();
     for signal in ["signal-1", "signal-2", "signal-3"] {
         let get = |metric: &str| {
@@ -125,21 +122,17 @@ fn fig9_test(inputs: &Inputs<'_>) -> Result<Finding, String> {
                 .unit("dB"),
         );
     }
-    let holds = quantities.iter().all(|q| q.decides(1e-6));
-    Ok(Finding { quantities, holds })
+    Finding::decided(quantities, 1e-6)
 }
 
-fn divisor_256(_: &Inputs<'_>) -> Result<Finding, String> {
+fn divisor_256(_: &Inputs<'_>) -> Result<Finding, Error> {
     // PSNR of a fixed error of two grey levels under either divisor.
     let psnr = |divisor: f64| -20.0 * (2.0 / divisor).log10();
     let shift = psnr(256.0) - psnr(255.0);
-    let quantities = vec![
-        Quantity::new("shift of PSNR by the divisor")
-            .printed(0.0)
-            .measured(shift)
-            .corrected(20.0 * (256.0f64 / 255.0).log10())
-            .unit("dB"),
-    ];
-    let holds = quantities[0].decides(1e-9);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("shift of PSNR by the divisor")
+        .printed(0.0)
+        .measured(shift)
+        .corrected(20.0 * (256.0f64 / 255.0).log10())
+        .unit("dB");
+    Finding::decided(vec![quantity], 1e-9)
 }

@@ -2,7 +2,8 @@
 
 use crate::closed_form::normal_equations;
 use crate::errata::numeric::*;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
+use crate::kronecker::simple_features;
 use faer::Mat;
 use std::f64::consts::PI;
 
@@ -98,7 +99,7 @@ pub(super) static ERRATA: &[Erratum] = &[
     },
 ];
 
-fn signal_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn signal_order(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("trading-signal-order");
     let (n, m, k) = (7, 6, 4);
     let (psi_x, psi_y) = (normal_matrix(n, k, &mut rng), normal_matrix(m, k, &mut rng));
@@ -110,7 +111,7 @@ fn signal_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
     let row = |name: &str, design: &Mat<f64>, printed: &Mat<f64>, corrected: &Mat<f64>| {
         let wrong = relative_residual(design, printed)?;
         let right = relative_residual(design, corrected)?;
-        Ok::<_, String>([
+        Ok::<_, Error>([
             Quantity::new(format!("residual of {name}, order as printed"))
                 .printed(0.0)
                 .measured(wrong),
@@ -126,7 +127,7 @@ fn signal_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("trading-eq42-transpose");
     let mut draw = |n: usize, m: usize, k: usize| {
         (
@@ -158,7 +159,7 @@ fn eq42_transpose(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn eq49_index(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq49_index(_: &Inputs<'_>) -> Result<Finding, Error> {
     // Bilinear blending reproduces a bilinear function exactly; x varies fastest, N = 4 points in x.
     let (n, m) = (4, 3);
     let value = |x: f64, y: f64| 1.0 + 2.0 * x + 3.0 * y + x * y;
@@ -181,8 +182,7 @@ fn eq49_index(_: &Inputs<'_>) -> Result<Finding, String> {
             .measured(1.0)
             .corrected(first + second + alpha[1] * beta[0] + alpha[1] * beta[1]),
     ];
-    let holds = quantities.iter().all(|q| q.decides(1e-12));
-    Ok(Finding { quantities, holds })
+    Finding::decided(quantities, 1e-12)
 }
 
 /// The weights of Eq. 15 at fraction `beta` of a cell of width `step`, for the kernel `d`.
@@ -196,7 +196,7 @@ fn blending_weights(d: impl Fn(f64) -> f64, step: f64, beta: f64) -> [f64; 2] {
     ]
 }
 
-fn eq15_normalization(_: &Inputs<'_>) -> Result<Finding, String> {
+fn eq15_normalization(_: &Inputs<'_>) -> Result<Finding, Error> {
     let step = 1.0 / 256.0;
     let sum = |kernel: &dyn Fn(f64) -> f64| blending_weights(kernel, step, 0.5).iter().sum::<f64>();
     let gaussian_kernel = |sigma: f64| move |u: f64| (-(u / (2.0 * sigma)).powi(2)).exp();
@@ -223,7 +223,7 @@ fn eq15_normalization(_: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn blending_spacing(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn blending_spacing(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let k = inputs.value("trading", "table2", "complex-gd", "all", "dim")?;
     // Where a point of [0, 1) ends up: blended between nodes i/(K-1), encoded at i/K.
     let place = |x: f64| {
@@ -249,7 +249,7 @@ fn blending_spacing(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn simple_directions(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn simple_directions(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("trading-simple-directions");
     let (points, k) = (16, 8);
     let mut image_rank = |directions: &[fn(f64, f64) -> f64]| {
@@ -280,34 +280,24 @@ fn simple_directions(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn appendix_c_memory(_: &Inputs<'_>) -> Result<Finding, String> {
+fn appendix_c_memory(_: &Inputs<'_>) -> Result<Finding, Error> {
     let (n, dimensions) = (64usize, 3u32);
     let weights = n.pow(dimensions);
     let encoding = Mat::<f64>::zeros(n, n);
     let stored = weights + encoding.nrows() * encoding.ncols();
     let power = weights as f64;
-    let quantities = vec![
-        Quantity::new("numbers beside the weights, $N = K = 64$, $D = 3$")
-            .printed(2.0 * n as f64)
-            .measured(stored as f64 - power)
-            .corrected((n * n) as f64),
-    ];
-    let holds = quantities[0].decides(1e-12);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("numbers beside the weights, $N = K = 64$, $D = 3$")
+        .printed(2.0 * n as f64)
+        .measured(stored as f64 - power)
+        .corrected((n * n) as f64);
+    Finding::decided(vec![quantity], 1e-12)
 }
 
-fn appendix_c_rank(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn appendix_c_rank(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut rng = inputs.rng("trading-appendix-c-rank");
     let (n, k) = (16, 8);
     let (psi_x, psi_y) = (normal_matrix(n, k, &mut rng), normal_matrix(n, k, &mut rng));
-    let simple =
-        Mat::from_fn(
-            n * n,
-            2 * k,
-            |p, c| {
-                if c < k { psi_x[(p % n, c)] } else { psi_y[(p / n, c - k)] }
-            },
-        );
+    let simple = simple_features(psi_y.as_ref(), psi_x.as_ref());
     let simple_rank = rank(simple.as_ref(), 1e-10)? as f64;
     let complex_rank = rank(psi_x.kron(&psi_y).as_ref(), 1e-10)? as f64;
     let axis_rank = rank(psi_x.as_ref(), 1e-10)? as f64;

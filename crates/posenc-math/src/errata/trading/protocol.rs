@@ -1,7 +1,7 @@
 //! Settings of the tables: model sizes, data splits and scripts.
 
 use crate::errata::numeric::tri;
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 
 pub(super) static ERRATA: &[Erratum] = &[
     Erratum {
@@ -62,7 +62,7 @@ fn network_size(input: f64, width: f64, hidden: i32) -> f64 {
     (input + 1.0) * width + f64::from(hidden - 1) * (width + 1.0) * width + (width + 1.0) * 3.0
 }
 
-fn input_width(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn input_width(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let printed = inputs.value("trading", "table3", "simple", "Gau", "params")?;
     let script = inputs.value("trading", "table3", "simple", "all", "dim")?;
     let width = inputs.value("trading", "table3", "simple", "all", "width")?;
@@ -78,7 +78,7 @@ fn input_width(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn video_depth(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn video_depth(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let printed = inputs.value("trading", "table4", "simple", "Gau", "params")?;
     let quantities = vec![
         Quantity::new("parameters with 4 hidden layers of 512")
@@ -92,19 +92,16 @@ fn video_depth(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn video_points(_: &Inputs<'_>) -> Result<Finding, String> {
+fn video_points(_: &Inputs<'_>) -> Result<Finding, Error> {
     let grid = 64f64.powi(3);
-    let quantities = vec![
-        Quantity::new("training points")
-            .printed(grid / 8.0)
-            .measured(0.125 * 128f64.powi(3))
-            .corrected(grid),
-    ];
-    let holds = quantities[0].decides(0.0);
-    Ok(Finding { quantities, holds })
+    let quantity = Quantity::new("training points")
+        .printed(grid / 8.0)
+        .measured(0.125 * 128f64.powi(3))
+        .corrected(grid);
+    Finding::decided(vec![quantity], 0.0)
 }
 
-fn closed_form_parameters(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn closed_form_parameters(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut quantities = Vec::new();
     let mut holds = true;
     for method in ["LinF", "Gau", "Tri"] {
@@ -122,7 +119,7 @@ fn closed_form_parameters(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn batch_scale(_: &Inputs<'_>) -> Result<Finding, String> {
+fn batch_scale(_: &Inputs<'_>) -> Result<Finding, Error> {
     // A point's squared norm is a sum over four directions, each a function of one coordinate, and
     // every coordinate is a multiple of 1/1024: 128 centers j/128, triangle of half-width 2.5/128.
     let square_norm: Vec<f64> = (0..1024)

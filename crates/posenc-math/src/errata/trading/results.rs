@@ -1,6 +1,6 @@
 //! Claims of Section 6 and Appendix D, compared with the tables and figures.
 
-use crate::errata::{Erratum, Finding, Inputs, Quantity, Severity};
+use crate::errata::{Erratum, Error, Finding, Inputs, Quantity, Severity};
 
 const METHODS: [&str; 5] = ["LinF", "LogF", "RFF", "Tri", "Gau"];
 
@@ -44,7 +44,7 @@ pub(super) static ERRATA: &[Erratum] = &[
 ];
 
 /// Smallest and largest ratio of simple to complex times in a table.
-fn speedups(inputs: &Inputs<'_>, table: &str) -> Result<(f64, f64), String> {
+fn speedups(inputs: &Inputs<'_>, table: &str) -> Result<(f64, f64), Error> {
     let (mut low, mut high) = (f64::INFINITY, 0.0f64);
     for method in METHODS {
         let simple = inputs.value("trading", table, "simple", method, "time")?;
@@ -55,7 +55,7 @@ fn speedups(inputs: &Inputs<'_>, table: &str) -> Result<(f64, f64), String> {
     Ok((low, high))
 }
 
-fn speedup_video(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn speedup_video(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let claim = inputs.value("trading", "table4", "claim", "complex vs simple", "speedup")?;
     let (low, high) = speedups(inputs, "table4")?;
     let quantities = vec![
@@ -66,12 +66,12 @@ fn speedup_video(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn rank_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn rank_order(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let get = |group: &str, method: &str, metric: &str| {
         inputs.value("trading", "table1", group, method, metric)
     };
     let gain = |method: &str| {
-        Ok::<_, String>(
+        Ok::<_, Error>(
             get("closed-form", method, "test_psnr")? - get("complex-gd", method, "test_psnr")?,
         )
     };
@@ -88,7 +88,7 @@ fn rank_order(inputs: &Inputs<'_>) -> Result<Finding, String> {
     Ok(Finding { quantities, holds })
 }
 
-fn extra_layer(inputs: &Inputs<'_>) -> Result<Finding, String> {
+fn extra_layer(inputs: &Inputs<'_>) -> Result<Finding, Error> {
     let mut quantities = Vec::new();
     let mut gains = Vec::new();
     for figure in ["fig10", "fig11", "fig12"] {
