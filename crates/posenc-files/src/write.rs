@@ -61,11 +61,7 @@ pub fn prepare(path: &Path, parts: &[&[u8]]) -> Result<Prepared> {
     })
 }
 
-/// As [`prepare`], of what a function writes.
-///
-/// # Errors
-///
-/// A file that cannot be written; those of the function.
+/// As [`prepare`], of what a function writes, whose errors are passed on.
 pub fn prepare_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<Prepared> {
     let (folder, name) = locate(path, true)?;
     let (temporary, mut file) = temporary(&folder)?;
@@ -101,28 +97,16 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// As [`write_atomically`], of pieces that need not be next to each other in memory.
-///
-/// # Errors
-///
-/// Those of [`write_atomically`].
 pub fn write_parts_atomically(path: &Path, parts: &[&[u8]]) -> Result<()> {
     prepare(path, parts)?.commit()
 }
 
-/// As [`write_atomically`], of what a function writes.
-///
-/// # Errors
-///
-/// Those of [`prepare_with`] and [`Prepared::commit`].
+/// As [`write_atomically`], of what a function writes, whose errors are passed on.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     prepare_with(path, write)?.commit()
 }
 
 /// As [`write_atomically`], but leaves a file alone that has these bytes. True if it was written.
-///
-/// # Errors
-///
-/// Those of [`write_atomically`].
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
     if is_same(path, bytes) {
         return Ok(false);
@@ -150,21 +134,13 @@ pub fn open_or_create(path: &Path) -> Result<File> {
     folder.open_or_create(&name)
 }
 
-/// Creates a file that was not there and that can be executed.
-///
-/// # Errors
-///
-/// Those of [`create_new`].
+/// As [`create_new`], of a file that can be executed.
 pub fn create_program(path: &Path) -> Result<File> {
     let (folder, name) = locate(path, true)?;
     folder.create_new(&name, true)
 }
 
-/// Writes a file that was not there, without waiting for the disk; for folders of this process alone.
-///
-/// # Errors
-///
-/// Those of [`create_new`].
+/// As [`create_new`], with content and without waiting for the disk; for folders of this process alone.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     create_new(path)?.write_all(bytes)
 }

@@ -4,23 +4,17 @@ use crate::is_hidden;
 
 /// Counts lines while a reader moves forward through a text. A line ends at `\n`, at `\r\n` and at a single `\r`, and nowhere
 /// else: form feeds, NEL, U+2028 and U+2029 are characters of a line, as in editors.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Lines {
-    line: usize,
+    ended: usize,
     follows_return: bool,
-}
-
-impl Default for Lines {
-    fn default() -> Self {
-        Lines { line: 1, follows_return: false }
-    }
 }
 
 impl Lines {
     /// The line, from 1, in which the next byte is.
     #[must_use]
     pub fn line(&self) -> usize {
-        self.line
+        self.ended + 1
     }
 
     /// Moves past the next bytes of the text.
@@ -31,7 +25,7 @@ impl Lines {
                 b'\n' => !self.follows_return,
                 _ => false,
             };
-            self.line += usize::from(ends);
+            self.ended += usize::from(ends);
             self.follows_return = *byte == b'\r';
         }
     }

@@ -153,10 +153,6 @@ pub fn make_folder(path: &Path) -> Result<()> {
 }
 
 /// What lies in a folder, by name. Links are listed as such.
-///
-/// # Errors
-///
-/// A folder that cannot be listed.
 pub fn entries(folder: &Path) -> Result<Vec<Entry>> {
     let mut entries = folder_at(folder)?.entries()?;
     entries.sort();
@@ -164,10 +160,6 @@ pub fn entries(folder: &Path) -> Result<Vec<Entry>> {
 }
 
 /// Removes a file or a link, never the target of a link. Returns false if it does not exist.
-///
-/// # Errors
-///
-/// A file that cannot be removed.
 pub fn remove(path: &Path) -> Result<bool> {
     let removed = locate(path, false).and_then(|(folder, name)| folder.remove(&name));
     match removed {

@@ -7,25 +7,22 @@ use std::path::{Path, PathBuf};
 
 use super::{Entry, Kind, not_a_folder};
 
-/// A folder.
+/// A folder, whose functions do what those of descriptors do.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// Opens a folder, through links.
     pub fn open(path: &Path) -> Result<Self> {
         std::fs::read_dir(path)?;
         Ok(Folder { path: path.to_owned() })
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a folder in this one, not through a link.
     pub fn enter(&self, name: &OsStr, root: &Path) -> Result<Self> {
         let path = self.path.join(name);
         match self.kind(name)? {
@@ -34,12 +31,10 @@ impl Folder {
         }
     }
 
-    /// What a name stands for.
     pub fn kind(&self, name: &OsStr) -> Result<Kind> {
         Ok(Kind::of(std::fs::symlink_metadata(self.path.join(name))?.file_type()))
     }
 
-    /// Creates a folder in this one if it does not exist.
     pub fn make(&self, name: &OsStr) -> Result<()> {
         match std::fs::create_dir(self.path.join(name)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
@@ -47,13 +42,11 @@ impl Folder {
         }
     }
 
-    /// Opens a regular file for reading.
     pub fn open_file(&self, name: &OsStr) -> Result<File> {
         self.kind(name)?.require_file()?;
         open_following(&self.path.join(name))
     }
 
-    /// Opens a regular file for reading and writing, and creates it if it does not exist.
     pub fn open_or_create(&self, name: &OsStr) -> Result<File> {
         if let Ok(kind) = self.kind(name) {
             kind.require_file()?;
@@ -63,22 +56,18 @@ impl Folder {
         options.open(self.path.join(name))
     }
 
-    /// Makes a file that was not there.
     pub fn create_new(&self, name: &OsStr, _is_program: bool) -> Result<File> {
         File::options().read(true).write(true).create_new(true).open(self.path.join(name))
     }
 
-    /// Renames a file within this folder, over another one.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         std::fs::rename(self.path.join(from), self.path.join(to))
     }
 
-    /// Removes a file or a link.
     pub fn remove(&self, name: &OsStr) -> Result<()> {
         std::fs::remove_file(self.path.join(name))
     }
 
-    /// Removes an empty folder.
     pub fn remove_folder(&self, name: &OsStr) -> Result<()> {
         std::fs::remove_dir(self.path.join(name))
     }
@@ -88,7 +77,6 @@ impl Folder {
         Ok(())
     }
 
-    /// What lies in it.
     pub fn entries(&self) -> Result<Vec<Entry>> {
         let entries = std::fs::read_dir(&self.path)?.map(|entry| {
             let entry = entry?;
