@@ -9,7 +9,7 @@ use crate::schema::claim::{Claim, ClaimName};
 use crate::schema::metrics::Metrics;
 use crate::schema::paper::Paper;
 use crate::schema::{Experiment, Kinds};
-use crate::yaml::{FileError, nearest};
+use crate::yaml::{FileError, hint};
 
 /// Everything under `experiments/`, with the published values of `data/papers/`.
 #[derive(Debug, Clone, Default)]
@@ -73,30 +73,22 @@ impl Catalog {
                     });
                 }
                 if experiment.paper != key {
-                    return Err(problem(
-                        "paper",
-                        format!("`{}`, but the folder is `{key}`", experiment.paper),
-                    ));
+                    let message = format!("`{}`, but the folder is `{key}`", experiment.paper);
+                    return Err(problem("paper", message));
                 }
                 if !paper.items.iter().any(|i| i.item == experiment.item) {
                     let items: Vec<_> = paper.items.iter().map(|i| i.item.as_str()).collect();
-                    let hint = nearest(&experiment.item, items.iter().copied())
-                        .map(|n| format!("; did you mean `{n}`?"))
-                        .unwrap_or_default();
-                    return Err(problem(
-                        "item",
-                        format!(
-                            "`{}` is not an item of {key}/paper.yaml{hint} Allowed: {}",
-                            experiment.item,
-                            items.join(", ")
-                        ),
-                    ));
+                    let (item, hint) =
+                        (&experiment.item, hint(&experiment.item, items.iter().copied()));
+                    let message = format!(
+                        "`{item}` is not an item of {key}/paper.yaml{hint} Allowed: {}",
+                        items.join(", ")
+                    );
+                    return Err(problem("item", message));
                 }
                 if let Some(other) = seen.insert(experiment.id(), file.clone()) {
-                    return Err(problem(
-                        "item",
-                        format!("{} is defined in {} too", experiment.id(), other.display()),
-                    ));
+                    let (id, other) = (experiment.id(), other.display());
+                    return Err(problem("item", format!("{id} is defined in {other} too")));
                 }
                 experiments.push(experiment);
             }

@@ -54,21 +54,18 @@ pub fn read(
 }
 
 /// As [`read`], of a document.
-///
-/// # Errors
-///
-/// As [`read`].
 pub fn from_document(
     document: &Document,
     paper: &str,
     is_known: impl Fn(&ClaimName) -> bool,
 ) -> Result<Vec<Statement>, FileError> {
-    let wires: Vec<Wire> = document.typed("", document.value.clone())?;
+    let wires: Vec<Wire> = document.typed()?;
     let mut statements = Vec::new();
     for (i, wire) in wires.into_iter().enumerate() {
+        let place = document.root().entry("", i);
         for (key, text) in [("section", &wire.section), ("statement", &wire.statement)] {
             if text.trim().is_empty() {
-                return Err(document.error(&format!("[{i}].{key}"), "empty"));
+                return Err(place.error(key, "empty"));
             }
         }
         let tested = match (wire.claims, wire.none) {
@@ -79,7 +76,7 @@ pub fn from_document(
                         let message = format!(
                             "there is no claim `{text}`; write ITEM#CLAIM or PAPER/ITEM#CLAIM, or `none` with the reason"
                         );
-                        document.error(&format!("[{i}].claims[{j}]"), message)
+                        place.error(&format!("claims[{j}]"), message)
                     })
                 };
                 Tested::By(claims.into_iter().enumerate().map(name).collect::<Result<_, _>>()?)
@@ -87,7 +84,7 @@ pub fn from_document(
             (None, Some(reason)) if !reason.trim().is_empty() => Tested::Not(reason),
             _ => {
                 let message = "set exactly one of `claims` (at least one) and `none` (the reason)";
-                return Err(document.error(&format!("[{i}]"), message));
+                return Err(place.error("", message));
             }
         };
         statements.push(Statement { section: wire.section, statement: wire.statement, tested });

@@ -45,18 +45,16 @@ pub fn findings(catalog: &Catalog) -> Vec<Finding> {
                 (LintName::Measured, measured(catalog, experiment, claim)),
                 (LintName::Metric, metric(claim)),
             ];
-            for (lint, message) in lints {
-                let Some(message) = message.filter(|_| !claim.allowed.contains(&lint)) else {
-                    continue;
-                };
-                all.push(Finding {
+            let found = lints.into_iter().filter(|(lint, _)| !claim.allowed.contains(lint));
+            all.extend(found.filter_map(|(lint, message)| {
+                Some(Finding {
                     file: experiment.file.clone(),
                     line: claim.line,
                     claim: format!("{}#{}", experiment.id(), claim.id),
                     lint,
-                    message,
-                });
-            }
+                    message: message?,
+                })
+            }));
         }
     }
     all
@@ -188,11 +186,8 @@ fn metric(claim: &Claim) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::schema::protocol::testing::KINDS;
-    use crate::yaml::Document;
+    use crate::schema::protocol::testing::experiment;
 
     fn findings_of(claim: &str) -> Vec<LintName> {
         let text = format!(
@@ -201,10 +196,7 @@ mod tests {
              \x20 - {{ id: other, protocol: {{ kind: stable-rank, sweep: {{ parameter: dimension }} }}, variants: [{{ id: A, embedder: {{ kind: identity }} }}] }}\n\
              claims:\n  - {{ id: c, {claim} }}\n"
         );
-        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-        let experiment =
-            Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap();
-        let catalog = Catalog { experiments: vec![experiment], ..Catalog::default() };
+        let catalog = Catalog { experiments: vec![experiment(&text)], ..Catalog::default() };
         findings(&catalog).into_iter().map(|finding| finding.lint).collect()
     }
 

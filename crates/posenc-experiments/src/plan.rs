@@ -3,6 +3,8 @@
 //! A unit is one variant × signal × seed. Units that share an embedding (same variant and seed)
 //! form a [`Job`] and run together.
 
+use posenc_math::embedder::EmbedderSpec;
+
 use crate::record::KeyParts;
 use crate::schema::{Experiment, Group, Profile, Protocol, Resolved, Variant};
 use crate::selector::Selectors;
@@ -52,15 +54,11 @@ impl Job<'_> {
         seed: u64,
         revisions: &str,
     ) -> KeyParts {
-        let embedder = match &self.variant.embedder {
-            Some(spec) => spec.canonical(),
-            None => "-".to_owned(),
-        };
+        let embedder = self.variant.embedder.as_ref();
+        let embedder = embedder.map_or_else(|| "-".to_owned(), EmbedderSpec::canonical);
+        let (group, method) = (&self.group.id, &self.variant.id);
         KeyParts {
-            identity: format!(
-                "{}.{}.{signal}.seed={}",
-                self.group.id, self.variant.id, self.seed_index
-            ),
+            identity: format!("{group}.{method}.{signal}.seed={}", self.seed_index),
             specification: format!("{} | {embedder}", self.resolved.protocol.canonical()),
             data: data_sha256.to_owned(),
             device: device.to_owned(),
@@ -94,9 +92,7 @@ pub fn jobs<'a>(
                 // Without a `long` of its own a group runs its `quick`: a long run of
                 // everything must not become a run at the paper's cost.
                 let own = if group.runs_at(profile) { profile } else { Profile::Quick };
-                let Some(resolved) = group.resolved(own, variant_index) else {
-                    continue;
-                };
+                let Some(resolved) = group.resolved(own, variant_index) else { continue };
                 let recorded_profile = group.equivalent_profile(own, variant_index);
                 let first = group.first_seed;
                 for seed_index in first..first + resolved.seeds as u64 {

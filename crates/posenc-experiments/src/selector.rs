@@ -24,23 +24,19 @@ impl Selectors {
     pub fn parse(texts: &[String]) -> Result<Self, String> {
         let mut globs = Vec::new();
         for text in texts {
+            let wrong = |what: &str| format!("selector `{text}`: {what}");
             if text.is_empty() {
-                return Err(
-                    "selector ``: allowed are one to four parts, paper/item/group/method, such as trading/table1/closed-form"
-                        .to_owned(),
-                );
+                let allowed = "paper/item/group/method, such as trading/table1/closed-form";
+                return Err(wrong(&format!("allowed are one to four parts, {allowed}")));
             }
             if text.len() > MAX_BYTES {
-                let shown: String = text.chars().take(40).collect();
+                let (shown, bytes): (String, _) = (text.chars().take(40).collect(), text.len());
                 return Err(format!(
-                    "selector `{shown}…`: {} bytes; allowed: up to {MAX_BYTES}",
-                    text.len()
+                    "selector `{shown}…`: {bytes} bytes; allowed: up to {MAX_BYTES}"
                 ));
             }
             if !has_flat_braces(text) {
-                return Err(format!(
-                    "selector `{text}`: braces inside braces; write one list, such as {{a,b,c}}"
-                ));
+                return Err(wrong("braces inside braces; write one list, such as {a,b,c}"));
             }
             // What follows the third slash is the method, whose name may have slashes of its own.
             let mut parts: Vec<String> = text.splitn(4, '/').map(str::to_owned).collect();
@@ -53,7 +49,7 @@ impl Selectors {
                 .literal_separator(true)
                 .build()
                 .and_then(|glob| GlobSet::builder().add(glob).build())
-                .map_err(|e| format!("selector `{text}`: {}", e.kind()))?;
+                .map_err(|e| wrong(&e.kind().to_string()))?;
             globs.push(Selector { text: text.clone(), depth, glob });
         }
         Ok(Selectors { globs })
@@ -118,10 +114,9 @@ fn method_in_path(method: &str) -> String {
 mod tests {
     use super::*;
 
-    fn selects(selector: &str, path: [&str; 4]) -> bool {
-        Selectors::parse(&[selector.to_owned()])
-            .unwrap()
-            .matches(path[0], path[1], path[2], path[3])
+    fn selects(selector: &str, [paper, item, group, method]: [&str; 4]) -> bool {
+        let selectors = Selectors::parse(&[selector.to_owned()]).unwrap();
+        selectors.matches(paper, item, group, method)
     }
 
     /// Catches globs that cross a slash or need all four parts.

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use posenc_text::csv::Fault;
 use posenc_text::{Escaping, line_at, unreadable};
 use serde::de::DeserializeOwned;
 use serde_yaml::Value;
@@ -126,14 +127,7 @@ impl Document {
         Document::parse(file, &read_text(file, MAX_YAML_BYTES)?)
     }
 
-    /// The file this came from.
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-
-    /// Line of the key at `path`, or of its nearest ancestor in the file.
-    pub fn line(&self, path: &str) -> Option<usize> {
-        let mut path = path;
+    fn line(&self, mut path: &str) -> Option<usize> {
         loop {
             if let Some(line) = self.positions.get(path) {
                 return Some(*line);
@@ -145,36 +139,84 @@ impl Document {
         }
     }
 
-    /// An error at `path`.
-    pub fn error(&self, path: &str, message: impl Into<String>) -> FileError {
-        FileError { line: self.line(path), ..FileError::of(&self.file, message).key(path) }
+    /// The place of the whole document.
+    pub fn root(&self) -> Place<'_> {
+        Place { document: self, path: String::new() }
     }
 
-    /// Turns `value`, which stands at `path`, into a typed value.
-    pub fn typed<T: DeserializeOwned>(&self, path: &str, value: Value) -> Result<T, FileError> {
+    /// The whole document as a typed value.
+    pub fn typed<T: DeserializeOwned>(&self) -> Result<T, FileError> {
+        self.root().typed(self.value.clone())
+    }
+}
+
+/// A key of a document, where errors are reported.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    document: &'a Document,
+    path: String,
+}
+
+impl Place<'_> {
+    /// The place of `key`, which is relative to this place; this place for an empty key.
+    pub fn key(&self, key: &str) -> Self {
+        let path = if key.is_empty() { self.path.clone() } else { below(&self.path, key) };
+        Place { document: self.document, path }
+    }
+
+    /// The place of an entry of the list `key`.
+    pub fn entry(&self, key: &str, index: usize) -> Self {
+        let place = self.key(key);
+        Place { path: format!("{}[{index}]", place.path), ..place }
+    }
+
+    /// The path of the key, such as `groups[0].variants`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.document.file
+    }
+
+    /// The line of the key, or of its nearest ancestor in the file.
+    pub fn line(&self) -> Option<usize> {
+        self.document.line(&self.path)
+    }
+
+    /// An error at `key`, which is relative to this place.
+    pub fn error(&self, key: &str, message: impl Into<String>) -> FileError {
+        let place = self.key(key);
+        FileError { line: place.line(), ..FileError::of(self.file(), message).key(place.path) }
+    }
+
+    /// Turns the value of this place into a typed one.
+    pub fn typed<T: DeserializeOwned>(&self, value: Value) -> Result<T, FileError> {
         serde_path_to_error::deserialize(value).map_err(|e| {
-            let inner = e.path().to_string();
-            let full = match (path, inner.as_str()) {
-                (p, ".") => p.to_owned(),
-                ("", i) => i.to_owned(),
-                (p, i) => format!("{p}.{i}"),
-            };
-            self.error(&full, explain(&e.into_inner().to_string()))
+            let key = e.path().to_string();
+            let key = if key == "." { "" } else { &key };
+            self.error(key, explain(&e.into_inner().to_string()))
         })
     }
+}
+
+fn below(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Adds the nearest allowed name to serde's "unknown field" messages.
 fn explain(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    if let (true, Some(wrong)) = (is_unknown, names.next()) {
-        let nearest = nearest(wrong, names);
-        if let Some(name) = nearest {
-            return format!("{message}; did you mean `{name}`?");
-        }
-    }
-    message.to_owned()
+    let wrong = names.next().filter(|_| is_unknown);
+    let hint = wrong.map_or_else(String::new, |wrong| hint(wrong, names));
+    format!("{message}{hint}")
+}
+
+/// The end of a message about a wrong name: the candidate that may be meant, or nothing.
+pub(crate) fn hint<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+    nearest(wrong, candidates).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
 /// The candidate closest to `wrong`, if any is close enough to be a slip of the pen.
@@ -196,9 +238,6 @@ enum Frame {
     Map { path: String, key: Option<String> },
     Sequence { path: String, index: usize },
 }
-
-/// Line, and what is wrong there.
-type Fault = (usize, String);
 
 fn too_deep() -> String {
     format!("more than {MAX_DEPTH} lists and mappings inside each other, the limit")
@@ -228,10 +267,6 @@ impl Indexer {
 
     /// Path of the node that starts now; none for a mapping key, which is indexed here.
     fn next_path(&mut self, scalar: Option<&str>, line: usize) -> Result<Option<String>, Fault> {
-        let below = |path: &str, key: &str| match path {
-            "" => key.to_owned(),
-            path => format!("{path}.{key}"),
-        };
         match self.stack.last_mut() {
             None => Ok(Some(String::new())),
             Some(Frame::Sequence { path, index }) => {
@@ -266,29 +301,24 @@ impl Indexer {
         Ok(path.unwrap_or_default())
     }
 
-    fn open(&mut self, marker: Marker, frame: impl Fn(String) -> Frame) -> Result<(), Fault> {
+    fn take(&mut self, event: Event, marker: Marker) -> Result<(), Fault> {
+        let frame: fn(String) -> Frame = match event {
+            Event::MappingStart(..) => |path| Frame::Map { path, key: None },
+            Event::SequenceStart(..) => |path| Frame::Sequence { path, index: 0 },
+            Event::Scalar(text, ..) => return self.node(Some(&text), marker).map(drop),
+            Event::Alias(_) => return self.node(None, marker).map(drop),
+            Event::MappingEnd | Event::SequenceEnd => {
+                self.stack.pop();
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
         let path = self.node(None, marker)?;
         if self.stack.len() >= MAX_DEPTH {
             return Err((marker.line(), too_deep()));
         }
         self.stack.push(frame(path));
         Ok(())
-    }
-
-    fn take(&mut self, event: Event, marker: Marker) -> Result<(), Fault> {
-        match event {
-            Event::MappingStart(..) => self.open(marker, |path| Frame::Map { path, key: None }),
-            Event::SequenceStart(..) => {
-                self.open(marker, |path| Frame::Sequence { path, index: 0 })
-            }
-            Event::Scalar(text, ..) => self.node(Some(&text), marker).map(|_| ()),
-            Event::Alias(_) => self.node(None, marker).map(|_| ()),
-            Event::MappingEnd | Event::SequenceEnd => {
-                self.stack.pop();
-                Ok(())
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -309,28 +339,20 @@ mod tests {
             Ok(document) => document,
             Err(e) => return e.to_string(),
         };
-        document.typed::<Point>("", document.value.clone()).unwrap_err().to_string()
+        document.typed::<Point>().unwrap_err().to_string()
     }
 
-    /// Catches positions that drift after lists, nested maps or comments.
+    /// Catches positions that drift after lists, nested maps or comments, and unknown keys without the nearest one.
     #[test]
     fn errors_name_file_line_and_key() {
-        let message = failure("width: 1\n# note\nheight:\n  - 1\n  - two\n");
-        assert!(message.starts_with("a.yaml:5: `height[1]`"), "{message}");
-    }
-
-    #[test]
-    fn unknown_keys_suggest_the_nearest() {
-        let message = failure("width: 1\nheigth: [1]\n");
-        assert!(message.contains("a.yaml:2"), "{message}");
-        assert!(message.contains("did you mean `height`?"), "{message}");
-    }
-
-    #[test]
-    fn syntax_errors_name_the_line() {
-        let message = failure("width: 1\nheight: [1\n");
-        assert!(message.contains("not valid YAML"), "{message}");
-        assert!(message.starts_with("a.yaml:"), "{message}");
+        for (text, place, part) in [
+            ("width: 1\n# note\nheight:\n  - 1\n  - two\n", "a.yaml:5: `height[1]`", ""),
+            ("width: 1\nheigth: [1]\n", "a.yaml:2", "did you mean `height`?"),
+            ("width: 1\nheight: [1\n", "a.yaml:", "not valid YAML"),
+        ] {
+            let message = failure(text);
+            assert!(message.starts_with(place) && message.contains(part), "{message}");
+        }
     }
 
     /// Catches a small file that fills the memory or the stack: aliases of aliases, one alias of a long list many times,
@@ -413,7 +435,7 @@ mod tests {
     fn aliases_work_and_double_keys_are_refused() {
         let text = "a: &a { width: 1, height: [2, 3] }\nb: { <<: *a, width: 4 }\n";
         let document = Document::parse(Path::new("a.yaml"), text).unwrap();
-        let point: Point = document.typed("b", document.value["b"].clone()).unwrap();
+        let point: Point = document.root().key("b").typed(document.value["b"].clone()).unwrap();
         assert_eq!((point.width, point.height), (4.0, vec![2.0, 3.0]));
         for (text, expected) in [
             ("width: 1\nwidth: 2\n", "`width` appears twice"),

@@ -57,6 +57,13 @@ fn undefined(text: &str, known: &HashSet<String>) -> Option<(usize, String)> {
         .find(|(at, name)| first.get(name).is_none_or(|anchor| anchor >= at))
 }
 
+/// Column of the key in the line at `at`; that of `- key: &name` is behind the dash.
+fn depth(text: &str, at: usize) -> usize {
+    let start = text[..at].rfind('\n').map_or(0, |i| i + 1);
+    let depth = indent(&text[start..]);
+    if text[start + depth..].starts_with("- ") { depth + 2 } else { depth }
+}
+
 /// What an anchor stands for: the lines below it, relative to its own, or the rest of its line.
 enum Node {
     Lines(Vec<String>),
@@ -72,10 +79,7 @@ fn definition(original: &str, name: &str) -> Option<Node> {
         let length = bracketed(open)?;
         return Some(Node::Inline(open[..length].to_owned()));
     }
-    let start = original[..at].rfind('\n').map_or(0, |i| i + 1);
-    let depth = indent(&original[start..]);
-    // `- key: &name` stands two columns deeper than its line.
-    let depth = if original[start + depth..].starts_with("- ") { depth + 2 } else { depth };
+    let depth = depth(original, at);
     let block: Vec<String> = rest
         .lines()
         .skip(1)
@@ -118,11 +122,8 @@ fn placed(text: &str, at: usize, name: &str, node: &Node) -> Option<String> {
             if !before.ends_with(": ") || !is_alone {
                 return None;
             }
-            let start = before.rfind('\n').map_or(0, |i| i + 1);
-            let depth = indent(&text[start..]);
-            let depth = if text[start + depth..].starts_with("- ") { depth + 2 } else { depth };
-            let block: Vec<String> =
-                block.iter().map(|l| format!("{}{l}", " ".repeat(depth))).collect();
+            let indent = " ".repeat(depth(text, at));
+            let block: Vec<String> = block.iter().map(|l| format!("{indent}{l}")).collect();
             Some(format!("{before}&{name}{rest}\n{}{}", block.join("\n"), &after[rest.len()..]))
         }
     }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use serde_yaml::{Mapping, Value};
 
-use crate::schema::claim::{Check, Claim, Source};
+use crate::schema::claim::{Check, Claim, Select, Source};
 use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
@@ -51,15 +51,12 @@ struct Kept {
 /// A result that the schema refuses, with its line and key.
 pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<Derived, FileError> {
     let is_kept = |id: &String| target.groups.is_empty() || target.groups.contains(id);
-    let groups: Vec<_> = source.groups.iter().filter(|g| is_kept(&g.id)).collect();
+    let kept: Vec<_> = source.groups.iter().filter(|g| is_kept(&g.id)).collect();
+    let groups: Vec<String> = kept.iter().map(|g| g.id.clone()).collect();
     let kept = Kept {
-        groups: groups.iter().map(|g| g.id.clone()).collect(),
-        methods: groups.iter().flat_map(|g| g.variants.iter().map(|v| v.id.clone())).collect(),
-        claims: source
-            .claims
-            .iter()
-            .map(|c| stays(c, &groups.iter().map(|g| g.id.as_str()).collect::<Vec<_>>()))
-            .collect(),
+        methods: kept.iter().flat_map(|g| g.variants.iter().map(|v| v.id.clone())).collect(),
+        claims: source.claims.iter().map(|claim| stays(claim, &groups)).collect(),
+        groups,
     };
     let whole = Document::parse(&source.file, text)?.value;
     let wanted = tree(&whole, source, target, &kept);
@@ -85,15 +82,13 @@ pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<De
 }
 
 /// Whether a claim says something about what the new experiment measures, without numbers of the paper.
-fn stays(claim: &Claim, groups: &[&str]) -> bool {
+fn stays(claim: &Claim, groups: &[String]) -> bool {
     let of_print = match &claim.check {
         Check::Value(_) => true,
         Check::Agreement(check) => check.with.is_none(),
         _ => false,
     };
-    let own = |(_, s): (String, &crate::schema::claim::Select)| {
-        s.from == Source::Measured && groups.contains(&s.group.as_str())
-    };
+    let own = |(_, s): (String, &Select)| s.from == Source::Measured && groups.contains(&s.group);
     claim.erratum.is_none() && !of_print && claim.check.selects().into_iter().all(own)
 }
 
@@ -123,11 +118,8 @@ fn tree(whole: &Value, source: &Experiment, target: &Target<'_>, kept: &Kept) ->
             "answer" | "errata" | "benchmarks" | "analysis" => continue,
             "groups" => retain(&mut value, |g| names(g, "id", &kept.groups)),
             "claims" => {
-                let mut place = 0;
-                retain(&mut value, |_| {
-                    place += 1;
-                    kept.claims.get(place - 1).copied().unwrap_or(false)
-                });
+                let mut kept = kept.claims.iter();
+                retain(&mut value, |_| kept.next().is_some_and(|is_kept| *is_kept));
                 for claim in value.as_sequence_mut().into_iter().flatten() {
                     make_ours(claim, source);
                 }
@@ -144,9 +136,7 @@ fn tree(whole: &Value, source: &Experiment, target: &Target<'_>, kept: &Kept) ->
                 for shown in value.as_sequence_mut().into_iter().flatten() {
                     for (key, allowed) in [("groups", &kept.groups), ("methods", &kept.methods)] {
                         if let Some(list) = shown.get_mut(key) {
-                            retain(list, |v| {
-                                v.as_str().is_some_and(|v| allowed.iter().any(|a| a == v))
-                            });
+                            retain(list, |v| is_one_of(v, allowed));
                         }
                     }
                 }
@@ -184,7 +174,11 @@ fn retain(list: &mut Value, mut keep: impl FnMut(&Value) -> bool) {
 }
 
 fn names(value: &Value, key: &str, allowed: &[String]) -> bool {
-    value.get(key).and_then(Value::as_str).is_some_and(|id| allowed.iter().any(|a| a == id))
+    value.get(key).is_some_and(|id| is_one_of(id, allowed))
+}
+
+fn is_one_of(value: &Value, allowed: &[String]) -> bool {
+    value.as_str().is_some_and(|text| allowed.iter().any(|a| a == text))
 }
 
 fn is_empty(list: Option<&Value>) -> bool {
@@ -219,8 +213,6 @@ fn left_out(source: &Experiment, kept: &Kept, whole: &Value, wanted: &Value) -> 
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     const FILE: &str = r#"# yaml-language-server: $schema=../schema.json
@@ -285,9 +277,7 @@ deviations:
 "#;
 
     fn derived(groups: &[&str]) -> Derived {
-        let document = Document::parse(Path::new("a.yaml"), FILE).unwrap();
-        let source =
-            Experiment::from_document(&document, crate::schema::protocol::testing::KINDS).unwrap();
+        let source = crate::schema::protocol::testing::experiment(FILE);
         let groups: Vec<String> = groups.iter().map(|g| (*g).to_owned()).collect();
         derive(&source, FILE, &Target { item: "mine", title: "Mine: a copy", groups: &groups })
             .unwrap()

@@ -94,17 +94,9 @@ fn item(lines: &[String], old: &Value, new: &Value) -> Option<Vec<String>> {
         return Some(lines.to_vec());
     }
     let inner = indent(&lines[0]) + 2;
-    let key_at = |i: usize| -> Option<&str> {
-        let line = lines[i].as_str();
-        let content = if i == 0 { line.get(inner..)? } else { line };
-        let content = if i == 0 {
-            content
-        } else {
-            content.get(inner..).filter(|_| indent(line) == inner)?
-        };
-        let key = content.split(':').next()?;
-        let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        (is_key && content.len() > key.len()).then_some(key)
+    let key_at = |i: usize| {
+        let is_own = i == 0 || indent(&lines[i]) == inner;
+        lines[i].get(inner..).filter(|_| is_own).and_then(top_key)
     };
     let starts: Vec<usize> = (0..lines.len()).filter(|&i| key_at(i).is_some()).collect();
     if starts.first() != Some(&0) {

@@ -10,7 +10,7 @@ use serde_yaml::{Mapping, Value};
 
 use super::limits::Asked;
 use super::protocol::{Fault, ReadNumbers};
-use crate::yaml::{Document, FileError};
+use crate::yaml::{FileError, Place};
 
 /// Reads an embedder: `kind` and its parameters in one mapping.
 ///
@@ -18,8 +18,7 @@ use crate::yaml::{Document, FileError};
 ///
 /// What is no specification of an embedder, and a table that cannot be read.
 pub(super) fn read(
-    document: &Document,
-    path: &str,
+    place: &Place<'_>,
     mapping: Mapping,
     asked: &mut Asked,
 ) -> Result<EmbedderSpec, FileError> {
@@ -27,9 +26,8 @@ pub(super) fn read(
     let mut parameters = BTreeMap::new();
     for (key, value) in mapping {
         let Value::String(key) = key else {
-            return Err(document.error(path, "every key of an embedder is a name"));
+            return Err(place.error("", "every key of an embedder is a name"));
         };
-        let here = format!("{path}.{key}");
         match value {
             Value::String(text) if key == "kind" => kind = Some(text),
             Value::String(text) => {
@@ -39,29 +37,21 @@ pub(super) fn read(
                 let number = number.as_f64().unwrap_or(f64::NAN);
                 parameters.insert(key, ParameterValue::Number(number));
             }
-            _ => return Err(document.error(&here, "allowed: a number or a text")),
+            _ => return Err(place.error(&key, "allowed: a number or a text")),
         }
     }
     let Some(kind) = kind else {
         let kinds: Vec<_> = registry().iter().map(|k| k.name).collect();
         let message = format!("`kind` is missing; allowed: {}", kinds.join(", "));
-        return Err(document.error(path, message));
+        return Err(place.error("", message));
     };
     let mut spec = EmbedderSpec { parameters, ..EmbedderSpec::new(kind) };
-    validate(&spec).map_err(|e| {
-        let place = match e.parameter() {
-            Some(name) => format!("{path}.{name}"),
-            None => path.to_owned(),
-        };
-        document.error(&place, e.to_string())
-    })?;
+    validate(&spec).map_err(|e| place.error(e.parameter().unwrap_or_default(), e.to_string()))?;
     let has_table = find(&spec.kind).is_some_and(|kind| kind.example_table.is_some());
     if let Some(read_numbers) = asked.kinds.read_numbers.filter(|_| has_table) {
-        let folder = document.file().parent().unwrap_or(Path::new(""));
+        let folder = place.file().parent().unwrap_or(Path::new(""));
         let table = asked.table(spec.canonical(), || table(folder, &spec, read_numbers));
-        spec.table = Some(
-            table.map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?,
-        );
+        spec.table = Some(table.map_err(|(key, message)| place.error(key, message))?);
     }
     Ok(spec)
 }
@@ -73,29 +63,28 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
         _ => None,
     };
     let file = text("file").unwrap_or_default();
-    let at = |key, message: String| (key, message);
-    let (shape, features) = read(&place(folder, file).map_err(|e| at("file", e))?, text("array"))
-        .map_err(|e| at("file", e))?;
+    let (shape, features) = inside(folder, file)
+        .and_then(|path| read(&path, text("array")))
+        .map_err(|message| ("file", message))?;
     let [n, _] = shape[..] else {
-        return Err(at(
-            "file",
-            format!("{file} has shape {shape:?}; allowed: N rows of d features"),
-        ));
+        let message = format!("{file} has shape {shape:?}; allowed: N rows of d features");
+        return Err(("file", message));
     };
     let name = text("coordinates_array");
     let coordinates = match text("coordinates") {
         None if name.is_some() => {
-            return Err(at("coordinates_array", "belongs to a file of `coordinates`".to_owned()));
+            return Err(("coordinates_array", "belongs to a file of `coordinates`".to_owned()));
         }
         None => line(n),
         Some(file) => {
-            let path = place(folder, file).map_err(|e| at("coordinates", e))?;
-            let (shape, coordinates) = read(&path, name).map_err(|e| at("coordinates", e))?;
+            let (shape, coordinates) = inside(folder, file)
+                .and_then(|path| read(&path, name))
+                .map_err(|message| ("coordinates", message))?;
             if shape.iter().product::<usize>() != n {
                 let message = format!(
                     "{file} has shape {shape:?}; allowed: one coordinate for each of the {n} rows of features"
                 );
-                return Err(at("coordinates", message));
+                return Err(("coordinates", message));
             }
             coordinates
         }
@@ -105,18 +94,14 @@ fn table(folder: &Path, spec: &EmbedderSpec, read: ReadNumbers) -> Result<Featur
         digest.update(&number.to_le_bytes());
     }
     let digest = digest.finalize().to_hex();
-    FeatureTable::new(coordinates, features, &digest[..32]).map_err(|e| {
-        let key = if e.contains("coordinate") && text("coordinates").is_some() {
-            "coordinates"
-        } else {
-            "file"
-        };
-        at(key, e)
+    FeatureTable::new(coordinates, features, &digest[..32]).map_err(|message| {
+        let is_of_coordinates = message.contains("coordinate") && text("coordinates").is_some();
+        (if is_of_coordinates { "coordinates" } else { "file" }, message)
     })
 }
 
 /// A file of the folder of the experiment: a definition from elsewhere must not read other files of the user.
-fn place(folder: &Path, file: &str) -> Result<PathBuf, String> {
+fn inside(folder: &Path, file: &str) -> Result<PathBuf, String> {
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if Path::new(file).components().all(is_inside) {
         Ok(folder.join(file))
@@ -132,6 +117,7 @@ fn place(folder: &Path, file: &str) -> Result<PathBuf, String> {
 mod tests {
     use super::super::protocol::{Kinds, testing::KINDS};
     use super::*;
+    use crate::yaml::Document;
 
     /// Replaces the loader, which is in another crate: `n.npy` has `n` rows of two features.
     fn read_numbers(path: &Path, name: Option<&str>) -> Result<(Vec<usize>, Vec<f64>), String> {
@@ -148,10 +134,10 @@ mod tests {
         let file = Path::new("experiments/mine/a.yaml");
         let document =
             Document::parse(file, &format!("embedder: {{ kind: matrix, {keys} }}\n")).unwrap();
-        let mapping =
-            serde_yaml::from_str::<Mapping>(&format!("{{ kind: matrix, {keys} }}")).unwrap();
+        let mapping = document.value["embedder"].as_mapping().unwrap().clone();
         let kinds = Kinds { read_numbers: Some(read_numbers), ..KINDS };
-        read(&document, "embedder", mapping, &mut Asked::of(kinds)).map_err(|e| e.to_string())
+        read(&document.root().key("embedder"), mapping, &mut Asked::of(kinds))
+            .map_err(|e| e.to_string())
     }
 
     /// Catches a table that is not read, and cache keys that miss a change of its numbers.

@@ -14,7 +14,7 @@ use super::limits::{Asked, MOST_VARIANTS};
 use super::protocol::{Fault, Kind, Kinds, Protocol};
 use super::signals::SignalCount;
 use super::wire::{WireExperiment, WireGroup};
-use crate::yaml::{Document, FileError};
+use crate::yaml::{Document, FileError, Place};
 
 /// How much of the published protocol a run does. Ordered: a later one says more.
 #[derive(
@@ -253,17 +253,9 @@ impl Group {
     /// The largest profile that does exactly what `profile` does for this variant: a full-scale
     /// `quick` run is a `paper` run and is recorded as one.
     pub fn equivalent_profile(&self, profile: Profile, variant: usize) -> Profile {
-        let here = self.resolved(profile, variant);
-        let reduced = self.reductions.get(&profile);
-        Profile::ALL
-            .into_iter()
-            .rev()
-            .find(|p| {
-                *p >= profile
-                    && self.resolved(*p, variant) == here
-                    && self.reductions.get(p) == reduced
-            })
-            .unwrap_or(profile)
+        let work = |p: &Profile| (self.resolved(*p, variant), self.reductions.get(p));
+        let mut larger = Profile::ALL.into_iter().rev().filter(|p| *p >= profile);
+        larger.find(|p| work(p) == work(&profile)).unwrap_or(profile)
     }
 }
 
@@ -273,29 +265,46 @@ pub fn is_key(text: &str) -> bool {
     !text.is_empty() && text.len() <= 60 && text.chars().all(allowed)
 }
 
-pub(super) fn check_key(document: &Document, path: &str, key: &str) -> Result<(), FileError> {
-    if !is_key(key) {
-        return Err(document
-            .error(path, format!("`{key}` is not allowed; allowed: 1 to 60 of a-z, 0-9 and -")));
+/// The group of that id, which is at `place`.
+pub(super) fn find_group<'a>(
+    place: &Place<'_>,
+    id: &str,
+    groups: &'a [Group],
+) -> Result<&'a Group, FileError> {
+    groups.iter().find(|group| group.id == id).ok_or_else(|| {
+        let ids: Vec<_> = groups.iter().map(|group| group.id.as_str()).collect();
+        place.error("", format!("no group `{id}`; allowed: {}", ids.join(", ")))
+    })
+}
+
+/// Refuses a text at `place`, or at `key` below it, that is no key.
+pub(super) fn check_key(place: &Place<'_>, key: &str, text: &str) -> Result<(), FileError> {
+    match is_key(text) {
+        true => Ok(()),
+        false => {
+            let message = format!("`{text}` is not allowed; allowed: 1 to 60 of a-z, 0-9 and -");
+            Err(place.error(key, message))
+        }
+    }
+}
+
+/// Refuses ids of the list at `place` that appear twice.
+fn check_unique<T>(place: &Place<'_>, list: &[T], id: fn(&T) -> &String) -> Result<(), FileError> {
+    let mut seen = HashSet::new();
+    for (i, id) in list.iter().map(id).enumerate() {
+        if !seen.insert(id) {
+            let list = place.path();
+            let message = format!("`{id}` appears twice; ids under `{list}` must be unique");
+            return Err(place.entry("", i).error("id", message));
+        }
     }
     Ok(())
 }
 
-fn check_unique<'a>(
-    document: &Document,
-    list: &str,
-    ids: impl Iterator<Item = &'a str>,
-) -> Result<(), FileError> {
-    let mut seen = HashSet::new();
-    for (i, id) in ids.enumerate() {
-        if !seen.insert(id) {
-            return Err(document.error(
-                &format!("{list}[{i}].id"),
-                format!("`{id}` appears twice; ids under `{list}` must be unique"),
-            ));
-        }
-    }
-    Ok(())
+/// Refuses ids of the list at `place` that appear twice or are no keys.
+fn check_keys<T>(place: &Place<'_>, list: &[T], id: fn(&T) -> &String) -> Result<(), FileError> {
+    check_unique(place, list, id)?;
+    list.iter().enumerate().try_for_each(|(i, item)| check_key(&place.entry("", i), "id", id(item)))
 }
 
 impl Experiment {
@@ -316,76 +325,57 @@ impl Experiment {
 
     /// Types a document; every error names file, line and key.
     pub fn from_document(document: &Document, kinds: Kinds) -> Result<Self, FileError> {
-        let wire: WireExperiment = document.typed("", document.value.clone())?;
-        check_key(document, "paper", &wire.paper)?;
-        check_key(document, "item", &wire.item)?;
+        let (root, wire): (_, WireExperiment) = (document.root(), document.typed()?);
+        check_key(&root, "paper", &wire.paper)?;
+        check_key(&root, "item", &wire.item)?;
         if wire.groups.is_empty() && wire.comparisons.is_empty() && wire.choices.is_empty() {
             let message = "empty; an experiment needs at least one group, or `comparisons` or `choices` of other items";
-            return Err(document.error("groups", message));
+            return Err(root.error("groups", message));
         }
-        check_unique(document, "comparisons", wire.comparisons.iter().map(|c| c.id.as_str()))?;
-        for (i, comparison) in wire.comparisons.iter().enumerate() {
-            check_key(document, &format!("comparisons[{i}].id"), &comparison.id)?;
-        }
-        check_unique(document, "groups", wire.groups.iter().map(|g| g.id.as_str()))?;
-        check_unique(document, "claims", wire.claims.iter().map(|c| c.id.as_str()))?;
-        check_unique(document, "plots", wire.plots.iter().map(|p| p.id.as_str()))?;
-        check_unique(document, "tables", wire.tables.iter().map(|t| t.id.as_str()))?;
-        check_unique(document, "pictures", wire.pictures.iter().map(|p| p.id.as_str()))?;
-        for (i, plot) in wire.plots.iter().enumerate() {
-            check_key(document, &format!("plots[{i}].id"), &plot.id)?;
-        }
-        for (i, grid) in wire.pictures.iter().enumerate() {
-            check_key(document, &format!("pictures[{i}].id"), &grid.id)?;
-        }
+        check_keys(&root.key("comparisons"), &wire.comparisons, |c| &c.id)?;
+        check_unique(&root.key("groups"), &wire.groups, |g| &g.id)?;
+        check_unique(&root.key("claims"), &wire.claims, |c| &c.id)?;
+        check_keys(&root.key("plots"), &wire.plots, |p| &p.id)?;
+        check_unique(&root.key("tables"), &wire.tables, |t| &t.id)?;
+        check_keys(&root.key("pictures"), &wire.pictures, |p| &p.id)?;
         let variants: usize = wire.groups.iter().map(|g| g.variants.len()).sum();
         if variants > MOST_VARIANTS {
             let message = format!("{variants} variants; allowed: {MOST_VARIANTS}. Split the file");
-            return Err(document.error("groups", message));
+            return Err(root.error("groups", message));
         }
         let mut asked = Asked::of(kinds);
-        let groups = wire
-            .groups
-            .into_iter()
-            .enumerate()
-            .map(|(i, g)| g.checked(document, &format!("groups[{i}]"), &mut asked))
+        let groups = (wire.groups.into_iter().enumerate())
+            .map(|(i, group)| group.checked(&root.entry("groups", i), &mut asked))
             .collect::<Result<Vec<_>, _>>()?;
-        let claims = wire
-            .claims
-            .into_iter()
-            .enumerate()
-            .map(|(i, c)| c.checked(document, &format!("claims[{i}]"), &groups))
+        let claims = (wire.claims.into_iter().enumerate())
+            .map(|(i, claim)| claim.checked(&root.entry("claims", i), &groups))
             .collect::<Result<Vec<_>, _>>()?;
-        check_metrics(document, &claims, &groups)?;
+        check_metrics(&root, &claims, &groups)?;
         let check = |id: Option<&str>| {
             let claim = claims.iter().find(|claim| id == Some(&claim.id))?;
             Some(&claim.check)
         };
-        let answer = wire
-            .answer
-            .map(|text| Sentence::parse(&text, check))
-            .transpose()
-            .map_err(|message| document.error("answer", message))?;
+        let answer = wire.answer.map(|text| Sentence::parse(&text, check)).transpose();
+        let answer = answer.map_err(|message| root.error("answer", message))?;
         for (i, speed) in wire.benchmarks.iter().enumerate() {
-            let here = format!("benchmarks[{i}]");
-            check_key(document, &format!("{here}.workload"), &speed.workload)?;
+            let place = root.entry("benchmarks", i);
+            check_key(&place, "workload", &speed.workload)?;
             if !(1..=10_000_000).contains(&speed.times) {
-                return Err(document.error(&format!("{here}.times"), "allowed: 1 to 10000000"));
+                return Err(place.error("times", "allowed: 1 to 10000000"));
             }
         }
         for (i, id) in wire.errata.iter().enumerate() {
             let is_own = |e: &&posenc_math::errata::Erratum| e.paper() == wire.paper && e.id == id;
             if !posenc_math::errata::all().iter().any(is_own) {
-                let message = format!(
-                    "no erratum `{id}` of `{}`; report/errata.md has their names",
-                    wire.paper
-                );
-                return Err(document.error(&format!("errata[{i}]"), message));
+                let paper = &wire.paper;
+                let message =
+                    format!("no erratum `{id}` of `{paper}`; report/errata.md has their names");
+                return Err(root.error(&format!("errata[{i}]"), message));
             }
         }
-        super::display::check(document, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
+        super::display::check(&root, &wire.plots, &wire.tables, &wire.pictures, &groups)?;
         Ok(Experiment {
-            file: document.file().to_owned(),
+            file: root.file().to_owned(),
             kinds,
             paper: wire.paper,
             item: wire.item,
@@ -409,7 +399,7 @@ impl Experiment {
 }
 
 /// Refuses claims on metrics that their group does not record.
-fn check_metrics(document: &Document, claims: &[Claim], groups: &[Group]) -> Result<(), FileError> {
+fn check_metrics(root: &Place<'_>, claims: &[Claim], groups: &[Group]) -> Result<(), FileError> {
     for (i, claim) in claims.iter().enumerate() {
         for (key, select) in claim.check.selects() {
             let group = groups.iter().find(|group| group.id == select.group);
@@ -419,7 +409,7 @@ fn check_metrics(document: &Document, claims: &[Claim], groups: &[Group]) -> Res
                     "`metrics` of the group `{}` do not name `{}`, so it is not recorded; add it",
                     select.group, select.metric
                 );
-                return Err(document.error(&format!("claims[{i}].check.{key}"), message));
+                return Err(root.entry("claims", i).key("check").error(&key, message));
             }
         }
     }
@@ -427,42 +417,25 @@ fn check_metrics(document: &Document, claims: &[Claim], groups: &[Group]) -> Res
 }
 
 impl WireGroup {
-    fn checked(
-        self,
-        document: &Document,
-        path: &str,
-        asked: &mut Asked,
-    ) -> Result<Group, FileError> {
-        check_key(document, &format!("{path}.id"), &self.id)?;
+    fn checked(self, place: &Place<'_>, asked: &mut Asked) -> Result<Group, FileError> {
+        check_key(place, "id", &self.id)?;
         if self.ours.as_ref().is_some_and(|what| what.trim().is_empty()) {
-            return Err(document.error(
-                &format!("{path}.ours"),
-                "empty; say in a few words what the group is for, or remove the key",
-            ));
+            let message = "empty; say in a few words what the group is for, or remove the key";
+            return Err(place.error("ours", message));
         }
         if self.variants.is_empty() {
-            return Err(document
-                .error(&format!("{path}.variants"), "empty; a group needs at least one variant"));
+            return Err(place.error("variants", "empty; a group needs at least one variant"));
         }
-        check_unique(
-            document,
-            &format!("{path}.variants"),
-            self.variants.iter().map(|v| v.id.as_str()),
-        )?;
+        check_unique(&place.key("variants"), &self.variants, |v| &v.id)?;
         let mut variants = Vec::new();
         for (i, wire) in self.variants.iter().enumerate() {
-            let here = format!("{path}.variants[{i}]");
+            let here = place.entry("variants", i);
             if wire.id.is_empty() || wire.id.len() > 80 || wire.id.chars().any(|c| c.is_control()) {
-                return Err(
-                    document.error(&format!("{here}.id"), "allowed: 1 to 80 printable characters")
-                );
+                return Err(here.error("id", "allowed: 1 to 80 printable characters"));
             }
-            let embedder = wire
-                .embedder
-                .clone()
-                .map(|m| embedder::read(document, &format!("{here}.embedder"), m, asked))
-                .transpose()?;
-            variants.push(Variant { id: wire.id.clone(), embedder });
+            let embedder = wire.embedder.clone();
+            let embedder = embedder.map(|m| embedder::read(&here.key("embedder"), m, asked));
+            variants.push(Variant { id: wire.id.clone(), embedder: embedder.transpose()? });
         }
         // A local `long` run without a definition of its own would repeat `paper` at its cost.
         let defined = |p: Profile| p != Profile::Long || self.profiles.contains_key(&p);
@@ -471,17 +444,16 @@ impl WireGroup {
         let mut refusals = BTreeMap::new();
         for profile in Profile::ALL.into_iter().filter(|p| defined(*p)) {
             let over = self.profiles.get(&profile);
-            let here = format!("{path}.profiles.{profile}");
+            let here = place.key(&format!("profiles.{profile}"));
             if let Some(reason) = over.and_then(|o| o.refused.clone()) {
                 refusals.insert(profile, reason);
                 continue;
             }
             if let Some(reduced) = over.and_then(|o| o.reduced.clone()) {
                 if profile == Profile::Paper {
-                    return Err(document.error(
-                        &format!("{here}.reduced"),
-                        "the `paper` profile is the published protocol and cannot be reduced",
-                    ));
+                    let message =
+                        "the `paper` profile is the published protocol and cannot be reduced";
+                    return Err(here.error("reduced", message));
                 }
                 reductions.insert(profile, reduced);
             }
@@ -489,45 +461,42 @@ impl WireGroup {
             let signals = over.and_then(|o| o.signals);
             for (key, value) in [("seeds", Some(seeds)), ("signals", signals)] {
                 if value.is_some_and(|v| v == 0 || v > 100_000) {
-                    return Err(document.error(&format!("{here}.{key}"), "allowed: 1 to 100000"));
+                    return Err(here.error(key, "allowed: 1 to 100000"));
                 }
             }
             if self.first_seed > 100_000 {
-                return Err(document.error(&format!("{path}.first_seed"), "allowed: 0 to 100000"));
+                return Err(place.error("first_seed", "allowed: 0 to 100000"));
             }
             if signals.is_some() && self.data.is_none() {
-                return Err(document.error(
-                    &format!("{here}.signals"),
-                    "the group has no `data`, so it has no signals to limit",
-                ));
+                let message = "the group has no `data`, so it has no signals to limit";
+                return Err(here.error("signals", message));
             }
             let mut resolved = Vec::new();
             for (i, (variant, checked)) in self.variants.iter().zip(&variants).enumerate() {
+                let own = place.entry("variants", i);
                 let mut settings = self.protocol.clone();
-                let mut at = format!("{path}.protocol");
+                let mut at = place.key("protocol");
                 for (layer, place) in [
-                    (Some(&variant.settings), format!("{path}.variants[{i}].settings")),
-                    (over.map(|o| &o.settings), format!("{here}.settings")),
+                    (Some(&variant.settings), own.key("settings")),
+                    (over.map(|o| &o.settings), here.key("settings")),
                 ] {
                     for (key, value) in layer.into_iter().flatten() {
                         if key.as_str() == Some("kind") {
-                            return Err(document.error(
-                                &format!("{place}.kind"),
-                                "the protocol's kind cannot be overridden; make another group",
-                            ));
+                            let message =
+                                "the protocol's kind cannot be overridden; make another group";
+                            return Err(place.error("kind", message));
                         }
                         settings.insert(key.clone(), value.clone());
                         at = place.clone();
                     }
                 }
-                let protocol = asked.kinds.protocol(document, &at, settings)?;
+                let protocol = asked.kinds.protocol(&at, settings)?;
                 asked
                     .add(profile, seeds, &protocol)
-                    .map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?;
-                if let Some(spec) = &checked.embedder
-                    && let Err((key, message)) = protocol.settings().check_embedder(spec)
-                {
-                    return Err(document.error(&format!("{at}.{key}"), message));
+                    .map_err(|(key, message)| place.error(key, message))?;
+                if let Some(spec) = &checked.embedder {
+                    let fits = protocol.settings().check_embedder(spec);
+                    fits.map_err(|(key, message)| at.error(key, message))?;
                 }
                 let kind = protocol.kind();
                 if let Some(parameter) = checked.embedder.as_ref().and_then(EmbedderSpec::auto)
@@ -535,35 +504,31 @@ impl WireGroup {
                 {
                     let allowed = asked.kinds.all.iter().filter(|kind| kind.takes_auto);
                     let allowed: Vec<&str> = allowed.map(|kind| kind.name).collect();
-                    return Err(document.error(
-                        &format!("{path}.variants[{i}].embedder.{}", parameter.name),
-                        format!(
-                            "`auto` needs a number of training positions, which `{}` does not have; allowed with: {}",
-                            kind.name,
-                            allowed.join(", ")
-                        ),
-                    ));
+                    let message = format!(
+                        "`auto` needs a number of training positions, which `{}` does not have; allowed with: {}",
+                        kind.name,
+                        allowed.join(", ")
+                    );
+                    return Err(own.key("embedder").error(parameter.name, message));
                 }
                 if let Some(key) = kind.repeats_key
                     && seeds != 1
                 {
-                    let profile = over.is_some_and(|o| o.seeds.is_some());
-                    let place = if profile { here.as_str() } else { path };
-                    return Err(document.error(
-                        &format!("{place}.seeds"),
-                        format!("protocol `{}` counts its runs itself: set `{key}`", kind.name),
-                    ));
+                    let is_of_profile = over.is_some_and(|o| o.seeds.is_some());
+                    let place = if is_of_profile { &here } else { place };
+                    let message =
+                        format!("protocol `{}` counts its runs itself: set `{key}`", kind.name);
+                    return Err(place.error("seeds", message));
                 }
                 if kind.needs_embedder && variant.embedder.is_none() {
-                    return Err(document.error(
-                        &format!("{path}.variants[{i}]"),
-                        format!("protocol `{}` needs an `embedder` in every variant", kind.name),
-                    ));
+                    let message =
+                        format!("protocol `{}` needs an `embedder` in every variant", kind.name);
+                    return Err(own.error("", message));
                 }
                 let data = self.data.as_ref();
                 check_data(data, kind, asked.kinds)
                     .and_then(|()| protocol.settings().check_data(data))
-                    .map_err(|(key, message)| document.error(&format!("{path}.{key}"), message))?;
+                    .map_err(|(key, message)| place.error(key, message))?;
                 resolved.push(Resolved { protocol, seeds, signals });
             }
             plans.insert(profile, resolved);

@@ -83,21 +83,20 @@ impl Asked {
         *jobs = jobs.saturating_add(seeds);
         self.settings = self.settings.saturating_add(protocol.canonical().len());
         self.swept = self.swept.saturating_add(protocol.settings().swept());
+        let (settings, swept) = (self.settings, self.swept);
         for (key, what, asked, most) in [
             ("seeds", "variants × seeds", *jobs, MOST_JOBS),
             (
                 "variants",
                 "bytes of settings over all variants and profiles",
-                self.settings,
+                settings,
                 MOST_SETTINGS,
             ),
-            ("variants", "values of sweeps over all variants and profiles", self.swept, MOST_SWEPT),
+            ("variants", "values of sweeps over all variants and profiles", swept, MOST_SWEPT),
         ] {
             if asked > most {
-                return Err((
-                    key,
-                    format!("{what} of the file: {asked} up to here; allowed: {most}"),
-                ));
+                let message = format!("{what} of the file: {asked} up to here; allowed: {most}");
+                return Err((key, message));
             }
         }
         Ok(())

@@ -42,22 +42,22 @@ impl Metrics {
 
     /// Types a document; every error names file, line and key.
     pub fn from_document(document: &Document) -> Result<Self, FileError> {
-        let rules: BTreeMap<String, MetricRule> = document.typed("", document.value.clone())?;
+        let rules: BTreeMap<String, MetricRule> = document.typed()?;
         for (name, rule) in &rules {
             if name.trim_end_matches('*').is_empty() {
                 let message = "not a metric; write a name, or the beginning of one and `*`";
-                return Err(document.error(name, message));
+                return Err(document.root().error(name, message));
             }
-            let numbers =
-                [("smallest_effect", rule.smallest_effect), ("tolerance", rule.tolerance)];
-            for (key, value) in numbers {
+            let place = document.root().key(name);
+            for (key, value) in
+                [("smallest_effect", rule.smallest_effect), ("tolerance", rule.tolerance)]
+            {
                 if value.is_some_and(|v| !v.is_finite() || v < 0.0) {
-                    return Err(document.error(&format!("{name}.{key}"), "allowed: 0 or more"));
+                    return Err(place.error(key, "allowed: 0 or more"));
                 }
             }
             if rule.says.trim().is_empty() {
-                let message = "empty; say in a sentence why these numbers";
-                return Err(document.error(&format!("{name}.says"), message));
+                return Err(place.error("says", "empty; say in a sentence why these numbers"));
             }
         }
         Ok(Metrics { rules })
@@ -65,14 +65,11 @@ impl Metrics {
 
     /// The rule of a metric: that of its name, else that of its longest prefix.
     pub fn rule(&self, metric: &str) -> Option<&MetricRule> {
-        let prefix = |(name, rule)| -> Option<(usize, &MetricRule)> {
-            let name: &String = name;
-            let prefix = name.strip_suffix('*')?;
-            metric.starts_with(prefix).then_some((prefix.len(), rule))
-        };
         self.rules.get(metric).or_else(|| {
-            let longest = self.rules.iter().filter_map(prefix).max_by_key(|(length, _)| *length);
-            longest.map(|(_, rule)| rule)
+            let prefixes =
+                self.all().filter_map(|(name, rule)| Some((name.strip_suffix('*')?, rule)));
+            let matching = prefixes.filter(|(prefix, _)| metric.starts_with(prefix));
+            matching.max_by_key(|(prefix, _)| prefix.len()).map(|(_, rule)| rule)
         })
     }
 

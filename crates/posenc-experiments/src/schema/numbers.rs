@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use super::limits::LONGEST_LIST as LONGEST;
 
@@ -15,22 +14,8 @@ use super::limits::LONGEST_LIST as LONGEST;
 /// - `{from: 0.1, to: 0.0001, count: 50, spacing: log}`: evenly spaced, both ends included,
 ///   `spacing` being `linear` (default) or `log`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(try_from = "Wire")]
+#[serde(try_from = "Value")]
 pub struct NumberList(pub Vec<f64>);
-
-/// `untagged` tries in order; a list must come first, since serde also reads structs from lists.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Wire {
-    Many(Vec<Entry>),
-    One(Entry),
-}
-
-enum Entry {
-    Number(f64),
-    Step { from: f64, to: f64, step: f64 },
-    Count { from: f64, to: f64, count: usize, spacing: Spacing },
-}
 
 /// Numbers at equal distances.
 #[derive(Deserialize, JsonSchema)]
@@ -68,45 +53,6 @@ impl JsonSchema for NumberList {
     }
 }
 
-/// Numbers and mappings, nothing else: a list inside the list is a mistake.
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntryVisitor;
-
-        impl<'de> Visitor<'de> for EntryVisitor {
-            type Value = Entry;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a number, {from, to, step} or {from, to, count, spacing}")
-            }
-
-            fn visit_f64<E>(self, v: f64) -> Result<Entry, E> {
-                Ok(Entry::Number(v))
-            }
-
-            fn visit_u64<E>(self, v: u64) -> Result<Entry, E> {
-                Ok(Entry::Number(v as f64))
-            }
-
-            fn visit_i64<E>(self, v: i64) -> Result<Entry, E> {
-                Ok(Entry::Number(v as f64))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
-                let range = Range::deserialize(MapAccessDeserializer::new(map))?;
-                let Range { from, to, spacing, .. } = range;
-                match (range.step, range.count) {
-                    (Some(step), None) => Ok(Entry::Step { from, to, step }),
-                    (None, Some(count)) => Ok(Entry::Count { from, to, count, spacing }),
-                    _ => Err(A::Error::custom("a range has either `step` or `count`")),
-                }
-            }
-        }
-
-        deserializer.deserialize_any(EntryVisitor)
-    }
-}
-
 #[derive(Deserialize, Default, PartialEq, Clone, Copy, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Spacing {
@@ -117,17 +63,26 @@ enum Spacing {
     Log,
 }
 
-impl TryFrom<Wire> for NumberList {
+impl TryFrom<Value> for NumberList {
     type Error = String;
 
-    fn try_from(wire: Wire) -> Result<Self, String> {
-        let entries = match wire {
-            Wire::One(entry) => vec![entry],
-            Wire::Many(entries) => entries,
+    fn try_from(value: Value) -> Result<Self, String> {
+        let wrong = "allowed: numbers, {from, to, step} and {from, to, count, spacing}";
+        let entries = match value {
+            Value::Sequence(entries) => entries,
+            one => vec![one],
         };
         let mut all = Vec::new();
         for entry in entries {
-            entry.expand(&mut all)?;
+            match entry {
+                Value::Number(number) => all.push(number.as_f64().ok_or(wrong)?),
+                // Nothing else: serde also reads structs from lists, but a list inside the list is a mistake.
+                Value::Mapping(_) => {
+                    let range: Range = serde_yaml::from_value(entry).map_err(|_| wrong)?;
+                    range.expand(&mut all)?;
+                }
+                _ => return Err(wrong.into()),
+            }
             if all.len() > LONGEST {
                 return Err(format!("more than {LONGEST} numbers"));
             }
@@ -142,11 +97,11 @@ impl TryFrom<Wire> for NumberList {
     }
 }
 
-impl Entry {
+impl Range {
     fn expand(&self, out: &mut Vec<f64>) -> Result<(), String> {
-        match self {
-            Entry::Number(v) => out.push(*v),
-            Entry::Step { from, to, step } => {
+        let Range { from, to, .. } = *self;
+        match (self.step, self.count) {
+            (Some(step), None) => {
                 let count = (to - from) / step;
                 if !count.is_finite() || count < 0.0 || count > LONGEST as f64 {
                     return Err(format!(
@@ -156,16 +111,16 @@ impl Entry {
                 // The small allowance keeps `to` where rounding would lose it.
                 out.extend((0..=(count + 1e-9) as usize).map(|i| from + i as f64 * step));
             }
-            Entry::Count { from, to, count, spacing } => {
-                if *count < 2 || *count > LONGEST {
+            (None, Some(count)) => {
+                if !(2..=LONGEST).contains(&count) {
                     return Err(format!("`count` is {count}; allowed: 2 to {LONGEST}"));
                 }
-                let log = *spacing == Spacing::Log;
-                if log && (*from <= 0.0 || *to <= 0.0) {
+                let log = self.spacing == Spacing::Log;
+                if log && (from <= 0.0 || to <= 0.0) {
                     return Err("`spacing: log` needs `from` and `to` above 0".into());
                 }
                 let last = (count - 1) as f64;
-                out.extend((0..*count).map(|i| {
+                out.extend((0..count).map(|i| {
                     let s = i as f64 / last;
                     if log {
                         10f64.powf(from.log10() * (1.0 - s) + to.log10() * s)
@@ -174,6 +129,7 @@ impl Entry {
                     }
                 }));
             }
+            _ => return Err("a range has either `step` or `count`".into()),
         }
         Ok(())
     }
@@ -196,13 +152,16 @@ mod tests {
         }
     }
 
-    /// Catches a list of three that is read as the fields of a range.
+    /// Catches a list that is read as the fields of a range, and errors that do not state what is allowed.
     #[test]
     fn lists_of_three_are_lists() {
         assert_eq!(parse("[8, 16, 24]").unwrap(), [8.0, 16.0, 24.0]);
         assert_eq!(parse("5").unwrap(), [5.0]);
-        assert!(parse("[[8, 16, 24]]").is_err());
-        assert!(parse("{from: 1, to: 2, step: 1, count: 2}").is_err());
+        for text in ["[[8, 16, 24]]", "[[1, 9, 2, null]]", "a", "{from: 1, to: 2, by: 1}"] {
+            assert!(parse(text).unwrap_err().contains("allowed: numbers, {from"), "{text}");
+        }
+        let both = parse("{from: 1, to: 2, step: 1, count: 2}").unwrap_err();
+        assert!(both.contains("either `step` or `count`"), "{both}");
     }
 
     /// Catches ranges that would loop endlessly or fill the memory.

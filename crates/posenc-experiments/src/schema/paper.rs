@@ -69,23 +69,23 @@ impl Paper {
 
     /// Types a document; every error names file, line and key.
     pub fn from_document(document: &Document) -> Result<Self, FileError> {
-        let paper: Paper = document.typed("", document.value.clone())?;
-        check_key(document, "key", &paper.key)?;
+        let (root, paper): (_, Paper) = (document.root(), document.typed()?);
+        check_key(&root, "key", &paper.key)?;
         if RESERVED.contains(&paper.key.as_str()) {
             let message = format!(
                 "`{}` is the name of another page of the report; not allowed: {}",
                 paper.key,
                 RESERVED.join(", ")
             );
-            return Err(document.error("key", message));
+            return Err(root.error("key", message));
         }
         let mut seen = std::collections::HashSet::new();
         for (i, item) in paper.items.iter().enumerate() {
             let here = format!("items[{i}].item");
-            check_key(document, &here, &item.item)?;
+            check_key(&root, &here, &item.item)?;
             if !seen.insert(&item.item) {
                 let message = format!("`{}` appears twice; item names must be unique", item.item);
-                return Err(document.error(&here, message));
+                return Err(root.error(&here, message));
             }
         }
         Ok(paper)
@@ -96,32 +96,29 @@ impl Paper {
 mod tests {
     use super::*;
 
+    fn paper(key: &str, items: &str) -> Result<Paper, FileError> {
+        let text = format!(
+            "key: {key}\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems: {items}\n"
+        );
+        Paper::from_document(&Document::parse(Path::new("paper.yaml"), &text)?)
+    }
+
     /// A paper of that name would have its page written over the errata's, or the other way round.
     #[test]
     fn names_of_other_pages_are_refused() {
         for key in RESERVED {
-            let text = format!(
-                "key: {key}\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems: []\n"
-            );
-            let document = Document::parse(Path::new("paper.yaml"), &text).unwrap();
-            let error = Paper::from_document(&document).unwrap_err();
+            let error = paper(key, "[]").unwrap_err();
             assert_eq!(error.key, "key");
             assert!(error.message.contains("another page of the report"), "{error}");
-            let document =
-                Document::parse(Path::new("paper.yaml"), &text.replacen(key, "mine", 1)).unwrap();
-            assert_eq!(Paper::from_document(&document).unwrap().key, "mine");
         }
+        assert_eq!(paper("mine", "[]").unwrap().key, "mine");
     }
 
     /// Two sections of a page would have one anchor, and two pages of the site one file.
     #[test]
     fn items_that_stand_twice_are_refused() {
-        let item = "  - { item: fig1, name: Figure 1, title: T }\n";
-        let text = format!(
-            "key: mine\ntitle: T\nauthors: [A]\nvenue: V\nyear: 2021\nsummary: S\nitems:\n{item}{item}"
-        );
-        let document = Document::parse(Path::new("paper.yaml"), &text).unwrap();
-        let error = Paper::from_document(&document).unwrap_err();
+        let item = "\n  - { item: fig1, name: Figure 1, title: T }";
+        let error = paper("mine", &item.repeat(2)).unwrap_err();
         assert_eq!((error.key.as_str(), error.line), ("items[1].item", Some(9)));
         assert!(error.message.contains("appears twice"), "{error}");
     }

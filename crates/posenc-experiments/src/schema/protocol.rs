@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value};
 
 use super::experiment::Data;
-use crate::yaml::{Document, FileError, nearest};
+use crate::yaml::{FileError, Place, hint};
 
 /// Revision of the embedders and of the random streams they sample from. It is part of the cache key of every unit.
 const EMBEDDER_REVISION: u32 = 1;
@@ -34,20 +34,12 @@ pub trait Settings: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// Checks what the settings require of a variant's embedder.
-    ///
-    /// # Errors
-    ///
-    /// As [`Settings::check`].
+    /// As [`Settings::check`], for what the settings require of a variant's embedder.
     fn check_embedder(&self, _: &EmbedderSpec) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Checks what the settings require of the group's data. Keys are relative to the group.
-    ///
-    /// # Errors
-    ///
-    /// As [`Settings::check`].
+    /// As [`Settings::check`], for what the settings require of the group's data. Keys are relative to the group.
     fn check_data(&self, _: Option<&Data>) -> Result<(), Fault> {
         Ok(())
     }
@@ -71,8 +63,8 @@ impl dyn Settings {
     }
 }
 
-/// Types the settings of a kind, which are at the given path of the document, and gives them as JSON, too.
-pub type Parse = fn(&Document, &str, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
+/// Types the settings of a kind, which are at the given place, and gives them as JSON, too.
+pub type Parse = fn(&Place<'_>, Value) -> Result<(Arc<dyn Settings>, String), FileError>;
 
 /// What results of a protocol are where a group has no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,11 +149,10 @@ impl Debug for Kind {
 }
 
 fn parse<T: Settings + Serialize + DeserializeOwned>(
-    document: &Document,
-    path: &str,
+    place: &Place<'_>,
     settings: Value,
 ) -> Result<(Arc<dyn Settings>, String), FileError> {
-    let settings: T = document.typed(path, settings)?;
+    let settings: T = place.typed(settings)?;
     let json = serde_json::to_string(&settings).unwrap_or_default();
     Ok((Arc::new(settings), json))
 }
@@ -189,40 +180,29 @@ impl Kinds {
         self.all.iter().copied().find(|kind| kind.name == name)
     }
 
-    /// Types `mapping` (with its `kind`), which is at `path`.
+    /// Types `mapping` (with its `kind`), which is at `place`.
     ///
     /// # Errors
     ///
     /// An unknown kind, or settings that are not allowed.
-    pub fn protocol(
-        &self,
-        document: &Document,
-        path: &str,
-        mut mapping: Mapping,
-    ) -> Result<Protocol, FileError> {
+    pub fn protocol(&self, place: &Place<'_>, mut mapping: Mapping) -> Result<Protocol, FileError> {
         let allowed = || self.names().collect::<Vec<_>>().join(", ");
-        let at = format!("{path}.kind");
         let name = match mapping.remove("kind") {
             Some(Value::String(name)) => name,
             Some(_) => {
-                return Err(document.error(&at, format!("not a name; allowed: {}", allowed())));
+                return Err(place.error("kind", format!("not a name; allowed: {}", allowed())));
             }
             None => {
-                let message = format!("`kind` is missing; allowed: {}", allowed());
-                return Err(document.error(path, message));
+                return Err(place.error("", format!("`kind` is missing; allowed: {}", allowed())));
             }
         };
         let Some(kind) = self.get(&name) else {
-            let hint = nearest(&name, self.names())
-                .map(|n| format!("; did you mean `{n}`?"))
-                .unwrap_or_default();
+            let hint = hint(&name, self.names());
             let message = format!("unknown protocol `{name}`{hint} Allowed: {}", allowed());
-            return Err(document.error(&at, message));
+            return Err(place.error("kind", message));
         };
-        let (settings, json) = (kind.parse)(document, path, Value::Mapping(mapping))?;
-        if let Err((key, message)) = settings.check() {
-            return Err(document.error(&format!("{path}.{key}"), message));
-        }
+        let (settings, json) = (kind.parse)(place, Value::Mapping(mapping))?;
+        settings.check().map_err(|(key, message)| place.error(key, message))?;
         Ok(Protocol { kind, settings, json: json.into() })
     }
 }
@@ -288,6 +268,8 @@ pub(crate) mod testing {
     use serde::Deserialize;
 
     use super::*;
+    use crate::schema::Experiment;
+    use crate::yaml::Document;
 
     /// Settings whose `width` alone is part of a model.
     #[derive(Debug, Deserialize, Serialize, JsonSchema)]
@@ -317,4 +299,25 @@ pub(crate) mod testing {
         ],
         read_numbers: None,
     };
+
+    /// The experiment of a text.
+    pub fn experiment(text: &str) -> Experiment {
+        let document = Document::parse(Path::new("a.yaml"), text).unwrap();
+        Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap()
+    }
+
+    /// An experiment with the methods A and B in a group `run`, which has further keys, and with claims.
+    pub fn demo(group: &str, claims: &str) -> Experiment {
+        let variant = |id: &str| format!("{{ id: {id}, embedder: {{ kind: identity }} }}");
+        experiment(&format!(
+            "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\n\
+             groups: [{{ id: run, variants: [{}, {}], {group} }}]\nclaims: [{claims}]\n",
+            variant("A"),
+            variant("B")
+        ))
+    }
+
+    /// Selections of the metric of the two methods of [`demo`].
+    pub const A: &str = "{ group: run, method: A, metric: psnr }";
+    pub const B: &str = "{ group: run, method: B, metric: psnr }";
 }

@@ -68,24 +68,15 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::schema::Experiment;
-    use crate::schema::protocol::testing::KINDS;
-    use crate::yaml::Document;
+    use crate::schema::protocol::testing::demo;
 
     /// Catches a part that is taken for the whole, and rows of a reduced run that are counted.
     #[test]
     fn parts_are_counted_by_method() {
-        let text = "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
-                    data: { set: pictures, signals: 2 images }\n    protocol: { kind: stable-rank }\n    variants:\n      \
-                    - { id: A, embedder: { kind: identity } }\n      - { id: B, embedder: { kind: identity } }\n    \
-                    profiles:\n      smoke: { reduced: half, settings: { samples: 2 } }\n";
-        let document = Document::parse(Path::new("a.yaml"), text).unwrap();
-        let experiment =
-            Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap();
-        let group = &experiment.groups[0];
+        let text = "data: { set: pictures, signals: 2 images }, protocol: { kind: stable-rank }, \
+                    profiles: { smoke: { reduced: half, settings: { samples: 2 } } }";
+        let group = &demo(text, "").groups[0];
         let row = |method: &str, signal: &str, profile| Row {
             signal: signal.into(),
             unit: "dB".into(),

@@ -25,33 +25,22 @@ struct Tree<'a> {
     bytes: &'a Cell<usize>,
 }
 
-impl Tree<'_> {
-    fn count<E: Error>(self) -> Result<(), E> {
-        let left = self.values.get().checked_sub(1).ok_or_else(|| {
-            E::custom(format!(
-                "more than {MAX_YAML_VALUES} values, aliases written out, the limit; split the file"
-            ))
-        })?;
-        self.values.set(left);
-        Ok(())
-    }
-
-    fn text<E: Error>(self, text: &str) -> Result<(), E> {
-        let left = self.bytes.get().checked_sub(text.len()).ok_or_else(|| {
-            E::custom(format!(
-                "more than {MAX_TEXT_BYTES} bytes of text, aliases written out, the limit; split the file"
-            ))
-        })?;
-        self.bytes.set(left);
-        Ok(())
-    }
+/// Takes `amount` from what may still come of `most`.
+fn take<E: Error>(left: &Cell<usize>, amount: usize, most: usize, what: &str) -> Result<(), E> {
+    let rest = left.get().checked_sub(amount).ok_or_else(|| {
+        E::custom(format!(
+            "more than {most} {what}, aliases written out, the limit; split the file"
+        ))
+    })?;
+    left.set(rest);
+    Ok(())
 }
 
 impl<'de> DeserializeSeed<'de> for Tree<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.count()?;
+        take(self.values, 1, MAX_YAML_VALUES, "values")?;
         deserializer.deserialize_any(self)
     }
 }
@@ -80,13 +69,8 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.text(value)?;
+        take(self.bytes, value.len(), MAX_TEXT_BYTES, "bytes of text")?;
         Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        self.text(&value)?;
-        Ok(Value::String(value))
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {

@@ -149,7 +149,7 @@ fn typed(kind: &Kind, example: &str) -> Result<String, String> {
     let document = Document::parse(Path::new("a.yaml"), example).map_err(|e| e.to_string())?;
     let mut settings: Value = serde_yaml::from_str(example).map_err(|e| e.to_string())?;
     settings.as_mapping_mut().unwrap().remove("kind");
-    (kind.parse)(&document, "", settings).map(|(_, json)| json).map_err(|e| e.to_string())
+    (kind.parse)(&document.root(), settings).map(|(_, json)| json).map_err(|e| e.to_string())
 }
 
 /// The value with a key `zz` in each of its mappings in turn, and the keys that this mapping has.

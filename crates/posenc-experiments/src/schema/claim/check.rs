@@ -9,8 +9,9 @@ use serde_yaml::{Mapping, Value};
 use super::super::experiment::Group;
 use super::super::json;
 use super::super::metrics::Metrics;
+use super::super::protocol::Fault;
 use super::select::Select;
-use crate::yaml::{Document, FileError, nearest};
+use crate::yaml::{FileError, Place, hint};
 
 /// Defines the kinds of checks, each with its name in files.
 macro_rules! checks {
@@ -33,14 +34,9 @@ macro_rules! checks {
             }
 
             /// The check of a kind; none if there is no such kind.
-            fn typed(
-                document: &Document,
-                path: &str,
-                kind: &str,
-                value: Value,
-            ) -> Result<Option<Self>, FileError> {
+            fn typed(place: &Place<'_>, kind: &str, value: Value) -> Result<Option<Self>, FileError> {
                 match kind {
-                    $($name => document.typed(path, value).map(|check| Some(Check::$kind(check))),)*
+                    $($name => place.typed(value).map(|check| Some(Check::$kind(check))),)*
                     _ => Ok(None),
                 }
             }
@@ -313,15 +309,15 @@ impl Check {
     /// All selections, with their keys inside the check.
     pub fn selects(&self) -> Vec<(String, &Select)> {
         match self {
-            Check::Value(c) => vec![("of".into(), &c.of)],
             Check::Ordering(c) => {
                 c.of.iter().enumerate().map(|(i, s)| (format!("of[{i}]"), s)).collect()
             }
             Check::Ratio(c) => {
                 vec![("numerator".into(), &c.numerator), ("denominator".into(), &c.denominator)]
             }
-            Check::Trend(c) => vec![("of".into(), &c.of)],
-            Check::Bound(c) => vec![("of".into(), &c.of)],
+            Check::Value(ValueCheck { of, .. })
+            | Check::Trend(TrendCheck { of, .. })
+            | Check::Bound(BoundCheck { of, .. }) => vec![("of".into(), of)],
             Check::Equality(c) => vec![("left".into(), &c.left), ("right".into(), &c.right)],
             Check::Agreement(AgreementCheck { of, with, .. })
             | Check::Position(PositionCheck { of, with, .. }) => {
@@ -337,70 +333,60 @@ impl Check {
     ///
     /// A message for a tolerance that neither the check nor its metric has.
     pub(super) fn complete(&mut self, metrics: &Metrics) -> Result<(), String> {
-        let (tolerance, metric) = match self {
+        let missing = |key: &str, metric: &str| {
+            format!(
+                "no {key}: set `{key}` in the check, or add `{metric}` with a `tolerance` to experiments/metrics.yaml"
+            )
+        };
+        let tolerance = |metric: &str| metrics.rule(metric).and_then(|rule| rule.tolerance);
+        let (own, metric) = match self {
             Check::Value(c) => (&mut c.tolerance, &c.of.metric),
             Check::Equality(c) => (&mut c.tolerance, &c.left.metric),
             Check::Agreement(c) => (&mut c.tolerance, &c.of.metric),
             Check::Ordering(c) => {
-                if c.smallest_effect.is_none() {
-                    let rule = c.of.first().and_then(|select| metrics.rule(&select.metric));
-                    c.smallest_effect = rule.and_then(|rule| rule.smallest_effect);
-                }
+                let rule = c.of.first().and_then(|select| metrics.rule(&select.metric));
+                c.smallest_effect = c.smallest_effect.or(rule.and_then(|r| r.smallest_effect));
                 return Ok(());
             }
             Check::Trend(c) if c.direction == Direction::Constant => {
-                if c.slack.is_none() {
-                    let rule = metrics.rule(&c.of.metric).and_then(|rule| rule.tolerance);
-                    c.slack = Some(rule.ok_or_else(|| {
-                        let metric = &c.of.metric;
-                        format!("no slack: set `slack` in the check, or add `{metric}` with a `tolerance` to experiments/metrics.yaml")
-                    })?);
-                }
-                return Ok(());
+                let metric = &c.of.metric;
+                c.slack = c.slack.or(tolerance(metric));
+                return c.slack.map(drop).ok_or_else(|| missing("slack", metric));
             }
             _ => return Ok(()),
         };
-        if tolerance.is_none() {
-            let rule = metrics.rule(metric).and_then(|rule| rule.tolerance);
-            *tolerance = Some(Tolerance::of(rule.ok_or_else(|| {
-                format!(
-                    "no tolerance: set `tolerance` in the check, or add `{metric}` with a `tolerance` to experiments/metrics.yaml"
-                )
-            })?));
+        if own.is_none() {
+            let rule = tolerance(metric).ok_or_else(|| missing("tolerance", metric))?;
+            *own = Some(Tolerance::of(rule));
         }
         Ok(())
     }
 
     pub(super) fn from_mapping(
-        document: &Document,
-        path: &str,
+        place: &Place<'_>,
         mut mapping: Mapping,
         groups: &[Group],
     ) -> Result<Self, FileError> {
-        let kind = match mapping.remove("kind") {
-            Some(Value::String(kind)) => kind,
-            _ => {
-                return Err(document
-                    .error(path, format!("`kind` is missing; allowed: {}", KINDS.join(", "))));
-            }
+        let allowed = KINDS.join(", ");
+        let Some(Value::String(kind)) = mapping.remove("kind") else {
+            return Err(place.error("", format!("`kind` is missing; allowed: {allowed}")));
         };
-        let value = Value::Mapping(mapping);
-        let Some(check) = Check::typed(document, path, &kind, value)? else {
-            let hint = nearest(&kind, KINDS.iter().copied());
-            let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-            let message = format!("unknown kind `{kind}`{hint} Allowed: {}", KINDS.join(", "));
-            return Err(document.error(&format!("{path}.kind"), message));
+        let Some(check) = Check::typed(place, &kind, Value::Mapping(mapping))? else {
+            let hint = hint(&kind, KINDS.iter().copied());
+            let message = format!("unknown kind `{kind}`{hint} Allowed: {allowed}");
+            return Err(place.error("kind", message));
         };
         if let Some((key, message)) = check.problem() {
-            return Err(document.error(&format!("{path}.{key}"), message));
+            return Err(place.error(key, message));
         }
         for (key, select) in check.selects() {
-            select.check(document, &format!("{path}.{key}"), groups)?;
+            select.check(&place.key(&key), groups)?;
         }
         Ok(check)
     }
 
-    fn problem(&self) -> Option<(&'static str, String)> {
+    fn problem(&self) -> Option<Fault> {
+        let at_least_0 = |key, value: f64| Some((key, not_negative(value)?));
         match self {
             Check::Value(ValueCheck { tolerance: Some(tolerance), expect, .. }) => {
                 tolerance.problem().or_else(|| {
@@ -413,21 +399,12 @@ impl Check {
                 Some(("of", "an order needs at least two selections".into()))
             }
             Check::Ordering(c) => {
-                let effect = c.smallest_effect.map(|effect| ("smallest_effect", effect));
-                let all = effect.into_iter().chain([("margin", c.margin)]);
-                let mut wrong = all.filter(|(_, v)| !v.is_finite() || *v < 0.0);
-                let wrong = wrong.next();
-                wrong.map(|(key, v)| (key, format!("{v} is not allowed; allowed: 0 or more")))
+                let effect = c.smallest_effect.and_then(|v| at_least_0("smallest_effect", v));
+                effect.or_else(|| at_least_0("margin", c.margin))
             }
-            Check::Trend(TrendCheck { slack: Some(slack), .. })
-                if !slack.is_finite() || *slack < 0.0 =>
-            {
-                Some(("slack", format!("{slack} is not allowed; allowed: 0 or more")))
-            }
-            Check::Ratio(c) if c.at_least.is_none() && c.at_most.is_none() => {
-                Some(("at_least", "set `at_least`, `at_most` or both".into()))
-            }
-            Check::Bound(c) if c.at_least.is_none() && c.at_most.is_none() => {
+            Check::Trend(TrendCheck { slack: Some(slack), .. }) => at_least_0("slack", *slack),
+            Check::Ratio(RatioCheck { at_least: None, at_most: None, .. })
+            | Check::Bound(BoundCheck { at_least: None, at_most: None, .. }) => {
                 Some(("at_least", "set `at_least`, `at_most` or both".into()))
             }
             Check::Equality(EqualityCheck { tolerance: Some(tolerance), .. }) => {
@@ -438,9 +415,8 @@ impl Check {
             }
             Check::Agreement(c) => {
                 c.tolerance.as_ref().and_then(Tolerance::problem).or_else(|| {
-                    let fits = c.share > 0.0 && c.share <= 1.0;
-                    let message =
-                        || format!("{} is not allowed; allowed: above 0, at most 1", c.share);
+                    let (fits, share) = (c.share > 0.0 && c.share <= 1.0, c.share);
+                    let message = || format!("{share} is not allowed; allowed: above 0, at most 1");
                     (!fits).then(|| ("share", message()))
                 })
             }
@@ -450,24 +426,25 @@ impl Check {
     }
 }
 
+/// What is wrong with a number that must be finite and not negative.
+fn not_negative(value: f64) -> Option<String> {
+    let is_wrong = !value.is_finite() || value < 0.0;
+    is_wrong.then(|| format!("{value} is not allowed; allowed: 0 or more"))
+}
+
 impl PositionCheck {
-    fn problem(&self) -> Option<(&'static str, String)> {
+    fn problem(&self) -> Option<Fault> {
         let by_level = matches!(self.feature, Feature::LastAbove | Feature::FirstAbove);
         let levels = usize::from(self.level.is_some()) + usize::from(self.below_highest.is_some());
         if levels != usize::from(by_level) {
-            return Some((
-                "level",
-                "the features `last-above` and `first-above`, and no others, need exactly one of `level` and `below_highest`"
-                    .into(),
-            ));
+            let message = "the features `last-above` and `first-above`, and no others, need exactly one of `level` and `below_highest`";
+            return Some(("level", message.into()));
         }
-        if let Some(below) = self.below_highest.filter(|below| !below.is_finite() || *below < 0.0) {
-            return Some(("below_highest", format!("{below} is not allowed; allowed: 0 or more")));
+        if let Some(message) = self.below_highest.and_then(not_negative) {
+            return Some(("below_highest", message));
         }
-        if self.at.is_some() == self.with.is_some() {
-            return Some(("at", "set exactly one of `at` and `with`".into()));
-        }
-        None
+        let is_one = self.at.is_some() != self.with.is_some();
+        (!is_one).then(|| ("at", "set exactly one of `at` and `with`".into()))
     }
 }
 
@@ -483,24 +460,18 @@ impl Tolerance {
         }
     }
 
-    fn problem(&self) -> Option<(&'static str, String)> {
+    fn problem(&self) -> Option<Fault> {
         let all = [self.absolute, self.relative, self.published_deviations, self.standard_errors];
         let set: Vec<f64> = all.into_iter().flatten().collect();
-        if set.len() != 1 {
-            return Some((
-                "tolerance",
-                "set exactly one of `absolute`, `relative`, `published_deviations`, `standard_errors`"
-                    .into(),
-            ));
-        }
-        if self.standard_errors.is_some() != self.published_runs.is_some_and(|m| m >= 2) {
-            return Some((
-                "tolerance",
-                "`standard_errors` and `published_runs` (at least 2) need each other".into(),
-            ));
-        }
-        (!set[0].is_finite() || set[0] < 0.0)
-            .then(|| ("tolerance", format!("{} is not allowed; allowed: 0 or more", set[0])))
+        let message: String = match set[..] {
+            [_] if self.standard_errors.is_some() != self.published_runs.is_some_and(|m| m >= 2) => {
+                "`standard_errors` and `published_runs` (at least 2) need each other".into()
+            }
+            [one] => not_negative(one)?,
+            _ => "set exactly one of `absolute`, `relative`, `published_deviations`, `standard_errors`"
+                .into(),
+        };
+        Some(("tolerance", message))
     }
 
     /// The key in use that requires published values, if any.

@@ -6,7 +6,7 @@ use serde_yaml::Mapping;
 
 use super::experiment::{Group, is_key};
 use super::metrics::Metrics;
-use crate::yaml::{Document, FileError};
+use crate::yaml::{FileError, Place};
 
 mod check;
 mod form;
@@ -19,6 +19,7 @@ pub use check::{
     ValueCheck,
 };
 use form::difference as form_difference;
+pub(crate) use select::same_place;
 pub use select::{Abscissa, Interval, Select, Source, Statistic};
 pub use sentence::{Number, Part, Quantity, Sentence};
 
@@ -198,47 +199,26 @@ struct WireErratum {
 }
 
 impl WireClaim {
-    pub(super) fn checked(
-        self,
-        document: &Document,
-        path: &str,
-        groups: &[Group],
-    ) -> Result<Claim, FileError> {
-        let check = Check::from_mapping(document, &format!("{path}.check"), self.check, groups)?;
-        let erratum = self
-            .erratum
-            .map(|e| {
-                let path = format!("{path}.erratum");
-                if !posenc_math::errata::all().iter().any(|known| known.id == e.id) {
-                    return Err(document.error(
-                        &format!("{path}.id"),
-                        format!("no erratum `{}` in posenc_math::errata", e.id),
-                    ));
-                }
-                Ok(ErratumLink {
-                    check: Check::from_mapping(
-                        document,
-                        &format!("{path}.check"),
-                        e.check,
-                        groups,
-                    )?,
-                    id: e.id,
-                    corrected: e.corrected,
-                    is_exact: false,
-                })
-            })
-            .transpose()?;
+    pub(super) fn checked(self, place: &Place<'_>, groups: &[Group]) -> Result<Claim, FileError> {
+        let check = Check::from_mapping(&place.key("check"), self.check, groups)?;
+        let erratum = self.erratum.map(|e| {
+            let place = place.key("erratum");
+            if !posenc_math::errata::all().iter().any(|known| known.id == e.id) {
+                let message = format!("no erratum `{}` in posenc_math::errata", e.id);
+                return Err(place.error("id", message));
+            }
+            let check = Check::from_mapping(&place.key("check"), e.check, groups)?;
+            Ok(ErratumLink { check, id: e.id, corrected: e.corrected, is_exact: false })
+        });
+        let erratum = erratum.transpose()?;
         let own = |claim: Option<&str>| claim.is_none_or(|c| c == self.id).then_some(&check);
-        let headline = self
-            .headline
-            .map(|text| Sentence::parse(&text, own))
-            .transpose()
-            .map_err(|message| document.error(&format!("{path}.headline"), message))?;
+        let headline = self.headline.map(|text| Sentence::parse(&text, own)).transpose();
+        let headline = headline.map_err(|message| place.error("headline", message))?;
         let named = |text: String| {
             ClaimName::parse(&text, None).ok_or_else(|| {
                 let message =
                     format!("`{text}` is no name of a claim; write PAPER/ITEM#CLAIM, such as trading/table1#tri-closed-form");
-                document.error(&format!("{path}.repeats"), message)
+                place.error("repeats", message)
             })
         };
         Ok(Claim {
@@ -252,7 +232,7 @@ impl WireClaim {
             is_exact: false,
             check,
             erratum,
-            line: document.line(path),
+            line: place.line(),
         })
     }
 }

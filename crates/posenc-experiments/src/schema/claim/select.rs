@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::experiment::Group;
-use crate::yaml::{Document, FileError};
+use super::super::experiment::{Group, find_group};
+use crate::yaml::{FileError, Place};
 
 /// Which rows of the record.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -75,51 +75,39 @@ pub struct Interval {
     pub to: f64,
 }
 
+/// Whether two abscissas are the same: those of files are rounded.
+pub(crate) fn same_place(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
+}
+
 impl Abscissa {
     /// Whether `x` is selected.
     pub fn contains(&self, x: Option<f64>) -> bool {
         let Some(x) = x else { return false };
         match self {
-            Abscissa::At(v) => (x - v).abs() <= 1e-9 * v.abs().max(1e-12),
+            Abscissa::At(v) => same_place(x, *v),
             Abscissa::Between(i) => (i.from..=i.to).contains(&x),
         }
     }
 }
 
 impl Select {
-    pub(super) fn check(
-        &self,
-        document: &Document,
-        path: &str,
-        groups: &[Group],
-    ) -> Result<(), FileError> {
+    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
         if self.from == Source::Published {
+            let message =
+                "belongs to measured values; published ones have no units that could be paired";
             return match self.minus {
                 None => Ok(()),
-                Some(_) => Err(document.error(
-                    &format!("{path}.minus"),
-                    "belongs to measured values; published ones have no units that could be paired",
-                )),
+                Some(_) => Err(place.error("minus", message)),
             };
         }
-        let Some(group) = groups.iter().find(|g| g.id == self.group) else {
-            let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
-            return Err(document.error(
-                &format!("{path}.group"),
-                format!("no group `{}`; allowed: {}", self.group, ids.join(", ")),
-            ));
-        };
+        let group = find_group(&place.key("group"), &self.group, groups)?;
         match &self.method {
             Some(method) if !group.variants.iter().any(|v| v.id == *method) => {
                 let ids: Vec<_> = group.variants.iter().map(|v| v.id.as_str()).collect();
-                Err(document.error(
-                    &format!("{path}.method"),
-                    format!(
-                        "no variant `{method}` in group `{}`; allowed: {}",
-                        group.id,
-                        ids.join(", ")
-                    ),
-                ))
+                let (group, ids) = (&group.id, ids.join(", "));
+                let message = format!("no variant `{method}` in group `{group}`; allowed: {ids}");
+                Err(place.error("method", message))
             }
             _ => Ok(()),
         }

@@ -77,17 +77,16 @@ impl Sentence {
         while let Some(c) = rest.chars().next() {
             if c == '{' && !in_math {
                 let end = rest.find('}').ok_or("`{` without `}`")?;
-                let number = number(&rest[1..end])?;
+                let (number, shown) = (number(&rest[1..end])?, &rest[..=end]);
                 let of = number.claim.as_deref();
                 let check = check(of).ok_or_else(|| match of {
-                    Some(claim) => format!("`{}`: there is no claim `{claim}`", &rest[..=end]),
-                    None => format!("`{}`: name the claim, as in `{{id.1}}`", &rest[..=end]),
+                    Some(claim) => format!("`{shown}`: there is no claim `{claim}`"),
+                    None => format!("`{shown}`: name the claim, as in `{{id.1}}`"),
                 })?;
                 let count = check.selects().len();
                 if number.quantity.selections().iter().any(|i| *i >= count) {
                     return Err(format!(
-                        "`{}`: the check has {count} selections, which count from 1",
-                        &rest[..=end]
+                        "`{shown}`: the check has {count} selections, which count from 1"
                     ));
                 }
                 if !plain.is_empty() {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::experiment::Group;
-use crate::yaml::{Document, FileError, nearest};
+use crate::yaml::{FileError, Place, nearest};
 
 pub use comparison::{Choice, Chosen, Compared, Comparison, Positions};
 pub use pictures::{Caption, Layout, PictureGrid, Signals};
@@ -37,37 +37,42 @@ pub enum By {
 }
 
 pub(super) fn check(
-    document: &Document,
+    root: &Place<'_>,
     plots: &[Plot],
     tables: &[Table],
     pictures: &[PictureGrid],
     groups: &[Group],
 ) -> Result<(), FileError> {
-    plot::check(document, plots, groups)?;
-    table::check(document, tables, groups)?;
-    pictures::check(document, pictures, groups)
+    for (i, plot) in plots.iter().enumerate() {
+        plot.check(&root.entry("plots", i), groups)?;
+    }
+    for (i, table) in tables.iter().enumerate() {
+        table.check(&root.entry("tables", i), groups)?;
+    }
+    for (i, grid) in pictures.iter().enumerate() {
+        grid.check(&root.entry("pictures", i), groups)?;
+    }
+    Ok(())
 }
 
 fn yes() -> bool {
     true
 }
 
-fn no_group(document: &Document, path: &str, wrong: &str, groups: &[Group]) -> FileError {
-    let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
-    document.error(path, format!("no group `{wrong}`; allowed: {}", ids.join(", ")))
-}
-
-/// An error about a name that is none of those allowed, with the nearest of them.
-fn no_such(
-    document: &Document,
-    path: &str,
+/// Refuses names of the list at `place` that are none of those allowed, with the nearest of them.
+fn check_names(
+    place: &Place<'_>,
     what: &str,
-    wrong: &str,
+    names: &[String],
     allowed: &[&str],
-) -> FileError {
-    let hint = nearest(wrong, allowed.iter().copied())
-        .map(|n| format!(" Did you mean `{n}`?"))
-        .unwrap_or_default();
+) -> Result<(), FileError> {
+    let mut all = names.iter().enumerate();
+    let Some((i, wrong)) = all.find(|(_, name)| !allowed.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let nearest = nearest(wrong, allowed.iter().copied());
+    let hint = nearest.map(|n| format!(" Did you mean `{n}`?")).unwrap_or_default();
     let list = allowed.join(", ");
-    document.error(path, format!("no {what} `{wrong}`; allowed: {list}.{hint}"))
+    let message = format!("no {what} `{wrong}`; allowed: {list}.{hint}");
+    Err(place.entry("", i).error("", message))
 }

@@ -2,17 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde_yaml::Value;
 
-use super::no_such;
+use super::check_names;
 use crate::record::GalleryPicture;
-use crate::record::picture::{NAMES, name};
+use crate::record::picture::NAMES;
 use crate::schema::experiment::Group;
-use crate::yaml::{Document, FileError};
+use crate::yaml::{FileError, Place};
 
 /// Pictures side by side: the signal and what the methods make of it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -47,7 +46,8 @@ fn truth_and_reconstruction() -> Vec<String> {
 }
 
 /// Signals of a record.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Value")]
 pub enum Signals {
     /// The first that the record has pictures of.
     #[default]
@@ -104,47 +104,27 @@ impl JsonSchema for Signals {
 
 const SIGNALS: &str = "`first`, `all`, a number from 1 on, or a list of names";
 
-impl<'de> Deserialize<'de> for Signals {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Signals;
+impl TryFrom<Value> for Signals {
+    type Error = String;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(SIGNALS)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Signals, E> {
-                match text {
-                    "first" => Ok(Signals::First),
-                    "all" => Ok(Signals::All),
-                    other => Err(E::custom(format!("`{other}`; allowed: {SIGNALS}"))),
-                }
-            }
-
-            fn visit_u64<E: Error>(self, count: u64) -> Result<Signals, E> {
-                match usize::try_from(count) {
-                    Ok(count) if count > 0 => Ok(Signals::Count(count)),
-                    _ => Err(E::custom(format!("{count}; allowed: {SIGNALS}"))),
-                }
-            }
-
-            fn visit_i64<E: Error>(self, count: i64) -> Result<Signals, E> {
-                Err(E::custom(format!("{count}; allowed: {SIGNALS}")))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Signals, A::Error> {
-                let mut names = Vec::new();
-                while let Some(name) = list.next_element()? {
-                    names.push(name);
-                }
-                match names.is_empty() {
-                    true => Err(A::Error::custom(format!("an empty list; allowed: {SIGNALS}"))),
-                    false => Ok(Signals::Names(names)),
-                }
-            }
+    fn try_from(value: Value) -> Result<Self, String> {
+        let wrong = |what: String| Err(format!("{what}; allowed: {SIGNALS}"));
+        match value {
+            Value::String(text) => match text.as_str() {
+                "first" => Ok(Signals::First),
+                "all" => Ok(Signals::All),
+                _ => wrong(format!("`{text}`")),
+            },
+            Value::Number(number) => match number.as_u64().map(usize::try_from) {
+                Some(Ok(count)) if count > 0 => Ok(Signals::Count(count)),
+                _ => wrong(number.to_string()),
+            },
+            Value::Sequence(list) if list.is_empty() => wrong("an empty list".into()),
+            names => match serde_yaml::from_value(names) {
+                Ok(names) => Ok(Signals::Names(names)),
+                Err(error) => wrong(error.to_string()),
+            },
         }
-        deserializer.deserialize_any(Any)
     }
 }
 
@@ -178,51 +158,29 @@ impl PictureGrid {
         let shown = |p: &GalleryPicture| mine(p) && signals.contains(&p.signal.as_str());
         (0..pictures.len()).filter(|i| shown(pictures[*i])).collect()
     }
-}
 
-pub(super) fn check(
-    document: &Document,
-    pictures: &[PictureGrid],
-    groups: &[Group],
-) -> Result<(), FileError> {
-    for (i, grid) in pictures.iter().enumerate() {
-        let path = format!("pictures[{i}]");
-        for (key, empty) in [("groups", grid.groups.is_empty()), ("show", grid.show.is_empty())] {
-            if empty {
-                return Err(document.error(&format!("{path}.{key}"), "empty"));
+    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+        for (key, list) in [("groups", &self.groups), ("show", &self.show)] {
+            if list.is_empty() {
+                return Err(place.error(key, "empty"));
             }
         }
         let ids: Vec<_> = groups.iter().map(|g| g.id.as_str()).collect();
-        for (j, id) in grid.groups.iter().enumerate() {
-            if !ids.contains(&id.as_str()) {
-                let place = format!("{path}.groups[{j}]");
-                return Err(no_such(document, &place, "group", id, &ids));
+        check_names(&place.key("groups"), "group", &self.groups, &ids)?;
+        let own = groups.iter().filter(|g| self.groups.contains(&g.id));
+        let methods: Vec<_> = own.flat_map(|g| g.variants.iter().map(|v| v.id.as_str())).collect();
+        let chosen = self.methods.as_deref().unwrap_or_default();
+        check_names(&place.key("methods"), "variant", chosen, &methods)?;
+        let names: Vec<_> = NAMES.iter().map(|n| n.name).collect();
+        check_names(&place.key("show"), "picture", &self.show, &names)?;
+        for (j, shown) in self.show.iter().enumerate() {
+            if self.show[..j].contains(shown) {
+                return Err(place.entry("show", j).error("", format!("`{shown}` appears twice")));
             }
         }
-        let methods: Vec<_> = groups
-            .iter()
-            .filter(|g| grid.groups.contains(&g.id))
-            .flat_map(|g| g.variants.iter().map(|v| v.id.as_str()))
-            .collect();
-        for (j, method) in grid.methods.iter().flatten().enumerate() {
-            if !methods.contains(&method.as_str()) {
-                let place = format!("{path}.methods[{j}]");
-                return Err(no_such(document, &place, "variant", method, &methods));
-            }
+        if self.caption.as_ref().is_some_and(|c| c.digits > 12) {
+            return Err(place.error("caption.digits", "allowed: 0 to 12"));
         }
-        for (j, shown) in grid.show.iter().enumerate() {
-            let place = format!("{path}.show[{j}]");
-            if name(shown).is_none() {
-                let names: Vec<_> = NAMES.iter().map(|n| n.name).collect();
-                return Err(no_such(document, &place, "picture", shown, &names));
-            }
-            if grid.show[..j].contains(shown) {
-                return Err(document.error(&place, format!("`{shown}` appears twice")));
-            }
-        }
-        if grid.caption.as_ref().is_some_and(|c| c.digits > 12) {
-            return Err(document.error(&format!("{path}.caption.digits"), "allowed: 0 to 12"));
-        }
+        Ok(())
     }
-    Ok(())
 }

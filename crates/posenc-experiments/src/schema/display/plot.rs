@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{By, no_group, yes};
-use crate::schema::experiment::Group;
-use crate::yaml::{Document, FileError};
+use super::{By, yes};
+use crate::schema::experiment::{Group, find_group};
+use crate::yaml::{FileError, Place};
 
 /// One picture: one or more panels side by side.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -298,67 +298,56 @@ pub enum Scale {
     Log,
 }
 
-pub(super) fn check(
-    document: &Document,
-    plots: &[Plot],
-    groups: &[Group],
-) -> Result<(), FileError> {
-    for (i, plot) in plots.iter().enumerate() {
-        if plot.panels.is_empty() || plot.panels.len() > 6 {
-            return Err(document.error(&format!("plots[{i}].panels"), "allowed: 1 to 6 panels"));
+impl Plot {
+    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+        if self.panels.is_empty() || self.panels.len() > 6 {
+            return Err(place.error("panels", "allowed: 1 to 6 panels"));
         }
-        for (j, panel) in plot.panels.iter().enumerate() {
-            let path = format!("plots[{i}].panels[{j}]");
-            let Some(group) = groups.iter().find(|g| g.id == panel.group) else {
-                return Err(no_group(document, &format!("{path}.group"), &panel.group, groups));
-            };
-            for (k, method) in panel.methods.iter().flatten().enumerate() {
-                if !group.variants.iter().any(|v| v.id == *method) {
-                    return Err(document.error(
-                        &format!("{path}.methods[{k}]"),
-                        format!("no variant `{method}` in group `{}`", group.id),
-                    ));
-                }
-            }
-            let wrong = |x: &XOf| !(x.times.is_finite() && x.power.is_finite() && x.times != 0.0);
-            if let Some((method, _)) = panel.x_of.iter().find(|(_, x)| wrong(x)) {
-                return Err(document.error(
-                    &format!("{path}.x_of.{method}"),
-                    "`times` and `power` must be finite, and `times` not 0",
-                ));
-            }
-            let known = |method: &String| group.variants.iter().any(|v| v.id == *method);
-            let marked = panel.markers.iter().enumerate().flat_map(|(k, m)| {
-                let place = format!("{path}.markers[{k}].at");
-                m.at.keys().map(move |method| (place.clone(), method))
-            });
-            let shown = panel.published_as.iter().enumerate();
-            let shown = shown.map(|(k, p)| (format!("{path}.published_as[{k}].shown"), &p.shown));
-            let placed = panel.x_of.keys().map(|method| (format!("{path}.x_of"), method));
-            if let Some((place, method)) =
-                marked.chain(shown).chain(placed).find(|(_, m)| !known(m))
-            {
-                return Err(document
-                    .error(&place, format!("no variant `{method}` in group `{}`", group.id)));
-            }
-            let is_row = matches!(panel.series, By::X | By::SignalX);
-            if is_row || (panel.series != By::Metric && !panel.more.is_empty()) {
-                return Err(document.error(
-                    &format!("{path}.series"),
-                    "allowed: method, signal or metric; `more` belongs to `metric`",
-                ));
-            }
-            for (axis, name) in [(&panel.x, "x"), (&panel.y, "y")] {
-                if let (Some(from), Some(to)) = (axis.from, axis.to)
-                    && (from >= to || (axis.scale == Scale::Log && from <= 0.0))
-                {
-                    return Err(document.error(
-                        &format!("{path}.{name}"),
-                        "`from` must be below `to`, and above 0 on a log scale",
-                    ));
-                }
-            }
+        for (i, panel) in self.panels.iter().enumerate() {
+            panel.check(&place.entry("panels", i), groups)?;
         }
+        Ok(())
     }
-    Ok(())
+}
+
+impl Panel {
+    fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+        let group = find_group(&place.key("group"), &self.group, groups)?;
+        let check_method = |key: &str, method: &String| {
+            if group.variants.iter().any(|v| v.id == *method) {
+                return Ok(());
+            }
+            Err(place.error(key, format!("no variant `{method}` in group `{}`", group.id)))
+        };
+        for (i, method) in self.methods.iter().flatten().enumerate() {
+            check_method(&format!("methods[{i}]"), method)?;
+        }
+        let wrong = |x: &XOf| !(x.times.is_finite() && x.power.is_finite() && x.times != 0.0);
+        if let Some((method, _)) = self.x_of.iter().find(|(_, x)| wrong(x)) {
+            let message = "`times` and `power` must be finite, and `times` not 0";
+            return Err(place.error(&format!("x_of.{method}"), message));
+        }
+        for (i, marks) in self.markers.iter().enumerate() {
+            let key = format!("markers[{i}].at");
+            marks.at.keys().try_for_each(|method| check_method(&key, method))?;
+        }
+        for (i, published) in self.published_as.iter().enumerate() {
+            check_method(&format!("published_as[{i}].shown"), &published.shown)?;
+        }
+        self.x_of.keys().try_for_each(|method| check_method("x_of", method))?;
+        let is_row = matches!(self.series, By::X | By::SignalX);
+        if is_row || (self.series != By::Metric && !self.more.is_empty()) {
+            let message = "allowed: method, signal or metric; `more` belongs to `metric`";
+            return Err(place.error("series", message));
+        }
+        for (axis, key) in [(&self.x, "x"), (&self.y, "y")] {
+            if let (Some(from), Some(to)) = (axis.from, axis.to)
+                && (from >= to || (axis.scale == Scale::Log && from <= 0.0))
+            {
+                let message = "`from` must be below `to`, and above 0 on a log scale";
+                return Err(place.error(key, message));
+            }
+        }
+        Ok(())
+    }
 }

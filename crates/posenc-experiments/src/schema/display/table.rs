@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{By, no_group, yes};
-use crate::schema::experiment::Group;
-use crate::yaml::{Document, FileError};
+use super::{By, yes};
+use crate::schema::experiment::{Group, find_group};
+use crate::yaml::{FileError, Place};
 
 /// One table: a row per method (or signal, or abscissa) of each group.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -112,34 +112,27 @@ pub enum Aggregate {
     Median,
 }
 
-pub(super) fn check(
-    document: &Document,
-    tables: &[Table],
-    groups: &[Group],
-) -> Result<(), FileError> {
-    for (i, table) in tables.iter().enumerate() {
-        if table.columns.is_empty() {
-            return Err(document.error(&format!("tables[{i}].columns"), "empty"));
+impl Table {
+    pub(super) fn check(&self, place: &Place<'_>, groups: &[Group]) -> Result<(), FileError> {
+        if self.columns.is_empty() {
+            return Err(place.error("columns", "empty"));
         }
-        if !table.groups.iter().any(|t| groups.iter().any(|g| g.id == *t)) {
-            let first = table.groups.first().map(String::as_str).unwrap_or("");
-            return Err(no_group(document, &format!("tables[{i}].groups"), first, groups));
+        if !self.groups.iter().any(|t| groups.iter().any(|g| g.id == *t)) {
+            let first = self.groups.first().map_or("", String::as_str);
+            find_group(&place.key("groups"), first, groups)?;
         }
-        if table.rows == By::Metric {
-            return Err(document
-                .error(&format!("tables[{i}].rows"), "allowed: method, signal, x or signal-x"));
+        if self.rows == By::Metric {
+            return Err(place.error("rows", "allowed: method, signal, x or signal-x"));
         }
-        if table.per_signal && table.rows != By::Method {
+        if self.per_signal && self.rows != By::Method {
             let what = "only a table whose `rows` are methods has other values behind its own";
-            return Err(document.error(&format!("tables[{i}].per_signal"), what));
+            return Err(place.error("per_signal", what));
         }
-        for (j, column) in table.columns.iter().enumerate() {
+        for (j, column) in self.columns.iter().enumerate() {
             if column.digits > 12 {
-                return Err(
-                    document.error(&format!("tables[{i}].columns[{j}].digits"), "allowed: 0 to 12")
-                );
+                return Err(place.entry("columns", j).error("digits", "allowed: 0 to 12"));
             }
         }
+        Ok(())
     }
-    Ok(())
 }
