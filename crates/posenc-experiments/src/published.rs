@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::record::csv::CsvFile;
-use crate::schema::claim::Select;
+use crate::schema::claim::{Select, same_place};
 use crate::text::read_record;
 use crate::yaml::FileError;
 
@@ -118,17 +118,16 @@ impl Published {
         metric: &str,
         x: Option<f64>,
     ) -> Option<&PublishedValue> {
-        let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e-12),
-            (None, None) => true,
-            _ => false,
+        let is_same = |a: Option<f64>| match (a, x) {
+            (Some(a), Some(x)) => same_place(a, x),
+            (a, x) => a == x,
         };
         self.papers.get(paper)?.iter().find(|v| {
             v.item == item
                 && v.group == group
                 && v.method == method
                 && v.metric == metric
-                && close(v.x, x)
+                && is_same(v.x)
         })
     }
 }

@@ -8,13 +8,13 @@ use super::clusters::Clusters;
 use super::judge::{EQUIVALENCE, LEVEL, near, no_tolerance};
 use super::select::{
     Context, Place, Point, Spread, at_place, check_pairs, describe, incomparable, margin,
-    not_grouped, not_run, places, points, same_place, show,
+    not_grouped, not_run, places, points, show,
 };
 use super::statistics::{self, Fit, Interval, interval_at};
 use super::{Judged, Judgement, NotRun, Verdict};
 use crate::record::Keys;
 use crate::schema::claim::{
-    AgreementCheck, Feature, PositionCheck, Sample, Select, Source, Tolerance,
+    AgreementCheck, Feature, PositionCheck, Sample, Select, Source, Tolerance, same_place,
 };
 
 /// What a place of a curve is compared with.
@@ -97,12 +97,10 @@ fn expectations(with: &Select, context: Context<'_>) -> Result<Vec<Expectation>,
     };
     let mut all_expected: Vec<_> = all.into_iter().map(mean).collect();
     if with.from == Source::Published {
-        let (paper, item) = (&context.experiment.paper, &context.experiment.item);
         // Deviations of printed numbers by method: those with an abscissa, sorted by it, and those without.
         type Printed = (Vec<(f64, Option<f64>)>, Vec<Option<f64>>);
         let mut printed: HashMap<&str, Printed> = HashMap::new();
-        let all = context.published.select(paper, item, with);
-        for value in all.filter(|v| v.value.is_some()) {
+        for value in context.published_of(with).filter(|v| v.value.is_some()) {
             let (at, without) = printed.entry(&value.method).or_default();
             match value.x {
                 Some(x) if x.is_nan() => {}
@@ -252,11 +250,11 @@ fn outcome(
 }
 
 /// A method's means over the abscissa.
-struct Curve {
-    method: String,
-    points: Vec<(f64, f64)>,
+pub(super) struct Curve {
+    pub method: String,
+    pub points: Vec<(f64, f64)>,
     /// Means by repetition, in the order of `points`.
-    by_cluster: Vec<BTreeMap<String, f64>>,
+    pub by_cluster: Vec<BTreeMap<String, f64>>,
 }
 
 impl Curve {
@@ -273,13 +271,18 @@ impl Curve {
     }
 }
 
-fn curves(select: &Select, clusters: Clusters, context: Context<'_>) -> Result<Vec<Curve>, NotRun> {
+/// A curve for each method of a selection, of those of its values that have an abscissa.
+pub(super) fn curves(
+    select: &Select,
+    clusters: Clusters,
+    context: Context<'_>,
+) -> Result<Vec<Curve>, NotRun> {
     let mut all: Vec<Curve> = Vec::new();
     let points = points(select, context)?;
     for place in places(&points)? {
         let mean = statistics::mean_interval(&place.values()).mean;
         let Some(x) = place.x else { continue };
-        let own = clusters.by_cluster(place.pointed());
+        let own = clusters.by_cluster(place.points.iter().map(|p| (*p, p.value)));
         match all.last_mut().filter(|c| c.method == place.method) {
             Some(curve) => {
                 curve.points.push((x, mean));
@@ -291,9 +294,6 @@ fn curves(select: &Select, clusters: Clusters, context: Context<'_>) -> Result<V
                 by_cluster: vec![own],
             }),
         }
-    }
-    if all.is_empty() {
-        return Err(not_run(format!("no curve for {}", describe(select))));
     }
     Ok(all)
 }
@@ -343,8 +343,12 @@ impl Found {
 
 pub(super) fn position(check: &PositionCheck, clusters: Clusters, context: Context<'_>) -> Judged {
     let published = check.with.as_ref().is_some_and(|w| w.from == Source::Published);
-    let of = curves(&check.of, clusters, context)?;
-    let with = check.with.as_ref().map(|w| curves(w, clusters, context)).transpose()?;
+    let curves = |select: &Select| match curves(select, clusters, context)? {
+        none if none.is_empty() => Err(not_run(format!("no curve for {}", describe(select)))),
+        all => Ok(all),
+    };
+    let of = curves(&check.of)?;
+    let with = check.with.as_ref().map(curves).transpose()?;
     let by_method =
         check.of.method.is_none() && check.with.as_ref().is_some_and(|w| w.method.is_none());
     // A place that was not measured may be the one that is looked for.

@@ -7,8 +7,8 @@ use posenc_math::errata::Severity;
 
 use super::clusters::Clusters;
 use super::select::{
-    Context, Pair, Point, describe, incomparable, margin, not_run, pairs, points, show,
-    single_points, spread_text, unlike,
+    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, not_run, pairs,
+    points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
 use super::{Judged, Judgement, NotRun, Verdict, curves, evidence, limits};
@@ -43,18 +43,16 @@ pub fn judge(claim: &Claim, context: Context<'_>) -> Judgement {
 
 fn with_erratum(claim: &Claim, context: Context<'_>) -> Judgement {
     let printed = decide(&claim.check, claim.is_exact, context);
-    let Some(link) = &claim.erratum else {
-        return printed;
-    };
+    let Some(link) = &claim.erratum else { return printed };
     if printed.verdict != Verdict::NotReproduced {
         return printed;
     }
     let corrected = decide(&link.check, link.is_exact, context);
     let is_ambiguous =
-        |e: &&&posenc_math::errata::Erratum| e.id == link.id && e.severity == Severity::Ambiguous;
-    let (verdict, what) = match posenc_math::errata::all().iter().find(is_ambiguous) {
-        Some(_) => (Verdict::Ambiguous, "the other reading"),
-        None => (Verdict::Erratum, "corrected"),
+        |e: &&posenc_math::errata::Erratum| e.id == link.id && e.severity == Severity::Ambiguous;
+    let (verdict, what) = match posenc_math::errata::all().iter().any(is_ambiguous) {
+        true => (Verdict::Ambiguous, "the other reading"),
+        false => (Verdict::Erratum, "corrected"),
     };
     match corrected.verdict {
         Verdict::Reproduced => Judgement {
@@ -127,19 +125,14 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
     let (expected, deviation) = match check.expect {
         Expected::Number(v) => (v, None),
         Expected::Published(_) => {
-            let item = &context.experiment.item;
-            let found: Vec<_> = context
-                .published
-                .select(&context.experiment.paper, item, &check.of)
-                .filter_map(|v| Some((v.value?, v.deviation)))
-                .collect();
-            match found.as_slice() {
-                [one] => *one,
-                [] => {
-                    return Err(not_run(format!("nothing published for {}", describe(&check.of))));
-                }
-                _ => {
-                    let (count, of) = (found.len(), describe(&check.of));
+            let found = context.published_of(&check.of);
+            let found: Vec<_> = found.filter_map(|v| Some((v.value?, v.deviation))).collect();
+            let of = describe(&check.of);
+            match found[..] {
+                [one] => one,
+                [] => return Err(not_run(format!("nothing published for {of}"))),
+                [..] => {
+                    let count = found.len();
                     let message =
                         format!("{count} published values for {of}; narrow the selection");
                     return Err(not_run(message));
@@ -149,7 +142,7 @@ fn value(check: &ValueCheck, clusters: Clusters, context: Context<'_>) -> Judged
     };
     let means = clusters.means(points.iter().map(|p| (p, p.value)));
     let tolerance = check.tolerance.as_ref().ok_or_else(no_tolerance)?;
-    let spread = super::select::Spread::of(&points.iter().map(|p| p.value).collect::<Vec<_>>());
+    let spread = Spread::of(&points.iter().map(|p| p.value).collect::<Vec<_>>());
     let found = margin(tolerance, expected, deviation, spread);
     let Some((margin, margin_text)) = found else {
         return Err(not_run("no deviation to measure by"));
@@ -193,7 +186,7 @@ impl<'a> Side<'a> {
     /// The points that are compared: the values, or their deviations.
     pub(super) fn compared(&self) -> Result<Cow<'_, [Point]>, NotRun> {
         Ok(match self.is_deviation() {
-            true => Cow::Owned(super::select::deviations(&self.points, self.select)?),
+            true => Cow::Owned(deviations(&self.points, self.select)?),
             false => Cow::Borrowed(&self.points),
         })
     }
@@ -203,7 +196,7 @@ impl<'a> Side<'a> {
         let is_kept = |p: &&Point| excluded != Some(clusters.key(p).as_str());
         let kept: Vec<Point> = self.points.iter().filter(is_kept).cloned().collect();
         match self.is_deviation() {
-            true => super::select::deviations(&kept, self.select),
+            true => deviations(&kept, self.select),
             false => Ok(kept),
         }
     }
@@ -425,9 +418,7 @@ fn names(of: &[Select]) -> Vec<String> {
     let keys: [&dyn Fn(&Select) -> String; 4] =
         [&method, &|s| s.group.clone(), &|s| s.metric.clone(), &x];
     let all = |key: &dyn Fn(&Select) -> String| of.iter().map(key).collect::<Vec<_>>();
-    let distinct = |names: &[String]| {
-        names.iter().collect::<std::collections::BTreeSet<_>>().len() == names.len()
-    };
+    let distinct = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len() == names.len();
     let by_one = keys.iter().map(|key| all(*key)).find(|names| distinct(names));
     let by_all = |s: &Select| format!("{}/{} {}, {}", s.group, method(s), s.metric, x(s));
     by_one.unwrap_or_else(|| all(&by_all))

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::clusters::Clusters;
+use super::curves::{Curve, curves};
 use super::judge::{EQUIVALENCE, LEVEL, no_tolerance};
 use super::select::{
-    Context, Pair, Place, Point, describe, not_run, pairs, places, points, show, unlike, values_at,
+    Context, Pair, Point, describe, not_run, pairs, points, show, unlike, values_at,
 };
 use super::statistics::{Fit, fit, mean_interval};
 use super::{Judged, Judgement, NotRun, Verdict};
@@ -16,15 +17,7 @@ fn joined(fits: &[Fit]) -> Verdict {
     Verdict::worst(fits.iter().map(|fit| fit.verdict()))
 }
 
-/// A method's means by repetition along the abscissa.
-struct Curve<'a> {
-    method: &'a str,
-    /// Means over all repetitions.
-    means: Vec<f64>,
-    by_cluster: Vec<BTreeMap<String, f64>>,
-}
-
-impl Curve<'_> {
+impl Curve {
     /// Differences of two places, by the repetitions that both have.
     fn differences(&self, from: usize, to: usize) -> Vec<f64> {
         let (from, to) = (&self.by_cluster[from], &self.by_cluster[to]);
@@ -32,44 +25,40 @@ impl Curve<'_> {
     }
 
     fn range(&self) -> (f64, f64) {
-        let least = self.means.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        (least, most)
+        let means = || self.points.iter().map(|p| p.1);
+        (means().fold(f64::INFINITY, f64::min), means().fold(f64::NEG_INFINITY, f64::max))
+    }
+
+    /// By how much the mean grows between two places.
+    fn change(&self, from: usize, to: usize) -> f64 {
+        self.points[to].1 - self.points[from].1
     }
 }
 
 pub(super) fn trend(check: &TrendCheck, clusters: Clusters, context: Context<'_>) -> Judged {
-    let all = points(&check.of, context)?;
-    let on_curves: Vec<Point> = all.into_iter().filter(|p| p.x.is_some()).collect();
-    if on_curves.is_empty() {
+    let mut curves = curves(&check.of, clusters, context)?;
+    if curves.is_empty() {
         return Err(not_run(format!("no curve for {}: its values have no x", describe(&check.of))));
     }
-    let mut places = places(&on_curves)?;
-    places.sort_by_key(|place| place.method);
+    curves.sort_by(|a, b| a.method.cmp(&b.method));
     let slack = check.slack.unwrap_or(0.0);
     let mut fits = Vec::new();
     let (mut failures, mut texts) = (Vec::new(), Vec::new());
     let (mut steps, mut repetitions) = (0, usize::MAX);
     let mut of_limit: Option<f64> = None;
-    let curves: Vec<&[Place<'_>]> = places.chunk_by(|a, b| a.method == b.method).collect();
-    for places in &curves {
-        let curve = Curve {
-            method: places[0].method,
-            means: places.iter().map(|p| mean_interval(&p.values()).mean).collect(),
-            by_cluster: places.iter().map(|p| clusters.by_cluster(p.pointed())).collect(),
-        };
-        if curve.means.len() < 2 {
-            let method = curve.method;
+    for curve in &curves {
+        if curve.points.len() < 2 {
+            let method = &curve.method;
             return Err(not_run(format!("{method}: a trend needs two places of the abscissa")));
         }
-        steps += curve.means.len() - 1;
+        steps += curve.points.len() - 1;
         let fewest = curve.by_cluster.iter().map(BTreeMap::len).min().unwrap_or(0);
         repetitions = repetitions.min(fewest);
         let one = match check.direction {
-            Direction::Constant => constant(&curve, slack, clusters.is_exact),
+            Direction::Constant => constant(curve, slack, clusters.is_exact),
             direction => {
                 let sign = if direction == Direction::Increasing { 1.0 } else { -1.0 };
-                monotone(&curve, sign, slack, clusters.is_exact)
+                monotone(curve, sign, slack, clusters.is_exact)
             }
         };
         texts.push(one.text);
@@ -110,13 +99,13 @@ struct Course {
 }
 
 /// Steps against the direction of `sign`, and the change from the first place to the last.
-fn monotone(curve: &Curve<'_>, sign: f64, slack: f64, is_exact: bool) -> Course {
-    let last = curve.means.len() - 1;
+fn monotone(curve: &Curve, sign: f64, slack: f64, is_exact: bool) -> Course {
+    let last = curve.points.len() - 1;
     let (least, most) = curve.range();
     let slack = slack * (most - least).abs();
     let step = |i: usize| -> Fit {
         if is_exact {
-            let step = sign * (curve.means[i + 1] - curve.means[i]);
+            let step = sign * curve.change(i, i + 1);
             return if step >= -slack { Fit::Inside } else { Fit::Outside };
         }
         let values: Vec<f64> = curve.differences(i, i + 1).iter().map(|d| sign * d).collect();
@@ -128,7 +117,7 @@ fn monotone(curve: &Curve<'_>, sign: f64, slack: f64, is_exact: bool) -> Course 
     };
     let mut fits: Vec<Fit> = (0..last).map(step).collect();
     let against = fits.iter().filter(|f| **f == Fit::Outside).count();
-    let change = sign * (curve.means[last] - curve.means[0]);
+    let change = sign * curve.change(0, last);
     let overall = if is_exact {
         if change > 0.0 { Fit::Inside } else { Fit::Outside }
     } else {
@@ -142,28 +131,28 @@ fn monotone(curve: &Curve<'_>, sign: f64, slack: f64, is_exact: bool) -> Course 
         (0, _) => None,
         (n, _) => Some(format!("has {n} steps against it")),
     };
-    let worst = (0..last)
-        .map(|i| -sign * (curve.means[i + 1] - curve.means[i]))
-        .fold(f64::NEG_INFINITY, f64::max);
+    let falls = (0..last).map(|i| -sign * curve.change(i, i + 1));
+    let worst = falls.fold(f64::NEG_INFINITY, f64::max);
+    let [first, end] = [0, last].map(|i| show(curve.points[i].1));
     Course {
         fits,
-        text: format!("{}: {} → {}", curve.method, show(curve.means[0]), show(curve.means[last])),
+        text: format!("{}: {first} → {end}", curve.method),
         why,
         of_limit: (slack > 0.0).then(|| worst / slack),
     }
 }
 
 /// The largest difference of two places.
-fn constant(curve: &Curve<'_>, slack: f64, is_exact: bool) -> Course {
+fn constant(curve: &Curve, slack: f64, is_exact: bool) -> Course {
     let (least, most) = curve.range();
-    let range = if curve.means.iter().any(|m| m.is_nan()) { f64::NAN } else { most - least };
+    let range = if curve.points.iter().any(|p| p.1.is_nan()) { f64::NAN } else { most - least };
     let fit = if is_exact || range.is_nan() {
         if range <= slack { Fit::Inside } else { Fit::Outside }
     } else {
-        let place = |value: f64| curve.means.iter().position(|m| *m == value).unwrap_or(0);
+        let place = |value: f64| curve.points.iter().position(|p| p.1 == value).unwrap_or(0);
         let differences = curve.differences(place(least), place(most));
         // The two places were chosen among all pairs.
-        let pairs = curve.means.len() * (curve.means.len() - 1) / 2;
+        let pairs = curve.points.len() * (curve.points.len() - 1) / 2;
         fit(&differences, (f64::NEG_INFINITY, slack), EQUIVALENCE, pairs, false)
     };
     Course {

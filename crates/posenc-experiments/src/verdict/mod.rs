@@ -61,36 +61,29 @@ impl Verdict {
         Verdict::NotRun,
     ];
 
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
+    fn sign_and_name(self) -> (&'static str, &'static str) {
         match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::Holds => "holds",
-            Verdict::Erratum => "erratum",
-            Verdict::Ambiguous => "ambiguous",
-            Verdict::WithinNoise => "within noise",
-            Verdict::Negligible => "negligible",
-            Verdict::NotDecided => "not decided",
-            Verdict::NotReproduced => "not reproduced",
-            Verdict::NotComparable => "not comparable",
-            Verdict::NotRun => "not run",
+            Verdict::Reproduced => ("✅", "reproduced"),
+            Verdict::Holds => ("☑", "holds"),
+            Verdict::Erratum => ("📝", "erratum"),
+            Verdict::Ambiguous => ("❔", "ambiguous"),
+            Verdict::WithinNoise => ("≈", "within noise"),
+            Verdict::Negligible => ("≃", "negligible"),
+            Verdict::NotDecided => ("?", "not decided"),
+            Verdict::NotReproduced => ("❌", "not reproduced"),
+            Verdict::NotComparable => ("◌", "not comparable"),
+            Verdict::NotRun => ("–", "not run"),
         }
     }
 
-    /// A sign that stands before the name in tables.
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        self.sign_and_name().1
+    }
+
+    /// The sign before the name in tables.
     pub fn sign(self) -> &'static str {
-        match self {
-            Verdict::Reproduced => "✅",
-            Verdict::Holds => "☑",
-            Verdict::Erratum => "📝",
-            Verdict::Ambiguous => "❔",
-            Verdict::WithinNoise => "≈",
-            Verdict::Negligible => "≃",
-            Verdict::NotDecided => "?",
-            Verdict::NotReproduced => "❌",
-            Verdict::NotComparable => "◌",
-            Verdict::NotRun => "–",
-        }
+        self.sign_and_name().0
     }
 
     /// The verdict of several parts that must all hold: the first of these that any part has.

@@ -35,7 +35,8 @@ impl<'a> Numbers<'a> {
 
     /// Mean of the published values of a selection.
     pub fn published(&self, index: usize) -> Option<f64> {
-        let points = points(&self.as_published(index)?, self.context).ok()?;
+        let select = Select { from: Source::Published, ..(*self.selects.get(index)?).clone() };
+        let points = points(&select, self.context).ok()?;
         Some(mean(points.iter().map(|p| p.value)))
     }
 
@@ -73,8 +74,7 @@ impl<'a> Numbers<'a> {
     /// Unit of the published values of a selection.
     pub fn unit_as_published(&self, index: usize) -> &'a str {
         let Some(select) = self.selects.get(index) else { return "" };
-        let Context { experiment, published, .. } = self.context;
-        let mut values = published.select(&experiment.paper, &experiment.item, select);
+        let mut values = self.context.published_of(select);
         values.find(|v| v.value.is_some()).map_or("", |v| v.unit.as_str())
     }
 
@@ -85,10 +85,6 @@ impl<'a> Numbers<'a> {
             true => Interval { half_width: None, p: None, ..interval },
             false => interval,
         }
-    }
-
-    fn as_published(&self, index: usize) -> Option<Select> {
-        Some(Select { from: Source::Published, ..(*self.selects.get(index)?).clone() })
     }
 
     fn side(&self, index: usize) -> Option<Side<'a>> {

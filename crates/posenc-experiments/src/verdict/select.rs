@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::NotRun;
 use super::clusters::Clusters;
 use super::statistics::Interval;
-use crate::published::Published;
+use crate::published::{Published, PublishedValue};
 use crate::record::{Keys, Row, Table};
-use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance};
+use crate::schema::claim::{Abscissa, Select, Source, Statistic, Tolerance, same_place};
 use crate::schema::{Experiment, Group, Profile};
 
 /// What a claim is judged with.
@@ -19,6 +19,16 @@ pub struct Context<'a> {
     pub record: Option<&'a Table>,
     /// Published values.
     pub published: &'a Published,
+}
+
+impl<'a> Context<'a> {
+    /// The published values that a selection names.
+    pub(super) fn published_of(
+        self,
+        select: &'a Select,
+    ) -> impl Iterator<Item = &'a PublishedValue> + 'a {
+        self.published.select(&self.experiment.paper, &self.experiment.item, select)
+    }
 }
 
 /// A number with the keys that pair it with others.
@@ -67,19 +77,16 @@ pub(super) fn describe(select: &Select) -> String {
 
 /// The selected values, or their standard deviations if the selection asks for these.
 pub(super) fn points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
-    selected(select, context, true)
+    let points = single_points(select, context)?;
+    match select.statistic {
+        Statistic::Deviation => deviations(&points, select),
+        // A mean is that of the values: its uncertainty is theirs.
+        Statistic::Each | Statistic::Mean => Ok(points),
+    }
 }
 
 /// The selected values, whatever statistic of them is asked for.
 pub(super) fn single_points(select: &Select, context: Context<'_>) -> Result<Vec<Point>, NotRun> {
-    selected(select, context, false)
-}
-
-fn selected(
-    select: &Select,
-    context: Context<'_>,
-    is_collapsed: bool,
-) -> Result<Vec<Point>, NotRun> {
     let points: Vec<Point> = match select.from {
         Source::Measured => {
             let mut points: Vec<Point> = rows(select, context).map(Point::of).collect();
@@ -94,28 +101,17 @@ fn selected(
             }
             points
         }
-        Source::Published => context
-            .published
-            .select(&context.experiment.paper, &context.experiment.item, select)
-            .filter_map(|v| {
-                Some(Point {
-                    method: v.method.clone(),
-                    signal: v.signal.clone(),
-                    seed: 0,
-                    x: v.x,
-                    y: None,
-                    value: v.value?,
-                })
-            })
-            .collect(),
+        Source::Published => {
+            let point = |v: &PublishedValue| {
+                let (method, signal) = (v.method.clone(), v.signal.clone());
+                Some(Point { method, signal, seed: 0, x: v.x, y: None, value: v.value? })
+            };
+            context.published_of(select).filter_map(point).collect()
+        }
     };
-    if points.is_empty() {
-        return Err(not_run(format!("no values for {}", describe(select))));
-    }
-    match select.statistic {
-        Statistic::Deviation if is_collapsed => deviations(&points, select),
-        // A mean is that of the values: its uncertainty is theirs.
-        Statistic::Deviation | Statistic::Each | Statistic::Mean => Ok(points),
+    match points.is_empty() {
+        true => Err(not_run(format!("no values for {}", describe(select)))),
+        false => Ok(points),
     }
 }
 
@@ -199,15 +195,10 @@ pub(super) struct Place<'a> {
     pub points: Vec<&'a Point>,
 }
 
-impl<'a> Place<'a> {
+impl Place<'_> {
     /// The values.
     pub fn values(&self) -> Vec<f64> {
         self.points.iter().map(|p| p.value).collect()
-    }
-
-    /// The values with their points, for means over clusters.
-    pub fn pointed(&self) -> impl Iterator<Item = (&'a Point, f64)> + '_ {
-        self.points.iter().map(|p| (*p, p.value))
     }
 }
 
@@ -225,11 +216,6 @@ pub(super) fn places(points: &[Point]) -> Result<Vec<Place<'_>>, NotRun> {
     let x = |place: &Place<'_>| place.x.unwrap_or(f64::NEG_INFINITY);
     all.sort_by(|(m, a), (n, b)| m.cmp(n).then(x(a).total_cmp(&x(b))));
     Ok(all.into_iter().map(|(_, place)| place).collect())
-}
-
-/// Whether two abscissas are the same: those of files are rounded.
-pub(super) fn same_place(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * b.abs().max(1e-12)
 }
 
 /// Entries at a place, of entries that are sorted by their places, which are numbers.
@@ -372,8 +358,7 @@ pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<Str
     let variants = variant_places(group);
     let runs = |select| {
         let mut runs: BTreeMap<&str, BTreeSet<Profile>> = BTreeMap::new();
-        let all = context.record.into_iter().flat_map(|table| &table.rows);
-        for row in all.filter(|row| row.selected(select)) {
+        for row in rows(select, context) {
             runs.entry(&row.method).or_default().insert(row.profile);
         }
         runs

@@ -3,16 +3,12 @@
 //! Each rate is the share of [`TRIALS`] seeded records with a verdict that is wrong by construction. The largest accepted share is
 //! the stated rate plus four standard deviations of a binomial share, √(rate (1 − rate)/TRIALS).
 
-use std::path::Path;
-
 use posenc_math::random::{gaussian_vector, stream};
 
 use super::{Context, Verdict, judge};
 use crate::published::Published;
 use crate::record::{Row, Table};
-use crate::schema::Experiment;
-use crate::schema::protocol::testing::KINDS;
-use crate::yaml::Document;
+use crate::schema::protocol::testing::{A, B, demo};
 
 /// Simulated records per rate.
 const TRIALS: usize = 1000;
@@ -20,18 +16,6 @@ const TRIALS: usize = 1000;
 const SIZES: [usize; 3] = [3, 10, 16];
 /// Abscissas of the curves.
 const PLACES: usize = 5;
-
-fn experiment(check: &str) -> Experiment {
-    let text = format!(
-        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    data: {{ set: images }}\n    \
-         protocol: {{ kind: network-nd }}\n    variants:\n      \
-         - {{ id: A, embedder: {{ kind: identity }} }}\n      \
-         - {{ id: B, embedder: {{ kind: identity }} }}\n\
-         claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
-    );
-    let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-    Experiment::from_document(&document, KINDS).map_err(|e| e.to_string()).unwrap()
-}
 
 /// A record of `n` images: A and B share the noise of an image, and each has noise of its own with standard deviation 1 that is the
 /// same along the abscissa up to a tenth.
@@ -59,7 +43,10 @@ fn record(n: usize, trial: usize, mean: impl Fn(&str, usize) -> f64) -> Table {
 
 /// Share of records on which the check has the verdict.
 fn share(check: &str, verdict: Verdict, n: usize, mean: impl Fn(&str, usize) -> f64) -> f64 {
-    let experiment = experiment(check);
+    let experiment = demo(
+        "data: { set: images }, protocol: { kind: network-nd }",
+        &format!("{{ id: c, says: s, source: s, check: {check} }}"),
+    );
     let published = Published::default();
     let wrong = |trial: &usize| {
         let record = record(n, *trial, &mean);
@@ -94,9 +81,6 @@ const BAD: Verdict = Verdict::NotReproduced;
 fn of_a(mean: f64) -> impl Fn(&str, usize) -> f64 {
     move |method, _| if method == "A" { mean } else { 0.0 }
 }
-
-const A: &str = "{ group: run, method: A, metric: psnr }";
-const B: &str = "{ group: run, method: B, metric: psnr }";
 
 /// Catches abscissas that are counted as repetitions, and intervals that are too short.
 #[test]

@@ -1,12 +1,10 @@
 //! Claims on made-up records.
 
-use std::path::Path;
-
 use super::{Context, Evidence, Judgement, Verdict, difference_interval, judge};
 use crate::published::Published;
 use crate::record::{Row, Table};
+use crate::schema::protocol::testing::{A, B, demo};
 use crate::schema::{Experiment, Profile};
-use crate::yaml::Document;
 
 const PUBLISHED: &str = "\
 item,group,method,signal,metric,x,value,std,unit,source,note
@@ -17,26 +15,15 @@ fig1,notebook,N=2,,peak_psnr,,20,,dB,plot,
 fig1,notebook,N=2,,psnr,1,10,1.5,dB,notebook,
 ";
 
-/// An experiment with one claim, whose `check` is `check`.
-fn experiment(check: &str) -> Experiment {
-    let text = format!(
-        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
-         protocol: {{ kind: stable-rank, samples: [1] }}\n    variants:\n      \
-         - {{ id: A, embedder: {{ kind: identity }} }}\n      \
-         - {{ id: B, embedder: {{ kind: identity }} }}\n    \
-         profiles:\n      smoke: {{ reduced: half, settings: {{ samples: [2] }} }}\n\
-         claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
-    );
-    let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-    Experiment::from_document(&document, crate::schema::protocol::testing::KINDS)
-        .map_err(|e| e.to_string())
-        .unwrap()
+/// An experiment whose group has these keys, with one claim of these keys.
+fn with_claim(group: &str, claim: &str) -> Experiment {
+    demo(group, &format!("{{ id: c, says: s, source: s, {claim} }}"))
 }
 
-fn published() -> Published {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("demo.csv"), PUBLISHED).unwrap();
-    Published::read(directory.path(), ["demo"].into_iter()).unwrap()
+/// The judgement of an experiment's only claim.
+fn judged(experiment: &Experiment, record: &Table, published: &Published) -> Judgement {
+    let context = Context { experiment, record: Some(record), published };
+    judge(&experiment.claims[0], context)
 }
 
 /// Six seeds of each value, `spread` apart on either side by turns. The half width of the 95 % interval is 1.15 times the spread.
@@ -59,10 +46,12 @@ fn record(profile: Profile, spread: f64, values: &[(&str, f64, f64)]) -> Table {
 }
 
 fn verdict(check: &str, record: &Table) -> Judgement {
-    let experiment = experiment(check);
-    let published = published();
-    let context = Context { experiment: &experiment, record: Some(record), published: &published };
-    judge(&experiment.claims[0], context)
+    let group = "protocol: { kind: stable-rank, samples: [1] }, \
+                 profiles: { smoke: { reduced: half, settings: { samples: [2] } } }";
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("demo.csv"), PUBLISHED).unwrap();
+    let published = Published::read(directory.path(), ["demo"].into_iter()).unwrap();
+    judged(&with_claim(group, &format!("check: {check}")), record, &published)
 }
 
 const CURVE: &[(&str, f64, f64)] = &[("A", 1.0, 10.5), ("A", 2.0, 30.5), ("A", 3.0, 21.5)];
@@ -71,9 +60,9 @@ const CURVE: &[(&str, f64, f64)] = &[("A", 1.0, 10.5), ("A", 2.0, 30.5), ("A", 3
 #[test]
 fn metrics_are_taken_away_unit_by_unit() {
     let mut record = record(Profile::Paper, 1.0, &[("A", 1.0, 10.0), ("B", 1.0, 12.0)]);
-    let check = "{ kind: ordering, first: highest, of: [{ group: run, method: A, metric: psnr, minus: floor }, \
-                 { group: run, method: B, metric: psnr, minus: floor }] }";
-    let none = verdict(check, &record);
+    let plain = format!("{{ kind: ordering, first: highest, of: [{A}, {B}] }}");
+    let check = plain.replace("metric: psnr", "metric: psnr, minus: floor");
+    let none = verdict(&check, &record);
     assert_eq!(none.verdict, Verdict::NotRun);
     assert!(none.reason.contains("no values for run/A floor"), "{}", none.reason);
     // Above its floor, A lies 4 in either seed and B 1; as they are, B is higher.
@@ -81,8 +70,7 @@ fn metrics_are_taken_away_unit_by_unit() {
         let above = if row.method == "A" { 4.0 } else { 1.0 } + 0.01 * row.seed as f64;
         record.rows.push(Row { metric: "floor".into(), value: row.value - above, ..row });
     }
-    assert_eq!(verdict(check, &record).verdict, Verdict::Reproduced);
-    let plain = check.replace(", minus: floor", "");
+    assert_eq!(verdict(&check, &record).verdict, Verdict::Reproduced);
     assert_ne!(verdict(&plain, &record).verdict, Verdict::Reproduced);
 }
 
@@ -92,8 +80,7 @@ fn metrics_are_taken_away_unit_by_unit() {
 fn an_agreement_counts_places() {
     let record = record(Profile::Paper, 0.2, CURVE);
     let check = |tolerance: &str, share: &str| {
-        let of = "{ group: run, method: A, metric: psnr }";
-        let text = format!("{{ kind: agreement, of: {of}, tolerance: {tolerance}{share} }}");
+        let text = format!("{{ kind: agreement, of: {A}, tolerance: {tolerance}{share} }}");
         verdict(&text, &record)
     };
     let all = check("{ absolute: 1.7 }", "");
@@ -118,8 +105,7 @@ fn an_agreement_counts_places() {
 /// A reduced run must not be held against the paper's numbers, and a missing one not judged.
 #[test]
 fn an_agreement_needs_the_protocol_of_the_paper() {
-    let of = "of: { group: run, method: A, metric: psnr }";
-    let check = format!("{{ kind: agreement, {of}, tolerance: {{ absolute: 2 }} }}");
+    let check = format!("{{ kind: agreement, of: {A}, tolerance: {{ absolute: 2 }} }}");
     let small = verdict(&check, &record(Profile::Smoke, 0.0, CURVE));
     assert_eq!(small.verdict, Verdict::NotComparable);
     let none = verdict(&check, &record(Profile::Paper, 0.0, &[("B", 1.0, 1.0)]));
@@ -151,8 +137,7 @@ fn an_agreement_reaches_other_groups() {
 }
 
 fn position(rest: &str, record: &Table) -> Judgement {
-    let of = "of: { group: run, method: A, metric: psnr }";
-    verdict(&format!("{{ kind: position, {of}, {rest} }}"), record)
+    verdict(&format!("{{ kind: position, of: {A}, {rest} }}"), record)
 }
 
 /// Catches steps that are counted from the wrong side, and features looked for at the wrong end.
@@ -217,24 +202,14 @@ fn a_position_on_a_curve_with_a_hole_is_not_reproduced() {
 fn counts_are_comparable_where_the_model_is_the_papers() {
     let check = "{ kind: value, of: { group: run, metric: params }, expect: 7, tolerance: { absolute: 0 } }";
     for (settings, comparable) in [("epochs: 1, side: 64", true), ("epochs: 1, width: 8", false)] {
-        let text = format!(
-            "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    \
-             data: {{ set: some }}\n    protocol: {{ kind: network-nd, learning_rate: 0.1, epochs: 9, depth: 1 }}\n    \
-             variants:\n      - {{ id: A, embedder: {{ kind: identity }} }}\n    profiles:\n      \
-             smoke: {{ reduced: half, settings: {{ {settings} }} }}\n\
-             claims:\n  - id: c\n    says: s\n    source: s\n    check: {check}\n"
+        let group = format!(
+            "data: {{ set: some }}, protocol: {{ kind: network-nd, learning_rate: 0.1, epochs: 9, depth: 1 }}, \
+             profiles: {{ smoke: {{ reduced: half, settings: {{ {settings} }} }} }}"
         );
-        let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-        let experiment =
-            Experiment::from_document(&document, crate::schema::protocol::testing::KINDS)
-                .map_err(|e| e.to_string())
-                .unwrap();
         let mut record = record(Profile::Smoke, 0.0, &[("A", 1.0, 7.0)]);
         record.rows.iter_mut().for_each(|r| r.metric = "params".into());
-        let published = published();
-        let context =
-            Context { experiment: &experiment, record: Some(&record), published: &published };
-        let verdict = judge(&experiment.claims[0], context).verdict;
+        let experiment = with_claim(&group, &format!("check: {check}"));
+        let verdict = judged(&experiment, &record, &Published::default()).verdict;
         let expected = if comparable { Verdict::Reproduced } else { Verdict::NotComparable };
         assert_eq!(verdict, expected, "{settings}");
     }
@@ -245,25 +220,21 @@ fn counts_are_comparable_where_the_model_is_the_papers() {
 fn statistics_of_selections() {
     let mut record = record(Profile::Paper, 0.5, &[("A", 1.0, 10.0), ("A", 2.0, 30.0)]);
     record.rows.extend(self::record(Profile::Paper, 2.0, &[("B", 1.0, 0.0), ("B", 2.0, 0.0)]).rows);
-    let select = |method: &str| {
-        format!("{{ group: run, method: {method}, metric: psnr, statistic: deviation }}")
-    };
-    let bound = format!("{{ kind: bound, of: {}, at_most: 0.5, at_least: 0.5 }}", select("A"));
+    let [a, b] = [A, B].map(|select| select.replace(" }", ", statistic: deviation }"));
+    let bound = format!("{{ kind: bound, of: {a}, at_most: 0.5, at_least: 0.5 }}");
     let judgement = verdict(&bound, &record);
     // One deviation over all repetitions has no uncertainty that could be stated.
     assert_eq!(judgement.verdict, Verdict::NotDecided, "{judgement:?}");
     assert!(judgement.measured.contains("A 0.5 against 0.5"), "{judgement:?}");
     let quotient = |least: f64| {
-        let (b, a) = (select("B"), select("A"));
-        verdict(
-            &format!("{{ kind: ratio, numerator: {b}, denominator: {a}, at_least: {least} }}"),
-            &record,
-        )
+        let check =
+            format!("{{ kind: ratio, numerator: {b}, denominator: {a}, at_least: {least} }}");
+        verdict(&check, &record)
     };
     // Without one repetition after another the deviations are 2 and 0.5 but for a few percent.
     assert_eq!(quotient(3.9).verdict, Verdict::Reproduced, "{:?}", quotient(3.9));
     assert_eq!(quotient(4.1).verdict, Verdict::NotReproduced, "{:?}", quotient(4.1));
-    let order = format!("{{ kind: ordering, of: [{}, {}] }}", select("B"), select("A"));
+    let order = format!("{{ kind: ordering, of: [{b}, {a}] }}");
     let judgement = verdict(&order, &record);
     assert_eq!(judgement.verdict, Verdict::Reproduced, "{judgement:?}");
     let single = "{ kind: bound, of: { group: run, metric: psnr, statistic: mean }, at_least: -3 }";
@@ -340,19 +311,10 @@ fn methods_at_other_profiles_are_not_compared() {
         table.rows.extend(record(profile, 0.1, &[b]).rows);
         table
     };
-    let of = |method: &str| format!("{{ group: run, method: {method}, metric: psnr }}");
     for check in [
-        format!("{{ kind: ordering, of: [{}, {}] }}", of("A"), of("B")),
-        format!(
-            "{{ kind: ratio, numerator: {}, denominator: {}, at_least: 1.5 }}",
-            of("A"),
-            of("B")
-        ),
-        format!(
-            "{{ kind: equality, left: {}, right: {}, tolerance: {{ absolute: 9 }} }}",
-            of("A"),
-            of("B")
-        ),
+        format!("{{ kind: ordering, of: [{A}, {B}] }}"),
+        format!("{{ kind: ratio, numerator: {A}, denominator: {B}, at_least: 1.5 }}"),
+        format!("{{ kind: equality, left: {A}, right: {B}, tolerance: {{ absolute: 9 }} }}"),
     ] {
         // `quick` does what `paper` does; `smoke` has other samples.
         assert_eq!(verdict(&check, &both(Profile::Quick)).verdict, Verdict::Reproduced, "{check}");
@@ -366,8 +328,8 @@ fn methods_at_other_profiles_are_not_compared() {
 #[test]
 fn one_method_is_held_against_all() {
     let record = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0), ("B", 1.0, 50.0)]);
-    let check = "{ kind: ordering, of: [{ group: run, method: B, metric: psnr }, { group: run, metric: psnr }] }";
-    let judgement = verdict(check, &record);
+    let check = format!("{{ kind: ordering, of: [{B}, {{ group: run, metric: psnr }}] }}");
+    let judgement = verdict(&check, &record);
     assert!(judgement.statistics.contains("n = 6 seeds"), "{judgement:?}");
 }
 
@@ -378,11 +340,11 @@ fn maps_are_paired_by_both_coordinates() {
     for row in record.rows.clone() {
         record.rows.push(Row { y: Some(2.0), value: 7.0, ..row });
     }
-    let check = "{ kind: equality, left: { group: run, method: A, metric: psnr }, \
-                 right: { group: run, method: B, metric: psnr }, tolerance: { absolute: 0 } }";
-    assert_eq!(verdict(check, &record).verdict, Verdict::Reproduced);
+    let check =
+        format!("{{ kind: equality, left: {A}, right: {B}, tolerance: {{ absolute: 0 }} }}");
+    assert_eq!(verdict(&check, &record).verdict, Verdict::Reproduced);
     record.rows.last_mut().unwrap().value = 8.0;
-    assert_eq!(verdict(check, &record).verdict, Verdict::WithinNoise);
+    assert_eq!(verdict(&check, &record).verdict, Verdict::WithinNoise);
     let each = check.replace("kind: equality", "kind: equality, each: true");
     assert_eq!(verdict(&each, &record).verdict, Verdict::NotReproduced);
 }
@@ -390,7 +352,7 @@ fn maps_are_paired_by_both_coordinates() {
 /// Catches an infinite value that decides over all others, and means shown of values that were not compared.
 #[test]
 fn an_order_is_decided_and_shown_by_its_pairs() {
-    let check = "{ kind: ordering, of: [{ group: run, method: A, metric: psnr }, { group: run, method: B, metric: psnr }] }";
+    let check = &format!("{{ kind: ordering, of: [{A}, {B}] }}");
     let curve: Vec<_> = (0..9).flat_map(|x| [("A", x as f64, 1.0), ("B", x as f64, 2.0)]).collect();
     let mut table = record(Profile::Paper, 0.0, &curve);
     assert_eq!(verdict(check, &table).verdict, Verdict::NotReproduced);
@@ -407,23 +369,20 @@ fn an_order_is_decided_and_shown_by_its_pairs() {
     // A ran where B did not.
     table.rows.extend(record(Profile::Paper, 0.1, &[("A", 2.0, -50.0)]).rows);
     assert_eq!(verdict(check, &table).measured, "A 5 > B 4");
-    let ratio = "{ kind: ratio, numerator: { group: run, method: A, metric: psnr }, \
-                 denominator: { group: run, method: B, metric: psnr }, at_least: 1.2 }";
-    assert_eq!(verdict(ratio, &table).verdict, Verdict::Reproduced);
+    let ratio = format!("{{ kind: ratio, numerator: {A}, denominator: {B}, at_least: 1.2 }}");
+    assert_eq!(verdict(&ratio, &table).verdict, Verdict::Reproduced);
 }
 
 /// Catches rows that repeat and are paired each with each, so that a record of megabytes fills the memory.
 #[test]
 fn rows_that_repeat_are_not_paired_each_with_each() {
     let values = [("A", 1.0, 5.0), ("B", 1.0, 4.0)];
-    let select = |method: &str| format!("{{ group: run, method: {method}, metric: psnr }}");
-    let (a, b) = (select("A"), select("B"));
     for (times, expected) in [(1, Verdict::Reproduced), (30, Verdict::NotRun)] {
         let table = record(Profile::Paper, 0.1, &values.repeat(times));
         for check in [
-            format!("{{ kind: ordering, of: [{a}, {b}] }}"),
-            format!("{{ kind: ratio, numerator: {a}, denominator: {b}, at_least: 1.1 }}"),
-            format!("{{ kind: equality, left: {a}, right: {b}, tolerance: {{ absolute: 2 }} }}"),
+            format!("{{ kind: ordering, of: [{A}, {B}] }}"),
+            format!("{{ kind: ratio, numerator: {A}, denominator: {B}, at_least: 1.1 }}"),
+            format!("{{ kind: equality, left: {A}, right: {B}, tolerance: {{ absolute: 2 }} }}"),
         ] {
             let judgement = verdict(&check, &table);
             assert_eq!(judgement.verdict, expected, "{check}: {judgement:?}");
@@ -434,17 +393,9 @@ fn rows_that_repeat_are_not_paired_each_with_each() {
 
 /// An experiment on images, whose signals are samples, with one claim.
 fn on_images(check: &str, claim: &str) -> Experiment {
-    let text = format!(
-        "paper: demo\nitem: fig1\nkind: figure\ntitle: T\nshows: S\ngroups:\n  - id: run\n    data: {{ set: images }}\n    \
-         protocol: {{ kind: network-nd, epochs: 9 }}\n    variants:\n      \
-         - {{ id: A, embedder: {{ kind: identity }} }}\n      - {{ id: B, embedder: {{ kind: identity }} }}\n    \
-         profiles:\n      quick: {{ reduced: 3 of 9 epochs, settings: {{ epochs: 3 }} }}\n\
-         claims:\n  - id: c\n    says: s\n    source: s\n{claim}    check: {check}\n"
-    );
-    let document = Document::parse(Path::new("a.yaml"), &text).unwrap();
-    Experiment::from_document(&document, crate::schema::protocol::testing::KINDS)
-        .map_err(|e| e.to_string())
-        .unwrap()
+    let group = "data: { set: images }, protocol: { kind: network-nd, epochs: 9 }, \
+                 profiles: { quick: { reduced: 3 of 9 epochs, settings: { epochs: 3 } } }";
+    with_claim(group, &format!("{claim} check: {check}"))
 }
 
 /// Values by method, signal, seed and abscissa.
@@ -461,13 +412,7 @@ fn images(values: &[(&str, &str, u64, f64, f64)]) -> Table {
 }
 
 fn of_images(check: &str, claim: &str, record: &Table) -> Judgement {
-    of_images_in(&on_images(check, claim), record)
-}
-
-fn of_images_in(experiment: &Experiment, record: &Table) -> Judgement {
-    let published = Published::default();
-    let context = Context { experiment, record: Some(record), published: &published };
-    judge(&experiment.claims[0], context)
+    judged(&on_images(check, claim), record, &Published::default())
 }
 
 const ORDER: &str = "{ kind: ordering, smallest_effect: 0.5, of: [{ group: run, method: A, metric: psnr }, \
@@ -537,8 +482,7 @@ fn values_of_the_same_images_have_no_spread_between_images() {
         .map(|i| ("A", ["a", "b", "c", "d"][i % 4], (i / 4) as u64, 0.0, 20.0 + (i % 4) as f64))
         .collect();
     let check = |more: &str| {
-        let of = "of: { group: run, method: A, metric: psnr }";
-        format!("{{ kind: value, {of}, expect: 22.5, tolerance: {{ absolute: 0.5 }}{more} }}")
+        format!("{{ kind: value, of: {A}, expect: 22.5, tolerance: {{ absolute: 0.5 }}{more} }}")
     };
     // Both seeds have the mean 21.5, one decibel off; images differ by ± 2.
     let record = images(&values);
@@ -557,27 +501,27 @@ fn evidence_is_the_weakest_of_the_rows() {
         })
         .collect();
     let mut record = images(&values);
-    let judged = |claim: &str, record: &Table| {
+    let class = |claim: &str, record: &Table| {
         let judgement = of_images(ORDER, claim, record);
         (judgement.verdict, judgement.evidence)
     };
-    assert_eq!(judged("", &record), (Verdict::Reproduced, Some(Evidence::PaperFull)));
+    assert_eq!(class("", &record), (Verdict::Reproduced, Some(Evidence::PaperFull)));
     // A set that the paper did not use is other data, at any profile.
     let mut elsewhere = on_images(ORDER, "");
     elsewhere.groups[0].is_on_papers_data = false;
-    let other = of_images_in(&elsewhere, &record);
+    let other = judged(&elsewhere, &record, &Published::default());
     assert_eq!((other.evidence, other.condition.as_str()), (Some(Evidence::OtherData), "images"));
-    let ours = "    ours: true\n";
-    assert_eq!(judged(ours, &record), (Verdict::Holds, Some(Evidence::Ours)));
-    let repeats = "    ours: true\n    repeats: other/fig2#d\n";
-    assert_eq!(judged(repeats, &record), (Verdict::Holds, Some(Evidence::Repeated)));
+    let ours = "ours: true,";
+    assert_eq!(class(ours, &record), (Verdict::Holds, Some(Evidence::Ours)));
+    let repeats = "ours: true, repeats: other/fig2#d,";
+    assert_eq!(class(repeats, &record), (Verdict::Holds, Some(Evidence::Repeated)));
     record.rows.iter_mut().for_each(|row| row.profile = Profile::Quick);
     let reduced = of_images(ORDER, "", &record);
     assert_eq!(reduced.evidence, Some(Evidence::PaperReduced));
     assert_eq!(reduced.condition, "3 of 9 epochs");
     record.rows[0].data = "user:images".into();
-    assert_eq!(judged("", &record), (Verdict::Reproduced, Some(Evidence::OtherData)));
-    assert_eq!(judged("", &Table::default()), (Verdict::NotRun, None));
+    assert_eq!(class("", &record), (Verdict::Reproduced, Some(Evidence::OtherData)));
+    assert_eq!(class("", &Table::default()), (Verdict::NotRun, None));
     let printed = ORDER.replace("metric: psnr", "metric: psnr, from: published");
     assert_eq!(of_images(&printed, "", &record).verdict, Verdict::NotRun);
 }
@@ -585,13 +529,10 @@ fn evidence_is_the_weakest_of_the_rows() {
 /// Catches a curve without uncertainty that is judged by its mean, and a t-test over its abscissas.
 #[test]
 fn deterministic_orders_hold_at_every_point() {
-    let check = "{ kind: ordering, of: [{ group: run, method: A, metric: psnr }, { group: run, method: B, metric: psnr }] }";
+    let check = &format!("{{ kind: ordering, of: [{A}, {B}] }}");
     let curve = |at_two: f64| {
-        let mut table = record(
-            Profile::Paper,
-            0.0,
-            &[("A", 1.0, 5.0), ("A", 2.0, at_two), ("B", 1.0, 1.0), ("B", 2.0, 2.0)],
-        );
+        let values = [("A", 1.0, 5.0), ("A", 2.0, at_two), ("B", 1.0, 1.0), ("B", 2.0, 2.0)];
+        let mut table = record(Profile::Paper, 0.0, &values);
         table.rows.retain(|row| row.seed == 0);
         table
     };
