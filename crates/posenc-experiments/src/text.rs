@@ -41,6 +41,27 @@ pub(crate) fn read_record(file: &Path) -> Result<Option<String>, FileError> {
     posenc_files::is_there(file).then(|| read_text(file, MAX_RECORD_BYTES)).transpose()
 }
 
+/// Writes a file unless it has this text. True if it was written.
+pub(crate) fn write_text(file: &Path, text: &str) -> Result<bool, FileError> {
+    let written = posenc_files::write_if_changed(file, text.as_bytes());
+    written.map_err(|e| FileError::unwritable(file, e))
+}
+
+/// As [`write_text`], of a value as JSON with a line per entry.
+pub(crate) fn write_json<T: serde::Serialize + ?Sized>(
+    file: &Path,
+    value: &T,
+) -> Result<bool, FileError> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| FileError::unwritable(file, e))?;
+    write_text(file, &(text + "\n"))
+}
+
+/// Removes a file. True if it was there.
+pub(crate) fn remove(file: &Path) -> Result<bool, FileError> {
+    let removed = posenc_files::remove(file);
+    removed.map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))
+}
+
 /// The bytes of a file of at most `most` bytes.
 ///
 /// # Errors

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::table::write_atomically;
-use crate::text::{RESTORE, parsed, read_record};
+use crate::text::{RESTORE, parsed, read_record, write_json};
 use crate::yaml::FileError;
 
 /// Name of the file in a directory of records.
@@ -67,10 +66,6 @@ impl Benchmarks {
     }
 
     /// As [`Benchmarks::read`], of the text of `file`, which is only named in messages.
-    ///
-    /// # Errors
-    ///
-    /// A text that is no such record, or holds a time that is no time.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let read: Benchmarks = parsed(file, text, RESTORE)?;
         let problem =
@@ -82,14 +77,8 @@ impl Benchmarks {
     }
 
     /// Writes the file, whole or not at all.
-    ///
-    /// # Errors
-    ///
-    /// A directory that cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), FileError> {
-        let file = directory.join(FILE);
-        let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        write_atomically(&file, text.as_bytes()).map_err(|e| FileError::unwritable(file, e))
+        write_json(&directory.join(FILE), self).map(drop)
     }
 }
 
@@ -97,8 +86,13 @@ impl Benchmarks {
 mod tests {
     use super::*;
 
-    fn benchmark() -> Benchmark {
-        Benchmark {
+    /// Catches a number that changes on its way through the file, and a damaged file that ends in
+    /// a panic, passes, or does not say what to do.
+    #[test]
+    fn a_record_comes_back_and_a_damaged_one_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Benchmarks::read(directory.path()).unwrap(), Benchmarks::default());
+        let benchmark = Benchmark {
             title: "A grid".into(),
             unit: "s per step".into(),
             ours_s: 0.001_25,
@@ -110,16 +104,8 @@ mod tests {
             peers: vec!["torch 2".into()],
             machine: "M".into(),
             commit: String::new(),
-        }
-    }
-
-    /// Catches a number that changes on its way through the file, and a damaged file that ends in
-    /// a panic, passes, or does not say what to do.
-    #[test]
-    fn a_record_comes_back_and_a_damaged_one_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        assert_eq!(Benchmarks::read(directory.path()).unwrap(), Benchmarks::default());
-        let all = Benchmarks([("complex-2d".to_owned(), benchmark())].into());
+        };
+        let all = Benchmarks([("complex-2d".to_owned(), benchmark)].into());
         all.write(directory.path()).unwrap();
         assert_eq!(Benchmarks::read(directory.path()).unwrap(), all);
 

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::table::write_if_changed;
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, read_record, read_text};
+use crate::text::{MAX_RECORD_BYTES, read_record, read_text, remove, write_text};
 use crate::yaml::FileError;
 
 /// Coordinates of boxes are 0 to this.
@@ -182,10 +181,6 @@ impl UnitCaptions {
     }
 
     /// As [`UnitCaptions::read`], of the text of `file`, which is only named in messages.
-    ///
-    /// # Errors
-    ///
-    /// A text that is damaged or says what cannot be, by entry.
     pub fn parse(file: &Path, text: &str) -> Result<Self, FileError> {
         let wire: UnitFile = parsed(file, text)?;
         wire.captions().map_err(|(key, message)| FileError::of(file, message).key(key))
@@ -278,9 +273,11 @@ impl Layout {
     }
 }
 
-/// What a method said of the first screens.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CaptionedMethod {
+/// What a method said of the first screens. In an item's file, where the screens of several methods stand once, the captions are
+/// what was said of each widget, and whether it is right.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptionedMethod<Captions = UnitCaptions> {
     /// Group key.
     pub group: String,
     /// Method (the variant's id).
@@ -294,7 +291,23 @@ pub struct CaptionedMethod {
     /// Data it was measured on; `-` for none.
     pub data: String,
     /// The screens, and what was said of their widgets.
-    pub captions: UnitCaptions,
+    #[serde(rename = "said")]
+    pub captions: Captions,
+}
+
+impl<Captions> CaptionedMethod<Captions> {
+    /// The method with its captions in another form.
+    fn with<Other>(&self, captions: Other) -> CaptionedMethod<Other> {
+        CaptionedMethod {
+            group: self.group.clone(),
+            method: self.method.clone(),
+            seed: self.seed,
+            profile: self.profile,
+            device: self.device.clone(),
+            data: self.data.clone(),
+            captions,
+        }
+    }
 }
 
 impl CaptionedMethod {
@@ -329,20 +342,7 @@ struct ItemFile {
 struct Screens {
     layouts: Vec<Layout>,
     references: Vec<Vec<String>>,
-    methods: Vec<Said>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Said {
-    group: String,
-    method: String,
-    seed: u64,
-    profile: Profile,
-    device: String,
-    data: String,
-    /// Of each widget: what was said, and whether it is right.
-    said: Vec<(String, bool)>,
+    methods: Vec<CaptionedMethod<Vec<(String, bool)>>>,
 }
 
 impl CaptionRecord {
@@ -377,10 +377,6 @@ impl CaptionRecord {
     }
 
     /// As [`CaptionRecord::read`], of the text of `file`, which is only named in messages.
-    ///
-    /// # Errors
-    ///
-    /// A text that is damaged, of another item, or says what cannot be, by entry.
     pub fn parse(file: &Path, text: &str, paper: &str, item: &str) -> Result<Self, FileError> {
         let wire: ItemFile = parsed(file, text)?;
         if (wire.paper.as_str(), wire.item.as_str()) != (paper, item) {
@@ -406,10 +402,8 @@ impl CaptionRecord {
     /// Captions that [`CaptionRecord::read`] would refuse, a file that cannot be written or removed.
     pub fn write(&self, directory: &Path, paper: &str, item: &str) -> Result<bool, FileError> {
         let file = CaptionRecord::file_of(directory, paper, item);
-        let problem = |message: String| FileError::of(&file, message);
         if self.methods.is_empty() {
-            let removed = posenc_files::remove(&file);
-            let removed = removed.map_err(|e| problem(format!("cannot be removed: {e}")))?;
+            let removed = remove(&file)?;
             if let Some(folder) = file.parent().filter(|_| removed) {
                 posenc_files::remove_empty_folder(folder);
             }
@@ -417,11 +411,12 @@ impl CaptionRecord {
         }
         for method in &self.methods {
             method.captions.check().map_err(|(key, message)| {
-                problem(format!("{}/{}: {key}: {message}", method.group, method.method))
+                let message = format!("{}/{}: {key}: {message}", method.group, method.method);
+                FileError::of(&file, message)
             })?;
         }
         let text = self.text(paper, item).map_err(|e| FileError::unwritable(&file, e))?;
-        write_if_changed(&file, text.as_bytes()).map_err(|e| FileError::unwritable(&file, e))
+        write_text(&file, &text)
     }
 
     /// The file: a line per screen, widget and method, so that a change is seen where it is.
@@ -434,16 +429,9 @@ impl CaptionRecord {
         for lot in self.lots() {
             let first = lot.first().map(|method| &method.captions);
             let widgets = || first.iter().flat_map(|captions| &captions.widgets);
-            let said = |method: &&CaptionedMethod| Said {
-                group: method.group.clone(),
-                method: method.method.clone(),
-                seed: method.seed,
-                profile: method.profile,
-                device: method.device.clone(),
-                data: method.data.clone(),
-                said: (method.captions.widgets.iter())
-                    .map(|widget| (widget.said.clone(), widget.is_right))
-                    .collect(),
+            let said = |method: &&CaptionedMethod| {
+                let widgets = method.captions.widgets.iter();
+                method.with(widgets.map(|w| (w.said.clone(), w.is_right)).collect::<Vec<_>>())
             };
             sets.push(format!(
                 "{{\"layouts\":[\n{}\n],\"references\":[\n{}\n],\"methods\":[\n{}\n]}}",
@@ -476,14 +464,17 @@ impl Screens {
         *written_out = of_each.saturating_mul(self.methods.len()).saturating_add(*written_out);
         check_written_out("methods", *written_out)?;
         let mut methods = Vec::with_capacity(self.methods.len());
-        for (i, method) in self.methods.into_iter().enumerate() {
-            if method.said.len() != expected {
+        for (i, method) in self.methods.iter().enumerate() {
+            if method.captions.len() != expected {
                 let message =
-                    format!("of {} widgets; the screens have {expected}", method.said.len());
+                    format!("of {} widgets; the screens have {expected}", method.captions.len());
                 return Err((format!("methods[{i}].said"), message));
             }
-            let widgets = self.references.iter().zip(method.said).map(|(references, said)| {
-                Described { references: references.clone(), said: said.0, is_right: said.1 }
+            let widgets = self.references.iter().zip(&method.captions);
+            let widgets = widgets.map(|(references, (said, is_right))| Described {
+                references: references.clone(),
+                said: said.clone(),
+                is_right: *is_right,
             });
             let captions =
                 UnitCaptions { layouts: self.layouts.clone(), widgets: widgets.collect() };
@@ -492,15 +483,7 @@ impl Screens {
                 true => (format!("methods[{i}].{key}"), message),
                 false => (key, message),
             })?;
-            methods.push(CaptionedMethod {
-                group: method.group,
-                method: method.method,
-                seed: method.seed,
-                profile: method.profile,
-                device: method.device,
-                data: method.data,
-                captions,
-            });
+            methods.push(method.with(captions));
         }
         Ok(methods)
     }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::table::{write_atomically, write_if_changed};
+use super::table::write_atomically;
 use super::unit::{self, KeyParts, UnitRecord};
-use crate::text::{parsed, read_record};
+use crate::text::{MAX_RECORD_BYTES, parsed, read_record, read_text, remove, write_json};
 use crate::yaml::FileError;
 
 /// A unit that failed, as a reader sees it.
@@ -40,19 +40,11 @@ pub struct UnitFailure {
 
 impl UnitFailure {
     /// Reads a failure and checks that it is whole.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read or is damaged.
     pub fn read(file: &Path) -> Result<Self, FileError> {
-        unit::read_sealed(file)
+        unit::parse_sealed(file, &read_text(file, MAX_RECORD_BYTES)?)
     }
 
     /// Writes it whole or not at all, under the name that the unit's record would have.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         let bytes = unit::sealed(self).map_err(std::io::Error::other)?;
         write_atomically(&folder.join(UnitRecord::file_name(&self.parts)), &bytes)
@@ -76,10 +68,6 @@ pub fn read_failures(directory: &Path, paper: &str, item: &str) -> Result<Vec<Fa
 }
 
 /// Writes the failures of an item; without any there is no file.
-///
-/// # Errors
-///
-/// A file that cannot be written.
 pub fn write_failures(
     directory: &Path,
     paper: &str,
@@ -87,12 +75,10 @@ pub fn write_failures(
     failures: &[Failure],
 ) -> Result<(), FileError> {
     let file = file(directory, paper, item);
-    let problem = |e: std::io::Error| FileError::unwritable(&file, e);
-    if failures.is_empty() {
-        return posenc_files::remove(&file).map(drop).map_err(problem);
+    match failures.is_empty() {
+        true => remove(&file).map(drop),
+        false => write_json(&file, failures).map(drop),
     }
-    let text = serde_json::to_string_pretty(failures).map_err(|e| problem(e.into()))?;
-    write_if_changed(&file, format!("{text}\n").as_bytes()).map(drop).map_err(problem)
 }
 
 #[cfg(test)]
@@ -100,14 +86,6 @@ mod tests {
     use super::*;
 
     fn failure() -> UnitFailure {
-        let parts = KeyParts {
-            identity: "g.m.-.seed=0".into(),
-            specification: "s".into(),
-            data: "-".into(),
-            device: "cpu".into(),
-            seed: 0,
-            revisions: "1".into(),
-        };
         let failure = Failure {
             group: "g".into(),
             method: "m".into(),
@@ -116,7 +94,7 @@ mod tests {
             reason: "took longer than 10 min".into(),
             seconds: 600.25,
         };
-        UnitFailure { parts, failure }
+        UnitFailure { parts: KeyParts::example(), failure }
     }
 
     /// Catches a failure that reads back as another, and one that is taken although it was cut off or edited.

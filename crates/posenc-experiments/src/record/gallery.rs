@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::picture::{self, Picture};
-use super::table::{is_of_machine, write_if_changed};
+use super::table::is_of_machine;
 use super::unit::{
-    StoredPicture, UnitRecord, Value, damage, is_own_file, optional_float_text, safe,
+    StoredPicture, UnitRecord, Value, damage, digest, is_own_file, optional_float_text, safe,
 };
 use crate::schema::Profile;
-use crate::text::{MAX_RECORD_BYTES, parsed, read_bytes, read_record};
+use crate::text::{MAX_RECORD_BYTES, parsed, read_bytes, read_record, remove, write_json};
 use crate::yaml::FileError;
 
 /// A picture of an item's record, with everything that its caption may say.
@@ -172,10 +172,8 @@ impl GalleryPicture {
 
     /// File name without an ending: readable, whatever the names hold.
     fn stem(&self) -> String {
-        let mut parts = vec![&self.group, &self.method, &self.signal, &self.name]
-            .into_iter()
-            .map(|part| shortened(part))
-            .collect::<Vec<_>>();
+        let names = [&self.group, &self.method, &self.signal, &self.name];
+        let mut parts = Vec::from(names.map(|part| shortened(part)));
         if self.seed > 0 {
             parts.push(format!("seed-{}", self.seed));
         }
@@ -185,13 +183,7 @@ impl GalleryPicture {
     /// A few digits that stand for all names of the picture.
     fn digits(&self) -> String {
         let seed = self.seed.to_string();
-        let all = [&self.group, &self.method, &self.signal, &self.name, &seed];
-        let mut hasher = blake3::Hasher::new();
-        for part in all {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        hasher.finalize().to_hex()[..10].to_owned()
+        digest(&[&self.group, &self.method, &self.signal, &self.name, &seed])[..10].to_owned()
     }
 }
 
@@ -262,11 +254,7 @@ impl Gallery {
     }
 
     /// As [`Gallery::read`], leaving out pictures whose files cannot be used: what is written next
-    /// replaces them.
-    ///
-    /// # Errors
-    ///
-    /// A damaged index.
+    /// replaces them. Only a damaged index is an error.
     pub fn read_usable(directory: &Path, paper: &str, item: &str) -> Result<Self, FileError> {
         let mut gallery = Gallery::read_index(directory, paper, item)?;
         let mut damages = gallery.damages().into_iter();
@@ -342,10 +330,6 @@ impl Gallery {
     }
 
     /// The bytes of a picture's file.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read any more.
     pub fn bytes(&self, picture: &GalleryPicture) -> Result<Vec<u8>, FileError> {
         let file = self.folder.join(&picture.file);
         read_bytes(&file, MAX_RECORD_BYTES)
@@ -377,35 +361,22 @@ impl Gallery {
                 Content::Bytes(bytes) => bytes,
                 Content::File(source) => read_bytes(&source, MAX_RECORD_BYTES)?,
             };
-            write_if_changed(&file, &bytes).map_err(|e| FileError::unwritable(&file, e))?;
+            posenc_files::write_if_changed(&file, &bytes)
+                .map_err(|e| FileError::unwritable(&file, e))?;
             changed = true;
         }
         let index = folder.join(INDEX);
         if !pictures.is_empty() {
-            let whole = Index {
-                paper: paper.to_owned(),
-                item: item.to_owned(),
-                pictures: pictures.clone(),
-            };
-            let text = serde_json::to_string_pretty(&whole)
-                .map_err(|e| FileError::unwritable(&index, e))?
-                + "\n";
-            changed |= write_if_changed(&index, text.as_bytes())
-                .map_err(|e| FileError::unwritable(&index, e))?;
+            let (paper, item) = (paper.to_owned(), item.to_owned());
+            changed |= write_json(&index, &Index { paper, item, pictures: pictures.clone() })?;
         }
-        let mut old: Vec<PathBuf> = png_files(&folder)
-            .into_iter()
-            .filter(|f| !written.contains(file_name(f).as_str()))
-            .collect();
-        if pictures.is_empty() && posenc_files::is_there(&index) {
-            old.push(index);
-        }
-        for file in &old {
-            posenc_files::remove(file)
-                .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;
-            changed = true;
+        for file in png_files(&folder) {
+            if !written.contains(file_name(&file).as_str()) {
+                changed |= remove(&file)?;
+            }
         }
         if pictures.is_empty() {
+            changed |= remove(&index)?;
             posenc_files::remove_empty_folder(&folder);
         }
         Ok(changed)

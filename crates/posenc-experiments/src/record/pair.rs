@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use posenc_files::{is_same, is_there, prepare};
+use posenc_files::{is_same, prepare};
 
 use super::{Provenance, Table};
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::{self, MAX_RECORD_BYTES, read_text};
 use crate::yaml::FileError;
 
 /// BLAKE3 of a table's text, in hexadecimal. Windows line ends, which git may write, do not change it.
@@ -76,14 +76,9 @@ pub fn write(
 }
 
 /// Removes a table and its provenance, if they are there.
-///
-/// # Errors
-///
-/// A file that cannot be removed.
 pub fn remove(table_file: &Path, provenance_file: &Path) -> Result<(), FileError> {
-    for file in [table_file, provenance_file].into_iter().filter(|file| is_there(file)) {
-        posenc_files::remove(file)
-            .map_err(|e| FileError::of(file, format!("cannot be removed: {e}")))?;
+    for file in [table_file, provenance_file] {
+        text::remove(file)?;
     }
     Ok(())
 }

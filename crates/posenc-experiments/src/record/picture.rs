@@ -130,39 +130,15 @@ const MAX_DECODER_BYTES: usize = 1 << 23;
 /// Smaller pictures are enlarged for the report.
 const SMALL: usize = 128;
 
-/// Why a picture cannot be kept or shown.
+/// Why a picture cannot be kept or shown, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PictureError {
-    /// It has a name that the report does not know.
-    #[error("no such name; allowed: {}", NAMES.iter().map(|n| n.name).collect::<Vec<_>>().join(", "))]
-    Name,
-    /// It has no signal.
-    #[error("its signal has no name")]
-    Signal,
-    /// It is empty, too large, or has channels that are neither gray nor color.
-    #[error(
-        "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, {MOST_PIXELS} in all, 1 or 3 \
-         channels"
-    )]
-    Size {
-        /// Columns.
-        width: usize,
-        /// Rows.
-        height: usize,
-        /// Channels.
-        channels: usize,
-    },
-    /// It has more or fewer values than its size says.
-    #[error("{found} values, expected {expected} for its size")]
-    Pixels {
-        /// Number of values.
-        found: usize,
-        /// Number of values for its size.
-        expected: usize,
-    },
-    /// Its PNG file cannot be written or read.
-    #[error("not a PNG file of ours: {0}")]
-    Png(String),
+#[error("{0}")]
+pub struct PictureError(String);
+
+impl PictureError {
+    fn of_file(reason: impl std::fmt::Display) -> Self {
+        PictureError(format!("not a PNG file of ours: {reason}"))
+    }
 }
 
 /// Whether a picture may have this size.
@@ -170,7 +146,10 @@ pub(super) fn check_size(width: usize, height: usize, channels: usize) -> Result
     let sides = [width, height];
     let is_wrong = sides.iter().any(|s| *s == 0 || *s > LARGEST);
     if is_wrong || width * height > MOST_PIXELS || ![1, 3].contains(&channels) {
-        return Err(PictureError::Size { width, height, channels });
+        return Err(PictureError(format!(
+            "{width} × {height} pixels of {channels} channels; allowed: 1 to {LARGEST} on a side, {MOST_PIXELS} in all, 1 or 3 \
+             channels"
+        )));
     }
     Ok(())
 }
@@ -196,15 +175,17 @@ impl Picture {
     fn check(&self) -> Result<(), PictureError> {
         let Picture { width, height, channels, .. } = *self;
         if name(&self.name).is_none() {
-            return Err(PictureError::Name);
+            let names = NAMES.iter().map(|n| n.name).collect::<Vec<_>>().join(", ");
+            return Err(PictureError(format!("no such name; allowed: {names}")));
         }
         if self.signal.is_empty() {
-            return Err(PictureError::Signal);
+            return Err(PictureError("its signal has no name".into()));
         }
         check_size(width, height, channels)?;
         let (found, expected) = (self.pixels.len(), width * height * channels);
         if found != expected {
-            return Err(PictureError::Pixels { found, expected });
+            let message = format!("{found} values, expected {expected} for its size");
+            return Err(PictureError(message));
         }
         Ok(())
     }
@@ -216,7 +197,6 @@ impl Picture {
     /// A picture whose name, size or number of pixels is not what it should be.
     pub fn png(&self) -> Result<Vec<u8>, PictureError> {
         self.check()?;
-        let failed = |e: png::EncodingError| PictureError::Png(e.to_string());
         let mut bytes = Vec::new();
         // Both sides are at most `LARGEST`.
         let mut encoder = png::Encoder::new(&mut bytes, self.width as u32, self.height as u32);
@@ -229,9 +209,9 @@ impl Picture {
         // else is built.
         encoder.set_deflate_compression(png::DeflateCompression::FdeflateUltraFast);
         encoder.set_filter(png::Filter::Adaptive);
-        let mut writer = encoder.write_header().map_err(failed)?;
-        writer.write_image_data(&self.pixels).map_err(failed)?;
-        writer.finish().map_err(failed)?;
+        let mut writer = encoder.write_header().map_err(PictureError::of_file)?;
+        writer.write_image_data(&self.pixels).map_err(PictureError::of_file)?;
+        writer.finish().map_err(PictureError::of_file)?;
         Ok(bytes)
     }
 
@@ -241,20 +221,19 @@ impl Picture {
     ///
     /// A file that is none, or has other than 8-bit gray or color pixels.
     pub fn from_png(name: &str, signal: &str, bytes: &[u8]) -> Result<Self, PictureError> {
-        let failed = |e: png::DecodingError| PictureError::Png(e.to_string());
         let limits = png::Limits { bytes: MAX_DECODER_BYTES };
         let decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
-        let mut reader = decoder.read_info().map_err(failed)?;
+        let mut reader = decoder.read_info().map_err(PictureError::of_file)?;
         let info = reader.info();
         let (width, height) = (info.width as usize, info.height as usize);
         let channels = match (info.color_type, info.bit_depth) {
             (png::ColorType::Grayscale, png::BitDepth::Eight) => 1,
             (png::ColorType::Rgb, png::BitDepth::Eight) => 3,
-            (color, depth) => return Err(PictureError::Png(format!("{color:?}, {depth:?}"))),
+            (color, depth) => return Err(PictureError::of_file(format!("{color:?}, {depth:?}"))),
         };
         check_size(width, height, channels)?;
         let mut pixels = vec![0; width * height * channels];
-        reader.next_frame(&mut pixels).map_err(failed)?;
+        reader.next_frame(&mut pixels).map_err(PictureError::of_file)?;
         let picture = Picture::new(name, signal, (width, height, channels), pixels);
         picture.check()?;
         Ok(picture)
@@ -323,20 +302,20 @@ mod tests {
     #[test]
     fn wrong_pictures_are_refused() {
         let good = noise((4, 4, 1));
-        let name = Picture { name: "trut".into(), ..good.clone() };
-        assert!(name.png().unwrap_err().to_string().contains("allowed: truth, samples"));
-        assert_eq!(
-            Picture { signal: String::new(), ..good.clone() }.png(),
-            Err(PictureError::Signal)
-        );
+        let refused = |picture: Picture| picture.png().unwrap_err().to_string();
+        let name = refused(Picture { name: "trut".into(), ..good.clone() });
+        assert!(name.contains("allowed: truth, samples"), "{name}");
+        let signal = refused(Picture { signal: String::new(), ..good.clone() });
+        assert_eq!(signal, "its signal has no name");
         for (width, height, channels) in
             [(0, 4, 1), (4, 20_000, 1), (4, 4, 2), (16_000, 16_000, 3), (usize::MAX, 4, 1)]
         {
-            let wrong = Picture { width, height, channels, ..good.clone() };
-            assert_eq!(wrong.png(), Err(PictureError::Size { width, height, channels }));
+            let size = refused(Picture { width, height, channels, ..good.clone() });
+            let expected = format!("{width} × {height} pixels of {channels} channels; allowed:");
+            assert!(size.starts_with(&expected), "{size}");
         }
-        let short = Picture { pixels: vec![0; 15], ..good.clone() };
-        assert_eq!(short.png(), Err(PictureError::Pixels { found: 15, expected: 16 }));
+        let short = refused(Picture { pixels: vec![0; 15], ..good.clone() });
+        assert_eq!(short, "15 values, expected 16 for its size");
         let bytes = good.png().unwrap();
         assert!(Picture::from_png("truth", "a", &bytes[..bytes.len() / 2]).is_err());
         assert!(Picture::from_png("truth", "a", b"no PNG").is_err());

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::table::{Row, write_if_changed};
+use super::table::Row;
 use crate::schema::Profile;
-use crate::text::{RESTORE, parsed, read_record};
+use crate::text::{RESTORE, parsed, read_record, write_text};
 use crate::yaml::FileError;
 
 /// Where an item's record comes from.
@@ -183,10 +183,7 @@ impl Provenance {
 
     /// Writes the file alone; [`super::pair::write`] writes it with its table.
     pub fn write(&self, file: &Path) -> Result<(), FileError> {
-        let text = self.text();
-        write_if_changed(file, text.as_bytes())
-            .map(drop)
-            .map_err(|e| FileError::unwritable(file, e))
+        write_text(file, &self.text()).map(drop)
     }
 }
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use polars::prelude::*;
-pub use posenc_files::{is_full, write_atomically, write_if_changed, write_parts_atomically};
+pub use posenc_files::{is_full, write_atomically, write_parts_atomically};
 
 use super::csv::{CsvFile, CsvRow};
 use crate::plan::NO_SIGNAL;
 use crate::schema::Profile;
 use crate::schema::claim::Select;
-use crate::text::{MAX_RECORD_BYTES, read_text};
+use crate::text::{MAX_RECORD_BYTES, read_text, write_text};
 use crate::yaml::FileError;
 
 /// A type that a column of a record can have.
@@ -245,9 +245,7 @@ impl Table {
     /// Writes the record whole or not at all.
     pub fn write(&self, file: &Path, paper: &str, item: &str) -> Result<(), FileError> {
         let text = self.to_csv(paper, item).map_err(|e| FileError::unwritable(file, e))?;
-        write_if_changed(file, text.as_bytes())
-            .map(drop)
-            .map_err(|e| FileError::unwritable(file, e))
+        write_text(file, &text).map(drop)
     }
 
     /// Rows that a selection names.

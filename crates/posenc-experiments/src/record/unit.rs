@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::picture;
@@ -36,20 +37,20 @@ pub struct KeyParts {
 impl KeyParts {
     /// blake3 of all parts, in hexadecimal.
     pub fn key(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for part in [
-            &self.identity,
-            &self.specification,
-            &self.data,
-            &self.device,
-            &self.seed.to_string(),
-            &self.revisions,
-        ] {
-            // Lengths keep ("a", "bc") and ("ab", "c") apart.
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
+        let KeyParts { identity, specification, data, device, seed, revisions } = self;
+        digest(&[identity, specification, data, device, &seed.to_string(), revisions])
+    }
+
+    #[cfg(test)]
+    pub(super) fn example() -> Self {
+        KeyParts {
+            identity: "g.m.-.seed=0".into(),
+            specification: "s".into(),
+            data: "-".into(),
+            device: "cpu".into(),
+            seed: 0,
+            revisions: "1".into(),
         }
-        hasher.finalize().to_hex().to_string()
     }
 
     /// Names of the parts that differ, for people.
@@ -65,6 +66,17 @@ impl KeyParts {
         .filter_map(|(differs, name)| differs.then_some(name))
         .collect()
     }
+}
+
+/// blake3 of texts, in hexadecimal.
+pub(super) fn digest(texts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in texts {
+        // Lengths keep ("a", "bc") and ("ab", "c") apart.
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// One number of a unit.
@@ -219,19 +231,17 @@ pub(super) fn is_own_file(name: &str, ending: &str) -> bool {
 pub(super) mod optional_float_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
+    use super::float_text;
+
     pub fn serialize<S: Serializer>(value: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
         match value {
-            Some(value) => s.serialize_str(&format!("{value:?}")),
+            Some(value) => float_text::serialize(value, s),
             None => s.serialize_none(),
         }
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
-        let text = Option::<String>::deserialize(d)?;
-        let number = |t: String| {
-            t.parse().map_err(|_| serde::de::Error::custom(format!("`{t}` is not a number")))
-        };
-        text.map(number).transpose()
+        Option::<String>::deserialize(d)?.map(float_text::number).transpose()
     }
 }
 
@@ -243,8 +253,11 @@ mod float_text {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
-        let text = String::deserialize(d)?;
-        text.parse().map_err(|_| serde::de::Error::custom(format!("`{text}` is not a number")))
+        number(String::deserialize(d)?)
+    }
+
+    pub fn number<E: serde::de::Error>(text: String) -> Result<f64, E> {
+        text.parse().map_err(|_| E::custom(format!("`{text}` is not a number")))
     }
 }
 
@@ -373,13 +386,8 @@ impl UnitRecord {
     }
 }
 
-/// Reads what [`sealed`] wrote.
-pub(super) fn read_sealed<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, FileError> {
-    parse_sealed(file, &read_text(file, MAX_RECORD_BYTES)?)
-}
-
-/// As [`read_sealed`], of the text of `file`, which is only named in messages.
-fn parse_sealed<T: serde::de::DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
+/// What [`sealed`] wrote, from the text of `file`, which is only named in messages.
+pub(super) fn parse_sealed<T: DeserializeOwned>(file: &Path, text: &str) -> Result<T, FileError> {
     let damaged = |e: serde_json::Error| FileError::of(file, format!("damaged ({e})"));
     let envelope: Envelope = serde_json::from_str(text).map_err(|e| {
         let line = e.line();
@@ -414,16 +422,8 @@ mod tests {
     use super::*;
 
     fn record() -> UnitRecord {
-        let parts = KeyParts {
-            identity: "g.m.-.seed=0".into(),
-            specification: "s".into(),
-            data: "-".into(),
-            device: "cpu".into(),
-            seed: 0,
-            revisions: "1".into(),
-        };
         UnitRecord {
-            parts,
+            parts: KeyParts::example(),
             device: "cpu".into(),
             data: "-".into(),
             seconds: 1.5,
@@ -456,10 +456,9 @@ mod tests {
         assert_eq!(UnitRecord::read(&file).unwrap(), record());
 
         let mut body = serde_json::to_value(record()).unwrap();
-        body.as_object_mut().unwrap().remove("peak_memory");
-        body.as_object_mut().unwrap().remove("pictures");
-        body.as_object_mut().unwrap().remove("captions");
-        body.as_object_mut().unwrap().remove("commit");
+        for key in ["peak_memory", "pictures", "captions", "commit"] {
+            body.as_object_mut().unwrap().remove(key);
+        }
         body["values"][0].as_object_mut().unwrap().remove("seed");
         let envelope = Envelope { checksum: checksum(&body), body };
         std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
