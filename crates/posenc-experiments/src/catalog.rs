@@ -158,7 +158,9 @@ fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
             ("comparisons", format!("{}/{}", experiment.paper, comparison.item), groups)
         });
         let chosen = experiment.choices.iter().map(|choice| {
-            let groups = choice.groups.iter().map(|chosen| &chosen.group).collect();
+            let predictor = choice.predictor.iter().map(|predictor| &predictor.group);
+            let groups =
+                choice.groups.iter().map(|chosen| &chosen.group).chain(predictor).collect();
             ("choices", choice.item.clone(), groups)
         });
         for (key, item, groups) in compared.chain(chosen) {
@@ -166,7 +168,7 @@ fn check_sources(experiments: &[Experiment]) -> Result<(), FileError> {
             let Some(source) = experiments.iter().find(|e| e.id() == item) else {
                 return Err(problem(format!("`{item}` is not an item with an experiment")));
             };
-            for wrong in groups.into_iter().filter(|group| source.group(group).is_none()) {
+            if let Some(wrong) = groups.into_iter().find(|group| source.group(group).is_none()) {
                 let ids: Vec<_> = source.groups.iter().map(|g| g.id.as_str()).collect();
                 let message =
                     format!("`{item}` has no group `{wrong}`; allowed: {}", ids.join(", "));

@@ -7,16 +7,21 @@ use posenc_experiments::Catalog;
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::{Choice, Positions};
-use posenc_math::statistics::{mean, median};
+use posenc_math::statistics::{LinearFit, linear_fit, mean, median};
 
 use super::paired::{is_full, named};
 use crate::markdown::{Align, Grid, cell, inline, plain};
-use crate::numbers::{duration, fixed};
+use crate::numbers::{MISSING, duration, fixed};
 use crate::records::{Conditions, Records, Run, Side};
 use crate::view::{View, Views};
 
 /// Smallest difference in quality that counts, in the metric's unit: one in the second decimal that a table shows.
 const SMALLEST: f64 = 0.005;
+/// Probability that an interval of a prediction contains the measured value.
+const LEVEL: f64 = 0.9;
+
+/// Values by signal.
+type Values = BTreeMap<String, f64>;
 
 /// A method with its measured quality and time.
 struct Candidate<'a> {
@@ -26,7 +31,9 @@ struct Candidate<'a> {
     seconds: f64,
     /// Mean over all signals. A method that lacks some is compared with the best complete one on the signals it has.
     quality: f64,
-    signals: usize,
+    measured: Values,
+    /// The predictor and the quality of each signal that has both.
+    predicted: Vec<(f64, f64)>,
     is_encoding: bool,
     is_best: bool,
     is_best_encoding: bool,
@@ -42,68 +49,98 @@ impl Candidate<'_> {
             (true, true) => "all methods",
             (true, false) => "all methods, no encoding",
             (false, true) => "position encodings",
-            (false, false) => "–",
+            (false, false) => MISSING,
         }
+    }
+
+    /// The expected quality of a signal with this predictor, and half the width of the interval.
+    fn predict(&self, predictor: f64) -> Option<(f64, f64)> {
+        let (quality, half_width) = line(self.predicted.iter())?.predict(predictor, LEVEL);
+        Some((quality, half_width?))
+    }
+
+    /// The prediction of each signal from the others.
+    fn left_out(&self) -> LeftOut {
+        let one = |(place, (predictor, quality)): (usize, &(f64, f64))| {
+            let others = self.predicted.iter().enumerate().filter(|(other, _)| *other != place);
+            let line = line(others.map(|(_, pair)| pair))?;
+            let (predicted, half_width) = line.predict(*predictor, LEVEL);
+            let error = (predicted - quality).abs();
+            Some((error, error <= half_width?))
+        };
+        LeftOut(self.predicted.iter().enumerate().filter_map(one).collect())
     }
 }
 
-/// Quality and time of a method, by signal.
+/// Absolute errors of predictions, and whether the measured value is inside the interval.
 #[derive(Default)]
-struct Measured {
-    quality: BTreeMap<String, f64>,
-    seconds: BTreeMap<String, f64>,
+struct LeftOut(Vec<(f64, bool)>);
+
+impl LeftOut {
+    /// Median error, and how many are inside of how many.
+    fn cells(&self) -> [String; 2] {
+        if self.0.is_empty() {
+            return [MISSING, MISSING].map(str::to_owned);
+        }
+        let errors: Vec<f64> = self.0.iter().map(|(error, _)| *error).collect();
+        let inside = self.0.iter().filter(|(_, is_inside)| *is_inside).count();
+        [fixed(median(&errors), 2), format!("{inside} of {}", self.0.len())]
+    }
+}
+
+fn line<'p>(pairs: impl Iterator<Item = &'p (f64, f64)>) -> Option<LinearFit> {
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.copied().unzip();
+    linear_fit(&x, &y).ok()
+}
+
+/// The methods of a choice.
+struct Candidates<'a> {
+    /// Those worth knowing, the fastest first.
+    listed: Vec<Candidate<'a>>,
+    /// Predictions of all of them.
+    left_out: LeftOut,
 }
 
 /// The methods worth knowing, the fastest first: those that no faster one exceeds, among all methods and among position encodings, and
 /// the best of each group.
-fn candidates<'a>(
-    choice: &'a Choice,
-    experiment: &'a Experiment,
-    rows: &[Row],
-) -> Vec<Candidate<'a>> {
-    let mut all: Vec<(Candidate<'a>, Measured)> = Vec::new();
+fn candidates<'a>(choice: &'a Choice, experiment: &'a Experiment, rows: &[Row]) -> Candidates<'a> {
+    let values = |group: &str, method: &str, metric: &str| -> Values {
+        let is_full = |row: &&Row| experiment.group(group).is_some_and(|group| is_full(group, row));
+        rows.iter()
+            .filter(|row| row.group == group && row.method == method && row.metric == metric)
+            .filter(|row| row.x.is_none() && row.seed == 0 && row.value.is_finite())
+            .filter(is_full)
+            .map(|row| (row.signal.clone(), row.value))
+            .collect()
+    };
+    let predictor = choice.predictor.as_ref();
+    let predictor = predictor.map(|p| values(&p.group, &p.method, &p.metric)).unwrap_or_default();
+    let mut all: Vec<Candidate<'a>> = Vec::new();
     for chosen in &choice.groups {
         let Some(group) = experiment.group(&chosen.group) else { continue };
         for variant in &group.variants {
-            let own = |row: &&Row| {
-                row.group == group.id
-                    && row.method == variant.id
-                    && row.x.is_none()
-                    && row.seed == 0
-            };
-            let mut measured = Measured::default();
-            for row in rows.iter().filter(own).filter(|row| is_full(group, row)) {
-                let values = match &row.metric {
-                    metric if *metric == choice.metric => &mut measured.quality,
-                    metric if *metric == choice.time => &mut measured.seconds,
-                    _ => continue,
-                };
-                values.insert(row.signal.clone(), row.value);
-            }
-            measured.quality.retain(|_, value| value.is_finite());
-            let seconds: Vec<f64> = measured.seconds.values().copied().collect();
-            let quality: Vec<f64> = measured.quality.values().copied().collect();
-            let Ok(quality) = mean(&quality) else { continue };
-            if seconds.is_empty() {
-                continue;
-            }
-            let candidate = Candidate {
+            let measured = values(&group.id, &variant.id, &choice.metric);
+            let seconds = values(&group.id, &variant.id, &choice.time);
+            let numbers: Vec<f64> = measured.values().copied().collect();
+            let (Ok(quality), false) = (mean(&numbers), seconds.is_empty()) else { continue };
+            let pairs = measured.iter().filter_map(|(s, value)| Some((*predictor.get(s)?, *value)));
+            all.push(Candidate {
                 label: &chosen.label,
                 method: &variant.id,
-                seconds: median(&seconds),
+                seconds: median(&seconds.into_values().collect::<Vec<_>>()),
                 quality,
-                signals: measured.quality.len(),
+                predicted: pairs.collect(),
+                measured,
                 is_encoding: variant.embedder.is_some(),
                 is_best: false,
                 is_best_encoding: false,
-            };
-            all.push((candidate, measured));
+            });
         }
     }
     adjust(&mut all);
-    let mut all: Vec<Candidate<'a>> = all.into_iter().map(|(candidate, _)| candidate).collect();
     all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let (mut best, mut best_encoding) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    let mut best_of: BTreeMap<&str, f64> = BTreeMap::new();
     for candidate in &mut all {
         candidate.is_best = candidate.quality > best + SMALLEST;
         best = best.max(candidate.quality);
@@ -111,28 +148,23 @@ fn candidates<'a>(
             candidate.is_best_encoding = candidate.quality > best_encoding + SMALLEST;
             best_encoding = best_encoding.max(candidate.quality);
         }
-    }
-    let mut best_of: BTreeMap<&str, f64> = BTreeMap::new();
-    for candidate in &all {
         let best = best_of.entry(candidate.label).or_insert(f64::NEG_INFINITY);
         *best = best.max(candidate.quality);
     }
+    let left_out = LeftOut(all.iter().flat_map(|candidate| candidate.left_out().0).collect());
     all.retain(|c| c.is_best || c.is_best_encoding || best_of.get(c.label) == Some(&c.quality));
-    all
+    Candidates { listed: all, left_out }
 }
 
 /// Makes methods on fewer signals comparable: the mean difference from the best complete method, on the signals that both have, is added
 /// to the mean of that method.
-fn adjust(all: &mut [(Candidate<'_>, Measured)]) {
-    let most = all.iter().map(|(c, _)| c.signals).max().unwrap_or(0);
-    let complete = all.iter().filter(|(c, _)| c.signals == most);
-    let Some((best, reference)) = complete.max_by(|a, b| a.0.quality.total_cmp(&b.0.quality))
-    else {
-        return;
-    };
-    let (mean_of_best, reference) = (best.quality, reference.quality.clone());
-    for (candidate, measured) in all.iter_mut().filter(|(c, _)| c.signals < most) {
-        let differences: Vec<f64> = (measured.quality.iter())
+fn adjust(all: &mut [Candidate<'_>]) {
+    let most = all.iter().map(|c| c.measured.len()).max().unwrap_or(0);
+    let complete = all.iter().filter(|c| c.measured.len() == most);
+    let Some(best) = complete.max_by(|a, b| a.quality.total_cmp(&b.quality)) else { return };
+    let (mean_of_best, reference) = (best.quality, best.measured.clone());
+    for candidate in all.iter_mut().filter(|c| c.measured.len() < most) {
+        let differences: Vec<f64> = (candidate.measured.iter())
             .filter_map(|(signal, value)| Some(value - reference.get(signal)?))
             .collect();
         if let Ok(difference) = mean(&differences) {
@@ -150,13 +182,13 @@ pub fn render(views: &Views<'_>, view: &View<'_>) -> String {
         let runs = source.iter().flat_map(|source| source.runs().map(move |run| (*source, run)));
         let mut is_measured = false;
         for (source, run) in runs {
-            let rows = candidates(choice, source.experiment, &run.table.rows);
-            if rows.is_empty() {
+            let methods = candidates(choice, source.experiment, &run.table.rows);
+            if methods.listed.is_empty() {
                 continue;
             }
             is_measured = true;
             let who = source.who(run.side).map(|who| format!("*{who}.* ")).unwrap_or_default();
-            text.push_str(&format!("{who}{}\n", table(choice, &rows)));
+            text.push_str(&format!("{who}{}", table(choice, &methods)));
             let is_read = |row: &Row| choice.groups.iter().any(|chosen| chosen.group == row.group);
             let conditions = Conditions::of(source.experiment, run, is_read);
             text.push_str(&format!("<sub>{}</sub>\n\n", plain(&conditions.line())));
@@ -168,26 +200,44 @@ pub fn render(views: &Views<'_>, view: &View<'_>) -> String {
     text
 }
 
-fn table(choice: &Choice, rows: &[Candidate<'_>]) -> String {
+fn table(choice: &Choice, methods: &Candidates<'_>) -> String {
+    let (metric, unit) = (cell(&named(&choice.metric)), cell(&choice.unit));
+    let has_predictions = !methods.left_out.0.is_empty();
     let mut grid = Grid::default();
     grid.column("Time", Align::Right)
         .column("Method", Align::Left)
-        .column(format!("{} ({})", cell(&named(&choice.metric)), cell(&choice.unit)), Align::Right)
+        .column(format!("{metric} ({unit})"), Align::Right)
         .column("n", Align::Right)
         .column("Best at this time among", Align::Left);
-    for row in rows {
-        grid.row(vec![
+    if has_predictions {
+        grid.column(format!("Error of prediction ({unit})"), Align::Right)
+            .column("Inside 90 % interval", Align::Right);
+    }
+    for row in &methods.listed {
+        let mut cells = vec![
             duration(row.seconds),
             cell(&row.name()),
             fixed(row.quality, 2),
-            row.signals.to_string(),
+            row.measured.len().to_string(),
             row.best_among().to_owned(),
-        ]);
+        ];
+        if has_predictions {
+            cells.extend(row.left_out().cells());
+        }
+        grid.row(cells);
     }
-    grid.render()
+    let mut text = grid.render();
+    if has_predictions {
+        let [error, inside] = methods.left_out.cells();
+        text.push_str(&format!(
+            "Predictions of all methods: median error {error} {unit}; {inside} measured values are inside their 90 % interval.\n\n"
+        ));
+    }
+    text
 }
 
 /// The choices for signals with this number of axes and these known positions, as text for a terminal; empty if nothing is on record.
+/// `predictor` is the choices' predictor, measured on a signal of the user's.
 ///
 /// # Errors
 ///
@@ -195,8 +245,8 @@ fn table(choice: &Choice, rows: &[Candidate<'_>]) -> String {
 pub fn advice(
     catalog: &Catalog,
     records: &Records,
-    axes: usize,
-    positions: Positions,
+    (axes, positions): (usize, Positions),
+    predictor: Option<f64>,
 ) -> Result<String> {
     let mut text = String::new();
     let all = catalog.experiments.iter().flat_map(|experiment| &experiment.choices);
@@ -208,22 +258,24 @@ pub fn advice(
             continue;
         };
         let run = Run::of(Side::Reference, experiment, record)?;
-        let rows = candidates(choice, experiment, &run.table.rows);
+        let rows = candidates(choice, experiment, &run.table.rows).listed;
         if rows.is_empty() {
             continue;
         }
         let heading = format!("{} ({})", named(&choice.metric), choice.unit);
-        text.push_str(&format!("{}\n", choice.title));
+        let this_file = if predictor.is_some() { "this file (90 %)" } else { "" };
         text.push_str(&format!(
-            "{:>8}  {heading:>14}  {:>3}  {:<26}method\n",
-            "time", "n", "best at this time among"
+            "{}\n{:>8}  {heading:>14}  {this_file:>20}  {:<26}method\n",
+            choice.title, "time", "best at this time among"
         ));
         for row in &rows {
+            let expected = predictor.and_then(|predictor| row.predict(predictor));
+            let expected = expected.map(|(mean, half)| format!("{mean:.1} ± {half:.1}"));
             text.push_str(&format!(
-                "{:>8}  {:>14.2}  {:>3}  {:<26}{}\n",
+                "{:>8}  {:>14.2}  {:>20}  {:<26}{}\n",
                 duration(row.seconds),
                 row.quality,
-                row.signals,
+                expected.unwrap_or_default(),
                 row.best_among(),
                 row.name()
             ));

@@ -244,11 +244,45 @@ fn a_choice_lists_what_no_faster_method_exceeds() {
     let mut records = Records::default();
     let record = Record { table: Table { rows }, ..Record::default() };
     records.items.insert(("demo".into(), "table1".into()), record);
-    let advice = |axes, positions| posenc_report::advice(&catalog, &records, axes, positions);
-    let found = advice(2, Positions::Grid).expect("advice");
-    assert!(found.contains("38.00    2  all methods               Gau (network)"), "{found}");
-    assert_eq!(advice(3, Positions::Grid).expect("advice"), "");
-    assert_eq!(advice(2, Positions::Random).expect("advice"), "");
+    let advice = |axes, positions, predictor| {
+        posenc_report::advice(&catalog, &records, (axes, positions), predictor).expect("advice")
+    };
+    let found = advice(2, Positions::Grid, None);
+    assert!(found.contains("all methods               Gau (network)"), "{found}");
+    assert_eq!(advice(3, Positions::Grid, None), "");
+    assert_eq!(advice(2, Positions::Random, None), "");
+}
+
+/// Catches a prediction that knows the signal that it predicts, and one of another method.
+#[test]
+fn a_choice_predicts_each_signal_from_the_others() {
+    let root = tempfile::tempdir().expect("a directory");
+    let predictor =
+        "predictor: { group: deep, method: RFF, metric: predicted_psnr }\n    metric: test_psnr";
+    let catalog =
+        catalog(root.path(), &CHOICE.replace("metric: test_psnr", predictor)).expect("a catalog");
+    let mut rows = Vec::new();
+    for signal in 0..6 {
+        let quality = 20.0 + 2.0 * signal as f64;
+        // On the last signal, Gau is 5 dB off the line through the others.
+        let surprise = if signal == 5 { 5.0 } else { 0.01 * (signal % 2) as f64 };
+        rows.push(row("deep", "RFF", signal, "predicted_psnr", quality));
+        for (method, value) in [("Tri", 0.5 * quality), ("Gau", quality + surprise)] {
+            rows.push(row("linear", method, signal, "test_psnr", value));
+            rows.push(row("linear", method, signal, "time", 1.0));
+        }
+    }
+    let text = text(&report(&catalog, rows.clone()));
+    let gau = text.lines().find(|line| line.contains("| Gau (one layer) |")).expect("a row");
+    assert!(gau.ends_with(" 5 of 6 |"), "{text}");
+    let mut records = Records::default();
+    let record = Record { table: Table { rows }, ..Record::default() };
+    records.items.insert(("demo".into(), "table1".into()), record);
+    let advice = posenc_report::advice(&catalog, &records, (2, Positions::Grid), Some(40.0));
+    let advice = advice.expect("advice");
+    assert!(advice.contains("this file (90 %)"), "{advice}");
+    let gau = advice.lines().find(|line| line.contains("Gau (one layer)")).expect("a row");
+    assert!(gau.contains(" ± "), "{advice}");
 }
 
 /// Catches a choice of an item or a group that does not exist.

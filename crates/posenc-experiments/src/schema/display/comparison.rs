@@ -52,6 +52,9 @@ pub struct Choice {
     pub axes: usize,
     /// Which positions are known, by which `fit --advise` selects tables.
     pub positions: Positions,
+    /// What predicts the metric of a signal before a method runs: `group`, `method` and `metric` of the same item. Default: none.
+    /// Allowed: mapping.
+    pub predictor: Option<Predictor>,
     /// Metric; higher is better.
     pub metric: String,
     /// Its unit.
@@ -69,6 +72,18 @@ pub struct Chosen {
     pub group: String,
     /// What it is, in the table.
     pub label: String,
+}
+
+/// A record of each signal that predicts the metric of a choice.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Predictor {
+    /// The group.
+    pub group: String,
+    /// The method.
+    pub method: String,
+    /// The metric.
+    pub metric: String,
 }
 
 /// Positions at which a signal is known.

@@ -57,6 +57,13 @@ pub fn interpolate(
     Ok((method.name(), values))
 }
 
+/// The PSNR in dB that cross-validation on the training positions predicts for automatic kriging; `None` with too few of them.
+pub fn predicted_psnr(signal: &Signal, split: &Split, rule: Rule) -> Result<Option<f64>> {
+    let found = by_method(Method::Auto, signal, split, rule, &threads())?;
+    let psnr = found.selection.map(|selection| psnr_of(selection.predicted.mean));
+    Ok(psnr.filter(|psnr| psnr.is_finite()))
+}
+
 /// Prints PSNR and time of all methods, next to those of the one that ran.
 pub fn compare(
     name: &str,

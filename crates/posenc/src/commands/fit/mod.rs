@@ -38,10 +38,6 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
         posenc_data::Signal::Picture(image) => Signal::from_image(image),
         posenc_data::Signal::Clip(clip) => Signal::from_clip(clip),
     };
-    let Some(target) = target.filter(|_| !options.advise) else {
-        return advise(repository, options, signal.sides.len());
-    };
-    target.check(&signal)?;
     let rule = match options.mask {
         Some(fraction) => Rule::Random { fraction },
         None => Rule::Grid { step: usize::from(options.step) },
@@ -49,6 +45,10 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     let mut mask = stream(options.seed, "fit mask");
     let split = split(&signal.sides, rule, TestPositions::Rest, &mut mask)?;
     let shape: Vec<String> = signal.sides.iter().map(usize::to_string).collect();
+    let Some(target) = target.filter(|_| !options.advise) else {
+        return advise(repository, options, &signal, &split, rule);
+    };
+    target.check(&signal)?;
     println!(
         "{}: {} × {} channel{}, {} of {} positions train",
         signal.name,
@@ -82,19 +82,29 @@ pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints which methods were best for their time on the recorded signals that are sampled like the file.
-fn advise(repository: &Repository, options: &Fit, axes: usize) -> Result<ExitCode> {
+/// Prints which methods were best for their time on the recorded signals that are sampled like the file, and the PSNR that
+/// cross-validation on the file predicts for them.
+fn advise(
+    repository: &Repository,
+    options: &Fit,
+    signal: &Signal,
+    split: &Split,
+    rule: Rule,
+) -> Result<ExitCode> {
     let positions = match options.mask {
         Some(_) => Positions::Random,
         None => Positions::Grid,
     };
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let records = Records::read(&repository.record(), &catalog)?;
-    let advice = posenc_report::advice(&catalog, &records, axes, positions)?;
+    let sampling = (signal.sides.len(), positions);
+    let predicted = interpolation::predicted_psnr(signal, split, rule)?;
+    let advice = posenc_report::advice(&catalog, &records, sampling, predicted)?;
     ensure!(!advice.is_empty(), "{} has no record of such signals", repository.record().display());
     print!("{advice}");
     println!(
-        "Measured on one CPU core; other signals and sizes differ. `--compare` measures interpolation on the file itself."
+        "Times and mean PSNRs are those of the report, on one CPU core. The column for this file is predicted by cross-validation on its \
+         known positions; `--compare` measures interpolation on it."
     );
     Ok(ExitCode::SUCCESS)
 }
