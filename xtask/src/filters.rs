@@ -81,7 +81,6 @@ fn is_binary(root: &Path, name: &str) -> bool {
     })
 }
 
-/// Words of a name.
 fn words(name: &str) -> Vec<&str> {
     name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::machine::{entries, file_name, switch};
+use crate::machine::{entries, file_name, library_folders, switch};
 use crate::process::target_directory;
 
 /// The environment variable that decides: `on` builds it anywhere, `off` nowhere, `attention` with the attention
@@ -13,10 +13,8 @@ const SWITCH: &str = "POSENC_WGPU";
 const DEVICE: &str = "POSENC_DEVICE";
 /// The feature, as cargo takes it for the whole workspace.
 const FEATURES: [&str; 2] = ["--features", "posenc/wgpu"];
-/// The same with attention models.
 const ATTENTION: [&str; 2] = ["--features", "posenc/attention-wgpu"];
 
-/// Whether the attention models are asked for.
 fn is_attention() -> bool {
     std::env::var_os(SWITCH).is_some_and(|value| value == "attention")
 }
@@ -109,9 +107,7 @@ fn has_loader() -> bool {
     }
     let mut directories: Vec<PathBuf> =
         ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib"].map(PathBuf::from).to_vec();
-    directories.extend(
-        entries(Path::new("/usr/lib")).into_iter().filter(|p| file_name(p).contains("-linux-")),
-    );
+    directories.extend(library_folders());
     if let Some(paths) = std::env::var_os("LD_LIBRARY_PATH") {
         directories.extend(std::env::split_paths(&paths));
     }

@@ -21,9 +21,15 @@ pub fn entries(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The last part of a path.
 pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Folders of libraries for one kind of machine, such as `/usr/lib/x86_64-linux-gnu`.
+pub fn library_folders() -> Vec<PathBuf> {
+    let mut folders = entries(Path::new("/usr/lib"));
+    folders.retain(|path| file_name(path).contains("-linux-"));
+    folders
 }
 
 #[cfg(test)]

@@ -19,12 +19,10 @@ impl Skips {
         Ok(Skips(file))
     }
 
-    /// Where it is.
     pub fn file(&self) -> &Path {
         &self.0
     }
 
-    /// What the tests wrote.
     pub fn read(&self) -> Result<Vec<Skip>, String> {
         let text = std::fs::read_to_string(&self.0)
             .map_err(|e| format!("{} cannot be read: {e}", self.0.display()))?;
@@ -56,7 +54,6 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Takes a line of output.
     pub fn take(&mut self, line: &str) {
         if let Some(name) = line.strip_prefix("test ").and_then(|l| l.strip_suffix(" ... FAILED")) {
             self.failures.insert(name.to_owned());

@@ -26,10 +26,8 @@ pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// How much of `posenc` is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// All of it.
     Whole,
     /// Without attention models, which take as long to build as all the rest.
     WithoutAttention,
@@ -133,7 +131,6 @@ fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     Err(command.exec())
 }
 
-/// Starts the runner and waits for it.
 #[cfg(not(unix))]
 fn become_it(mut command: Command) -> std::io::Result<ExitCode> {
     command.status().map(exit_code)

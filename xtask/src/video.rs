@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::machine::{entries, file_name, switch};
+use crate::machine::{entries, file_name, library_folders, switch};
 
 /// The environment variable that switches video support off: `off`, `no`, `0` or `false`.
 const SWITCH: &str = "POSENC_VIDEO";
@@ -42,7 +42,6 @@ pub fn features() -> &'static [&'static str] {
     &[]
 }
 
-/// What the build would miss.
 fn missing() -> Vec<String> {
     let mut missing = Vec::new();
     match pkg_config("--version") {
@@ -86,15 +85,11 @@ fn has_libclang() -> bool {
     let of_version = versions
         .filter(|path| file_name(path).starts_with("llvm"))
         .flat_map(|path| [path.join("lib"), path.join("lib64")]);
-    let triples = entries(Path::new("/usr/lib")).into_iter().filter(|path| {
-        let name = file_name(path);
-        name.contains("-linux-")
-    });
     let fixed = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"];
     by_llvm_config
         .into_iter()
         .chain(fixed.iter().map(PathBuf::from))
-        .chain(triples)
+        .chain(library_folders())
         .chain(of_version)
         .any(|directory| holds_libclang(&directory))
 }
