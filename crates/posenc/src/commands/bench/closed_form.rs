@@ -9,27 +9,24 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, build, matrix, names};
 use posenc_math::random::stream;
 use posenc_math::statistics::median;
 
-use super::measure::{matrix_product_rate, timed};
+use super::measure::{matrix_product_rate, median_of, on_threads, timed};
 use super::peer::{ClosedFormTimes, Peer};
-use super::{Measured, ROUNDS, networks};
+use super::{Measured, ROUNDS, against_torch, networks};
 
 /// Training points and features along each axis, channels and images of Table 1.
 const SIDE: usize = 256;
 const CHANNELS: usize = 3;
 const IMAGES: usize = 16;
 
-/// One encoder.
 pub struct Workload {
     /// Name on the command line and of one image's time.
     pub name: &'static str,
     /// Name of the time per image of 16.
     name_of_16: &'static str,
     title: &'static str,
-    /// Name for the peer.
     encoder: &'static str,
 }
 
-/// All of them.
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "closed-form",
@@ -75,10 +72,7 @@ pub fn measure(
     let one = median(&one);
     let per_image = median(&sixteen) / IMAGES as f64;
     let rate = median(&rate);
-    let peer_median = |f: fn(&ClosedFormTimes) -> f64| -> Option<f64> {
-        let times: Vec<f64> = peers.iter().map(f).collect();
-        (!times.is_empty()).then(|| median(&times))
-    };
+    let peer_median = |f: fn(&ClosedFormTimes) -> f64| median_of(peers.iter().map(f));
     let torch_one = peer_median(|p| p.one_image_s);
     let torch_each = peer_median(|p| p.per_image_of_16_s);
     let torch_shared = peer_median(|p| p.shared_per_image_of_16_s);
@@ -94,10 +88,7 @@ pub fn measure(
         println!("  peer                               {}", p.implementation);
     }
     let line = |label: &str, ours: f64, peer: Option<f64>| {
-        let against = peer.map_or(String::new(), |p| {
-            format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * p, p / ours)
-        });
-        println!("  {label:<34} {:8.3} ms{against}", 1e3 * ours);
+        println!("  {label:<34} {:8.3} ms{}", 1e3 * ours, against_torch(peer, ours));
     };
     line("one image", one, torch_one);
     line("per image of 16, factored once", per_image, torch_each);
@@ -151,19 +142,8 @@ fn solve(
     if threads == 1 {
         return one(channels);
     }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = channels
-            .chunks(channels.len().div_ceil(threads))
-            .map(|part| scope.spawn(move || one(part)))
-            .collect();
-        for worker in workers {
-            match worker.join() {
-                Ok(result) => result?,
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        Ok(())
-    })
+    let parts: Vec<_> = channels.chunks(channels.len().div_ceil(threads)).collect();
+    on_threads(parts.len(), |part| one(parts[part])).map(drop)
 }
 
 /// Smooth, with a share of fine detail; the time does not depend on the values.

@@ -13,9 +13,9 @@ use posenc_math::lff::schedule::{Decay, LearningRate};
 use posenc_math::random::stream;
 use posenc_math::statistics::median;
 
-use super::measure::matrix_product_rate;
+use super::measure::{matrix_product_rate, median_of, on_threads};
 use super::peer::Peer;
-use super::{Measured, ROUNDS, networks};
+use super::{Measured, ROUNDS, against_torch, networks};
 
 /// Name on the command line, and for the peer.
 pub const NAME: &str = "image-model";
@@ -30,7 +30,6 @@ const BATCH: usize = 16;
 /// Steps of a run; the drawing of the model is in the time.
 const STEPS: usize = 20;
 
-/// Measures and prints.
 pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<Measured> {
     let (mut ours, mut theirs, mut rates) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -43,18 +42,16 @@ pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<M
         }
     }
     let (ours_s, rate) = (median(&ours), median(&rates));
-    let torch_s = (!theirs.is_empty()).then(|| median(&theirs));
+    let torch_s = median_of(theirs.into_iter());
     let share = SIZES.operations(BATCH) / ours_s / 1e9 / rate;
     let title = "transformer over 12 × 12 pixels, 2 layers of width 64, 16 images".to_owned();
     println!("{NAME}: {title}, a run of one thread on each of {threads} cores");
     println!("  matrix products of this machine    {rate:8.1} GFLOP/s (f32)");
-    let against = torch_s.map_or(String::new(), |p| {
-        format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * p, p / ours_s)
-    });
     println!(
-        "  per step, one process per core     {:8.3} ms, {:.0} % of the matrix-product rate{against}",
+        "  per step, one process per core     {:8.3} ms, {:.0} % of the matrix-product rate{}",
         1e3 * ours_s,
-        100.0 * share
+        100.0 * share,
+        against_torch(torch_s, ours_s)
     );
     Ok(Measured {
         name: NAME,
@@ -73,19 +70,8 @@ pub fn measure(threads: usize, repeats: usize, torch: Option<&Peer>) -> Result<M
 
 /// Seconds of a step where every core trains a model of its own, over their number.
 fn step(threads: usize) -> Result<f64> {
-    let each = std::thread::scope(|scope| {
-        let runs: Vec<_> =
-            (0..threads).map(|run| scope.spawn(move || train_one(run as u64))).collect();
-        runs.into_iter().map(|run| run.join()).collect::<Vec<_>>()
-    });
-    let mut rates = 0.0;
-    for seconds in each {
-        match seconds {
-            Ok(seconds) => rates += 1.0 / seconds?,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-    Ok(1.0 / rates)
+    let rates = on_threads(threads, |run| Ok(1.0 / train_one(run as u64)?))?;
+    Ok(1.0 / rates.iter().sum::<f64>())
 }
 
 /// Seconds of one of [`STEPS`] steps.

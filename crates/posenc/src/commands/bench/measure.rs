@@ -41,6 +41,27 @@ pub fn timed(repeats: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64>
     Ok(median(&seconds))
 }
 
+/// The median of times, if there are any.
+pub fn median_of(times: impl Iterator<Item = f64>) -> Option<f64> {
+    let times: Vec<f64> = times.collect();
+    (!times.is_empty()).then(|| median(&times))
+}
+
+/// Runs `run(0)` to `run(count - 1)`, each on a thread of its own; their results in this order. A panic of one continues here.
+pub fn on_threads<T: Send>(
+    count: usize,
+    run: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let run = &run;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|i| scope.spawn(move || run(i))).collect();
+        let ended = threads.into_iter().map(|thread| thread.join());
+        ended
+            .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
 /// Threads with one training session each. They sleep until they are told to step, and all step
 /// together.
 pub struct Crew {

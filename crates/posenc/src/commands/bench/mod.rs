@@ -26,13 +26,10 @@ use posenc_harness::repository::Repository;
 /// affects all of them.
 const ROUNDS: usize = 3;
 
-/// One measured workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Measured {
     name: &'static str,
-    /// In words.
     title: String,
-    /// What the seconds are for.
     unit: &'static str,
     ours_s: f64,
     torch_s: Option<f64>,
@@ -42,7 +39,6 @@ struct Measured {
     /// Arithmetic that the workload needs over our time, as a share of that rate.
     share_of_gemm: f64,
     threads: usize,
-    /// Peers and their versions.
     peers: Vec<String>,
     /// Further times, where a workload has them.
     #[serde(flatten)]
@@ -62,7 +58,6 @@ const IMAGE_MODEL: Option<&str> = Some(image_model::NAME);
 #[cfg(not(feature = "attention"))]
 const IMAGE_MODEL: Option<&str> = None;
 
-/// Refuses what is no workload.
 fn check(asked: &[String]) -> Result<()> {
     for name in asked {
         if !names().any(|n| n == name) {
@@ -75,7 +70,6 @@ fn check(asked: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the verb.
 pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     check(&options.names)?;
     if options.record && !options.allow_dirty {
@@ -100,11 +94,11 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
         (None, false) => &[Framework::Torch],
     };
     let peers = find_peers(repository, frameworks);
+    let torch = peers.iter().find(|p| p.framework == Framework::Torch);
 
     let mut all = Vec::new();
     let closed_forms = closed_form::WORKLOADS.iter().filter(|_| device.is_none());
     for workload in closed_forms.filter(|w| asked(w.name)) {
-        let torch = peers.iter().find(|p| p.framework == Framework::Torch);
         all.extend(closed_form::measure(workload, threads, repeats, torch)?);
     }
     for workload in networks::WORKLOADS.iter().filter(|w| asked(w.name)) {
@@ -112,7 +106,6 @@ pub fn bench(repository: &Repository, options: &Bench) -> Result<ExitCode> {
     }
     #[cfg(feature = "attention")]
     if device.is_none() && asked(image_model::NAME) {
-        let torch = peers.iter().find(|p| p.framework == Framework::Torch);
         all.push(image_model::measure(threads, repeats, torch)?);
     }
     if let Some(file) = &options.json {
@@ -150,6 +143,13 @@ fn record(repository: &Repository, measured: &[Measured]) -> Result<std::path::P
     }
     all.write(&directory)?;
     Ok(directory.join(posenc_experiments::record::benchmark::FILE))
+}
+
+/// A peer's time next to ours, in seconds, as the end of a line; nothing without a peer.
+fn against_torch(torch_s: Option<f64>, ours_s: f64) -> String {
+    torch_s.map_or_else(String::new, |torch_s| {
+        format!(", PyTorch {:8.3} ms, ratio {:5.2}", 1e3 * torch_s, torch_s / ours_s)
+    })
 }
 
 /// The peers that are here; a note on those that are not.

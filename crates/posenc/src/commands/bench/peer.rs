@@ -7,21 +7,19 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::measure::on_threads;
 use posenc_harness::repository::Repository;
 
 /// A framework that peers are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framework {
-    /// PyTorch.
     Torch,
-    /// PyTorch on a CUDA device.
     Cuda,
     /// JAX, with Adam from optax.
     Jax,
 }
 
 impl Framework {
-    /// Name in prose.
     pub fn label(self) -> &'static str {
         match self {
             Framework::Torch => "PyTorch",
@@ -61,11 +59,8 @@ impl Framework {
 
 /// A Python that has a framework.
 pub struct Peer {
-    /// The interpreter.
     pub python: String,
-    /// The framework.
     pub framework: Framework,
-    /// The framework's version.
     pub version: String,
     scripts: PathBuf,
 }
@@ -73,9 +68,7 @@ pub struct Peer {
 /// What `benches/peers/closed_form.py` prints.
 #[derive(Debug, Deserialize)]
 pub struct ClosedFormTimes {
-    /// Framework and version.
     pub implementation: String,
-    /// One image.
     pub one_image_s: f64,
     /// One of 16 images, factored for each.
     pub per_image_of_16_s: f64,
@@ -86,9 +79,7 @@ pub struct ClosedFormTimes {
 /// What `benches/peers/networks.py` prints.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct NetworkTimes {
-    /// Framework and version.
     pub implementation: String,
-    /// One Adam step.
     pub step_s: f64,
     /// One of 20 columns that share a step; linear workloads only.
     pub per_column_of_20_s: Option<f64>,
@@ -127,7 +118,6 @@ impl Peer {
         Ok(Peer { python, framework, version, scripts })
     }
 
-    /// Times of the closed form.
     pub fn closed_form(
         &self,
         encoder: &str,
@@ -135,7 +125,7 @@ impl Peer {
         repeats: usize,
     ) -> Result<ClosedFormTimes> {
         let repeats = repeats.max(5);
-        self.run("closed_form.py", &["--encoder", encoder], threads, repeats, &[])
+        self.run("closed_form.py", &[("--encoder", encoder)], threads, repeats, &[])
     }
 
     /// Times of a network workload. With `small_steps` PyTorch is asked twice, with threads that spin
@@ -157,23 +147,11 @@ impl Peer {
 
     /// Time of a step where each of `threads` cores has a process of one thread, over their number.
     pub fn network_processes(&self, workload: &str, threads: usize, repeats: usize) -> Result<f64> {
-        let steps = std::thread::scope(|scope| {
-            let processes: Vec<_> = (0..threads)
-                .map(|core| {
-                    scope.spawn(move || self.network_once(workload, core, 1, repeats, false))
-                })
-                .collect();
-            let mut steps = Vec::with_capacity(threads);
-            for process in processes {
-                match process.join() {
-                    Ok(times) => steps.push(times?.step_s),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            anyhow::Ok(steps)
+        let rates = on_threads(threads, |core| {
+            Ok(1.0 / self.network_once(workload, core, 1, repeats, false)?.step_s)
         })?;
         // What adds up is the rates.
-        Ok(1.0 / steps.iter().map(|s| 1.0 / s).sum::<f64>())
+        Ok(1.0 / rates.iter().sum::<f64>())
     }
 
     fn network_once(
@@ -185,17 +163,11 @@ impl Peer {
         sleeping: bool,
     ) -> Result<NetworkTimes> {
         let core = first_core.to_string();
-        let framework = self.framework.option();
-        let device = if self.framework == Framework::Cuda { "cuda" } else { "cpu" };
         let options = [
-            "--workload",
-            workload,
-            "--framework",
-            framework,
-            "--device",
-            device,
-            "--first-core",
-            core.as_str(),
+            ("--workload", workload),
+            ("--framework", self.framework.option()),
+            ("--device", if self.framework == Framework::Cuda { "cuda" } else { "cpu" }),
+            ("--first-core", &*core),
         ];
         let environment: &[(&str, &str)] =
             if sleeping { &[("OMP_WAIT_POLICY", "PASSIVE")] } else { &[] };
@@ -207,7 +179,7 @@ impl Peer {
     fn run<T: DeserializeOwned>(
         &self,
         script: &str,
-        options: &[&str],
+        options: &[(&str, &str)],
         threads: usize,
         repeats: usize,
         environment: &[(&str, &str)],
@@ -215,7 +187,7 @@ impl Peer {
         let script = self.scripts.join(script);
         let output = Command::new(&self.python)
             .arg(&script)
-            .args(options)
+            .args(options.iter().flat_map(|(name, value)| [name, value]))
             .envs(environment.iter().copied())
             .args(["--threads", &threads.to_string(), "--repeats", &repeats.to_string()])
             .output()

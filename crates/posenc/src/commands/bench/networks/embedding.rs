@@ -6,7 +6,6 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, build, line, names};
 use posenc_math::random::{gaussian_vector, stream, uniform_vector};
 use posenc_nets::Input;
 
-/// How positions are embedded.
 #[derive(Debug, Clone, Copy)]
 pub enum Embedding {
     /// Equispaced points of a line, random Fourier features.
@@ -36,7 +35,6 @@ pub enum Axis {
 }
 
 impl Embedding {
-    /// Whether features are products over axes.
     pub fn is_kronecker(self) -> bool {
         matches!(self, Embedding::Kronecker { .. })
     }
@@ -101,7 +99,6 @@ fn embedder(kind: &str, dimension: usize, sigma: f64) -> Result<Box<dyn Embedder
     Ok(build(&spec.number("sigma", sigma), &mut stream(0, "bench"))?)
 }
 
-/// Columns ψ(x_i).
 fn table(embedder: &dyn Embedder, xs: &[f64]) -> Mat<f32> {
     let mut features = vec![0.0; embedder.dimension()];
     let mut table = Mat::zeros(features.len(), xs.len());

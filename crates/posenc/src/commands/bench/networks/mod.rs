@@ -15,7 +15,7 @@ use self::operations::operations;
 use self::workload::Threading;
 pub use self::workload::{WORKLOADS, Workload};
 
-use super::measure::{Crew, matrix_product_rate};
+use super::measure::{Crew, matrix_product_rate, median_of};
 use super::peer::{Framework, NetworkTimes, Peer};
 use super::{Measured, ROUNDS};
 
@@ -82,38 +82,15 @@ impl<'a> PeerRounds<'a> {
         }
         Ok(())
     }
-
-    fn medians(&self) -> PeerMedians {
-        PeerMedians {
-            step: median_of(self.times.iter().map(|t| t.step_s)),
-            per_column: median_of(self.times.iter().filter_map(|t| t.per_column_of_20_s)),
-            processes: median_of(self.processes.iter().copied()),
-        }
-    }
-}
-
-/// What one peer took, median of the rounds; nothing where it was not measured.
-#[derive(Default)]
-struct PeerMedians {
-    step: Option<f64>,
-    per_column: Option<f64>,
-    processes: Option<f64>,
-}
-
-fn median_of(times: impl Iterator<Item = f64>) -> Option<f64> {
-    let times: Vec<f64> = times.collect();
-    (!times.is_empty()).then(|| median(&times))
 }
 
 /// What trains in place of the CPU.
 pub struct Device {
-    /// Its engine.
     pub engine: Arc<dyn Engine>,
     /// Not a software adapter: the machine's own rate says nothing about it.
     pub is_gpu: bool,
 }
 
-/// Measures and prints one workload.
 pub fn measure(
     workload: &Workload,
     threads: usize,
@@ -135,10 +112,9 @@ pub fn measure(
     let operations = operations(&task);
     let mut ours = (crew(&task)?, Vec::new());
     // The device engine multiplies whole matrices in any case.
-    let mut without_bands = match workload.without_bands.filter(|_| device.is_none()) {
-        Some(embedding) => Some((crew(&workload.task(embedding)?)?, Vec::new())),
-        None => None,
-    };
+    let without_bands = workload.without_bands.filter(|_| device.is_none());
+    let new = |embedding| anyhow::Ok((crew(&workload.task(embedding)?)?, Vec::new()));
+    let mut without_bands = without_bands.map(new).transpose()?;
     drop(task);
     let is_gpu = device.is_some_and(|device| device.is_gpu);
     // Seconds and operations of one column's step.
@@ -163,15 +139,14 @@ pub fn measure(
     } else {
         median(&rates)
     };
-    let of = |framework| {
-        let peer = peers.iter().find(|p| p.peer.framework == framework);
-        peer.map(PeerRounds::medians).unwrap_or_default()
-    };
-    let torch = match of(Framework::Cuda) {
-        PeerMedians { step: None, .. } => of(Framework::Torch),
-        cuda => cuda,
-    };
-    let jax = of(Framework::Jax);
+    let of = |framework| peers.iter().find(|p| p.peer.framework == framework);
+    let cuda = of(Framework::Cuda).filter(|cuda| !cuda.times.is_empty());
+    let (torch, jax) = (cuda.or_else(|| of(Framework::Torch)), of(Framework::Jax));
+    // Medians of the rounds; nothing where it was not measured.
+    let step = |peer: &PeerRounds<'_>| median_of(peer.times.iter().map(|t| t.step_s));
+    let per_column =
+        |peer: &PeerRounds<'_>| median_of(peer.times.iter().filter_map(|t| t.per_column_of_20_s));
+    let processes = |peer: &PeerRounds<'_>| median_of(peer.processes.iter().copied());
     let versions: Vec<String> =
         peers.iter().filter_map(|p| Some(p.times.first()?.implementation.clone())).collect();
     let measured = Measured {
@@ -179,8 +154,8 @@ pub fn measure(
         title: workload.title.to_owned(),
         unit: workload.unit(),
         ours_s,
-        torch_s: torch.step,
-        jax_s: jax.step,
+        torch_s: torch.and_then(step),
+        jax_s: jax.and_then(step),
         gemm_gflops: rate,
         share_of_gemm: operations / workload.columns as f64 / ours_s / 1e9 / rate,
         threads,
@@ -188,10 +163,10 @@ pub fn measure(
         more: More {
             columns: (workload.columns > 1).then_some(workload.columns),
             ours_without_bands_s: without_bands.map(|w| median(&w.1)),
-            torch_columns_s: torch.per_column,
-            jax_columns_s: jax.per_column,
-            torch_processes_s: torch.processes,
-            jax_processes_s: jax.processes,
+            torch_columns_s: torch.and_then(per_column),
+            jax_columns_s: jax.and_then(per_column),
+            torch_processes_s: torch.and_then(processes),
+            jax_processes_s: jax.and_then(processes),
         },
     };
     print(workload, &measured);

@@ -10,11 +10,9 @@ use super::embedding::{Axis, Embedding};
 /// One network and what it is fitted to. The peers know it by its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
-    /// Name on the command line.
     pub name: &'static str,
     pub(super) title: &'static str,
     pub(super) points: usize,
-    /// Features d.
     pub(super) dimension: usize,
     pub(super) depth: usize,
     pub(super) width: usize,
@@ -176,7 +174,6 @@ impl Workload {
         self.threading == Threading::PerSession || self.embedding.is_kronecker()
     }
 
-    /// The task of one session.
     pub(super) fn task(&self, embedding: Embedding) -> Result<Task> {
         let network = if embedding.is_kronecker() {
             Network::kronecker(self.dimension, None, self.outputs)?
