@@ -22,7 +22,6 @@ use posenc_harness::options::parse_selectors;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
-/// Columns of the output.
 const WIDTH: usize = 100;
 
 /// What was found, section by section; each entry is a line before it is wrapped.
@@ -66,13 +65,9 @@ pub fn diff(repository: &Repository, options: &Diff) -> Result<ExitCode> {
         let rows = [selected(&a.0), selected(&b.0)];
         let [own, other] = [&rows[0][..], &rows[1][..]];
         let comparison = numbers::compare([own, other], options.times)?;
-        let line = |c: numbers::Change| format!("{id} {}: {}", c.what, c.how);
-        found.numbers.extend(comparison.changes.into_iter().map(line));
+        found.numbers.extend(comparison.changes.iter().map(|change| format!("{id} {change}")));
         for (list, surplus) in only.iter_mut().zip(comparison.surplus) {
-            list.extend(surplus.into_iter().map(|s| match s.metric {
-                Some(metric) => format!("{id}/{} {metric}", s.method),
-                None => format!("{id}/{}", s.method),
-            }));
+            list.extend(surplus.into_iter().map(|what| format!("{id}/{what}")));
         }
         found.parameters.add(&id, [own, other], [&a.1, &b.1]);
     }

@@ -13,29 +13,13 @@ use posenc_experiments::verdict::{Interval, difference_interval, mean_interval, 
 /// Numbers whose relative difference is below this are the same: sums in another order, another processor.
 const ROUNDING: f64 = 1e-9;
 
-/// A metric of a method whose numbers differ.
-pub struct Change {
-    /// `group/method metric`.
-    pub what: String,
-    /// In words: means, difference, interval.
-    pub how: String,
-}
-
-/// A metric that only one record has, or has at more places.
-pub struct Surplus {
-    /// `group/method`, or the group where all of it is in one record only.
-    pub method: String,
-    /// The metric, with the number of places where that is not all; `None` for all of them.
-    pub metric: Option<String>,
-}
-
 /// What two records of an item differ in.
-#[derive(Default)]
 pub struct Comparison {
-    /// Beyond noise.
-    pub changes: Vec<Change>,
-    /// Only in the first, only in the second.
-    pub surplus: [Vec<Surplus>; 2],
+    /// `group/method metric` of numbers that differ beyond noise, and how: means, difference, interval.
+    pub changes: Vec<String>,
+    /// Only in the first, only in the second: `group/method metric`, with the number of places where that is not all, or
+    /// `group/method` or `group` for all of its metrics.
+    pub surplus: [Vec<String>; 2],
 }
 
 /// A row of one of the records, with its abscissas rounded.
@@ -90,7 +74,7 @@ fn first<'a>(curve: &Curve<'_, 'a>) -> &'a Row {
 }
 
 /// What only one side has: whole groups and methods in one entry, else metrics, else places.
-fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<Surplus> {
+fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<String> {
     let only_here = |place: &&&Place<'_>| !is_on(place, 1 - side);
     let only: Vec<usize> = curves.iter().map(|c| c.iter().filter(only_here).count()).collect();
     let is_whole = |(curve, only): (&Curve<'_, '_>, &usize)| *only == curve.len();
@@ -98,7 +82,7 @@ fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<Surplus> {
     for (curve, only) in curves.iter().zip(&only) {
         *whole_groups.entry(&first(curve).group).or_insert(true) &= is_whole((curve, only));
     }
-    let mut methods: Vec<(String, bool, Vec<Surplus>)> = Vec::new();
+    let mut methods: Vec<(String, bool, Vec<String>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (curve, only) in curves.iter().zip(&only) {
         let Row { group, method, metric, .. } = first(curve);
@@ -115,16 +99,14 @@ fn surplus(curves: &[Curve<'_, '_>], side: usize) -> Vec<Surplus> {
         *all &= is_whole;
         if *only > 0 {
             let more = if is_whole { String::new() } else { format!(" at {only} more points") };
-            found.push(Surplus { method, metric: Some(format!("{metric}{more}")) });
+            found.push(format!("{method} {metric}{more}"));
         }
     }
-    let entries = methods.into_iter().flat_map(|(method, all, found)| {
-        if all { vec![Surplus { method, metric: None }] } else { found }
-    });
-    entries.collect()
+    let entries = methods.into_iter();
+    entries.flat_map(|(method, all, found)| if all { vec![method] } else { found }).collect()
 }
 
-fn change(curve: &Curve<'_, '_>) -> Option<Change> {
+fn change(curve: &Curve<'_, '_>) -> Option<String> {
     let places: Vec<_> = curve.iter().filter(|place| is_on(place, 0) && is_on(place, 1)).collect();
     let compared = places.len();
     let findings: Vec<Finding<'_>> =
@@ -138,24 +120,17 @@ fn change(curve: &Curve<'_, '_>) -> Option<Change> {
         "" | "count" => String::new(),
         unit => format!(" {unit}"),
     };
-    let mut how = String::new();
+    let mut text = format!("{group}/{method} {metric}: ");
     if compared > 1 {
-        how = format!("{} of {compared} points; largest difference at x = ", findings.len());
-        how += &largest.at.x.map(show).unwrap_or_default();
-        how += &largest.at.y.map(|y| format!(", y = {}", show(y))).unwrap_or_default();
-        how += ": ";
+        text += &format!("{} of {compared} points; largest difference at x = ", findings.len());
+        text += &largest.at.x.map(show).unwrap_or_default();
+        text += &largest.at.y.map(|y| format!(", y = {}", show(y))).unwrap_or_default();
+        text += ": ";
     }
     let [before, after] = largest.means.map(show);
-    how += &format!("{before} → {after}{unit}, ");
-    how += &format!("{}{}", signed(largest.difference), largest.test);
-    Some(Change { what: format!("{group}/{method} {metric}"), how })
-}
-
-fn signed(difference: f64) -> String {
-    match difference {
-        d if d < 0.0 => format!("−{}", show(-d)),
-        d => format!("+{}", show(d)),
-    }
+    let sign = if largest.difference < 0.0 { '−' } else { '+' };
+    let difference = show(largest.difference.abs());
+    Some(text + &format!("{before} → {after}{unit}, {sign}{difference}{}", largest.test))
 }
 
 /// What differs at a place by more than its noise.
@@ -223,12 +198,7 @@ mod tests {
     }
 
     fn texts(a: &[Row], b: &[Row]) -> Vec<String> {
-        compare([a, b], false)
-            .unwrap()
-            .changes
-            .into_iter()
-            .map(|c| format!("{}: {}", c.what, c.how))
-            .collect()
+        compare([a, b], false).unwrap().changes
     }
 
     /// Catches noise that is listed, a shift that is not, a pairing that is lost with the order of rows, and a difference
@@ -265,9 +235,8 @@ mod tests {
         assert_eq!(compare([&fast, &slow], true).unwrap().changes.len(), 1);
         let both = [rows("rank", &[("-", 1.0)]), rows("psnr", &[("-", 1.0)])].concat();
         let found = compare([&both, &rows("rank", &[("-", 1.0)])], false).unwrap();
-        assert_eq!(found.surplus[0][0].metric.as_deref(), Some("psnr"));
-        assert!(found.surplus[1].is_empty());
+        assert_eq!(found.surplus, [vec!["g/m psnr".to_owned()], Vec::new()]);
         let found = compare([&[], &both], false).unwrap();
-        assert!(found.surplus[1].len() == 1 && found.surplus[1][0].metric.is_none());
+        assert_eq!(found.surplus[1], ["g"]);
     }
 }
