@@ -9,8 +9,8 @@ use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 
 /// What a verb is about to write, by path below the repository's root.
-#[derive(Default)]
-pub struct Changes {
+pub struct Changes<'a> {
+    root: &'a Path,
     created: Vec<(PathBuf, String)>,
     inserted: Vec<Insertion>,
 }
@@ -24,10 +24,14 @@ struct Insertion {
     after: String,
 }
 
-impl Changes {
-    /// Plans a new file.
-    pub fn create(&mut self, root: &Path, file: PathBuf, text: String) -> Result<()> {
-        if posenc_files::is_there(&root.join(&file)) {
+impl<'a> Changes<'a> {
+    /// None yet, in the repository at `root`.
+    pub fn new(root: &'a Path) -> Self {
+        Changes { root, created: Vec::new(), inserted: Vec::new() }
+    }
+
+    pub fn create(&mut self, file: PathBuf, text: String) -> Result<()> {
+        if posenc_files::is_there(&self.root.join(&file)) {
             bail!("{} exists already; nothing is overwritten", file.display());
         }
         self.created.push((file, text));
@@ -35,16 +39,9 @@ impl Changes {
     }
 
     /// Plans a line above `anchor`, a comment that stands once in the file.
-    pub fn insert(
-        &mut self,
-        root: &Path,
-        file: &str,
-        anchor: &'static str,
-        line: String,
-    ) -> Result<()> {
+    pub fn insert(&mut self, file: &str, anchor: &'static str, line: String) -> Result<()> {
         let by_hand = || format!("add this line yourself: {}", line.trim());
-        let path = root.join(file);
-        let before = read_text(&path, MAX_RECORD_BYTES)
+        let before = read_text(&self.root.join(file), MAX_RECORD_BYTES)
             .with_context(|| format!("{file} cannot be read; {}", by_hand()))?;
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         let places: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].trim() == anchor).collect();
@@ -67,38 +64,47 @@ impl Changes {
     }
 
     /// Writes everything; after an error, and where `check` refuses the result, nothing of it is left.
-    pub fn write(&self, root: &Path, check: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut undo = Undo { root, created: Vec::new(), changed: Vec::new() };
-        let result = self.apply(root, &mut undo).and_then(|()| check());
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) => match undo.run() {
-                Ok(()) => Err(error.context("nothing was written")),
-                Err(left) => {
-                    Err(anyhow!("{error:#}; removing the new files also failed: {left:#}"))
-                }
-            },
-        }
+    pub fn write(&self, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let (mut created, mut changed) = (0, 0);
+        let written = self.apply(&mut created, &mut changed).and_then(|()| check());
+        written.map_err(|error| match self.undo(created, changed) {
+            Ok(()) => error.context("nothing was written"),
+            Err(left) => anyhow!("{error:#}; removing the new files also failed: {left:#}"),
+        })
     }
 
-    fn apply<'a>(&'a self, root: &Path, undo: &mut Undo<'a>) -> Result<()> {
+    /// Writes everything; counts the files that were created and changed.
+    fn apply(&self, created: &mut usize, changed: &mut usize) -> Result<()> {
+        let unwritable = |file: &Path| format!("{} cannot be written", file.display());
         for (file, text) in &self.created {
-            let path = root.join(file);
             // Never over a file that came in the meantime.
-            let mut handle = posenc_files::create_new(&path)
-                .with_context(|| format!("{} cannot be written", file.display()))?;
-            undo.created.push(file);
-            handle
-                .write_all(text.as_bytes())
-                .with_context(|| format!("{} cannot be written", file.display()))?;
+            let mut handle = posenc_files::create_new(&self.root.join(file))
+                .with_context(|| unwritable(file))?;
+            *created += 1;
+            handle.write_all(text.as_bytes()).with_context(|| unwritable(file))?;
         }
-        for insertion in &self.inserted {
-            let path = root.join(&insertion.file);
-            write_atomically(&path, insertion.after.as_bytes())
-                .with_context(|| format!("{} cannot be written", insertion.file.display()))?;
-            undo.changed.push(insertion);
+        for Insertion { file, after, .. } in &self.inserted {
+            write_atomically(&self.root.join(file), after.as_bytes())
+                .with_context(|| unwritable(file))?;
+            *changed += 1;
         }
         Ok(())
+    }
+
+    /// Takes back the first files that were created and changed.
+    fn undo(&self, created: usize, changed: usize) -> Result<()> {
+        let mut errors = Vec::new();
+        for (file, _) in self.created.iter().take(created) {
+            if let Err(e) = posenc_files::remove(&self.root.join(file)) {
+                errors.push(format!("{}: {e}", file.display()));
+            }
+        }
+        for Insertion { file, before, .. } in self.inserted.iter().take(changed) {
+            if let Err(e) = write_atomically(&self.root.join(file), before.as_bytes()) {
+                errors.push(format!("{}: {e}", file.display()));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { bail!("{}", errors.join("; ")) }
     }
 
     /// What is written, a line each.
@@ -107,13 +113,8 @@ impl Changes {
         for (file, _) in &self.created {
             let _ = writeln!(text, "  new      {}", file.display());
         }
-        for insertion in &self.inserted {
-            let _ = writeln!(
-                text,
-                "  changed  {}: {}",
-                insertion.file.display(),
-                insertion.line.trim()
-            );
+        for Insertion { file, line, .. } in &self.inserted {
+            let _ = writeln!(text, "  changed  {}: {}", file.display(), line.trim());
         }
         text
     }
@@ -124,41 +125,11 @@ impl Changes {
         for (file, content) in &self.created {
             let _ = writeln!(text, "--- new file: {}\n{content}", file.display());
         }
-        for i in &self.inserted {
-            let _ = writeln!(
-                text,
-                "--- new line in {}, above `{}`\n{}",
-                i.file.display(),
-                i.anchor,
-                i.line
-            );
+        for Insertion { file, anchor, line, .. } in &self.inserted {
+            let file = file.display();
+            let _ = writeln!(text, "--- new line in {file}, above `{anchor}`\n{line}");
         }
         text
-    }
-}
-
-/// What is taken back after an error.
-struct Undo<'a> {
-    root: &'a Path,
-    created: Vec<&'a PathBuf>,
-    changed: Vec<&'a Insertion>,
-}
-
-impl Undo<'_> {
-    fn run(&self) -> Result<()> {
-        let mut errors = Vec::new();
-        for file in &self.created {
-            if let Err(e) = posenc_files::remove(&self.root.join(file)) {
-                errors.push(format!("{}: {e}", file.display()));
-            }
-        }
-        for insertion in &self.changed {
-            let path = self.root.join(&insertion.file);
-            if let Err(e) = write_atomically(&path, insertion.before.as_bytes()) {
-                errors.push(format!("{}: {e}", insertion.file.display()));
-            }
-        }
-        if errors.is_empty() { Ok(()) } else { bail!("{}", errors.join("; ")) }
     }
 }
 
@@ -182,9 +153,9 @@ mod tests {
     #[test]
     fn lines_go_above_the_anchor() {
         let folder = folder();
-        let mut changes = Changes::default();
-        changes.insert(folder.path(), "list", "// end", "mod b;".into()).unwrap();
-        changes.write(folder.path(), || Ok(())).unwrap();
+        let mut changes = Changes::new(folder.path());
+        changes.insert("list", "// end", "mod b;".into()).unwrap();
+        changes.write(|| Ok(())).unwrap();
         assert_eq!(list(folder.path()), "mod a;\nmod c;\nmod b;\n// end\n");
     }
 
@@ -193,18 +164,18 @@ mod tests {
     fn nothing_is_left_of_what_fails() {
         let folder = folder();
         let root = folder.path();
-        let mut changes = Changes::default();
-        changes.create(root, "new".into(), "text".into()).unwrap();
-        changes.insert(root, "list", "// end", "mod b;".into()).unwrap();
-        let error = changes.write(root, || bail!("refused")).unwrap_err();
+        let mut changes = Changes::new(root);
+        changes.create("new".into(), "text".into()).unwrap();
+        changes.insert("list", "// end", "mod b;".into()).unwrap();
+        let error = changes.write(|| bail!("refused")).unwrap_err();
         assert!(format!("{error:#}").contains("nothing was written: refused"), "{error:#}");
         assert!(!root.join("new").exists());
         assert_eq!(list(root), LIST);
 
         // Another one came first.
-        changes.create(root, "other".into(), "text".into()).unwrap();
+        changes.create("other".into(), "text".into()).unwrap();
         std::fs::write(root.join("other"), "mine").unwrap();
-        assert!(changes.write(root, || Ok(())).is_err());
+        assert!(changes.write(|| Ok(())).is_err());
         assert!(!root.join("new").exists());
         assert_eq!(std::fs::read_to_string(root.join("other")).unwrap(), "mine");
         assert_eq!(list(root), LIST);
@@ -214,18 +185,14 @@ mod tests {
     #[test]
     fn a_place_that_is_not_marked_is_refused() {
         let folder = folder();
-        let mut changes = Changes::default();
+        let mut changes = Changes::new(folder.path());
+        let yourself = "add this line yourself: mod b;";
         for (file, anchor, line, parts) in [
-            (
-                "list",
-                "// absent",
-                "mod b;",
-                &["list", "`// absent` 0 times", "add this line yourself: mod b;"][..],
-            ),
-            ("absent", "// end", "mod b;", &["absent", "add this line yourself"]),
-            ("list", "// end", "mod a;", &["has the line `mod a;` already"]),
+            ("list", "// absent", "mod b;", ["list has", "`// absent` 0 times", yourself]),
+            ("absent", "// end", "mod b;", ["absent", "cannot be read", yourself]),
+            ("list", "// end", "mod a;", ["list has", "has the line `mod a;` already", "mod a;"]),
         ] {
-            let error = changes.insert(folder.path(), file, anchor, line.into()).unwrap_err();
+            let error = changes.insert(file, anchor, line.into()).unwrap_err();
             let error = format!("{error:#}");
             assert!(parts.iter().all(|p| error.contains(p)), "{error}");
         }

@@ -11,7 +11,7 @@ use posenc_math::spectrum::circulant_stable_rank;
 use posenc_text::terminal::print_lines;
 
 use super::changes::Changes;
-use super::{Name, check_catalog, experiment_file, register};
+use super::{Name, check_catalog, experiment_file, quoted, register};
 use crate::arguments::NewEmbedder;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
@@ -23,13 +23,12 @@ const ANCHOR: &str = "// new kinds: above this line";
 /// Width of the starting profile exp(-|u|/w) in the experiment.
 const WIDTH: f64 = 0.01;
 
-/// Runs the verb.
 pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     let root = repository.root();
     let catalog = Catalog::read(root, KINDS)?;
     let name = Name::parse(&options.name)?;
     check_free(&name)?;
-    let mut changes = Changes::default();
+    let mut changes = Changes::new(root);
     let next = match &options.formula {
         Some(psi) => {
             let numbers = numbers(&options.set)?;
@@ -56,7 +55,7 @@ pub fn embedder(repository: &Repository, options: &NewEmbedder) -> Result<()> {
     }
     // This binary does not know a kind whose code it has just written.
     let is_known = options.formula.is_some();
-    changes.write(root, || if is_known { check_catalog(root, &name) } else { Ok(()) })?;
+    changes.write(|| if is_known { check_catalog(root, &name) } else { Ok(()) })?;
     print_lines(&format!("wrote\n{}next\n{next}\n", changes.summary()));
     Ok(())
 }
@@ -70,7 +69,7 @@ fn check_free(name: &Name) -> Result<()> {
     Ok(())
 }
 
-fn plan_code(root: &Path, name: &Name, changes: &mut Changes) -> Result<()> {
+fn plan_code(root: &Path, name: &Name, changes: &mut Changes<'_>) -> Result<()> {
     let snake = name.snake();
     let module = root.join(FOLDER);
     if !module.join("mod.rs").is_file() {
@@ -83,8 +82,8 @@ fn plan_code(root: &Path, name: &Name, changes: &mut Changes) -> Result<()> {
         bail!("{FOLDER} has a module `{snake}` already; choose another name");
     }
     let code = fill(CODE, &base(name))?;
-    changes.create(root, format!("{FOLDER}/{snake}.rs").into(), code)?;
-    changes.insert(root, &format!("{FOLDER}/mod.rs"), ANCHOR, snake)
+    changes.create(format!("{FOLDER}/{snake}.rs").into(), code)?;
+    changes.insert(&format!("{FOLDER}/mod.rs"), ANCHOR, snake)
 }
 
 fn plan_experiment(
@@ -92,10 +91,10 @@ fn plan_experiment(
     root: &Path,
     name: &Name,
     text: String,
-    changes: &mut Changes,
+    changes: &mut Changes<'_>,
 ) -> Result<()> {
-    changes.create(root, experiment_file(catalog, root, name)?, text)?;
-    register(root, name, &format!("{} as an embedder", name.prose()), changes)
+    changes.create(experiment_file(catalog, root, name)?, text)?;
+    register(name, &format!("{} as an embedder", name.prose()), changes)
 }
 
 /// `--set` of a formula: numbers alone.
@@ -164,40 +163,22 @@ fn of_formula(name: &Name, psi: &str, numbers: &BTreeMap<String, f64>) -> Result
     for (name, value) in numbers {
         keys.push_str(&format!(", {}: {}", key(name), ParameterValue::Number(*value).display()));
     }
-    let (sigma, frequency) = of_stable_rank(rank);
-    let mut values = base(name);
-    values.extend([
-        ("shows", format!(
-            "The profile `{}` of $u = t - x$ beside a Gaussian and random Fourier features of the same stable rank, {}, for dense \
-             samples.",
-            one_line(psi), significant(rank)
-        )),
-        ("matching", format!(
-            "  # Gaussian and RFF have the formula's stable rank R for dense samples, {}: sigma = 1/(2 sqrt(pi) R), R/sqrt(2 pi).",
-            significant(rank)
-        )),
-        ("sigma", sigma),
-        ("frequency", frequency),
-        ("claims", SAME_RANK.trim_matches('\n').to_owned()),
-    ]);
+    let shows = format!(
+        "The profile `{}` of $u = t - x$ beside a Gaussian and random Fourier features of the same stable rank, {}, for dense samples.",
+        one_line(psi),
+        significant(rank)
+    );
+    let matching = "the formula's stable rank R for dense samples,";
+    let values = values(name, shows, matching, rank, SAME_RANK);
     complete(name, values, |dimension| format!("kind: formula, dimension: {dimension}, {keys}"))
 }
 
 /// The experiment of the starting profile exp(-|u|/w), of stable rank 1/(4w).
 fn of_code(name: &Name) -> Result<String> {
     let rank = 0.25 / WIDTH;
-    let (sigma, frequency) = of_stable_rank(rank);
-    let mut values = base(name);
-    values.extend([
-        ("shows", "A profile of $u = t - x$ beside a Gaussian and random Fourier features of about the same stable rank for dense samples.".to_owned()),
-        ("matching", format!(
-            "  # Gaussian and RFF have the starting profile's stable rank R, 1/(4 width) = {}: sigma = 1/(2 sqrt(pi) R), R/sqrt(2 pi).",
-            significant(rank)
-        )),
-        ("sigma", sigma),
-        ("frequency", frequency),
-        ("claims", RISES.trim_matches('\n').to_owned()),
-    ]);
+    let shows = "A profile of $u = t - x$ beside a Gaussian and random Fourier features of about the same stable rank for dense samples.";
+    let matching = "the starting profile's stable rank R, 1/(4 width) =";
+    let values = values(name, shows.to_owned(), matching, rank, RISES);
     // The kind is not compiled yet: a formula replaces it while the text is checked.
     let stand_in = |dimension: usize| {
         format!(
@@ -208,6 +189,30 @@ fn of_code(name: &Name) -> Result<String> {
     fill_embedders(values, |dimension| {
         format!("kind: {}, dimension: {dimension}, width: {WIDTH}", name.kebab())
     })
+}
+
+/// Placeholders of the experiment without those of its embedders; Gaussian and frequencies get this stable rank.
+fn values(
+    name: &Name,
+    shows: String,
+    matching: &str,
+    rank: f64,
+    claims: &str,
+) -> Vec<(&'static str, String)> {
+    let pi = std::f64::consts::PI;
+    let matching = format!(
+        "  # Gaussian and RFF have {matching} {}: sigma = 1/(2 sqrt(pi) R), R/sqrt(2 pi).",
+        significant(rank)
+    );
+    let mut values = base(name);
+    values.extend([
+        ("shows", shows),
+        ("matching", matching),
+        ("sigma", significant(0.5 / (pi.sqrt() * rank))),
+        ("frequency", significant(rank / (2.0 * pi).sqrt())),
+        ("claims", claims.trim_matches('\n').to_owned()),
+    ]);
+    values
 }
 
 fn fill_embedders(
@@ -267,21 +272,10 @@ fn dense_stable_rank(spec: &EmbedderSpec) -> Result<f64> {
     circulant_stable_rank(&row).context("--formula")
 }
 
-/// σ of the Gaussian and of the frequencies whose stable rank that is.
-fn of_stable_rank(rank: f64) -> (String, String) {
-    let pi = std::f64::consts::PI;
-    (significant(0.5 / (pi.sqrt() * rank)), significant(rank / (2.0 * pi).sqrt()))
-}
-
 /// Four digits, as a number of YAML.
 fn significant(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     format!("{rounded}")
-}
-
-/// A text in double quotes, in which braces of the template cannot be mistaken for its places.
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// A key of a flow mapping; names of numbers are restricted only by the formula's parser.

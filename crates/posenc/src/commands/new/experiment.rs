@@ -14,7 +14,6 @@ use crate::arguments::NewExperiment;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
-/// Runs the verb.
 pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()> {
     let root = repository.root();
     let catalog = Catalog::read(root, KINDS)?;
@@ -29,13 +28,8 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
             "--from {from}: no such item.{hint} `cargo xtask list` shows all, such as trading/table1."
         );
     };
-    let is_errata = |p: Profile| {
-        source
-            .groups
-            .iter()
-            .any(|g| g.resolved(p, 0).is_some_and(|r| r.protocol.kind().reads_published))
-    };
-    if is_errata(Profile::Paper) {
+    let mut resolved = source.groups.iter().filter_map(|g| g.resolved(Profile::Paper, 0));
+    if resolved.any(|r| r.protocol.kind().reads_published) {
         bail!("--from {from}: it checks the errata of its paper and cannot be copied");
     }
     let known: BTreeSet<&str> = source.groups.iter().map(|g| g.id.as_str()).collect();
@@ -48,14 +42,14 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
     let target = Target { item: &name.kebab(), title: &title, groups: &options.group };
     let derived = derive(source, &text, &target)?;
 
-    let mut changes = Changes::default();
-    changes.create(root, experiment_file(&catalog, root, &name)?, derived.text)?;
-    register(root, &name, &title, &mut changes)?;
+    let mut changes = Changes::new(root);
+    changes.create(experiment_file(&catalog, root, &name)?, derived.text)?;
+    register(&name, &title, &mut changes)?;
     if options.dry_run {
         print_lines(&changes.preview());
         return Ok(());
     }
-    changes.write(root, || check_catalog(root, &name))?;
+    changes.write(|| check_catalog(root, &name))?;
     println!("wrote");
     print_lines(&changes.summary());
     if !derived.left_out.is_empty() {

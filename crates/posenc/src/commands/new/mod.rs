@@ -26,7 +26,6 @@ const ANCHOR: &str = "# new items: above this line";
 /// Numbers below are those of the repository's own extensions.
 const FIRST_NUMBER: u32 = 10;
 
-/// Runs the verb.
 pub fn new(repository: &Repository, verb: &NewVerb) -> Result<ExitCode> {
     match verb {
         NewVerb::Embedder(options) => embedder::embedder(repository, options)?,
@@ -47,31 +46,31 @@ fn experiment_file(catalog: &Catalog, root: &Path, name: &Name) -> Result<PathBu
         bail!("`{item}` is an item of {FOLDER}/paper.yaml already; choose another name");
     }
     let folder = root.join(FOLDER);
-    let mut number = FIRST_NUMBER;
-    let entries = std::fs::read_dir(&folder)
+    let entries = posenc_files::entries(&folder)
         .with_context(|| format!("{} cannot be listed", folder.display()))?;
-    for entry in entries {
-        let file =
-            entry.with_context(|| format!("{} cannot be listed", folder.display()))?.file_name();
-        let file = file.to_string_lossy();
+    let number = |file: &str| {
         let digits: String = file.chars().take_while(char::is_ascii_digit).collect();
-        if let Ok(taken) = digits.parse::<u32>() {
-            number = number.max(taken.saturating_add(1));
-        }
-    }
+        digits.parse::<u32>().ok()
+    };
+    let taken = entries.iter().filter_map(|entry| number(&entry.name.to_string_lossy()));
+    let number = taken.map(|taken| taken.saturating_add(1)).fold(FIRST_NUMBER, u32::max);
     Ok(PathBuf::from(format!("{FOLDER}/{number:02}-{item}.yaml")))
 }
 
 /// Plans the line in `paper.yaml`.
-fn register(root: &Path, name: &Name, title: &str, changes: &mut Changes) -> Result<()> {
-    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+fn register(name: &Name, title: &str, changes: &mut Changes<'_>) -> Result<()> {
     let line = format!(
         "- {{ item: {}, name: {}, title: {} }}",
         name.kebab(),
         quoted(&name.prose()),
         quoted(title)
     );
-    changes.insert(root, &format!("{FOLDER}/paper.yaml"), ANCHOR, line)
+    changes.insert(&format!("{FOLDER}/paper.yaml"), ANCHOR, line)
+}
+
+/// A text in double quotes, in which braces of a template cannot be mistaken for its places.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Reads the whole catalog with the new item and plans it at every profile.

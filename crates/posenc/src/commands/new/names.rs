@@ -22,10 +22,6 @@ const RESERVED: &[&str] = &[
 
 impl Name {
     /// Parses `two-words` or `two_words`.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong, and what is allowed.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<String> = text.split(['-', '_']).map(str::to_owned).collect();
         let is_word = |w: &String| {
