@@ -27,7 +27,6 @@ pub struct Arguments {
     pub verb: Verb,
 }
 
-/// The verbs.
 #[derive(Subcommand)]
 pub enum Verb {
     /// Run the experiments that have no record yet and render a report of the results.
@@ -91,7 +90,6 @@ pub enum Verb {
     Work(Task),
 }
 
-/// `diff`.
 #[derive(Args)]
 pub struct Diff {
     /// A directory of records, such as report/record or out/record, or a git revision, whose report/record is read.
@@ -107,7 +105,6 @@ pub struct Diff {
     pub times: bool,
 }
 
-/// `verify`.
 #[derive(Args)]
 pub struct Verify {
     /// Globs on paper/item/group/method. Default: all.
@@ -135,7 +132,6 @@ pub struct Verify {
     pub jobs: u16,
 }
 
-/// `report`.
 #[derive(Args)]
 pub struct Report {
     /// Only check that report/ matches its records; exit with 1 if it does not.
@@ -146,7 +142,6 @@ pub struct Report {
     pub out: Option<PathBuf>,
 }
 
-/// `list`.
 #[derive(Args)]
 pub struct List {
     /// Globs on paper/item/group/method. Default: all.
@@ -156,7 +151,6 @@ pub struct List {
     pub embedders: bool,
 }
 
-/// `costs`.
 #[derive(Args)]
 pub struct CostOptions {
     /// Globs on paper/item/group/method. Default: all.
@@ -183,7 +177,6 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `data`.
 #[derive(Subcommand)]
 pub enum DataVerb {
     /// Show for each data set: whether it is present, its size and license, how to get it and what is used instead.
@@ -194,7 +187,6 @@ pub enum DataVerb {
     Fetch(Fetch),
 }
 
-/// `data fetch`.
 #[derive(Args)]
 pub struct Fetch {
     /// Ids of data sets, or items such as trading/table1 for the sets that they use; all sets if absent.
@@ -215,7 +207,6 @@ fn url(text: &str) -> Result<String, String> {
     posenc_data::check_url(text).map(|()| text.to_owned())
 }
 
-/// `new`.
 #[derive(Subcommand)]
 pub enum NewVerb {
     /// Create an embedder and an experiment that compares it with others, from a formula or as Rust code.
@@ -224,7 +215,6 @@ pub enum NewVerb {
     Experiment(NewExperiment),
 }
 
-/// `new embedder`.
 #[derive(Args)]
 pub struct NewEmbedder {
     /// Name of a-z, 0-9 and hyphens, such as lorentzian.
@@ -243,7 +233,6 @@ pub struct NewEmbedder {
     pub dry_run: bool,
 }
 
-/// `new experiment`.
 #[derive(Args)]
 pub struct NewExperiment {
     /// Name of a-z, 0-9 and hyphens.
@@ -340,7 +329,6 @@ pub struct FitWithEncoding {
 
 const ENCODING: &str = "Options of a position encoding, which replaces the interpolation";
 
-/// `fit`.
 #[derive(Args)]
 pub struct Fit {
     /// Picture, video, folder of frames or npz file.
@@ -378,7 +366,6 @@ pub struct Fit {
     pub model: Option<FitWithEncoding>,
 }
 
-/// `bench`.
 #[derive(Args)]
 pub struct Bench {
     /// Workloads. Default: all.
@@ -401,7 +388,6 @@ pub struct Bench {
     pub repeats: u16,
 }
 
-/// `captions`.
 #[derive(Args)]
 pub struct Captions {
     /// Item with captions of widgets, such as lff/table1.
@@ -420,7 +406,6 @@ pub struct Captions {
     pub seed: u64,
 }
 
-/// `doctor`.
 #[derive(Args)]
 pub struct Doctor {
     /// Data.
