@@ -27,7 +27,6 @@ const CORES: usize = 2;
 const NODES: usize = 8;
 const GPU_RATE: f64 = 10e12;
 
-/// Runs the verb.
 pub fn costs(repository: &Repository, options: &CostOptions) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let selectors = parse_selectors(&catalog, &options.selectors)?;
@@ -88,7 +87,6 @@ pub fn costs(repository: &Repository, options: &CostOptions) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the report's page shows.
 pub fn of_reference(
     repository: &Repository,
     catalog: &Catalog,
@@ -211,8 +209,7 @@ fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Resul
             let row = of_method.or_else(|| rows.iter().find(|r| r.group == *group));
             let recorded = origin.map(|o| o.profile).or(row.map(|r| r.profile));
             // The same protocol may have several names: count it under its own alone.
-            let is_it = [job.profile, job.recorded_profile].iter().all(|own| *own == profile);
-            if recorded != Some(profile) || !is_it {
+            if recorded != Some(profile) || [job.profile, job.recorded_profile] != [profile; 2] {
                 continue;
             }
             let units = match origin {
@@ -227,15 +224,15 @@ fn check(experiment: &Experiment, record: &Record, manifest: &Manifest) -> Resul
     Ok((check.units == record.provenance.units && check.units > 0).then_some(check))
 }
 
-/// Estimated time of units of a job.
 fn estimate(job: &Job<'_>, manifest: &Manifest, units: usize) -> Estimate {
     Workload { job, shape: SignalShape::of(job, manifest), units }.estimate()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
+    use posenc_experiments::record::Row;
     use posenc_protocols::network_nd::NetworkNd;
 
     use super::*;
@@ -266,37 +263,30 @@ mod tests {
         manifest: &Manifest,
         by_kind: &mut BTreeMap<String, Vec<(String, Times)>>,
     ) {
-        for group in &experiment.groups {
-            let mut times = Times::default();
-            let mut kind = None;
-            for profile in Profile::ALL {
-                for job in jobs(std::iter::once(experiment), &Selectors::default(), profile) {
-                    let is_own = job.group.id == group.id
-                        && [job.profile, job.recorded_profile].iter().all(|own| *own == profile);
-                    let of_unit = |row: &&posenc_experiments::record::Row| {
-                        row.group == group.id
-                            && row.method == job.variant.id
-                            && row.seed == job.seed_index
-                            && row.profile == profile
-                            && ["time", "time_shared"].contains(&row.metric.as_str())
-                    };
-                    let rows: Vec<_> = record.table.rows.iter().filter(of_unit).collect();
-                    if !is_own || rows.is_empty() {
-                        continue;
-                    }
-                    let signals: std::collections::BTreeSet<_> =
-                        rows.iter().map(|row| &row.signal).collect();
-                    kind = Some(arithmetic(&job));
-                    times.measured += rows.iter().map(|row| row.value).sum::<f64>();
-                    times.estimated += estimate(&job, manifest, signals.len()).seconds;
+        let mut by_group: BTreeMap<&str, (String, Times)> = BTreeMap::new();
+        for profile in Profile::ALL {
+            for job in jobs(std::iter::once(experiment), &Selectors::default(), profile) {
+                let of_unit = |row: &&Row| {
+                    row.group == job.group.id
+                        && row.method == job.variant.id
+                        && row.seed == job.seed_index
+                        && row.profile == profile
+                        && ["time", "time_shared"].contains(&row.metric.as_str())
+                };
+                let rows: Vec<_> = record.table.rows.iter().filter(of_unit).collect();
+                if [job.profile, job.recorded_profile] != [profile; 2] || rows.is_empty() {
+                    continue;
                 }
+                let signals: BTreeSet<_> = rows.iter().map(|row| &row.signal).collect();
+                let (kind, times) = by_group.entry(&job.group.id).or_default();
+                *kind = arithmetic(&job);
+                times.measured += rows.iter().map(|row| row.value).sum::<f64>();
+                times.estimated += estimate(&job, manifest, signals.len()).seconds;
             }
-            if let Some(kind) = kind {
-                by_kind
-                    .entry(kind)
-                    .or_default()
-                    .push((format!("{}/{}", experiment.id(), group.id), times));
-            }
+        }
+        for (group, (kind, times)) in by_group {
+            let group = format!("{}/{group}", experiment.id());
+            by_kind.entry(kind).or_default().push((group, times));
         }
     }
 
@@ -340,14 +330,14 @@ mod tests {
             let has_times = by_kind.values().map(Vec::len).sum::<usize>() > before;
             // Without times of units, the time of the whole item is that of its kinds together.
             if !has_times && let Some(check) = check(experiment, record, &manifest).unwrap() {
-                let kinds: std::collections::BTreeSet<_> =
+                let kinds: BTreeSet<_> =
                     experiment.groups.iter().filter_map(|g| Some(g.kind()?.name)).collect();
                 let kinds = kinds.into_iter().collect::<Vec<_>>().join(" + ");
                 let times = Times { measured: check.measured, estimated: check.estimated };
                 by_kind.entry(kinds).or_default().push((experiment.id(), times));
             }
         }
-        let mut tested = std::collections::BTreeSet::new();
+        let mut tested = BTreeSet::new();
         for (kinds, groups) in &by_kind {
             let fit = groups.iter().filter(|(_, times)| times.measured >= LEAST);
             let mut ratios: Vec<(f64, &str)> =
