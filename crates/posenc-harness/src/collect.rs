@@ -20,6 +20,7 @@ use crate::store::{Found, Store};
 use crate::unit::{NO_DATA, Unit};
 
 /// The record of an item on this machine.
+#[derive(Default)]
 pub struct Collected {
     /// The rows.
     pub table: Table,
@@ -132,67 +133,49 @@ pub fn collect<'a>(
         return Ok(None);
     }
     let commit = repository.commit();
-    let mut table = Table::default();
-    let mut pictures = Vec::new();
-    let mut captions = Vec::new();
-    let mut spent = Spent::default();
-    let mut incomplete = Vec::new();
-    let mut origins = BTreeMap::new();
+    let mut all = Collected::default();
+    let mut spent = Provenance::default();
     let mut commits = BTreeMap::new();
     for ((group, variant), results) in best {
         let group = &experiment.groups[group];
         let variant = &group.variants[variant].id;
         if !results.complete {
-            incomplete.push((group.id.clone(), variant.clone()));
+            all.incomplete.push((group.id.clone(), variant.clone()));
         }
         let own = results.commit().unwrap_or(&commit).clone();
         let names = results.rows.iter().map(|row| format!("{}/{}", row.group, row.method));
         commits.extend(names.map(|name| (name, own.clone())));
         let key = format!("{}/{variant}", group.id);
-        origins.extend(results.origin.map(|origin| (key, origin)));
-        table.rows.extend(results.rows);
-        pictures.extend(results.pictures);
-        captions.extend(results.captions);
-        let s = results.spent;
-        spent.units += s.units;
-        spent.seconds += s.seconds;
-        spent.peak_memory = spent.peak_memory.max(s.peak_memory);
-        spent.data.extend(s.data);
-        spent.versions.extend(s.versions);
+        spent.origins.extend(results.origin.map(|origin| (key, origin)));
+        all.table.rows.extend(results.rows);
+        all.pictures.extend(results.pictures);
+        all.captions.extend(results.captions);
+        let own = results.spent;
+        spent.units += own.units;
+        spent.seconds += own.seconds;
+        spent.peak_memory = spent.peak_memory.max(own.peak_memory);
+        spent.data.extend(own.data);
+        spent.versions.extend(own.versions);
     }
     // Rows that were all measured at one commit are of that commit, whatever the tree is now.
     let first = commits.values().next().cloned();
     let commit = first.filter(|one| commits.values().all(|own| own == one)).unwrap_or(commit);
     commits.retain(|_, own| *own != commit);
-    let provenance = Provenance {
+    all.provenance = Provenance {
         command: format!("cargo xtask reproduce {}", experiment.id()),
         commit,
         commits,
-        versions: spent.versions,
         machine: machine::processor(),
         cores: machine::cores(),
         seed: plans.seed,
-        data: spent.data,
-        units: spent.units,
         seconds: (spent.seconds * 100.0).round() / 100.0,
-        peak_memory: spent.peak_memory,
-        table: None,
-        origins,
+        ..spent
     };
-    Ok(Some(Collected { table, pictures, captions, provenance, incomplete }))
-}
-
-/// Sums and maxima over units, for provenance.
-#[derive(Debug, Clone, Default)]
-struct Spent {
-    units: usize,
-    seconds: f64,
-    peak_memory: Option<u64>,
-    data: BTreeMap<String, String>,
-    versions: BTreeMap<String, String>,
+    Ok(Some(all))
 }
 
 /// What the store has for one variant at one profile.
+#[derive(Default)]
 struct Results {
     complete: bool,
     /// Keys of the units found.
@@ -202,7 +185,8 @@ struct Results {
     rows: Vec<Row>,
     pictures: Vec<(GalleryPicture, Content)>,
     captions: Vec<KeptCaptions>,
-    spent: Spent,
+    /// Sums and maxima over units.
+    spent: Provenance,
     origin: Option<Origin>,
     /// Commits of the units, as far as their records name them.
     commits: BTreeSet<String>,
@@ -261,22 +245,22 @@ pub fn rows(job: &Job<'_>, unit: &Unit, record: &UnitRecord) -> impl Iterator<It
 }
 
 fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
-    let mut complete = true;
-    let mut found_units = BTreeSet::new();
-    let mut rows = Vec::new();
-    let mut pictures = Vec::new();
-    let mut captions = Vec::new();
-    let mut spent = Spent::default();
-    let mut commits = BTreeSet::new();
+    let is_divisible = match planned {
+        [one] => one.job.profile == Profile::Paper && one.job.group.signals().is_some(),
+        _ => false,
+    };
+    let origin = origin(planned);
+    let mut results = Results { complete: true, is_divisible, origin, ..Results::default() };
     for PlannedJob { job, units, .. } in planned {
         let experiment = job.experiment;
         for unit in units.iter() {
             let found = store.find(&experiment.paper, &experiment.item, &unit.parts);
             let Found::Record(record) = found else {
-                complete = false;
+                results.complete = false;
                 continue;
             };
-            found_units.insert(unit.parts.key());
+            results.found.insert(unit.parts.key());
+            let spent = &mut results.spent;
             spent.units += 1;
             spent.seconds += record.seconds;
             spent.peak_memory = spent.peak_memory.max(record.peak_memory);
@@ -284,7 +268,8 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                 spent.data.insert(record.data.clone(), unit.parts.data.clone());
             }
             spent.versions.extend(record.versions.clone());
-            commits.extend(Some(record.commit.clone()).filter(|commit| !commit.is_empty()));
+            let commit = Some(record.commit.clone()).filter(|commit| !commit.is_empty());
+            results.commits.extend(commit);
             let folder = store.folder(&experiment.paper, &experiment.item);
             let names = (job.group.id.as_str(), job.variant.id.as_str(), job.seed_index);
             for stored in &record.pictures {
@@ -292,9 +277,9 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                     GalleryPicture::of(&folder, stored, &record, names, job.recorded_profile)
                         .map_err(anyhow::Error::msg)
                         .with_context(|| format!("a picture of {}", job.path()))?;
-                pictures.push(picture);
+                results.pictures.push(picture);
             }
-            captions.extend(record.captions.as_ref().map(|stored| KeptCaptions {
+            results.captions.extend(record.captions.as_ref().map(|stored| KeptCaptions {
                 group: job.group.id.clone(),
                 method: job.variant.id.clone(),
                 seed: job.seed_index,
@@ -303,23 +288,8 @@ fn results_of(planned: &[PlannedJob<'_>], store: &Store) -> Result<Results> {
                 data: record.data.clone(),
                 file: folder.join(&stored.file),
             }));
-            rows.extend(self::rows(job, unit, &record));
+            results.rows.extend(rows(job, unit, &record));
         }
     }
-    let origin = origin(planned);
-    let is_divisible = match planned {
-        [one] => one.job.profile == Profile::Paper && one.job.group.signals().is_some(),
-        _ => false,
-    };
-    Ok(Results {
-        complete,
-        found: found_units,
-        is_divisible,
-        rows,
-        pictures,
-        captions,
-        spent,
-        origin,
-        commits,
-    })
+    Ok(results)
 }

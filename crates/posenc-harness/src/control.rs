@@ -3,8 +3,8 @@
 //! A thread cannot be ended from outside. Trainings call `Checkpoint::is_due` after every step, which unwinds them if the job
 //! must end. A job that never calls it is abandoned: another thread replaces it, and its later results are rejected.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Why a job is to end before it is done.
@@ -45,7 +45,7 @@ struct State {
 /// A job in flight.
 pub struct Control {
     state: Mutex<State>,
-    stop: AtomicU8,
+    stop: OnceLock<Stop>,
     is_saving: AtomicBool,
     /// Bits of the share that is done; NaN where it is not known.
     fraction: AtomicU64,
@@ -73,7 +73,7 @@ impl Control {
         };
         Control {
             state: Mutex::new(state),
-            stop: AtomicU8::new(0),
+            stop: OnceLock::new(),
             is_saving: AtomicBool::new(false),
             fraction: AtomicU64::new(f64::NAN.to_bits()),
             together,
@@ -87,20 +87,12 @@ impl Control {
 
     /// Asks the job to end; the first reason stays.
     pub fn stop(&self, stop: Stop) {
-        let code = match stop {
-            Stop::Timeout => 1,
-            Stop::Interrupted => 2,
-        };
-        let _ = self.stop.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.stop.set(stop);
     }
 
     /// Whether the job is to end.
     pub fn stopped(&self) -> Option<Stop> {
-        match self.stop.load(Ordering::Relaxed) {
-            0 => None,
-            1 => Some(Stop::Timeout),
-            _ => Some(Stop::Interrupted),
-        }
+        self.stop.get().copied()
     }
 
     /// Says how much of the job is done, from 0 to 1.

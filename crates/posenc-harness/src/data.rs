@@ -18,7 +18,6 @@ use crate::shape::SignalShape;
 /// A data set once it has been decoded, or why it could not be.
 type Decoded<T> = OnceLock<Result<Arc<T>, String>>;
 
-/// Data sets that have been asked for, by name.
 type Loaded<T> = Mutex<BTreeMap<String, Arc<Decoded<T>>>>;
 
 /// A set of files that a protocol reads by itself.

@@ -9,10 +9,8 @@ use posenc_nets::{CpuEngine, Engine};
 /// The class of device that enters keys where the CPU computes.
 pub const CPU: &str = "cpu";
 /// A real GPU.
-#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
 pub const GPU: &str = "wgpu";
 /// A program on the CPU that behaves like a GPU. It is never treated as one.
-#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
 pub const SOFTWARE: &str = "wgpu-software";
 /// All classes; where several have a record of the same worth, the first is shown.
 pub const CLASSES: [&str; 3] = [CPU, GPU, SOFTWARE];

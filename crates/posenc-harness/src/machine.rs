@@ -9,17 +9,12 @@ pub fn cores() -> usize {
 
 /// The processor in words, with the vector instructions that matter for speed.
 pub fn processor() -> String {
-    let model = std::fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            text.lines()
-                .find(|l| l.starts_with("model name"))
-                .and_then(|l| l.split(':').nth(1))
-                .map(|m| m.trim().to_owned())
-        })
-        .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find(|line| line.starts_with("model name"));
+    let model = model.and_then(|line| line.split(':').nth(1));
+    let model = model.map_or(std::env::consts::ARCH, str::trim);
     let vectors = vector_instructions();
-    if vectors.is_empty() { model } else { format!("{model} ({vectors})") }
+    if vectors.is_empty() { model.to_owned() } else { format!("{model} ({vectors})") }
 }
 
 fn vector_instructions() -> &'static str {

@@ -172,16 +172,9 @@ mod tests {
         for (text, bytes) in [("8GiB", 8 << 30), ("512 MiB", 512 << 20), ("2gb", 2_000_000_000)] {
             assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
         }
-        for text in [
-            "",
-            "8",
-            "8 apples",
-            "-1GiB",
-            "0GiB",
-            "1.5GiB",
-            "99999999999999999999GiB",
-            "2000000GiB",
-        ] {
+        let malformed = ["", "8", "8 apples", "-1GiB", "1.5GiB"];
+        let out_of_range = ["0GiB", "2000000GiB", "99999999999999999999GiB"];
+        for text in malformed.into_iter().chain(out_of_range) {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
         assert_eq!(Bytes(3 << 29).to_string(), "1.5 GiB");

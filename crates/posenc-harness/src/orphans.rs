@@ -8,15 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use posenc_experiments::plan::{Job, jobs};
+use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
-use posenc_experiments::selector::Selectors;
-use posenc_experiments::{Catalog, Experiment, Profile};
+use posenc_experiments::{Catalog, Experiment};
 use posenc_files::Kind;
 
 use crate::checkpoint::{Owner, key};
-use crate::device::CLASSES;
-use crate::plan::Plans;
+use crate::plan::{PlannedJob, Plans, all_jobs, defines};
 use crate::store::{Found, Store};
 
 /// Removes orphaned checkpoints of a store that no other process uses, and returns how many. With `is_forced` units with
@@ -103,30 +101,17 @@ fn checkpoints(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether a run may resume from a checkpoint of this owner.
 fn is_used(owner: &Owner, experiment: &Experiment, store: &Store, is_forced: bool) -> bool {
-    let all = Profile::ALL.into_iter().flat_map(|profile| {
-        jobs(std::iter::once(experiment), &Selectors::default(), profile).into_iter()
-    });
-    let Some(job) = all.into_iter().find(|job| is_of(owner, job)) else { return false };
+    let Some(first) = owner.signals.first() else { return false };
+    let name = (&*owner.group, &*owner.method, owner.repetition);
+    let is_its = |job: &Job<'_>| defines(job, name, first, &owner.parts);
+    let Some(job) = all_jobs(experiment).into_iter().find(is_its) else { return false };
     let has_record = |signal: &String| {
-        let parts = parts(owner, &job, signal);
+        let KeyParts { data, device, seed, .. } = &owner.parts;
+        let parts = job.key_parts(signal, data, device, *seed, &job.protocol().revision());
         matches!(store.find(&experiment.paper, &experiment.item, &parts), Found::Record(_))
     };
     let mut trained = owner.trained.iter().map(|&place| owner.signals.get(place));
     is_forced || !trained.all(|signal| signal.is_some_and(has_record))
-}
-
-/// Whether the current definition of the job is the owner's.
-fn is_of(owner: &Owner, job: &Job<'_>) -> bool {
-    let is_named = owner.group == job.group.id
-        && owner.method == job.variant.id
-        && owner.repetition == job.seed_index;
-    is_named && owner.signals.first().is_some_and(|first| parts(owner, job, first) == owner.parts)
-}
-
-/// What a unit of a job depends on, with the owner's data, device and seed.
-fn parts(owner: &Owner, job: &Job<'_>, signal: &str) -> KeyParts {
-    let KeyParts { data, device, seed, .. } = &owner.parts;
-    job.key_parts(signal, data, device, *seed, &job.protocol().revision())
 }
 
 /// Names of the checkpoints of all plans with this run's data and seed, with the folder of each.
@@ -134,13 +119,10 @@ fn names(store: &Store, plans: &Plans<'_>) -> Result<BTreeMap<String, PathBuf>> 
     let mut names = BTreeMap::new();
     for experiment in &plans.catalog.experiments {
         let folder = store.checkpoints(&experiment.paper, &experiment.item);
-        for planned in plans.of(experiment)?.iter() {
-            let of_class = CLASSES.into_iter().filter_map(|class| planned.on(class));
-            for planned in std::iter::once(planned.clone()).chain(of_class) {
-                let each = planned.units.iter().map(|unit| key(std::iter::once(&unit.parts)));
-                let all = key(planned.units.iter().map(|unit| &unit.parts));
-                names.extend(each.chain([all]).map(|name| (name, folder.clone())));
-            }
+        for planned in plans.of(experiment)?.iter().flat_map(PlannedJob::on_all_devices) {
+            let each = planned.units.iter().map(|unit| key(std::iter::once(&unit.parts)));
+            let all = key(planned.units.iter().map(|unit| &unit.parts));
+            names.extend(each.chain([all]).map(|name| (name, folder.clone())));
         }
     }
     Ok(names)

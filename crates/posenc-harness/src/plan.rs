@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
-use posenc_data::Format;
+use posenc_data::{Format, Identity};
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
+use posenc_experiments::record::KeyParts;
 use posenc_experiments::schema::Data;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Profile};
 
 use crate::data::DataSets;
-use crate::device::CPU;
+use crate::device::{CLASSES, CPU};
 use crate::options::Places;
 use crate::protocol::{self, Placement, Workload};
 use crate::shape::SignalShape;
@@ -46,6 +47,12 @@ impl PlannedJob<'_> {
         Some(PlannedJob { units, ..self.clone() })
     }
 
+    /// These units, and the same on each class of device that may run them.
+    pub fn on_all_devices(&self) -> Vec<Self> {
+        let of_class = CLASSES.into_iter().filter_map(|class| self.on(class));
+        std::iter::once(self.clone()).chain(of_class).collect()
+    }
+
     /// Estimated seconds of `units` units on one core.
     pub fn seconds(&self, units: usize) -> f64 {
         Workload { job: &self.job, shape: self.shape, units }.seconds()
@@ -68,16 +75,30 @@ impl PlannedJob<'_> {
     }
 }
 
-/// Whether all signals that a job's group picks are in its data set, which may be a smaller one of the user's.
-pub fn picks_what_is_there(job: &Job<'_>, data: &DataSets) -> bool {
-    let Some(Data { set, pick: Some(places), .. }) = &job.group.data else { return true };
+/// The jobs of an experiment at all profiles.
+pub fn all_jobs(experiment: &Experiment) -> Vec<Job<'_>> {
+    let at = |profile| jobs(std::iter::once(experiment), &Selectors::default(), profile);
+    Profile::ALL.into_iter().flat_map(at).collect()
+}
+
+/// Whether a job has this group, method and repetition, and its definition still gives a unit of this signal these parts with
+/// their own data, device and seed.
+pub fn defines(job: &Job<'_>, name: (&str, &str, u64), signal: &str, parts: &KeyParts) -> bool {
+    let KeyParts { data, device, seed, .. } = parts;
+    name == (&job.group.id, &job.variant.id, job.seed_index)
+        && job.key_parts(signal, data, device, *seed, &job.protocol().revision()) == *parts
+}
+
+/// The set of a job whose group picks signals that are not in it, which may be a smaller one of the user's, and how many signals
+/// the group needs.
+fn lacks_signals(job: &Job<'_>, data: &DataSets) -> Option<(Arc<Identity>, usize)> {
+    let Data { set, pick: Some(places), .. } = job.group.data.as_ref()? else { return None };
     // A set of files has no signals; what is wrong with any other is told where it is read.
-    if !matches!(data.files(set), Ok(None)) {
-        return true;
-    }
+    let Ok(None) = data.files(set) else { return None };
+    let identity = data.identity(set).ok()?;
     let limit = job.resolved.signals.unwrap_or(usize::MAX);
-    let is_there = |count: usize| places.iter().take(limit).all(|p| *p < count);
-    data.identity(set).map_or(true, |identity| is_there(identity.signals.len()))
+    let needed = places.iter().take(limit).max().map_or(0, |most| most.saturating_add(1));
+    (needed > identity.signals.len()).then_some((identity, needed))
 }
 
 /// Takes out jobs whose groups pick signals that a data set of the user's own does not have; a line for each group says so.
@@ -85,20 +106,15 @@ pub fn picks_what_is_there(job: &Job<'_>, data: &DataSets) -> bool {
 pub fn leave_out_absent_picks(jobs: &mut Vec<Job<'_>>, data: &DataSets) -> Vec<String> {
     let mut lines = Vec::new();
     jobs.retain(|job| {
-        if picks_what_is_there(job, data) {
-            return true;
-        }
-        let Some(Data { set, pick: Some(places), .. }) = &job.group.data else { return true };
-        let Ok(identity) = data.identity(set) else { return true };
+        let Some((identity, needed)) = lacks_signals(job, data) else { return true };
         if !["user:", "other:"].iter().any(|own| identity.label.starts_with(own)) {
             return true;
         }
-        let limit = job.resolved.signals.unwrap_or(usize::MAX);
-        let needed = places.iter().take(limit).max().map_or(0, |most| most + 1);
         let line = format!(
-            "not run: {}/{}: needs at least {needed} signals of `{set}`, and {} has {}",
+            "not run: {}/{}: needs at least {needed} signals of `{}`, and {} has {}",
             job.experiment.id(),
             job.group.id,
+            job.group.data.as_ref().map_or("", |data| &data.set),
             identity.label,
             identity.signals.len()
         );
@@ -108,6 +124,15 @@ pub fn leave_out_absent_picks(jobs: &mut Vec<Job<'_>>, data: &DataSets) -> Vec<S
         false
     });
     lines
+}
+
+/// Groups (`paper/item/group`) of jobs that read a data set.
+pub fn readers(jobs: &[Job<'_>], set: &str) -> Vec<String> {
+    let reads = |job: &&Job<'_>| job.group.data.as_ref().is_some_and(|data| data.set == set);
+    let group = |job: &Job<'_>| format!("{}/{}", job.experiment.id(), job.group.id);
+    let mut groups: Vec<String> = jobs.iter().filter(reads).map(group).collect();
+    groups.dedup();
+    groups
 }
 
 /// Expands jobs to units.
@@ -176,14 +201,14 @@ pub fn expand<'a>(
                 let identity = data.identity(&set.set)?;
                 let limit = job.resolved.signals.unwrap_or(usize::MAX);
                 let all = identity.signals.len();
+                let found = set.pick.as_ref().map_or(all, Vec::len);
                 if let Some(stated) = &set.signals
                     && identity.label == set.set
-                    && set.pick.as_ref().map_or(all, Vec::len) != stated.count
+                    && found != stated.count
                 {
-                    let found = set.pick.as_ref().map_or(all, Vec::len);
-                    let path = job.path();
                     bail!(
-                        "{path}: `data.signals` is {} {}, but the group runs {found}; correct it",
+                        "{}: `data.signals` is {} {}, but the group runs {found}; correct it",
+                        job.path(),
                         stated.count,
                         stated.noun
                     );
@@ -256,7 +281,9 @@ impl<'a> Plans<'a> {
             jobs.into_iter().filter(move |job| job.profile == profile)
         };
         let mut all: Vec<Job<'a>> = Profile::ALL.into_iter().flat_map(of_profile).collect();
-        all.retain(|job| protocol::is_built(job.protocol()) && picks_what_is_there(job, self.data));
+        all.retain(|job| {
+            protocol::is_built(job.protocol()) && lacks_signals(job, self.data).is_none()
+        });
         let planned = Arc::new(expand(all, self.data, &self.published, self.seed, CPU)?);
         lock().insert(id, planned.clone());
         Ok(planned)
@@ -330,17 +357,7 @@ pub struct CacheStatus {
     pub seconds: Vec<f64>,
 }
 
-/// Units of a job that must run, with the reason. `explain` costs a look at older records.
-pub fn pending(
-    planned: &PlannedJob<'_>,
-    store: &Store,
-    force: bool,
-    explain: bool,
-) -> Vec<(Unit, Reason)> {
-    lookup(planned, store, force, explain).pending
-}
-
-/// As [`pending`], with how long the others took.
+/// What the store has for a job; with `force` every unit must run. `explain` costs a look at older records.
 pub fn lookup(planned: &PlannedJob<'_>, store: &Store, force: bool, explain: bool) -> CacheStatus {
     let (paper, item) = (&planned.job.experiment.paper, &planned.job.experiment.item);
     let mut cached = CacheStatus::default();

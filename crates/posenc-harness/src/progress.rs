@@ -1,6 +1,6 @@
 //! What a person sees while units run: bars on a terminal, one line per finished item elsewhere.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,13 @@ use posenc_experiments::plan::NO_SIGNAL;
 use posenc_text::escaped;
 
 use crate::events::{Event, Events, UnitName, millis};
-use crate::span::{counted, duration};
+use crate::span::{and_failed, counted, duration};
 
 /// Without a terminal the time left is printed if nothing else was printed for this long.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Events tell it this often.
 const EVENT_EVERY: Duration = Duration::from_secs(1);
-/// A terminal is drawn again this often.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
-/// Results that a terminal shows.
 const RESULTS: usize = 3;
 /// Units in flight that have a line of their own.
 const MOST_LINES: usize = 24;
@@ -46,13 +44,9 @@ impl Detail {
 }
 
 /// A unit that has a record now.
-pub struct Finished<'a> {
-    /// Which.
-    pub unit: &'a UnitName,
+pub struct Finished {
     /// Seconds that it took.
     pub seconds: f64,
-    /// Seconds that were expected.
-    pub expected: f64,
     /// Most memory that the process held, in bytes.
     pub peak_memory: Option<u64>,
     /// How many numbers it gave.
@@ -60,7 +54,27 @@ pub struct Finished<'a> {
     /// Training steps of this process since the unit before.
     pub steps: u64,
     /// Metric, mean and unit of what its table or plot shows first.
-    pub main: Option<&'a (String, f64, String)>,
+    pub main: Option<(String, f64, String)>,
+}
+
+/// What was done of an item.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Units of the run.
+    pub total: usize,
+    /// Units that have a record now.
+    pub done: usize,
+    /// Units that failed.
+    pub failed: usize,
+    /// Seconds of all that ended.
+    pub seconds: f64,
+}
+
+impl Tally {
+    /// Units that have neither run nor failed.
+    pub fn left(&self) -> usize {
+        self.total.saturating_sub(self.done + self.failed)
+    }
 }
 
 /// A unit, or several computed together, in flight.
@@ -82,23 +96,11 @@ pub struct Progress {
     total: usize,
     done: usize,
     failed: usize,
-    /// Items of the run, by `paper/item`.
-    items: BTreeMap<String, Tally>,
     told: Instant,
     drawn: Instant,
     sent: (Instant, usize),
 }
 
-/// What was done of an item.
-#[derive(Default)]
-struct Tally {
-    total: usize,
-    done: usize,
-    failed: usize,
-    seconds: f64,
-}
-
-/// What is drawn on a terminal.
 struct Screen {
     all: MultiProgress,
     bar: ProgressBar,
@@ -158,49 +160,26 @@ impl Progress {
             total,
             done: 0,
             failed: 0,
-            items: BTreeMap::new(),
             told: now,
             drawn: now,
             sent: (now, 0),
         }
     }
 
-    /// Announces the units of each item, so that an item can be reported when its last unit ends.
-    pub fn expect(&mut self, items: impl Iterator<Item = (String, usize)>) {
-        for (item, units) in items {
-            self.items.entry(item).or_default().total += units;
-        }
-    }
-
-    /// Counts a unit that ended, and reports its item if it was the last one.
-    fn count(&mut self, path: &str, seconds: f64, has_failed: bool) {
-        let item = path.match_indices('/').nth(1).and_then(|(end, _)| path.get(..end));
-        let Some((item, tally)) = item.and_then(|item| Some((item, self.items.get_mut(item)?)))
-        else {
-            return;
-        };
-        tally.done += usize::from(!has_failed);
-        tally.failed += usize::from(has_failed);
-        tally.seconds += seconds;
-        let Tally { total, done, failed, seconds } = *tally;
-        if done + failed < total || self.screen.is_some() || self.detail == Detail::Quiet {
+    /// The last unit of an item has ended; `finished` counts the finished items, `items` all.
+    pub fn item_finished(&mut self, item: &str, tally: &Tally, finished: usize, items: usize) {
+        if self.screen.is_some() || self.detail == Detail::Quiet {
             return;
         }
-        let failed = match failed {
-            0 => String::new(),
-            n => format!(", {n} failed"),
-        };
-        let finished = self.items.values().filter(|t| t.done + t.failed >= t.total).count();
         self.say(&format!(
-            "[{finished}/{}] {item}: {}{failed}, {}",
-            self.items.len(),
-            counted(done),
-            duration(seconds)
+            "[{finished}/{items}] {item}: {}{}, {}",
+            counted(tally.done),
+            and_failed(tally.failed),
+            duration(tally.seconds)
         ));
         self.told = Instant::now();
     }
 
-    /// A line above the bars.
     fn say(&self, line: &str) {
         let draw = |screen: &Screen| screen.all.println(escaped(line)).is_ok();
         if !self.screen.as_ref().is_some_and(draw) {
@@ -227,47 +206,36 @@ impl Progress {
         }
     }
 
-    /// A unit has a record.
-    pub fn finished(&mut self, unit: &Finished<'_>) {
+    /// A unit has a record, after `expected` seconds by its estimate.
+    pub fn finished(&mut self, unit: &UnitName, expected: f64, finished: &Finished) {
         self.done += 1;
-        let name = named(&unit.unit.path, &unit.unit.signal);
-        let result = match unit.main {
-            Some((metric, value, measure)) => {
-                format!(", {metric} {}", format!("{value:.4} {measure}").trim_end())
-            }
-            None => String::new(),
-        };
+        let Finished { seconds, peak_memory, values, steps, ref main } = *finished;
+        let name = named(&unit.path, &unit.signal);
+        let result = main.as_ref().map_or_else(String::new, |(metric, value, measure)| {
+            format!(", {metric} {}", format!("{value:.4} {measure}").trim_end())
+        });
         if let Some(screen) = &mut self.screen {
-            screen.result(format!("done: {name}: {:.2} s{result}", unit.seconds));
+            screen.result(format!("done: {name}: {seconds:.2} s{result}"));
         }
         if self.detail == Detail::Verbose {
-            let memory = unit.peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
+            let memory = peak_memory.map(|bytes| format!(", peak memory {} MiB", bytes >> 20));
             self.say(&format!(
-                "[{}/{}] {name}: {:.2} s{result}, expected {}{}, {} values, key {}",
+                "[{}/{}] {name}: {seconds:.2} s{result}, expected {}{}, {values} values, key {}",
                 self.done + self.failed,
                 self.total,
-                unit.seconds,
-                duration(unit.expected),
+                duration(expected),
                 memory.unwrap_or_default(),
-                unit.values,
-                unit.unit.key
+                unit.key
             ));
         }
-        self.count(&unit.unit.path, unit.seconds, false);
-        let (metric, value, measure) = match unit.main {
-            Some((metric, value, measure)) => {
-                (Some(metric.as_str()), Some(*value), measure.as_str())
-            }
-            None => (None, None, ""),
-        };
         self.event(&Event::UnitFinished {
-            unit: unit.unit,
-            seconds: millis(unit.seconds),
-            values: unit.values,
-            steps: unit.steps,
-            metric,
-            value: value.filter(|v| v.is_finite()),
-            value_unit: measure,
+            unit,
+            seconds: millis(seconds),
+            values,
+            steps,
+            metric: main.as_ref().map(|(metric, ..)| metric.as_str()),
+            value: main.as_ref().map(|(_, value, _)| *value).filter(|v| v.is_finite()),
+            value_unit: main.as_ref().map_or("", |(.., measure)| measure),
         });
     }
 
@@ -275,7 +243,6 @@ impl Progress {
     pub fn failed(&mut self, unit: &UnitName, seconds: f64, reason: &str) {
         self.failed += 1;
         self.say(&format!("failed {}: {reason}", named(&unit.path, &unit.signal)));
-        self.count(&unit.path, seconds, true);
         self.event(&Event::UnitFailed { unit, seconds: millis(seconds), reason });
     }
 
@@ -306,15 +273,12 @@ impl Progress {
             return;
         }
         let (in_flight, left) = now();
-        let elapsed = self.started.elapsed().as_secs_f64();
+        let elapsed = self.elapsed();
         let share = elapsed / (elapsed + left).max(1e-9);
-        let failed = match self.failed {
-            0 => String::new(),
-            n => format!(", {n} failed"),
-        };
         let line = format!(
-            "{ended}/{} units{failed}, {:.0} %, about {} left",
+            "{ended}/{} units{}, {:.0} %, about {} left",
             self.total,
+            and_failed(self.failed),
             100.0 * share,
             duration(left)
         );
@@ -358,11 +322,8 @@ impl Progress {
             eprintln!(
                 "{} in {}{}",
                 counted(units),
-                duration(self.started.elapsed().as_secs_f64()),
-                match self.failed {
-                    0 => String::new(),
-                    n => format!(", {n} failed"),
-                }
+                duration(self.elapsed()),
+                and_failed(self.failed)
             );
         }
     }

@@ -65,23 +65,18 @@ fn joined(mine: Vec<Row>, theirs: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// What became of a method's rows.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Promotion {
-    /// The local record is the reference now.
-    Taken,
-    /// The reference stays: it is better.
-    Kept,
+/// What became of the rows of a local record.
+pub struct Promoted {
+    /// Whether those of any method are the reference now.
+    pub is_taken: bool,
+    /// Methods (`group/method`) of which the reference stays, since it is better.
+    pub kept: Vec<String>,
 }
 
 /// Merges a local record into the reference, method by method: a smaller profile, other data or
 /// an interrupted run never replaces something better, and a run of one method leaves the others. A run of some signals joins
 /// the units that the reference has of exactly the same protocol, code version, seed and data.
-pub fn promote(
-    experiment: &Experiment,
-    local: &Collected,
-    directory: &Path,
-) -> Result<Vec<(String, Promotion)>> {
+pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> Result<Promoted> {
     let (csv, provenance_file) = files(directory, experiment);
     let (paper, item) = (&experiment.paper, &experiment.item);
     let (old, before) = match is_there(&csv) {
@@ -89,7 +84,7 @@ pub fn promote(
         false => Default::default(),
     };
     let mut merged = Table::default();
-    let mut outcome = Vec::new();
+    let mut kept = Vec::new();
     let mut stays = BTreeSet::new();
     let mut taken = HashSet::new();
     let (local_rows, old_rows) = (by_method(&local.table), by_method(&old));
@@ -135,16 +130,14 @@ pub fn promote(
                 matches!(origins, (Some(a), Some(b)) if a.differences(b).is_empty());
             if !complete && is_same_protocol && worth_mine == worth_theirs {
                 merged.rows.extend(joined(mine, theirs));
-                taken.insert(name.clone());
-                outcome.push((name, Promotion::Taken));
+                taken.insert(name);
             } else if better {
                 merged.rows.extend(mine);
-                taken.insert(name.clone());
-                outcome.push((name, Promotion::Taken));
+                taken.insert(name);
             } else {
                 merged.rows.extend(theirs);
-                stays.insert(name.clone());
-                outcome.push((name, Promotion::Kept));
+                kept.push(name.clone());
+                stays.insert(name);
             }
         }
     }
@@ -167,9 +160,7 @@ pub fn promote(
                 provenance.origins.entry(key).or_insert(origin);
             }
         }
-        if outcome.iter().any(|(_, p)| *p == Promotion::Kept)
-            || merged.rows.len() > local.table.rows.len()
-        {
+        if !kept.is_empty() || merged.rows.len() > local.table.rows.len() {
             // One record can combine rows of two runs: keep the provenance of the older data.
             for (label, sha) in before.data {
                 provenance.data.entry(label).or_insert(sha);
@@ -177,7 +168,7 @@ pub fn promote(
         }
         pair::write(&csv, &provenance_file, paper, item, (&merged, &provenance))?;
     }
-    Ok(outcome)
+    Ok(Promoted { is_taken: !taken.is_empty(), kept })
 }
 
 /// Sets the commits of the methods of a merged table: those taken come from the commit of the local run, the others from the

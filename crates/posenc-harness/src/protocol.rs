@@ -253,17 +253,8 @@ impl Context<'_> {
         self.embedder_from("embedder", None)
     }
 
-    /// The variant's embedder with one parameter changed. It samples from the same stream, so that along a sweep only the
-    /// parameter differs.
-    ///
-    /// # Errors
-    ///
-    /// As [`Context::embedder`].
-    pub fn embedder_with(&self, parameter: &str, value: f64) -> Result<Box<dyn Embedder>> {
-        self.embedder_from("embedder", Some((parameter, value)))
-    }
-
-    /// The variant's embedder, sampled from the stream of `purpose`, with a parameter changed or none.
+    /// The variant's embedder, sampled from the stream of `purpose`, with a parameter changed or none. Along a sweep only the
+    /// parameter differs, since the stream is the same.
     ///
     /// # Errors
     ///

@@ -14,13 +14,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use posenc_experiments::plan::Job;
+use posenc_experiments::record::{Failure, UnitFailure};
 
 use crate::cost_model::CostModel;
 use crate::device;
 use crate::memory::{Bytes, Fit, Memory};
-use crate::plan::PlannedJob;
+use crate::plan::{PlannedJob, lookup};
 use crate::protocol::Workload;
 use crate::shape::SignalShape;
+use crate::store::Store;
 use crate::unit::Unit;
 
 /// Units of one job that must run.
@@ -48,6 +50,15 @@ impl<'a> Work<'a> {
         (!units.is_empty()).then(|| none.only(units))
     }
 
+    /// The units of a plan that must run, job by job; with `force` all of them.
+    pub fn pending(planned: &[PlannedJob<'a>], store: &Store, force: bool) -> Vec<Self> {
+        let units = |planned: &PlannedJob<'a>| {
+            let pending = lookup(planned, store, force, false).pending;
+            pending.into_iter().map(|(unit, _)| unit).collect()
+        };
+        planned.iter().filter_map(|planned| Work::of(planned, units(planned))).collect()
+    }
+
     /// Other units of the same job.
     pub fn only(&self, units: Vec<Unit>) -> Self {
         let workload = Workload { job: &self.job, shape: self.shape, units: units.len() };
@@ -63,6 +74,26 @@ impl<'a> Work<'a> {
     /// The kind of protocol, whose earlier times correct estimates.
     pub fn kind(&self) -> &'static str {
         self.job.protocol().name()
+    }
+
+    /// Estimated seconds, corrected by what such jobs took.
+    pub fn seconds(&self, cost_model: &CostModel) -> f64 {
+        cost_model.seconds(self.kind(), self.cost)
+    }
+
+    /// The failure of one of its units after `seconds`.
+    pub fn failure(&self, unit: &Unit, reason: &str, seconds: f64) -> UnitFailure {
+        UnitFailure {
+            parts: unit.parts.clone(),
+            failure: Failure {
+                group: self.job.group.id.clone(),
+                method: self.job.variant.id.clone(),
+                signal: unit.signal.clone(),
+                seed: self.job.seed_index,
+                reason: reason.to_owned(),
+                seconds,
+            },
+        }
     }
 }
 
@@ -90,7 +121,6 @@ impl Lane {
     }
 }
 
-/// A job that waits.
 struct Waiting<'a> {
     work: Work<'a>,
     /// Whether its whole item fits into the budget.
@@ -112,7 +142,8 @@ pub enum Next<'a> {
 /// Jobs that wait.
 pub struct Queue<'a> {
     lanes: BTreeMap<Lane, VecDeque<Waiting<'a>>>,
-    memory: Memory,
+    /// No more jobs are handed out at a time than fit into it; without a budget, all are.
+    pub memory: Memory,
     workers: usize,
     has_budget: bool,
     is_closed: bool,
@@ -136,34 +167,24 @@ impl<'a> Queue<'a> {
         Queue { lanes, memory, workers, has_budget: budget.is_some(), is_closed: false }
     }
 
-    /// Hands out no more jobs at a time than fit into this memory.
-    pub fn within(mut self, memory: Option<Bytes>) -> Self {
-        self.memory = Memory::new(memory);
-        self
-    }
-
     /// The next job of a lane that fits into the memory and into the seconds left; these count with a budget only. Its memory
-    /// is taken until [`Queue::give_back`].
+    /// is taken until [`Memory::give_back`].
     pub fn next(&mut self, lane: Lane, left: f64, cost_model: &CostModel) -> Next<'a> {
         if self.is_closed {
             return Next::End;
         }
-        let kept = match lane {
-            Lane::Alone => 0.0,
-            _ => self.admitted_alone(cost_model),
-        };
+        let kept = if lane == Lane::Alone { 0.0 } else { self.admitted_alone(cost_model) };
         let has_budget = self.has_budget;
         let Some(jobs) = self.lanes.get_mut(&lane) else { return Next::End };
+        let seconds = |waiting: &Waiting<'_>| waiting.work.seconds(cost_model);
         let is_in_time = |waiting: &Waiting<'_>| {
             let kept = if waiting.is_admitted { 0.0 } else { kept };
-            !has_budget || cost_model.seconds(waiting.work.kind(), waiting.work.cost) <= left - kept
+            !has_budget || seconds(waiting) <= left - kept
         };
         let memory = self.memory;
         let in_time = || jobs.iter().enumerate().filter(|(_, waiting)| is_in_time(waiting));
         let fit = |waiting: &Waiting<'_>| memory.fit(waiting.work.memory);
         let now = || in_time().filter(|(_, waiting)| fit(waiting) == Fit::Now);
-        let seconds =
-            |waiting: &Waiting<'_>| cost_model.seconds(waiting.work.kind(), waiting.work.cost);
         let longest = now().max_by(|(_, a), (_, b)| seconds(a).total_cmp(&seconds(b)));
         let all: f64 = jobs.iter().map(seconds).sum();
         let is_urgent = |waiting: &Waiting<'_>| {
@@ -184,27 +205,10 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// A job has ended.
-    pub fn give_back(&mut self, work: &Work<'_>) {
-        self.memory.give_back(work.memory);
-    }
-
-    /// A job that was left behind has ended after all.
-    pub fn give_back_late(&mut self, work: &Work<'_>) {
-        self.memory.give_back_late(work.memory);
-    }
-
-    /// A job does not end, and others do not wait for its memory.
-    pub fn leave_behind(&mut self) {
-        self.memory.leave_behind();
-    }
-
     fn admitted_alone(&self, cost_model: &CostModel) -> f64 {
         let alone = self.lanes.get(&Lane::Alone).into_iter().flatten();
-        alone
-            .filter(|waiting| waiting.is_admitted)
-            .map(|waiting| cost_model.seconds(waiting.work.kind(), waiting.work.cost))
-            .sum()
+        let admitted = alone.filter(|waiting| waiting.is_admitted);
+        admitted.map(|waiting| waiting.work.seconds(cost_model)).sum()
     }
 
     /// Puts back what is left of a job, as the next one.
@@ -240,14 +244,11 @@ fn by_verdicts<'a>(
     for work in work {
         let experiment = work.job.experiment;
         let claims = experiment.claims.len().max(1);
-        let item = items.entry(experiment.id()).or_insert_with(|| Item {
-            work: Vec::new(),
-            claims,
-            seconds: 0.0,
-        });
+        let new = || Item { work: Vec::new(), claims, seconds: 0.0 };
+        let item = items.entry(experiment.id()).or_insert_with(new);
         // Beside a job that runs alone the other workers have nothing to do.
         let share = if Lane::of(&work) == Lane::Alone { workers as f64 } else { 1.0 };
-        item.seconds += share * cost_model.seconds(work.kind(), work.cost);
+        item.seconds += share * work.seconds(cost_model);
         item.work.push(work);
     }
     let mut items: Vec<Item<'a>> = items.into_values().collect();
@@ -264,8 +265,7 @@ fn by_verdicts<'a>(
         let list = if is_admitted { &mut ordered } else { &mut others };
         list.extend(item.work.into_iter().map(|work| Waiting { work, is_admitted }));
     }
-    let seconds =
-        |waiting: &Waiting<'_>| cost_model.seconds(waiting.work.kind(), waiting.work.cost);
+    let seconds = |waiting: &Waiting<'_>| waiting.work.seconds(cost_model);
     others.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
     ordered.extend(others);
     ordered
@@ -318,11 +318,18 @@ mod tests {
         jobs.into_iter().zip(costs).map(one).collect()
     }
 
-    fn run<'a>(next: Next<'a>) -> Option<Work<'a>> {
-        match next {
+    /// The work that is next in a lane with `left` seconds left.
+    fn next<'a>(queue: &mut Queue<'a>, lane: Lane, left: f64) -> Option<Work<'a>> {
+        match queue.next(lane, left, &CostModel::default()) {
             Next::Run(work) => Some(work),
             _ => None,
         }
+    }
+
+    /// Item and cost of all work that the CPU does, in order.
+    fn order<'a>(queue: &mut Queue<'a>, left: f64) -> Vec<(&'a str, f64)> {
+        let next = || next(queue, Lane::Cpu, left);
+        std::iter::from_fn(next).map(|work| (&*work.job.experiment.item, work.cost)).collect()
     }
 
     const RANK: &str = "kind: stable-rank, samples: [4]";
@@ -340,15 +347,10 @@ mod tests {
             experiment("d", 9, RANK, costs[3]),
         ];
         let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        let cost_model = CostModel::default();
         // Two workers of 51 s have 102 s; a and b take 50 of them.
-        let mut queue = Queue::new(all, Some(51.0), 2, &cost_model);
-        let mut order = Vec::new();
-        while let Some(work) = run(queue.next(Lane::Cpu, 51.0, &cost_model)) {
-            order.push((work.job.experiment.item.clone(), work.cost));
-        }
+        let mut queue = Queue::new(all, Some(51.0), 2, &CostModel::default());
         let expected = [("b", 8.0), ("b", 2.0), ("a", 30.0), ("a", 10.0), ("c", 1.0)];
-        assert_eq!(order, expected.map(|(item, cost)| (item.to_owned(), cost)));
+        assert_eq!(order(&mut queue, 51.0), expected);
         assert_eq!(queue.waiting(Lane::Cpu).count(), 2);
         // What such jobs took so far decides, not what was estimated.
         let mut slow = CostModel::default();
@@ -365,24 +367,17 @@ mod tests {
         let clock = "kind: complexity, scheme: separable, axes: 2, sizes: [16, 24], repeats: 1";
         let experiments =
             [experiment("a", 9, clock, &[20.0]), experiment("b", 0, RANK, &[15.0, 40.0])];
-        let all = |costs: [&[f64]; 2]| -> Vec<Work<'_>> {
-            experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect()
-        };
-        let cost_model = CostModel::default();
-        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), Some(30.0), 1, &cost_model);
-        assert!(
-            run(queue.next(Lane::Cpu, 30.0, &cost_model)).is_none(),
-            "15 s of 30 where 20 s are kept"
-        );
-        assert_eq!(run(queue.next(Lane::Alone, 30.0, &cost_model)).unwrap().cost, 20.0);
-        let mut queue = Queue::new(all([&[20.0], &[15.0, 40.0]]), None, 1, &cost_model);
-        assert_eq!(
-            run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap().cost,
-            40.0,
-            "the longest first"
-        );
+        let all: Vec<Work<'_>> =
+            [work(&experiments[0], &[20.0]), work(&experiments[1], &[15.0, 40.0])].concat();
+        let mut queue = Queue::new(all.clone(), Some(30.0), 1, &CostModel::default());
+        let cpu = next(&mut queue, Lane::Cpu, 30.0);
+        assert!(cpu.is_none(), "15 s of 30 where 20 s are kept");
+        assert_eq!(next(&mut queue, Lane::Alone, 30.0).unwrap().cost, 20.0);
+        let mut queue = Queue::new(all, None, 1, &CostModel::default());
+        let longest = next(&mut queue, Lane::Cpu, 0.0).unwrap();
+        assert_eq!(longest.cost, 40.0, "the longest first");
         queue.close();
-        assert!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).is_none());
+        assert!(next(&mut queue, Lane::Cpu, 0.0).is_none());
     }
 
     /// Catches verdicts that come late although they are cheap, and a long job that starts last and then runs alone.
@@ -396,29 +391,16 @@ mod tests {
             experiment("c", 2, RANK, costs[2]),
         ];
         let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        let cost_model = CostModel::default();
-        let mut queue = Queue::new(all, None, 2, &cost_model);
-        let mut order = Vec::new();
-        while let Some(work) = run(queue.next(Lane::Cpu, 0.0, &cost_model)) {
-            order.push((work.job.experiment.item.clone(), work.cost));
-        }
-        let expected = [
-            ("b", 6.0),
-            ("b", 4.0),
-            ("a", 40.0),
-            ("a", 2.0),
-            ("c", 30.0),
-            ("c", 30.0),
-            ("c", 30.0),
-        ];
-        assert_eq!(order, expected.map(|(item, cost)| (item.to_owned(), cost)));
+        let mut queue = Queue::new(all, None, 2, &CostModel::default());
+        let order_of_all = order(&mut queue, 0.0);
+        assert_eq!(order_of_all[..4], [("b", 6.0), ("b", 4.0), ("a", 40.0), ("a", 2.0)]);
+        assert_eq!(order_of_all[4..], [("c", 30.0); 3]);
         // 50 s of two workers are left when the job of 60 s starts, before its turn.
         let costs = [&[25.0, 25.0][..], &[60.0]];
         let experiments = [experiment("a", 9, RANK, costs[0]), experiment("b", 1, RANK, costs[1])];
         let all = experiments.iter().zip(costs).flat_map(|(e, c)| work(e, c)).collect();
-        let mut queue = Queue::new(all, None, 2, &cost_model);
-        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap().cost, 60.0);
-        assert_eq!(run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap().cost, 25.0);
+        let mut queue = Queue::new(all, None, 2, &CostModel::default());
+        assert_eq!(order(&mut queue, 0.0)[..2], [("b", 60.0), ("a", 25.0)]);
     }
 
     /// Catches jobs that begin beyond the memory, small ones that wait behind a large one, a large one that nobody runs when its
@@ -431,22 +413,23 @@ mod tests {
             work.memory = memory;
         }
         let cost_model = CostModel::default();
-        let mut queue = Queue::new(all, None, 2, &cost_model).within(Some(Bytes(10)));
-        let mut next = || run(queue.next(Lane::Cpu, 0.0, &cost_model));
-        let (six, four) = (next().unwrap(), next().unwrap());
+        let mut queue = Queue::new(all, None, 2, &cost_model);
+        queue.memory = Memory::new(Some(Bytes(10)));
+        let mut run = || next(&mut queue, Lane::Cpu, 0.0).unwrap();
+        let (six, four) = (run(), run());
         assert_eq!((six.memory, four.memory), (6, 4), "five do not fit beside six");
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        queue.give_back(&four);
+        queue.memory.give_back(four.memory);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
-        queue.give_back(&six);
-        let five = run(queue.next(Lane::Cpu, 0.0, &cost_model)).unwrap();
+        queue.memory.give_back(six.memory);
+        let five = next(&mut queue, Lane::Cpu, 0.0).unwrap();
         assert_eq!(five.memory, 5);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::Wait));
         // The job that has five does not end: twenty never fit next to it.
-        queue.leave_behind();
+        queue.memory.leave_behind();
         let Next::Refuse(large, there) = queue.next(Lane::Cpu, 0.0, &cost_model) else { panic!() };
         assert_eq!((large.memory, there), (20, Bytes(5)));
-        queue.give_back(&large);
+        queue.memory.give_back(large.memory);
         assert!(matches!(queue.next(Lane::Cpu, 0.0, &cost_model), Next::End));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use posenc_experiments::text::MAX_RECORD_BYTES;
 
 /// A checkout of the project, or a directory laid out like one.
@@ -17,12 +17,11 @@ impl Repository {
     pub fn find(given: Option<&Path>) -> Result<Self> {
         let is_root = |p: &Path| p.join("experiments").is_dir() && p.join("data").is_dir();
         if let Some(root) = given {
-            if !is_root(root) {
-                bail!(
-                    "{} is not a posenc repository: it needs the folders experiments/ and data/",
-                    root.display()
-                );
-            }
+            ensure!(
+                is_root(root),
+                "{} is not a posenc repository: it needs the folders experiments/ and data/",
+                root.display()
+            );
             return Ok(Repository::at(root));
         }
         let current = std::env::current_dir().context("the current directory cannot be read")?;

@@ -1,7 +1,12 @@
 //! What units of a run share.
 
+use std::path::Path;
+
 use crate::data::DataSets;
 use crate::device::Devices;
+use crate::options::Reproduce;
+use crate::plan::Plans;
+use crate::repository::Repository;
 use crate::store::Store;
 
 /// What units read, and where records go.
@@ -17,6 +22,23 @@ pub struct RunEnv {
     pub seed: u64,
     /// Git commit of the run, as records keep it.
     pub commit: &'static str,
+}
+
+/// What tables and report of this machine are made from.
+#[derive(Clone, Copy)]
+pub struct ResultInputs<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// Plans of all items.
+    pub plans: &'a Plans<'a>,
+    /// Raw records.
+    pub store: &'a Store,
+    /// Devices of the run.
+    pub devices: &'a Devices,
+    /// Options of the run.
+    pub options: &'a Reproduce,
+    /// Output directory.
+    pub out: &'a Path,
 }
 
 /// What lives as long as the process, so that threads which cannot be ended may still read it.

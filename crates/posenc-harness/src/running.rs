@@ -12,15 +12,11 @@ use crate::queue::{Lane, Work};
 use crate::unit::Unit;
 use crate::worker::{Shared, lock};
 
-/// A job in flight.
 pub struct Job {
-    /// Who runs it.
     pub lane: Lane,
-    /// What it is.
     pub work: Arc<Work<'static>>,
     /// What its thread sees.
     pub control: Arc<Control>,
-    /// When it began.
     pub started: Instant,
     /// When it was given up.
     pub expired: Option<Instant>,
@@ -40,7 +36,7 @@ impl Job {
         }
         let (in_flight, waiting) = self.control.unwritten();
         let share = (in_flight.len() + waiting.len()) as f64 / self.work.units.len().max(1) as f64;
-        let all = share * cost_model.seconds(self.work.kind(), self.work.cost);
+        let all = share * self.work.seconds(cost_model);
         let elapsed = self.control.elapsed().as_secs_f64();
         // A job that exceeds its estimate will exceed it further.
         (all - elapsed).max(0.1 * elapsed)
@@ -55,7 +51,7 @@ pub fn time_left(shared: &Shared, jobs: &BTreeMap<u64, Job>, workers: usize) -> 
             (jobs.values().filter(|job| job.lane == lane && job.expired.is_none()))
                 .map(|job| job.left(&cost_model))
                 .collect();
-        let waiting = queue.waiting(lane).map(|work| cost_model.seconds(work.kind(), work.cost));
+        let waiting = queue.waiting(lane).map(|work| work.seconds(&cost_model));
         estimate_makespan(&in_flight, waiting, workers)
     };
     of(Lane::Cpu, workers).max(of(Lane::Device, 1)) + of(Lane::Alone, 1)

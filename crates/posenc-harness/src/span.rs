@@ -63,6 +63,11 @@ pub fn counted(units: usize) -> String {
     format!("{units} unit{}", if units == 1 { "" } else { "s" })
 }
 
+/// How many units failed, to be added to a list: `, 2 failed`; nothing for none.
+pub fn and_failed(units: usize) -> String {
+    if units == 0 { String::new() } else { format!(", {units} failed") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,26 +86,12 @@ mod tests {
             let span: Span = text.parse().unwrap();
             assert_eq!((span.0.as_secs(), span.to_string().as_str()), (seconds, shown), "{text}");
         }
-        for text in [
-            "",
-            " ",
-            "2",
-            "h",
-            "2 hours",
-            "2d",
-            "0s",
-            "0h0m",
-            "-1h",
-            "1.5h",
-            "30m1h",
-            "1h1h",
-            "10001h",
-            "1h30",
-            "99999999999999999999h",
-            "9999999999999999999h",
-            "2ħ",
-            "１h",
-        ] {
+        let malformed = [
+            "", " ", "2", "h", "2 hours", "2d", "-1h", "1.5h", "30m1h", "1h1h", "1h30", "2ħ", "１h",
+        ];
+        let too_small = ["0s", "0h0m"];
+        let too_large = ["10001h", "9999999999999999999h", "99999999999999999999h"];
+        for text in malformed.into_iter().chain(too_small).chain(too_large) {
             let error = text.parse::<Span>().unwrap_err();
             assert!(error.contains("1h30m"), "{text}: {error}");
         }

@@ -1,5 +1,6 @@
 //! Raw records on disk: `<out>/raw/<paper>/<item>/<unit>-<key>.json`, pictures and captions of a unit next to it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -93,24 +94,14 @@ impl Store {
         // The file name is <unit>-<16 digits>.json.
         let prefix = &name[..name.len() - "0123456789abcdef.json".len()];
         let folder = self.folder(paper, item);
-        let mut nearest: Option<Vec<&'static str>> = None;
-        for entry in posenc_files::entries(&folder).unwrap_or_default() {
-            let other = entry.name.to_string_lossy().into_owned();
-            let is_record = other.len() == name.len() && other.ends_with(".json");
-            if !is_record || !other.starts_with(prefix) {
-                continue;
-            }
-            let Ok(record) = UnitRecord::read(&folder.join(&entry.name)) else {
-                continue;
-            };
-            if record.parts.identity != parts.identity {
-                continue;
-            }
-            let differences = parts.differences(&record.parts);
-            if nearest.as_ref().is_none_or(|n| differences.len() < n.len()) {
-                nearest = Some(differences);
-            }
-        }
+        let is_of_unit = |other: &OsString| {
+            let other = other.to_string_lossy();
+            other.len() == name.len() && other.ends_with(".json") && other.starts_with(prefix)
+        };
+        let names = posenc_files::entries(&folder).unwrap_or_default().into_iter().map(|e| e.name);
+        let records = names.filter(is_of_unit).map(|name| UnitRecord::read(&folder.join(name)));
+        let others = records.flatten().filter(|other| other.parts.identity == parts.identity);
+        let nearest = others.map(|other| parts.differences(&other.parts)).min_by_key(Vec::len);
         nearest.map_or(Found::Nothing, Found::Stale)
     }
 
@@ -135,8 +126,7 @@ impl Store {
             let what = || format!("picture `{}` of {}", picture.name, picture.signal);
             let bytes = picture.png().with_context(what)?;
             let name = UnitRecord::picture_file_name(&record.parts, index, &picture.name);
-            write_atomically(&folder.join(&name), &bytes)
-                .with_context(|| format!("{} cannot be written", folder.join(&name).display()))?;
+            write_file(&folder.join(&name), &bytes)?;
             record.pictures.push(StoredPicture {
                 name: picture.name.clone(),
                 signal: picture.signal.clone(),
@@ -152,15 +142,13 @@ impl Store {
         if let Some(captions) = captions {
             let bytes = captions.bytes().map_err(anyhow::Error::msg).context("captions")?;
             let name = UnitRecord::captions_file_name(&record.parts);
-            write_atomically(&folder.join(&name), &bytes)
-                .with_context(|| format!("{} cannot be written", folder.join(&name).display()))?;
+            write_file(&folder.join(&name), &bytes)?;
             let blake3 = blake3::hash(&bytes).to_hex().to_string();
             record.captions = Some(StoredCaptions { file: name, blake3 });
         }
         let before = UnitRecord::read(&file).map(|old| old.pictures).unwrap_or_default();
         let bytes = record.bytes().map_err(anyhow::Error::msg)?;
-        write_atomically(&file, &bytes)
-            .with_context(|| format!("{} cannot be written", file.display()))?;
+        write_file(&file, &bytes)?;
         self.forget_failure(paper, item, &record.parts);
         // A forced run may give fewer pictures than the one before.
         for old in before {
@@ -211,6 +199,11 @@ impl Store {
             posenc_files::sweep(folder);
         }
     }
+}
+
+/// Writes a file whole or not at all; an error names the file.
+pub fn write_file(file: &Path, bytes: &[u8]) -> Result<()> {
+    write_atomically(file, bytes).with_context(|| format!("{} cannot be written", file.display()))
 }
 
 #[cfg(test)]

@@ -7,16 +7,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-
-use posenc_experiments::record::{Failure as UnitReason, UnitFailure};
 
 use crate::control::{Control, Stop};
 use crate::cost_model::{CostModel, estimate_makespan};
+use crate::events::{Events, millis};
 use crate::interrupts::{Interrupts, name};
-use crate::memory::{self, Bytes};
-use crate::progress::{Finished, Progress, named};
+use crate::memory::{self, Bytes, Memory};
+use crate::progress::{Detail, Progress, Tally, named};
 pub use crate::queue::Work;
 use crate::queue::{Lane, Queue};
 use crate::run_env::RunEnv;
@@ -26,13 +25,14 @@ use crate::worker::{End, Message, Shared, lock, put_back, work};
 
 /// How often the supervisor checks for timeouts and signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Time for a job to end after it was told to.
-const GRACE: Duration = Duration::from_secs(3);
-/// Time for a job that is writing.
-const GRACE_OF_WRITING: Duration = Duration::from_secs(60);
+
+/// Time for a job to end after it was told to; more if it writes.
+fn grace(is_writing: bool) -> Duration {
+    Duration::from_secs(if is_writing { 60 } else { 3 })
+}
 
 /// How a plan is run.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Options {
     /// Units at a time; 0 means 1.
     pub workers: usize,
@@ -44,19 +44,28 @@ pub struct Options {
     pub end: Option<Instant>,
     /// Memory that jobs may take together; what the machine has left if absent.
     pub memory: Option<Bytes>,
-    /// Hears which items are finished.
-    pub watcher: Option<Arc<dyn Watcher>>,
+    /// Who hears which items are finished.
+    pub feed: Option<Feed>,
     /// Interrupts that end the run.
     pub signals: Interrupts,
 }
 
-/// Hears how far a run is. It is called by the supervising thread and must return at once.
-pub trait Watcher: Send + Sync {
-    /// All units of an item have run or failed; `left` units of the run have not, and need about `seconds`.
-    fn item_finished(&self, item: &str, left: usize, seconds: f64);
+/// An item whose units have all run or failed.
+pub struct FinishedItem {
+    /// `paper/item`.
+    pub item: String,
+    /// Units of the run that have neither run nor failed.
+    pub left: usize,
+    /// Seconds that these need, about.
+    pub seconds: f64,
+}
 
-    /// Lines to print.
-    fn lines(&self) -> Vec<String>;
+/// The connection to another thread that hears how far a run is.
+pub struct Feed {
+    /// Takes items when they are finished.
+    pub finished: Sender<FinishedItem>,
+    /// Gives lines to print.
+    pub lines: Receiver<String>,
 }
 
 /// A unit that failed.
@@ -70,17 +79,6 @@ pub struct Failure {
     pub message: String,
 }
 
-/// What was done of an item.
-#[derive(Debug, Clone, Default)]
-pub struct Tally {
-    /// Units that have a record now.
-    pub done: usize,
-    /// Units that failed.
-    pub failed: usize,
-    /// Seconds of all of them.
-    pub seconds: f64,
-}
-
 /// What was done.
 #[derive(Default)]
 pub struct RunSummary {
@@ -90,23 +88,17 @@ pub struct RunSummary {
     pub left: (usize, f64),
     /// The signal that ended the run.
     pub interrupted: Option<usize>,
-    /// By item.
+    /// Items with units that ended, by `paper/item`.
     pub items: BTreeMap<String, Tally>,
     /// How long work took.
     pub cost_model: CostModel,
 }
 
 /// Runs jobs and tells nothing but units; for those who need no more.
-pub fn run_plainly(
-    jobs: Vec<Work<'static>>,
-    site: RunEnv,
-    workers: usize,
-    fail_fast: bool,
-) -> Vec<Failure> {
+pub fn run_plainly(jobs: Vec<Work<'static>>, site: RunEnv, workers: usize) -> Vec<Failure> {
     let units = jobs.iter().map(|work| work.units.len()).sum();
-    let events = crate::events::Events::none();
-    let mut progress = Progress::new(units, workers, crate::progress::Detail::Usual, events);
-    let options = Options { workers, fail_fast, ..Options::default() };
+    let mut progress = Progress::new(units, workers, Detail::Usual, Events::none());
+    let options = Options { workers, ..Options::default() };
     run(jobs, site, &options, CostModel::default(), &mut progress).failures
 }
 
@@ -121,13 +113,13 @@ pub fn run(
     progress: &mut Progress,
 ) -> RunSummary {
     let workers = options.workers.max(1);
-    let total: usize = jobs.iter().map(|work| work.units.len()).sum();
-    progress.expect(jobs.iter().map(|work| (work.job.experiment.id(), work.units.len())));
+    let mut items: BTreeMap<String, Tally> = BTreeMap::new();
+    for work in &jobs {
+        items.entry(work.job.experiment.id()).or_default().total += work.units.len();
+    }
     let budget = options.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
-    let memory = options.memory.or_else(memory::available);
-    let per_item: Vec<(String, usize)> =
-        jobs.iter().map(|work| (work.job.experiment.id(), work.units.len())).collect();
-    let queue = Queue::new(jobs, budget, workers, &cost_model).within(memory);
+    let mut queue = Queue::new(jobs, budget, workers, &cost_model);
+    queue.memory = Memory::new(options.memory.or_else(memory::available));
     let (sender, messages) = channel();
     let shared = Arc::new(Shared {
         site,
@@ -138,19 +130,14 @@ pub fn run(
         messages: sender,
         next: AtomicU64::new(0),
     });
-    let mut unfinished: BTreeMap<String, usize> = BTreeMap::new();
-    for (item, units) in per_item {
-        *unfinished.entry(item).or_default() += units;
-    }
     let mut supervisor = Supervisor {
         shared,
-        unfinished,
         options,
         workers,
         jobs: BTreeMap::new(),
         alive: BTreeMap::new(),
         progress,
-        outcome: RunSummary::default(),
+        summary: RunSummary { items, ..RunSummary::default() },
         give_up: None,
         stopped: Vec::new(),
         left_behind: 0,
@@ -162,29 +149,26 @@ pub fn run(
         supervisor.start(lanes);
         supervisor.until_idle(&messages);
     }
-    let mut outcome = supervisor.outcome;
+    let mut summary = supervisor.summary;
     let stopped = supervisor.stopped.iter().copied();
     let seconds = time_left(&supervisor.shared, &supervisor.jobs, workers)
         + estimate_makespan(&[], stopped, workers);
-    let ended: usize = outcome.items.values().map(|tally| tally.done + tally.failed).sum();
-    outcome.left = (total.saturating_sub(ended), seconds);
-    outcome.cost_model = lock(&supervisor.shared.cost_model).clone();
+    summary.left = (summary.items.values().map(Tally::left).sum(), seconds);
+    summary.items.retain(|_, tally| tally.done + tally.failed > 0);
+    summary.cost_model = lock(&supervisor.shared.cost_model).clone();
     progress.finish();
-    outcome
+    summary
 }
 
-/// Who watches.
 struct Supervisor<'r> {
     shared: Arc<Shared>,
     options: &'r Options,
     workers: usize,
-    /// Units of each item that have neither run nor failed.
-    unfinished: BTreeMap<String, usize>,
     jobs: BTreeMap<u64, Job>,
     /// Workers that have not said that they are idle.
     alive: BTreeMap<Lane, usize>,
     progress: &'r mut Progress,
-    outcome: RunSummary,
+    summary: RunSummary,
     /// When an interrupted run waits no longer.
     give_up: Option<Instant>,
     /// Seconds that jobs which it stopped still take.
@@ -215,11 +199,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Starts a worker.
     fn spawn_worker(&mut self, lane: Lane) {
         let shared = self.shared.clone();
-        let hired = std::thread::Builder::new().spawn(move || work(&shared, lane));
-        match hired {
+        match std::thread::Builder::new().spawn(move || work(&shared, lane)) {
             Ok(_) => *self.alive.entry(lane).or_default() += 1,
             Err(error) if self.alive.get(&lane).is_some_and(|n| *n > 0) => {
                 self.progress.warn(&format!("warning: cannot start another thread: {error}"));
@@ -227,10 +209,10 @@ impl Supervisor<'_> {
             Err(error) => {
                 // Nobody would run what waits: a run that does nothing must not end well.
                 let message = format!("cannot start a thread ({error}); see `ulimit -u`");
-                let is_told = self.outcome.failures.iter().any(|f| f.message == message);
+                let is_told = self.summary.failures.iter().any(|f| f.message == message);
                 if !is_told {
                     let path = "all waiting units".to_owned();
-                    self.outcome.failures.push(Failure { path, key: String::new(), message });
+                    self.summary.failures.push(Failure { path, key: String::new(), message });
                 }
             }
         }
@@ -249,10 +231,11 @@ impl Supervisor<'_> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.look_at_clock();
-            for line in self.options.watcher.iter().flat_map(|watcher| watcher.lines()) {
+            for line in self.options.feed.iter().flat_map(|feed| feed.lines.try_iter()) {
                 self.progress.note(&line);
             }
-            if self.is_given_up() {
+            let is_writing = || self.jobs.values().any(|job| job.control.is_writing());
+            if self.give_up.is_some_and(|since| since.elapsed() > grace(is_writing())) {
                 return;
             }
             let (shared, jobs, workers) = (&self.shared, &self.jobs, self.workers);
@@ -263,11 +246,11 @@ impl Supervisor<'_> {
     fn take(&mut self, message: Message) {
         match message {
             Message::Started { id, lane, work, control } => {
-                if self.outcome.interrupted.is_some() {
+                if self.summary.interrupted.is_some() {
                     control.stop(Stop::Interrupted);
                 }
                 self.progress.detail(|| {
-                    let expected = lock(&self.shared.cost_model).seconds(work.kind(), work.cost);
+                    let expected = work.seconds(&lock(&self.shared.cost_model));
                     let (path, units) = (work.job.path(), work.units.len());
                     format!(
                         "begins {path} seed {}: {units} units, about {}",
@@ -276,18 +259,18 @@ impl Supervisor<'_> {
                     )
                 });
                 let begun = if work.emits_as_batch() { work.units.len() } else { 1 };
-                work.units
-                    .iter()
-                    .take(begun)
-                    .for_each(|u| self.progress.begins(&unit_name(&work, u)));
+                for unit in work.units.iter().take(begun) {
+                    self.progress.begins(&unit_name(&work, unit));
+                }
                 let started = Instant::now();
                 let job =
                     Job { lane, work, control, started, expired: None, seconds: 0.0, first: None };
                 self.jobs.insert(id, job);
             }
-            Message::Unit { id, index, seconds, peak_memory, values, steps, main } => {
+            Message::Unit { id, index, finished } => {
                 let Some(job) = self.jobs.get_mut(&id) else { return };
                 let Some(unit) = job.work.units.get(index) else { return };
+                let seconds = finished.seconds;
                 job.seconds += seconds;
                 let estimated = job.work.cost / job.work.units.len() as f64;
                 let mut cost_model = lock(&self.shared.cost_model);
@@ -297,25 +280,12 @@ impl Supervisor<'_> {
                     cost_model.add(job.work.kind(), estimated, seconds);
                 }
                 drop(cost_model);
-                let item = job.work.job.experiment.id();
-                let tally = self.outcome.items.entry(item.clone()).or_default();
-                tally.done += 1;
-                tally.seconds += seconds;
-                let name = unit_name(&job.work, unit);
-                let (unit, main) = (&name, main.as_ref());
-                self.progress.finished(&Finished {
-                    unit,
-                    seconds,
-                    expected,
-                    peak_memory,
-                    values,
-                    steps,
-                    main,
-                });
+                self.progress.finished(&unit_name(&job.work, unit), expected, &finished);
                 if let Some(next) = job.work.units.get(index + 1).filter(|_| !is_together) {
                     self.progress.begins(&unit_name(&job.work, next));
                 }
-                self.count_down(&item);
+                let item = job.work.job.experiment.id();
+                self.count(&item, seconds, false);
             }
             Message::Note(line) => self.progress.note(&line),
             Message::Ended { id, end } => {
@@ -323,11 +293,8 @@ impl Supervisor<'_> {
                 let Some(job) = self.jobs.remove(&id) else { return };
                 match end {
                     End::Whole if job.work.emits_as_batch() => {
-                        lock(&self.shared.cost_model).add(
-                            job.work.kind(),
-                            job.work.cost,
-                            job.seconds,
-                        );
+                        let mut cost_model = lock(&self.shared.cost_model);
+                        cost_model.add(job.work.kind(), job.work.cost, job.seconds);
                     }
                     End::Failed(message) if job.control.stopped().is_none() => {
                         self.fail(&job.work, &job.control, &message);
@@ -339,25 +306,35 @@ impl Supervisor<'_> {
                     _ => {}
                 }
             }
-            Message::Idle(lane) => {
-                if let Some(alive) = self.alive.get_mut(&lane) {
-                    *alive = alive.saturating_sub(1);
-                }
-            }
+            Message::Idle(lane) => self.count_idle(lane),
+        }
+    }
+
+    /// A worker is idle, or was left behind.
+    fn count_idle(&mut self, lane: Lane) {
+        if let Some(alive) = self.alive.get_mut(&lane) {
+            *alive = alive.saturating_sub(1);
         }
     }
 
     /// A unit of an item has run or failed.
-    fn count_down(&mut self, item: &str) {
-        let Some(left) = self.unfinished.get_mut(item) else { return };
-        *left = left.saturating_sub(1);
-        if *left > 0 {
+    fn count(&mut self, item: &str, seconds: f64, has_failed: bool) {
+        let items = &mut self.summary.items;
+        let Some(tally) = items.get_mut(item) else { return };
+        tally.done += usize::from(!has_failed);
+        tally.failed += usize::from(has_failed);
+        tally.seconds += seconds;
+        if tally.left() > 0 {
             return;
         }
-        self.unfinished.remove(item);
-        if let Some(watcher) = &self.options.watcher {
+        let tally = *tally;
+        let finished = items.values().filter(|tally| tally.left() == 0).count();
+        self.progress.item_finished(item, &tally, finished, items.len());
+        if let Some(feed) = &self.options.feed {
+            let left = items.values().map(Tally::left).sum();
             let seconds = time_left(&self.shared, &self.jobs, self.workers);
-            watcher.item_finished(item, self.unfinished.values().sum(), seconds);
+            // A listener that is gone needs nothing more.
+            let _ = feed.finished.send(FinishedItem { item: item.to_owned(), left, seconds });
         }
     }
 
@@ -366,32 +343,19 @@ impl Supervisor<'_> {
         let seconds = control.elapsed().as_secs_f64();
         let experiment = work.job.experiment;
         for unit in control.unwritten().0.into_iter().filter_map(|i| work.units.get(i)) {
-            let failure = UnitFailure {
-                parts: unit.parts.clone(),
-                failure: UnitReason {
-                    group: work.job.group.id.clone(),
-                    method: work.job.variant.id.clone(),
-                    signal: unit.signal.clone(),
-                    seed: work.job.seed_index,
-                    reason: reason.to_owned(),
-                    seconds: crate::events::millis(seconds),
-                },
-            };
+            let failure = work.failure(unit, reason, millis(seconds));
             let store = self.shared.site.store;
             let kept = store.write_failure(&experiment.paper, &experiment.item, &failure);
             self.progress.failed(&unit_name(work, unit), seconds, reason);
             if let Err(error) = kept {
                 self.progress.warn(&format!("warning: the failure cannot be stored: {error:#}"));
             }
-            let tally = self.outcome.items.entry(experiment.id()).or_default();
-            tally.failed += 1;
-            tally.seconds += seconds;
-            self.outcome.failures.push(Failure {
+            self.summary.failures.push(Failure {
                 path: named(&work.job.path(), &unit.signal),
                 key: unit.parts.key(),
                 message: reason.to_owned(),
             });
-            self.count_down(&experiment.id());
+            self.count(&experiment.id(), seconds, true);
         }
         if self.options.fail_fast {
             lock(&self.shared.queue).close();
@@ -420,34 +384,26 @@ impl Supervisor<'_> {
             }
         }
         let is_over = |job: &Job| {
-            let waited = job.expired.map(|at| now.saturating_duration_since(at));
-            waited.is_some_and(|waited| {
-                waited > if job.control.is_writing() { GRACE_OF_WRITING } else { GRACE }
-            })
+            let is_writing = job.control.is_writing();
+            job.expired.is_some_and(|at| now.saturating_duration_since(at) > grace(is_writing))
         };
-        let over: Vec<u64> =
-            (self.jobs.iter()).filter(|(_, j)| is_over(j)).map(|(id, _)| *id).collect();
-        for id in over {
-            let Some(job) = self.jobs.get(&id).filter(|job| job.control.replace()) else {
-                continue;
-            };
-            let (lane, path) = (job.lane, job.work.job.path());
-            self.jobs.remove(&id);
-            lock(&self.shared.queue).leave_behind();
+        let over = self.jobs.iter().filter(|(_, job)| is_over(job) && job.control.replace());
+        for id in over.map(|(id, _)| *id).collect::<Vec<u64>>() {
+            let Some(Job { lane, work, .. }) = self.jobs.remove(&id) else { continue };
+            lock(&self.shared.queue).memory.leave_behind();
             self.left_behind += 1;
             self.progress.note(&format!(
-                "note: {path}: does not stop; it is abandoned and may use a core until this run ends"
+                "note: {}: does not stop; it is abandoned and may use a core until this run ends",
+                work.job.path()
             ));
-            if let Some(alive) = self.alive.get_mut(&lane) {
-                *alive = alive.saturating_sub(1);
-            }
+            self.count_idle(lane);
             if lane == Lane::Alone {
                 self.defer_timing_jobs();
             }
             self.spawn_worker(lane);
         }
-        if let (Some(signal), None) = (self.options.signals.asked(), self.outcome.interrupted) {
-            self.outcome.interrupted = Some(signal);
+        if let (Some(signal), None) = (self.options.signals.asked(), self.summary.interrupted) {
+            self.summary.interrupted = Some(signal);
             self.give_up = Some(now);
             lock(&self.shared.queue).close();
             self.jobs.values().for_each(|job| job.control.stop(Stop::Interrupted));
@@ -456,12 +412,5 @@ impl Supervisor<'_> {
                 name(signal)
             ));
         }
-    }
-
-    /// Whether an interrupted run need not wait any longer.
-    fn is_given_up(&self) -> bool {
-        let Some(waited) = self.give_up.map(|since| since.elapsed()) else { return false };
-        let is_writing = self.jobs.values().any(|job| job.control.is_writing());
-        waited > if is_writing { GRACE_OF_WRITING } else { GRACE }
     }
 }

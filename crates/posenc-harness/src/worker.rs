@@ -15,6 +15,7 @@ use crate::checkpoint::Checkpoint;
 use crate::control::{Control, Stopped};
 use crate::cost_model::CostModel;
 use crate::memory::Bytes;
+use crate::progress::Finished;
 use crate::queue::{Lane, Next, Queue, Work};
 use crate::run_env::RunEnv;
 use crate::unit::Unit;
@@ -27,49 +28,46 @@ const WAIT: Duration = Duration::from_millis(50);
 pub struct Shared {
     /// What units read, and where records go.
     pub site: RunEnv,
-    /// Jobs that wait.
     pub queue: Mutex<Queue<'static>>,
     /// How long work takes.
     pub cost_model: Mutex<CostModel>,
-    /// When the budget ends.
     pub end: Option<Instant>,
     /// Whether the first failure is the last.
     pub fail_fast: bool,
     /// Where workers say what happens.
     pub messages: Sender<Message>,
-    /// Number of the next job.
     pub next: AtomicU64,
 }
 
 /// What a worker says.
 pub enum Message {
-    /// A job begins.
-    Started { id: u64, lane: Lane, work: Arc<Work<'static>>, control: Arc<Control> },
+    Started {
+        id: u64,
+        lane: Lane,
+        work: Arc<Work<'static>>,
+        control: Arc<Control>,
+    },
     /// The record of a unit is on disk.
     Unit {
         id: u64,
         index: usize,
-        seconds: f64,
-        peak_memory: Option<u64>,
-        values: usize,
-        steps: u64,
-        main: Option<(String, f64, String)>,
+        finished: Finished,
     },
-    /// A line for people.
     Note(String),
     /// The job's thread has come back.
-    Ended { id: u64, end: End },
+    Ended {
+        id: u64,
+        end: End,
+    },
     /// A worker has nothing more to do.
     Idle(Lane),
 }
 
-/// How a job ended.
 pub enum End {
     /// All units have records.
     Whole,
     /// It was told to.
     Stopped,
-    /// With an error.
     Failed(String),
 }
 
@@ -129,10 +127,11 @@ pub fn work(shared: &Shared, lane: Lane) {
             put_back(shared, &work, &control.unwritten().1);
         }
         idle.is_replaced = control.is_replaced();
+        let memory = &mut lock(&shared.queue).memory;
         match idle.is_replaced {
             // It was counted as ended before.
-            true => lock(&shared.queue).give_back_late(&work),
-            false => lock(&shared.queue).give_back(&work),
+            true => memory.give_back_late(work.memory),
+            false => memory.give_back(work.memory),
         }
         let _ = shared.messages.send(Message::Ended { id, end });
         if idle.is_replaced {
@@ -231,8 +230,8 @@ fn run(shared: &Shared, id: u64, work: &Work<'static>, control: &Arc<Control>) -
         // What it takes to write pictures is no part of the next unit.
         last = Instant::now();
         let steps = control.take_steps();
-        let message = Message::Unit { id, index, seconds, peak_memory, values, steps, main };
-        let _ = shared.messages.send(message);
+        let finished = Finished { seconds, peak_memory, values, steps, main };
+        let _ = shared.messages.send(Message::Unit { id, index, finished });
         Ok(())
     };
     // A panic in a protocol is our bug; it must not take the other units with it.

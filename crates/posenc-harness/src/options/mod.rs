@@ -5,7 +5,7 @@ mod places;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Profile};
@@ -109,10 +109,8 @@ pub struct Reproduce {
 
 /// The profile of that name.
 pub fn parse_profile(name: &str) -> Result<Profile> {
-    let Some(profile) = Profile::parse(name) else {
-        bail!("--profile {name}: allowed are {}", Profile::ALL.map(Profile::name).join(", "));
-    };
-    Ok(profile)
+    let allowed = || Profile::ALL.map(Profile::name).join(", ");
+    Profile::parse(name).with_context(|| format!("--profile {name}: allowed are {}", allowed()))
 }
 
 /// Parses selectors and refuses those that select nothing: a typo must not look like success.

@@ -14,13 +14,10 @@ use super::files::{self, Folder, Run};
 pub struct Queued {
     /// `RUNNING`, `PENDING`, …
     pub state: String,
-    /// Why it waits.
     pub reason: String,
-    /// Where it runs.
     pub node: String,
 }
 
-/// What is submitted.
 pub enum Job<'a> {
     /// An array of this many tasks.
     Array(usize),
@@ -93,15 +90,18 @@ pub fn submit(
     if let Some(time) = &run.slurm.time {
         option("time", time);
     }
-    let log = match job {
+    let (log, kind) = match job {
         Job::Array(tasks) => {
             option("array", &format!("0-{}", tasks.saturating_sub(1)));
-            pattern(folder, &format!("task-{round}-"))? + "%a.log"
+            (pattern(folder, &format!("task-{round}-"))? + "%a.log", None)
         }
-        Job::Clock => pattern(folder, &format!("task-{}.log", files::name(round, None)))?,
+        Job::Clock => {
+            let log = pattern(folder, &format!("task-{}.log", files::name(round, None)))?;
+            (log, Some("--clock"))
+        }
         Job::Collect(after) => {
             option("dependency", &format!("afterany:{}", after.join(":")));
-            pattern(folder, &format!("collect-{round}.log"))?
+            (pattern(folder, &format!("collect-{round}.log"))?, Some("--collect"))
         }
     };
     option("output", &log);
@@ -113,16 +113,7 @@ pub fn submit(
     }
     // A task whose node fails is started again, and resumes from the records and checkpoints that there are.
     sbatch.args(["--requeue", "--parsable"]).arg(&script);
-    sbatch.arg("--run").arg(folder.path()).args(["--round", &round.to_string()]);
-    match job {
-        Job::Array(_) => {}
-        Job::Clock => {
-            sbatch.arg("--clock");
-        }
-        Job::Collect(_) => {
-            sbatch.arg("--collect");
-        }
-    }
+    sbatch.arg("--run").arg(folder.path()).args(["--round", &round.to_string()]).args(kind);
     let answer = call(&mut sbatch).with_context(|| {
         format!(
             "Slurm rejected the job ({}); `sinfo` lists partitions, limits and resources",
@@ -144,7 +135,6 @@ fn pattern(folder: &Folder, name: &str) -> Result<String> {
     Ok(path.replace('%', "%%"))
 }
 
-/// A path as text.
 pub fn text(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
@@ -162,7 +152,6 @@ fn queued(line: &str) -> Option<Queued> {
     Some(Queued { state: next()?, reason: next()?, node: next()? })
 }
 
-/// Cancels all jobs of a run.
 pub fn cancel(job_name: &str) -> Result<()> {
     call(command("scancel").arg(format!("--name={job_name}"))).map(drop)
 }

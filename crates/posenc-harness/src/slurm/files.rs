@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Parser as _;
 use posenc_experiments::record::KeyParts;
-use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::options::Reproduce;
-use crate::options::SlurmOptions;
+use crate::options::{Reproduce, SlurmOptions};
+use crate::store::write_file;
 
 /// The command line of a submitted run.
 #[derive(clap::Parser)]
@@ -35,13 +34,11 @@ pub const FORMAT: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// [`FORMAT`].
     pub format: u32,
     /// `<number>-<eight digits>`; no two runs share it.
     pub id: String,
     /// Arguments of `posenc` that ask for the same on one machine, with full paths.
     pub arguments: Vec<String>,
-    /// What Slurm is told.
     pub slurm: SlurmOptions,
     /// Units of the run: those that had no record when it was submitted.
     pub units: usize,
@@ -65,7 +62,6 @@ pub struct Round {
     /// Slurm's number of the job that reads the clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
-    /// Slurm's number of the collecting step.
     pub collect: String,
 }
 
@@ -73,21 +69,17 @@ pub struct Round {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// [`FORMAT`].
     pub format: u32,
-    /// Estimated seconds on one core.
     pub seconds: f64,
     /// The jobs, dearest first.
     pub jobs: Vec<SharedJob>,
 }
 
-/// Units of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedJob {
     /// `paper/item/group/method`.
     pub path: String,
-    /// Repetition, from 0.
     pub repetition: u64,
     /// What the results depend on, as the submitter sees it; `identity` is the first unit's.
     pub parts: KeyParts,
@@ -110,11 +102,9 @@ pub struct TaskReport {
     pub error: Option<String>,
 }
 
-/// A start of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
-    /// Node.
     pub node: String,
     /// Units of the share that had a record.
     pub on_record: usize,
@@ -126,12 +116,10 @@ pub struct Attempt {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ending {
-    /// The report's first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<PathBuf>,
     /// Units of the run that have a record.
     pub recorded: usize,
-    /// Units that have none.
     pub failed: Vec<FailedUnit>,
     /// Arrays that were submitted.
     pub rounds: usize,
@@ -159,13 +147,11 @@ pub struct FailedUnit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The run.
     pub id: String,
     /// Who submitted it: machine and process.
     pub by: String,
 }
 
-/// The directory of a run.
 #[derive(Debug, Clone)]
 pub struct Folder(PathBuf);
 
@@ -180,17 +166,14 @@ impl Folder {
         Folder(path.to_owned())
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// A file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// A share's file.
     pub fn share(&self, name: &str) -> PathBuf {
         self.file(&format!("share-{name}.json"))
     }
@@ -205,7 +188,6 @@ impl Folder {
         self.file(&format!("task-{name}.log"))
     }
 
-    /// `run.json`.
     pub fn run(&self) -> Result<Run> {
         let run: Run = read(&self.file("run.json"))?;
         if run.format != FORMAT {
@@ -243,7 +225,6 @@ pub fn slurm_directory(out: &Path) -> PathBuf {
     out.join("slurm")
 }
 
-/// The claim on `out`.
 pub fn claim_file(out: &Path) -> PathBuf {
     slurm_directory(out).join("current.json")
 }
@@ -262,7 +243,6 @@ impl Run {
         Ok((root, options))
     }
 
-    /// The name of all its jobs in Slurm's queue.
     pub fn job_name(&self) -> String {
         job_name(&self.id)
     }
@@ -277,8 +257,7 @@ pub fn job_name(id: &str) -> String {
 pub fn write(file: &Path, content: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(content)
         .with_context(|| format!("{}: paths must be UTF-8", file.display()))?;
-    write_atomically(file, (text + "\n").as_bytes())
-        .with_context(|| format!("{} cannot be written", file.display()))
+    write_file(file, (text + "\n").as_bytes())
 }
 
 /// Reads one of these files.

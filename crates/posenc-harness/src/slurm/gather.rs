@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
-use posenc_experiments::record::{Failure, UnitFailure};
 
 use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, TaskReport};
 use super::{Program, client, shares, submit};
@@ -16,7 +15,7 @@ use crate::options::{Reproduce, parse_profile, parse_selectors};
 use crate::plan::{Plans, expand};
 use crate::queue::Work;
 use crate::repository::Repository;
-use crate::run_env::keep;
+use crate::run_env::{ResultInputs, keep};
 use crate::store::Store;
 use crate::unit::Unit;
 
@@ -32,11 +31,9 @@ pub const CANCELLED: &str = "cancelled";
 enum Fate {
     /// Running it again would end the same way, or is not wanted.
     Settled(String),
-    /// Its task died.
     Lost(String),
 }
 
-/// A share that was submitted.
 struct Submitted {
     round: usize,
     name: String,
@@ -44,7 +41,6 @@ struct Submitted {
     report: TaskReport,
 }
 
-/// Runs the step.
 pub fn gather(folder: &Folder, round: usize, program: &Program) -> Result<ExitCode> {
     let run = folder.run()?;
     let (root, options) = run.options()?;
@@ -104,7 +100,7 @@ fn step(
     let mut ending = Ending { rounds: round, restarts, ..Ending::default() };
     let mut again = Vec::new();
     let mut fates: BTreeMap<&str, Fate> = BTreeMap::new();
-    for work in shares::to_run(&planned, &store) {
+    for work in Work::pending(&planned, &store, false) {
         let path = work.job.path();
         let is_its = |s: &&Submitted| {
             let jobs = &s.share.jobs;
@@ -135,22 +131,20 @@ fn step(
                 .or_insert_with(|| fate(folder, &rounds[last.round - 1], &last.name))
                 .clone(),
         };
-        match fate {
+        let why = match fate {
+            Fate::Settled(why) => why,
             Fate::Lost(why) if round < MOST_ROUNDS => {
                 eprintln!("lost: {path}: {why}; submitting it again");
                 again.push(work);
+                continue;
             }
             Fate::Lost(why) => {
-                let reason = format!("{why}, the last of {round} times");
-                keep_failures(&store, &work, &reason);
-                let units = work.units.iter();
-                ending.failed.extend(units.map(|unit| failed(&work.job, unit, &reason, &log)));
+                let why = format!("{why}, the last of {round} times");
+                keep_failures(&store, &work, &why);
+                why
             }
-            Fate::Settled(why) => {
-                let units = work.units.iter();
-                ending.failed.extend(units.map(|unit| failed(&work.job, unit, &why, &log)));
-            }
-        }
+        };
+        ending.failed.extend(work.units.iter().map(|unit| failed(&work.job, unit, &why, &log)));
     }
     if !again.is_empty() {
         submit::round(folder, run, repository.root(), again, round + 1)?;
@@ -161,7 +155,8 @@ fn step(
     }
     ending.recorded = run.units.saturating_sub(ending.failed.len());
     let plans = Plans::new(catalog, &data, published, options.seed);
-    (program.write_results)(repository, &plans, &store, &devices, options, &out)?;
+    let (plans, store, devices, out) = (&plans, &store, &devices, &*out);
+    (program.write_results)(&ResultInputs { repository, plans, store, devices, options, out })?;
     ending.page = Some(out.join("report/README.md"));
     Ok(Some(ending))
 }
@@ -186,12 +181,8 @@ fn all_shares(folder: &Folder, rounds: &[Round]) -> Result<Vec<Submitted>> {
             let share = files::read(&folder.share(&name))?;
             // A report that cannot be read is a task that did not come to write it.
             let report = files::read_if_there(&folder.task(&name)).ok().flatten();
-            all.push(Submitted {
-                round: index + 1,
-                name,
-                share,
-                report: report.unwrap_or_default(),
-            });
+            let report = report.unwrap_or_default();
+            all.push(Submitted { round: index + 1, name, share, report });
         }
     }
     Ok(all)
@@ -216,17 +207,7 @@ fn fate(folder: &Folder, submitted: &Round, name: &str) -> Fate {
 fn keep_failures(store: &Store, work: &Work<'_>, reason: &str) {
     let experiment = work.job.experiment;
     for unit in &work.units {
-        let failure = UnitFailure {
-            parts: unit.parts.clone(),
-            failure: Failure {
-                group: work.job.group.id.clone(),
-                method: work.job.variant.id.clone(),
-                signal: unit.signal.clone(),
-                seed: work.job.seed_index,
-                reason: reason.to_owned(),
-                seconds: 0.0,
-            },
-        };
+        let failure = work.failure(unit, reason, 0.0);
         if let Err(error) = store.write_failure(&experiment.paper, &experiment.item, &failure) {
             eprintln!("warning: the failure cannot be stored: {error:#}");
         }

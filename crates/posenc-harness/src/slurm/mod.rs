@@ -26,8 +26,10 @@ use crate::device::Devices;
 use crate::interrupts::Interrupts;
 use crate::lock::Lock;
 use crate::options::{Executor, Reproduce};
-use crate::plan::{PlannedJob, Plans};
+use crate::plan::PlannedJob;
+use crate::queue::Work;
 use crate::repository::Repository;
+use crate::run_env::ResultInputs;
 use crate::span::duration;
 use crate::store::Store;
 
@@ -56,12 +58,8 @@ pub struct Program {
     /// All protocols.
     pub kinds: Kinds,
     /// Writes tables and report of this machine, and on request what enters the reference.
-    pub write_results: WriteResults,
+    pub write_results: fn(&ResultInputs<'_>) -> Result<()>,
 }
-
-/// Writes results: repository, plans, records, devices, options, output directory.
-pub type WriteResults =
-    fn(&Repository, &Plans<'_>, &Store, &Devices, &Reproduce, &Path) -> Result<()>;
 
 /// Runs a job of Slurm.
 pub fn work(options: &Task, program: &Program) -> Result<ExitCode> {
@@ -128,7 +126,7 @@ pub fn run(
         }
         None => {
             store.sweep();
-            let work = shares::to_run(planned, store);
+            let work = Work::pending(planned, store, false);
             if work.is_empty() {
                 return Ok(None);
             }
@@ -157,7 +155,7 @@ pub fn run(
         return Ok(Some(ExitCode::SUCCESS));
     }
     eprintln!("Ctrl-C cancels the run; with --detach it continues on its own");
-    let work = shares::to_run(planned, store);
+    let work = Work::pending(planned, store, false);
     watch::watch(&folder, &run, &out, store, &work, &asked).map(Some)
 }
 
@@ -173,7 +171,7 @@ fn listen() -> Result<Interrupts> {
 /// How a plan would be split, for `--dry-run`.
 pub fn print_shares(planned: &[PlannedJob<'_>], store: &Store, options: &Reproduce) {
     let size = options.executor.slurm.array_size.map(usize::from);
-    let split = shares::split(shares::to_run(planned, store), size);
+    let split = shares::split(Work::pending(planned, store, false), size);
     let clock = (!split.clock.is_empty()).then_some(("clock".to_owned(), &split.clock));
     let tasks = split.tasks.iter().enumerate().map(|(n, share)| (n.to_string(), share));
     for (name, share) in tasks.chain(clock) {

@@ -7,8 +7,7 @@ use posenc_experiments::plan::Job;
 use posenc_experiments::record::KeyParts;
 
 use super::files::{FORMAT, Share, SharedJob};
-use crate::plan::{PlannedJob, pending};
-use crate::store::Store;
+use crate::plan::PlannedJob;
 use crate::supervisor::Work;
 use crate::unit::Unit;
 
@@ -17,24 +16,12 @@ const WORTH_A_TASK: f64 = 60.0;
 /// Tasks where nobody says how many.
 const MOST_TASKS: usize = 16;
 
-/// Shares of a run.
 pub struct Split<'a> {
     /// What the tasks of the array run.
     pub tasks: Vec<Vec<Work<'a>>>,
     /// What reads the clock. It runs one after another, on a node that nobody else has, and all of it on the same node,
     /// since times are compared with each other.
     pub clock: Vec<Work<'a>>,
-}
-
-/// Units without a record, job by job.
-pub fn to_run<'a>(planned: &[PlannedJob<'a>], store: &Store) -> Vec<Work<'a>> {
-    planned
-        .iter()
-        .filter_map(|p| {
-            let pending = pending(p, store, false, false);
-            Work::of(p, pending.into_iter().map(|(unit, _)| unit).collect())
-        })
-        .collect()
 }
 
 /// Splits work into at most `tasks` shares of about equal cost: assigns the most expensive job first, each to the share with

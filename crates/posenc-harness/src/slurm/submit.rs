@@ -71,12 +71,8 @@ pub fn arguments(repository: &Repository, options: &Reproduce) -> Result<Vec<Str
     if let Some(memory) = options.memory {
         add("memory", &format!("{}MiB", (memory.0 >> 20).max(1)));
     }
-    if options.record {
-        all.push("--record".to_owned());
-    }
-    if options.allow_dirty {
-        all.push("--allow-dirty".to_owned());
-    }
+    let flags = [("--record", options.record), ("--allow-dirty", options.allow_dirty)];
+    all.extend(flags.iter().filter(|(_, given)| *given).map(|(name, _)| (*name).to_owned()));
     all.push("--".to_owned());
     all.extend(options.selectors.iter().cloned());
     Ok(all)
@@ -97,7 +93,7 @@ pub fn begin(
     let claim = Claim { id: id.clone(), by: owner() };
     claim_for(out, &claim)?;
     let folder = Folder::of(out, &id);
-    let prepare = || {
+    let prepare = || -> Result<Run> {
         let run = Run {
             format: FORMAT,
             id: id.clone(),
@@ -111,13 +107,8 @@ pub fn begin(
             .with_context(|| format!("{} cannot be written", folder.file("task.sh").display()))?;
         Ok(run)
     };
-    match prepare() {
-        Ok(run) => Ok((folder, run)),
-        Err(error) => {
-            release(out, &id);
-            Err(error)
-        }
-    }
+    let run = prepare().inspect_err(|_| release(out, &id))?;
+    Ok((folder, run))
 }
 
 /// Submits a round: the array, what reads the clock, and the collecting step behind both. If one is refused, none
@@ -175,7 +166,6 @@ fn next_id(directory: &Path) -> String {
     format!("{}-{}", last + 1, &blake3::hash(seed.as_bytes()).to_hex()[..8])
 }
 
-/// This process, for people.
 fn owner() -> String {
     format!("process {} on {}", std::process::id(), posenc_files::host())
 }

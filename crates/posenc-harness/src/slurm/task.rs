@@ -16,6 +16,7 @@ use crate::interrupts::Interrupts;
 use crate::options::{parse_profile, parse_selectors};
 use crate::plan::expand;
 use crate::progress::{Detail, Progress};
+use crate::queue::Work;
 use crate::repository::Repository;
 use crate::run_env::{RunEnv, keep};
 use crate::store::Store;
@@ -60,7 +61,7 @@ fn run_share(
     let planned = shares::found(&share, planned, &node)?;
     let out = repository.out(options.out.as_deref());
     let store = keep(Store::new(&out));
-    let work = shares::to_run(&planned, store);
+    let work = Work::pending(&planned, store, false);
     let all: usize = planned.iter().map(|p| p.own().count()).sum();
     let to_run = work.iter().map(|w| w.units.len()).sum();
     eprintln!("share {name} on {node}: {to_run} of {all} units to run, {} on record", all - to_run);

@@ -113,7 +113,7 @@ pub fn watch(
         let asleep = Instant::now();
         while asleep.elapsed() < pause {
             if let Some(signal) = asked.asked() {
-                cancelled(folder, run, out, &mut missing)?;
+                cancel(folder, run, out, &mut missing)?;
                 // As a shell has it.
                 return Ok(ExitCode::from(128 + signal as u8));
             }
@@ -122,7 +122,6 @@ pub fn watch(
     }
 }
 
-/// The queue in words.
 fn says(queue: &[Queued]) -> String {
     let of = |state: &str| queue.iter().filter(|q| q.state == state).count();
     let mut nodes: Vec<&str> =
@@ -148,7 +147,6 @@ fn says(queue: &[Queued]) -> String {
     parts.join(", ")
 }
 
-/// Says how a run ended.
 pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
     if let Some(error) = &ending.error {
         bail!("the collecting step of run {} failed: {error}", run.id);
@@ -176,8 +174,9 @@ pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!ending.failed.is_empty())))
 }
 
-/// Cancels all jobs of a run and waits until none is left.
-pub fn cancel(folder: &Folder, run: &Run, out: &Path) -> Result<()> {
+/// Cancels all jobs of a run, waits until none is left, and says what is on record.
+fn cancel(folder: &Folder, run: &Run, out: &Path, missing: &mut Missing) -> Result<()> {
+    eprintln!("cancelling run {} …", run.id);
     // Seen by a collecting step that would submit a round just now.
     posenc_files::write_atomically(&folder.file(CANCELLED), b"")?;
     let started = Instant::now();
@@ -193,12 +192,6 @@ pub fn cancel(folder: &Folder, run: &Run, out: &Path) -> Result<()> {
     }
     release(out, &run.id);
     let _ = posenc_files::remove(&folder.file("posenc"));
-    Ok(())
-}
-
-fn cancelled(folder: &Folder, run: &Run, out: &Path, missing: &mut Missing) -> Result<()> {
-    eprintln!("cancelling run {} …", run.id);
-    cancel(folder, run, out)?;
     missing.done();
     eprintln!(
         "cancelled: {} of {} units are on record; run the same command again for the rest",

@@ -27,7 +27,7 @@ fn run(context: &Context<'_>, settings: &StableRank) -> Result<Vec<Value>> {
             let several = settings.samples.0.len() > 1;
             for &parameter in &sweep.values.0 {
                 let embedder = context
-                    .embedder_with(&sweep.parameter, parameter)
+                    .embedder_from("embedder", Some((&sweep.parameter, parameter)))
                     .with_context(|| format!("sweep at {} = {parameter}", sweep.parameter))?;
                 for &n in &settings.samples.0 {
                     let signal = several.then(|| format!("N = {n}"));

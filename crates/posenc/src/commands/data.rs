@@ -13,7 +13,6 @@ use posenc_harness::interrupts::Interrupts;
 use posenc_harness::repository::Repository;
 use posenc_text::terminal::print_lines;
 
-/// Runs the verb.
 pub fn data(repository: &Repository, verb: &DataVerb) -> Result<ExitCode> {
     let (options, check) = match verb {
         DataVerb::List(options) => (options, false),

@@ -13,7 +13,6 @@ use posenc_harness::machine;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
-/// Runs the verb.
 pub fn doctor(repository: &Repository, options: &Doctor) -> Result<ExitCode> {
     let versions = machine::versions();
     let version = |name: &str| versions.get(name).map_or("?", String::as_str);

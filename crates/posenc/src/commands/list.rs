@@ -11,7 +11,6 @@ use posenc_harness::options::parse_selectors;
 use posenc_harness::repository::Repository;
 use posenc_protocols::KINDS;
 
-/// Runs the verb.
 pub fn list(repository: &Repository, options: &List) -> Result<ExitCode> {
     if options.embedders {
         for kind in posenc_math::embedder::registry() {

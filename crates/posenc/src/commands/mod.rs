@@ -21,10 +21,10 @@ use anyhow::Result;
 
 use crate::arguments::{Arguments, Verb};
 use posenc_harness::repository::Repository;
+use posenc_harness::run_env::ResultInputs;
 use posenc_harness::slurm;
 use posenc_protocols::KINDS;
 
-/// Runs the verb.
 pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
     let repository = Repository::find(arguments.root.as_deref())?;
     match arguments.verb {
@@ -41,11 +41,8 @@ pub fn dispatch(arguments: Arguments) -> Result<ExitCode> {
         Verb::Captions(options) => captions::captions(&repository, &options),
         Verb::Doctor(options) => doctor::doctor(&repository, &options),
         Verb::Work(options) => {
-            let write_results: slurm::WriteResults =
-                |repository, plans, store, devices, options, out| {
-                    reproduce::results::write(repository, plans, store, devices, options, out, None)
-                        .map(drop)
-                };
+            let write_results =
+                |inputs: &ResultInputs<'_>| reproduce::results::write(inputs, None).map(drop);
             slurm::work(&options, &slurm::Program { kinds: KINDS, write_results })
         }
     }

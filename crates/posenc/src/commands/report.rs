@@ -4,16 +4,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use posenc_experiments::Catalog;
-use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_report::{Inputs, Records, Report as Rendered};
 
 use crate::arguments::Report;
 use posenc_harness::lock::Lock;
 use posenc_harness::repository::Repository;
+use posenc_harness::store::write_file;
 use posenc_protocols::KINDS;
 
-/// Runs the verb.
 pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let is_written = !options.check && options.out.is_none();
@@ -42,9 +41,7 @@ pub fn report(repository: &Repository, options: &Report) -> Result<ExitCode> {
         .with_context(|| format!("{} cannot be written", directory.display()))?;
     if options.out.is_none() {
         for (page, text) in pages(repository, &reference, &report)? {
-            let file = repository.root().join(page);
-            write_atomically(&file, text.as_bytes())
-                .with_context(|| format!("{} cannot be written", file.display()))?;
+            write_file(&repository.root().join(page), text.as_bytes())?;
         }
     }
     println!("{}", directory.join("README.md").display());

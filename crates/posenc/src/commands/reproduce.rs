@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -24,22 +23,17 @@ use posenc_harness::data::{self, DataSets};
 use posenc_harness::events::{Event, Events, millis};
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::Lock;
-use posenc_harness::machine;
-use posenc_harness::options::Executor;
-use posenc_harness::options::{Reproduce, parse_profile, parse_selectors};
-use posenc_harness::orphans;
+use posenc_harness::options::{Executor, Reproduce, parse_profile, parse_selectors};
 use posenc_harness::plan::{PlannedJob, Plans, Reason, expand, leave_out_absent_picks, lookup};
 use posenc_harness::progress::{Detail, Progress};
 use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
-use posenc_harness::run_env::{RunEnv, keep};
-use posenc_harness::slurm;
+use posenc_harness::run_env::{ResultInputs, RunEnv, keep};
 use posenc_harness::span::duration;
 use posenc_harness::store::Store;
-use posenc_harness::supervisor;
+use posenc_harness::{machine, orphans, slurm, supervisor};
 use posenc_protocols::KINDS;
 
-/// Runs the verb.
 pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCode> {
     let began = Instant::now();
     options.executor.check(options)?;
@@ -89,7 +83,7 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     let units: usize = work.iter().map(|w| w.units.len()).sum();
     let total: usize = planned.iter().map(|p| p.own().count()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let seconds = estimated_time(&work, &cost_model, workers);
+    let seconds = estimated_time(work.iter().map(|w| w.seconds(&cost_model)), workers);
     let size = announce::Size { units, total, workers, seconds };
     notices.start(&size, options, &work, devices);
     let verdicts = summary::Verdicts::read(catalog, &work, &out.join("record"));
@@ -115,26 +109,24 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
         memory: options.memory,
         end: options.budget.and_then(|budget| began.checked_add(budget.0)),
         signals: signals.clone(),
-        watcher: None,
+        feed: None,
     };
     let commit = keep(repository.commit());
     let site = RunEnv { store, data, devices, seed: options.seed, commit };
-    let inputs =
-        live::Inputs { repository, plans: &plans, store, devices, options, out: &out, units };
+    let inputs = ResultInputs { repository, plans: &plans, store, devices, options, out: &out };
     let outcome = std::thread::scope(|scope| {
         let (feed, reporter) = live::channels();
         // A panic here must not end the run, whose last report is written either way.
-        scope.spawn(|| std::panic::catch_unwind(AssertUnwindSafe(|| reporter.run(&inputs))));
-        let run = supervisor::Options { watcher: Some(Arc::new(feed)), ..run };
+        let report = AssertUnwindSafe(|| reporter.run(&inputs, units));
+        scope.spawn(|| std::panic::catch_unwind(report));
+        let run = supervisor::Options { feed: Some(feed), ..run };
         supervisor::run(work, site, &run, cost_model, &mut progress)
     });
     signals.end_at_once();
     outcome.cost_model.write(&out);
     let page = out.join("report/README.md");
-    let report = fresh::Fresh { repository, catalog, data, devices, options, out: &out };
-    let written = if options.record || units > 0 || !report.is_fresh() {
-        results::write(repository, &plans, store, devices, options, &out, None)
-            .inspect(|_| report.keep())
+    let written = if options.record || units > 0 || !fresh::is_fresh(&inputs) {
+        results::write(&inputs, None).inspect(|_| fresh::keep(&inputs))
     } else {
         Ok(results::Verdicts::default())
     };
@@ -166,7 +158,6 @@ pub fn reproduce(repository: &Repository, options: &Reproduce) -> Result<ExitCod
     }
 }
 
-/// Removes checkpoints that no run resumes from.
 fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     // A build without some protocols does not plan their jobs, whose checkpoints would seem unused.
     if !plans.are_whole() {
@@ -174,9 +165,7 @@ fn sweep_checkpoints(store: &Store, plans: &Plans<'_>, options: &Reproduce) {
     }
     match orphans::sweep(store, plans, options.force) {
         Ok(0) => {}
-        Ok(removed) => {
-            eprintln!("removed checkpoints that no run resumes from: {removed}");
-        }
+        Ok(removed) => eprintln!("removed checkpoints that no run resumes from: {removed}"),
         Err(error) => eprintln!("warning: checkpoints of older versions are kept: {error:#}"),
     }
 }
@@ -242,14 +231,13 @@ fn failed(planned: &[PlannedJob<'_>], store: &Store) -> BTreeSet<String> {
     keys
 }
 
-/// Estimated time of the work on `workers` workers.
-fn estimated_time(work: &[Work<'_>], cost_model: &CostModel, workers: usize) -> f64 {
-    let mut seconds: Vec<f64> = work.iter().map(|w| cost_model.seconds(w.kind(), w.cost)).collect();
+/// Estimated time of jobs of these seconds on `workers` workers, the longest first.
+fn estimated_time(seconds: impl Iterator<Item = f64>, workers: usize) -> f64 {
+    let mut seconds: Vec<f64> = seconds.collect();
     seconds.sort_by(|a, b| b.total_cmp(a));
     estimate_makespan(&[], seconds.into_iter(), workers)
 }
 
-/// Prints the plan.
 fn dry_run(
     planned: &[PlannedJob<'_>],
     out: &Path,
@@ -289,10 +277,8 @@ fn dry_run(
     }
     let total: usize = planned.iter().map(|p| p.own().count()).sum();
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
-    let mut seconds: Vec<f64> =
-        waiting.into_iter().map(|(k, c)| cost_model.seconds(k, c)).collect();
-    seconds.sort_by(|a, b| b.total_cmp(a));
-    let seconds = estimate_makespan(&[], seconds.into_iter(), workers);
+    let waiting = waiting.into_iter().map(|(kind, cost)| cost_model.seconds(kind, cost));
+    let seconds = estimated_time(waiting, workers);
     println!(
         "{units} of {total} units would run, about {} on {workers} workers",
         duration(seconds)

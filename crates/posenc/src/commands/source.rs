@@ -16,9 +16,7 @@ use posenc_harness::repository::Repository;
 /// Where the reference records lie in a repository.
 const REFERENCE: &str = "report/record";
 
-/// A set of records.
 pub struct Source {
-    /// As it was named.
     pub name: String,
     /// Whether the definitions that it was made with are other than the working tree's; of a directory that is not known.
     pub is_of_other_definitions: bool,
@@ -36,11 +34,7 @@ struct Revision {
 }
 
 impl Source {
-    /// A directory that holds `<paper>/<item>.csv`, or `record/` with them; else a git revision.
-    ///
-    /// # Errors
-    ///
-    /// What is neither, a directory or revision without records, git missing where it is needed.
+    /// A directory that holds `<paper>/<item>.csv`, or `record/` with them; else a git revision. Without records it is an error.
     pub fn open(repository: &Repository, name: &str) -> Result<Self> {
         let given = Path::new(name);
         if !given.is_dir() {
@@ -132,11 +126,8 @@ impl Source {
         Ok(items)
     }
 
-    /// The record of an item with its provenance; `None` if the source has no such record.
-    ///
-    /// # Errors
-    ///
-    /// A damaged file, by name and line; a table that does not match its provenance.
+    /// The record of an item with its provenance; `None` if the source has no such record. A damaged file is an error, and so is
+    /// a table that does not match its provenance.
     pub fn read(&self, paper: &str, item: &str) -> Result<Option<(Table, Provenance)>> {
         let names = [format!("{paper}/{item}.csv"), format!("{paper}/{item}.provenance.json")];
         if let Some(revision) = &self.revision {
@@ -213,7 +204,6 @@ fn git(root: &Path, arguments: &[&str]) -> Result<Output> {
     })
 }
 
-/// What git printed, in one line.
 fn complaint(output: &Output) -> String {
     let text = posenc_text::one_line(&output.stderr);
     if text.is_empty() { "no message".to_owned() } else { text }

@@ -3,7 +3,7 @@
 //! The number of threads of a library's own pool is settled when a process starts, so each of the two runs is a process
 //! of its own: this binary with `--run-into`, which draws the same sample and runs it into a store that did not exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -17,17 +17,14 @@ use posenc_math::random::{stream, uniform_vector};
 use crate::arguments::Verify;
 use posenc_harness::data::{self, DataSets};
 use posenc_harness::device::{CPU, Devices};
-use posenc_harness::machine;
 use posenc_harness::options::{parse_profile, parse_selectors};
-use posenc_harness::plan::{PlannedJob, expand, leave_out_absent_picks};
-use posenc_harness::protocol::Workload;
+use posenc_harness::plan::{PlannedJob, expand, leave_out_absent_picks, readers};
 use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
 use posenc_harness::run_env::{RunEnv, keep};
-use posenc_harness::shape::SignalShape;
 use posenc_harness::store::{Found, Store};
-use posenc_harness::supervisor;
 use posenc_harness::unit::Unit;
+use posenc_harness::{machine, supervisor};
 use posenc_protocols::KINDS;
 
 /// Seed of the random streams of all units: `reproduce` has this one unless it is told another.
@@ -35,12 +32,10 @@ const RUN_SEED: u64 = 0;
 /// Units with a longer estimate, in seconds on one core, are sampled only if there are too few others.
 const CHEAP: f64 = 5.0;
 
-/// A unit of the sample.
 struct Drawn<'a> {
-    job: Job<'a>,
     unit: Unit,
-    shape: SignalShape,
-    cost: f64,
+    /// This unit alone.
+    work: Work<'a>,
 }
 
 impl Drawn<'_> {
@@ -49,11 +44,11 @@ impl Drawn<'_> {
             NO_SIGNAL => String::new(),
             signal => format!(" {signal}"),
         };
-        format!("{} seed {}{signal}", self.job.path(), self.job.seed_index)
+        format!("{} seed {}{signal}", self.work.job.path(), self.work.job.seed_index)
     }
 
     fn found(&self, store: &Store) -> Found {
-        let experiment = self.job.experiment;
+        let experiment = self.work.job.experiment;
         store.find(&experiment.paper, &experiment.item, &self.unit.parts)
     }
 }
@@ -126,21 +121,12 @@ pub fn verify(repository: &Repository, options: &Verify) -> Result<ExitCode> {
 
 /// One line per set of files that is not here, with the groups that are left out.
 fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
-    let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for job in selected {
-        if let Some(set) = &job.group.data {
-            let of_set = groups.entry(&set.set).or_default();
-            let group = format!("{}/{}", job.experiment.id(), job.group.id);
-            if !of_set.contains(&group) {
-                of_set.push(group);
-            }
-        }
-    }
-    for (set, groups) in groups {
+    let sets = selected.iter().filter_map(|job| job.group.data.as_ref()).map(|data| &data.set);
+    for set in sets.collect::<BTreeSet<&String>>() {
         if let Some(files) = data.files(set)?
             && let Err(absence) = &files.found
         {
-            println!("skipped  {}: {absence}", groups.join(", "));
+            println!("skipped  {}: {absence}", readers(selected, set).join(", "));
         }
     }
     Ok(())
@@ -149,10 +135,12 @@ fn announce_skipped(selected: &[Job<'_>], data: &DataSets) -> Result<()> {
 /// A sample of units: cheap ones in a random order, protocols in turn, so that a small sample meets many of them.
 fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>> {
     let mut all: Vec<Drawn<'_>> = Vec::new();
-    for PlannedJob { job, units, shape, .. } in planned {
-        let cost = Workload { job: &job, shape, units: 1 }.seconds();
-        let drawn = |unit| Drawn { job: job.clone(), unit, shape, cost };
-        all.extend(units.iter().cloned().map(drawn));
+    for planned in planned {
+        for unit in planned.units.iter() {
+            let alone = PlannedJob { units: [unit.clone()].into(), ..planned.clone() };
+            let work = Work::of(&alone, vec![unit.clone()]);
+            all.extend(work.map(|work| Drawn { unit: unit.clone(), work }));
+        }
     }
     let order = uniform_vector(&mut stream(seed, "verify: choice of units"), all.len(), 0.0, 1.0);
     let mut all: Vec<(f64, Drawn<'_>)> = order.into_iter().zip(all).collect();
@@ -160,32 +148,26 @@ fn draw(planned: Vec<PlannedJob<'_>>, count: usize, seed: u64) -> Vec<Drawn<'_>>
     let mut turns: BTreeMap<&'static str, usize> = BTreeMap::new();
     let (mut cheap, mut dear) = (Vec::new(), Vec::new());
     for (_, unit) in all {
-        if unit.cost > CHEAP {
+        if unit.work.cost > CHEAP {
             dear.push(unit);
             continue;
         }
-        let turn = turns.entry(unit.job.protocol().name()).or_default();
+        let turn = turns.entry(unit.work.kind()).or_default();
         cheap.push((*turn, unit));
         *turn += 1;
     }
     // Both sorts keep the random order of equals.
     cheap.sort_by_key(|(turn, _)| *turn);
-    dear.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    dear.sort_by(|a, b| a.work.cost.total_cmp(&b.work.cost));
     cheap.into_iter().map(|(_, unit)| unit).chain(dear).take(count).collect()
 }
 
 /// Runs the sample into a directory; what fails is told and has no record there.
 fn run_into(directory: &Path, drawn: Vec<Drawn<'static>>, data: &'static DataSets, workers: usize) {
-    let work: Vec<Work<'static>> = drawn
-        .into_iter()
-        .filter_map(|Drawn { job, unit, shape, .. }| {
-            let planned = PlannedJob { job, units: [unit.clone()].into(), shape, share: None };
-            Work::of(&planned, vec![unit])
-        })
-        .collect();
     let (store, devices) = (keep(Store::new(directory)), keep(Devices::cpu()));
     let site = RunEnv { store, data, devices, seed: RUN_SEED, commit: "" };
-    for failure in supervisor::run_plainly(work, site, workers, false) {
+    let work = drawn.into_iter().map(|drawn| drawn.work).collect();
+    for failure in supervisor::run_plainly(work, site, workers) {
         eprintln!("failed: {}: {}", failure.path, failure.message);
     }
 }

@@ -4,12 +4,10 @@
 
 mod spice;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::record::{Row, UnitCaptions};
 use posenc_experiments::shell::quoted;
 use posenc_experiments::{Catalog, Experiment, Profile};
@@ -23,14 +21,13 @@ use posenc_harness::device::Devices;
 use posenc_harness::options::DataOptions;
 use posenc_harness::plan::Plans;
 use posenc_harness::repository::Repository;
-use posenc_harness::store::Store;
+use posenc_harness::store::{Store, write_file};
 use posenc_protocols::KINDS;
 use posenc_protocols::captioning::Captioning;
 
 /// The metric that replaces SPICE in records: F1 of the tuples in the grammar's own parse.
 const OURS: &str = "spice";
 
-/// Runs the verb.
 pub fn captions(repository: &Repository, options: &Captions) -> Result<ExitCode> {
     let catalog = Catalog::read(repository.root(), KINDS)?;
     let experiment = experiment(&catalog, &options.item)?;
@@ -105,8 +102,7 @@ fn export(collected: &Collected, directory: &Path, item: &str) -> Result<ExitCod
     for kept in &collected.captions {
         let text = spice::input(&UnitCaptions::read(&kept.file)?)?;
         let file = to.join(file_name(kept));
-        write_atomically(&file, text.as_bytes())
-            .with_context(|| format!("{} cannot be written", file.display()))?;
+        write_file(&file, text.as_bytes())?;
     }
     posenc_files::make_folder(&back)
         .with_context(|| format!("{} cannot be made", back.display()))?;
@@ -131,7 +127,6 @@ type Scores = Vec<(f64, Option<f64>)>;
 fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
     let folder = directory.join("out");
     let mut methods: Vec<(String, Scores)> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut lacking = 0;
     for kept in &collected.captions {
         let file = folder.join(file_name(kept));
@@ -153,13 +148,12 @@ fn print_scores(collected: &Collected, directory: &Path) -> Result<ExitCode> {
             eprintln!("note: {}: {undefined} of {widgets} scores are not numbers", file.display());
         }
         let name = format!("{}/{}", kept.group, kept.method);
-        let place = *places.entry(name.clone()).or_insert_with(|| {
-            methods.push((name, Vec::new()));
-            methods.len() - 1
-        });
         let own = collected.table.rows.iter().find_map(|row| ours(row, kept));
-        if let Some((_, of_method)) = methods.get_mut(place) {
-            of_method.push((spice::corpus(&scores), own));
+        let both = (spice::corpus(&scores), own);
+        // Units of a method follow each other.
+        match methods.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, of_method)) => of_method.push(both),
+            None => methods.push((name, vec![both])),
         }
     }
     if methods.is_empty() {

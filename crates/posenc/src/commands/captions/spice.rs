@@ -22,7 +22,6 @@ pub const JAVA: &str = "Java 8 to 14";
 const SHARES: [&str; 3] = ["pr", "re", "f"];
 /// Counts of tuples and images.
 const COUNTS: [&str; 4] = ["fn", "numImages", "fp", "tp"];
-/// All tuples.
 const ALL: &str = "All";
 
 #[derive(Serialize)]
@@ -43,12 +42,8 @@ pub fn input(captions: &UnitCaptions) -> serde_json::Result<String> {
     serde_json::to_string(&candidates.collect::<Vec<_>>())
 }
 
-/// F1 of all tuples for each of `widgets` widgets, from the scorer's output; NaN for widgets without a score.
-///
-/// # Errors
-///
-/// A file that is truncated or has another format; widgets that are unknown, missing or repeated; numbers out of range. The
-/// message names file and entry.
+/// F1 of all tuples for each of `widgets` widgets, from the scorer's output; NaN for widgets without a score. An error names file
+/// and entry: another format, widgets that are unknown, missing or repeated, numbers out of range.
 pub fn read(file: &Path, widgets: usize) -> Result<Vec<f64>, FileError> {
     let problem = |line: Option<usize>, key: String, message: String| FileError {
         line,

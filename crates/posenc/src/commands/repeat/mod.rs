@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use posenc_experiments::plan::jobs;
+use posenc_experiments::plan::{Job, jobs};
 use posenc_experiments::record::{Origin, Provenance, Row, Table};
 use posenc_experiments::selector::Selectors;
 use posenc_experiments::{Catalog, Experiment, Group, Profile};
@@ -23,9 +23,8 @@ use posenc_harness::device::{CPU, Devices, GPU, SOFTWARE};
 use posenc_harness::events::Events;
 use posenc_harness::interrupts::{self, Interrupts};
 use posenc_harness::lock::Lock;
-use posenc_harness::options::Reproduce;
-use posenc_harness::options::parse_selectors;
-use posenc_harness::plan::{PlannedJob, expand, pending};
+use posenc_harness::options::{Reproduce, parse_selectors};
+use posenc_harness::plan::{PlannedJob, expand};
 use posenc_harness::progress::{Detail, Progress};
 use posenc_harness::queue::Work;
 use posenc_harness::repository::Repository;
@@ -43,13 +42,13 @@ struct Target<'a> {
     group: &'a Group,
     variant: usize,
     profile: Profile,
-    /// Seed of the run.
     seed: u64,
     /// Class of device that measured it, and the device in words.
     class: &'static str,
     device: String,
-    /// Label of the data.
+    /// Label of the data, and the checksum that the record has of it.
     data: String,
+    checksum: Option<String>,
     /// What the record says made it; none in older ones.
     origin: Option<Origin>,
 }
@@ -63,10 +62,10 @@ impl Target<'_> {
         self.group.variants.get(self.variant).map_or("", |v| &v.id)
     }
 
-    fn is(&self, planned: &PlannedJob<'_>) -> bool {
-        planned.job.experiment.id() == self.experiment.id()
-            && planned.job.group.id == self.group.id
-            && planned.job.variant_index == self.variant
+    fn is(&self, job: &Job<'_>) -> bool {
+        job.experiment.id() == self.experiment.id()
+            && job.group.id == self.group.id
+            && job.variant_index == self.variant
     }
 }
 
@@ -107,20 +106,13 @@ pub fn repeat(repository: &Repository, options: &Reproduce, record: &str) -> Res
     for ((profile, seed, class), targets) in rounds {
         let data = keep(DataSets::new(data::source(repository, &options.data)?, seed));
         let mut selected = jobs(catalog.experiments.iter(), &Selectors::default(), profile);
-        selected.retain(|job| {
-            targets.iter().any(|t| {
-                t.experiment.id() == job.experiment.id()
-                    && t.group.id == job.group.id
-                    && t.variant == job.variant_index
-            })
-        });
+        selected.retain(|job| targets.iter().any(|target| target.is(job)));
         let on = if class == CPU { CPU } else { devices.training() };
         let planned = expand(selected, data, &repository.published_checksum(), seed, on)?;
         for target in targets {
-            let own: Vec<&PlannedJob<'_>> = planned.iter().filter(|p| target.is(p)).collect();
-            let item = items.iter().find(|item| item.experiment.id() == target.experiment.id());
-            let known = item.and_then(|item| item.provenance.data.get(&target.data));
-            refusals.extend(refusal(target, &own, known, data, devices)?);
+            let own: Vec<&PlannedJob<'_>> = planned.iter().filter(|p| target.is(&p.job)).collect();
+            let why = refusal(target, &own, data, devices)?;
+            refusals.extend(why.map(|why| format!("{}: {why}", target.name())));
         }
         plans.push(Round { seed, data, planned });
     }
@@ -258,6 +250,7 @@ fn of_group<'a>(
             class: class(&row.device),
             device: row.device.clone(),
             data: row.data.clone(),
+            checksum: provenance.data.get(&row.data).cloned(),
             origin: origin.cloned(),
         });
     }
@@ -273,40 +266,34 @@ fn class(device: &str) -> &'static str {
     }
 }
 
-/// Why a target cannot be repeated here; `known` is the checksum that the record has of its data.
+/// Why a target cannot be repeated here.
 fn refusal(
     target: &Target<'_>,
     planned: &[&PlannedJob<'_>],
-    known: Option<&String>,
     data: &DataSets,
     devices: &Devices,
 ) -> Result<Option<String>> {
-    let name = target.name();
     let Some(unit) = planned.iter().flat_map(|p| p.units.iter()).next() else {
-        if let Some(reason) = target.group.refused(target.profile) {
-            return Ok(Some(format!(
-                "{name}: does not run at `{}`: {}",
-                target.profile,
-                reason.trim()
-            )));
+        if let Some(why) = target.group.refused(target.profile) {
+            return Ok(Some(format!("does not run at `{}`: {}", target.profile, why.trim())));
         }
         if let Some(set) = &target.group.data
             && let Some(files) = data.files(&set.set)?
             && let Err(absence) = &files.found
         {
-            return Ok(Some(format!("{name}: {absence}")));
+            return Ok(Some(absence.clone()));
         }
-        return Ok(Some(format!("{name}: nothing runs at `{}` here", target.profile)));
+        return Ok(Some(format!("nothing runs at `{}` here", target.profile)));
     };
     if target.class != CPU && devices.training() != target.class {
         return Ok(Some(format!(
-            "{name}: was measured on {}, but this machine trains on {}; choose another with --device",
+            "was measured on {}, but this machine trains on {}; choose another with --device",
             target.device,
             devices.label(devices.training())
         )));
     }
     if unit.data != target.data {
-        return Ok(Some(format!("{name}: data {} on record, {} here", target.data, unit.data)));
+        return Ok(Some(format!("data {} on record, {} here", target.data, unit.data)));
     }
     let differences = match &target.origin {
         Some(origin) => collect::origin(planned.iter().copied())
@@ -319,13 +306,12 @@ fn refusal(
                 target.data != NO_DATA
                     && !known.split(' ').any(|sum| here.split(' ').any(|h| h == sum))
             };
-            let other = known.filter(is_other);
+            let other = target.checksum.as_ref().filter(is_other);
             other.map(|known| format!("sha256 of the data {known} → {here}")).into_iter().collect()
         }
     };
-    Ok((!differences.is_empty()).then(|| {
-        format!("{name}: made by another version: {} (record → here)", differences.join("; "))
-    }))
+    let why = || format!("made by another version: {} (record → here)", differences.join("; "));
+    Ok((!differences.is_empty()).then(why))
 }
 
 /// Says of how many methods the record does not tell enough, and which versions are others.
@@ -360,24 +346,13 @@ fn run(
     signals: &Interrupts,
 ) -> RunSummary {
     let total: usize = round.planned.iter().map(|p| p.units.len()).sum();
-    let work: Vec<Work<'static>> = round
-        .planned
-        .iter()
-        .filter_map(|p| {
-            let pending = pending(p, store, options.force, false);
-            Work::of(p, pending.into_iter().map(|(unit, _)| unit).collect())
-        })
-        .collect();
+    let work = Work::pending(&round.planned, store, options.force);
     let to_run: usize = work.iter().map(|w| w.units.len()).sum();
     eprintln!("{to_run} of {total} units to run, {} repeated before", total - to_run);
     let workers = options.jobs.map_or_else(machine::cores, usize::from);
     let site = RunEnv { store, data: round.data, devices, seed: round.seed, commit: "" };
-    let mut progress = Progress::new(
-        to_run,
-        workers,
-        Detail::asked(options.quiet, options.verbose),
-        Events::none(),
-    );
+    let detail = Detail::asked(options.quiet, options.verbose);
+    let mut progress = Progress::new(to_run, workers, detail, Events::none());
     let run = supervisor::Options {
         workers,
         fail_fast: options.fail_fast,
@@ -418,19 +393,15 @@ fn compare(items: &[Item<'_>], rounds: &[Round<'_>], store: &Store) -> bool {
             continue;
         }
         is_same = false;
-        let there = &item.provenance.machine;
-        if there.is_empty() {
-            println!(
-                "  the record does not name its processor; other processors may differ in the last digits"
-            );
-        } else if *there == here {
-            println!(
+        let others = "other processors may differ in the last digits";
+        match item.provenance.machine.as_str() {
+            "" => println!("  the record does not name its processor; {others}"),
+            there if there == here => println!(
                 "  the record was made on the same kind of processor ({here}), so its values should be bitwise equal"
-            );
-        } else {
-            println!(
-                "  the record was made on {there}, this machine has {here}; other processors may differ in the last digits"
-            );
+            ),
+            there => {
+                println!("  the record was made on {there}, this machine has {here}; {others}");
+            }
         }
     }
     is_same

@@ -9,12 +9,10 @@ use posenc_experiments::verdict::show;
 /// Where a value stands: group, method, signal, seed, metric, both abscissas as bits.
 type Place<'a> = (&'a str, &'a str, &'a str, u64, &'a str, Option<u64>, Option<u64>);
 
-/// What a comparison gave.
 #[derive(Debug, Default, PartialEq)]
 pub struct Sameness {
     compared: usize,
     differing: usize,
-    /// The first value that differs, in words.
     first: Option<String>,
     /// Largest relative difference of values that differ and are numbers.
     largest: f64,

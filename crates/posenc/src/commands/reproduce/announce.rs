@@ -10,6 +10,7 @@ use posenc_experiments::{Catalog, Profile};
 use posenc_harness::data::DataSets;
 use posenc_harness::device::{CPU, Devices};
 use posenc_harness::options::Reproduce;
+use posenc_harness::plan::readers;
 use posenc_harness::protocol::{self, Placement};
 use posenc_harness::queue::Work;
 use posenc_harness::span::duration;
@@ -22,7 +23,6 @@ pub struct Notices {
     details: Vec<String>,
 }
 
-/// One data set of the plan.
 struct SetLine {
     name: String,
     status: &'static str,
@@ -30,15 +30,10 @@ struct SetLine {
     is_missing: bool,
 }
 
-/// How much there is to do.
 pub struct Size {
-    /// Units to run.
     pub units: usize,
-    /// All units of the plan.
     pub total: usize,
-    /// Units that run at a time.
     pub workers: usize,
-    /// Estimated time.
     pub seconds: f64,
 }
 
@@ -117,9 +112,7 @@ impl Notices {
                 Origin::Embedded if warnings.iter().any(|w| w.contains(VIDEO_CURE)) => {
                     line("unread", format!("labeled {label}; {VIDEO_CURE}"), false);
                 }
-                Origin::Embedded => {
-                    line("missing", format!("synthetic data ({label})"), true);
-                }
+                Origin::Embedded => line("missing", format!("synthetic data ({label})"), true),
             }
             self.details.extend(warnings.iter().map(|warning| format!("note: {warning}")));
         }
@@ -151,7 +144,6 @@ impl Notices {
         }
     }
 
-    /// Prints what is about to run.
     pub fn start(&self, size: &Size, options: &Reproduce, work: &[Work<'_>], devices: &Devices) {
         let &Size { units, total, workers, seconds } = size;
         if !options.quiet {
@@ -190,16 +182,6 @@ impl Notices {
             );
         }
     }
-}
-
-/// The groups that read a data set.
-fn readers(selected: &[Job<'_>], set: &str) -> Vec<String> {
-    let reads = |j: &&Job<'_>| j.group.data.as_ref().is_some_and(|d| d.set == set);
-    let mut groups: Vec<String> = (selected.iter().filter(reads))
-        .map(|j| format!("{}/{}", j.experiment.id(), j.group.id))
-        .collect();
-    groups.dedup();
-    groups
 }
 
 fn counted_groups(groups: usize) -> String {

@@ -9,97 +9,76 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use posenc_experiments::Catalog;
 use posenc_experiments::record::table::write_atomically;
 use posenc_experiments::text::read_text;
 use posenc_files::{Kind, entries, is_there};
 
-use posenc_harness::data::DataSets;
-use posenc_harness::device::Devices;
+use posenc_harness::data::Files;
 use posenc_harness::machine;
-use posenc_harness::options::Reproduce;
-use posenc_harness::repository::Repository;
+use posenc_harness::run_env::ResultInputs;
 
 /// Name of the checksum's file below the output directory.
 const FILE: &str = "report.checksum";
 
-/// Bytes of the checksum.
 const CHECKSUM_BYTES: u64 = 64;
 
-/// What tables and report are made from.
-pub struct Fresh<'a> {
-    pub repository: &'a Repository,
-    pub catalog: &'a Catalog,
-    pub data: &'a DataSets,
-    pub devices: &'a Devices,
-    pub options: &'a Reproduce,
-    pub out: &'a Path,
+/// Whether nothing has changed since the checksum was kept.
+pub fn is_fresh(inputs: &ResultInputs<'_>) -> bool {
+    let kept = read_text(&inputs.out.join(FILE), CHECKSUM_BYTES).unwrap_or_default();
+    !kept.is_empty() && checksum(inputs).is_ok_and(|checksum| checksum == kept)
 }
 
-impl Fresh<'_> {
-    /// Whether nothing has changed since the checksum was kept.
-    pub fn is_fresh(&self) -> bool {
-        let kept = read_text(&self.out.join(FILE), CHECKSUM_BYTES).unwrap_or_default();
-        !kept.is_empty() && self.checksum().is_ok_and(|checksum| checksum == kept)
+/// Keeps the checksum of what is there now. Without one the next run makes all again.
+pub fn keep(inputs: &ResultInputs<'_>) {
+    let file = inputs.out.join(FILE);
+    let kept = checksum(inputs).map(|checksum| write_atomically(&file, checksum.as_bytes()));
+    if !matches!(kept, Ok(Ok(()))) {
+        let _ = posenc_files::remove(&file);
     }
+}
 
-    /// Keeps the checksum of what is there now. Without one the next run makes all again.
-    pub fn keep(&self) {
-        let file = self.out.join(FILE);
-        let kept = self.checksum().map(|checksum| write_atomically(&file, checksum.as_bytes()));
-        if !matches!(kept, Ok(Ok(()))) {
-            let _ = posenc_files::remove(&file);
-        }
+fn checksum(inputs: &ResultInputs<'_>) -> Result<String> {
+    let ResultInputs { repository, plans, devices, options, out, .. } = *inputs;
+    let mut hasher = blake3::Hasher::new();
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
+    add_file(&mut hasher, "program", &program)?;
+    let root = repository.root();
+    for (name, folder, linked) in [
+        ("experiments", root.join("experiments"), 1),
+        ("published", root.join("data/papers"), 0),
+        ("reference", repository.record(), 0),
+        ("raw", out.join("raw"), 0),
+        ("failed", out.join("failed"), 0),
+        ("record", out.join("record"), 0),
+        ("report", out.join("report"), 0),
+    ] {
+        add_folder(&mut hasher, name, &folder, linked)?;
     }
-
-    fn checksum(&self) -> Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        let program = std::env::current_exe().context("the path of this program is unknown")?;
-        add_file(&mut hasher, "program", &program)?;
-        let root = self.repository.root();
-        for (name, folder, linked) in [
-            ("experiments", root.join("experiments"), 1),
-            ("published", root.join("data/papers"), 0),
-            ("reference", self.repository.record(), 0),
-            ("raw", self.out.join("raw"), 0),
-            ("failed", self.out.join("failed"), 0),
-            ("record", self.out.join("record"), 0),
-            ("report", self.out.join("report"), 0),
-        ] {
-            add_folder(&mut hasher, name, &folder, linked)?;
-        }
-        let groups = self.catalog.experiments.iter().flat_map(|e| &e.groups);
-        let sets: BTreeSet<&String> = groups
-            .filter_map(|g| g.data.as_ref())
-            .flat_map(|d| std::iter::once(&d.set).chain(&d.held_out).chain(&d.weights))
-            .collect();
-        for set in sets {
-            add(&mut hasher, set.as_bytes());
-            match self.data.files(set)?.as_deref() {
-                Some(files) => match &files.found {
-                    Ok(found) => {
-                        add(&mut hasher, format!("{} {}", found.label, found.sha256).as_bytes())
-                    }
-                    Err(_) => add(&mut hasher, b"absent"),
-                },
-                None => {
-                    let identity = self.data.identity(set)?;
-                    add(&mut hasher, format!("{identity:?}").as_bytes());
-                }
-            }
-        }
-        let run = format!(
-            "{} {} {} {} {} {}",
-            self.repository.commit(),
-            machine::processor(),
-            machine::cores(),
-            self.devices.training(),
-            self.options.seed,
-            self.options.out.is_none()
-        );
-        add(&mut hasher, run.as_bytes());
-        Ok(hasher.finalize().to_hex().to_string())
+    let groups = plans.catalog.experiments.iter().flat_map(|e| &e.groups);
+    let sets: BTreeSet<&String> = groups
+        .filter_map(|g| g.data.as_ref())
+        .flat_map(|d| std::iter::once(&d.set).chain(&d.held_out).chain(&d.weights))
+        .collect();
+    for set in sets {
+        add(&mut hasher, set.as_bytes());
+        let identity = match plans.data.files(set)?.as_deref() {
+            Some(Files { found: Ok(found), .. }) => format!("{} {}", found.label, found.sha256),
+            Some(Files { found: Err(_), .. }) => "absent".to_owned(),
+            None => format!("{:?}", plans.data.identity(set)?),
+        };
+        add(&mut hasher, identity.as_bytes());
     }
+    let run = format!(
+        "{} {} {} {} {} {}",
+        repository.commit(),
+        machine::processor(),
+        machine::cores(),
+        devices.training(),
+        options.seed,
+        options.out.is_none()
+    );
+    add(&mut hasher, run.as_bytes());
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Lengths keep what follows each other apart.

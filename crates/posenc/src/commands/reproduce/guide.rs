@@ -8,7 +8,6 @@ use posenc_files::{is_there, write_if_changed};
 /// First line of the file. A file that begins with another line belongs to the user.
 const TITLE: &str = "# Output of `cargo xtask reproduce`\n";
 
-/// The file below its title.
 const TEXT: &str = "
 Read `report/README.md` first. Git ignores this folder, and nothing in it is needed to build the project.
 

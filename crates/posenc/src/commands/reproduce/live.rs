@@ -1,20 +1,14 @@
 //! The report during a run: first after ten items or a minute, then after each item that finishes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use posenc_experiments::Catalog;
 use posenc_experiments::verdict::{Evidence, Verdict};
-use posenc_harness::device::Devices;
-use posenc_harness::options::Reproduce;
-use posenc_harness::plan::Plans;
-use posenc_harness::repository::Repository;
+use posenc_harness::run_env::ResultInputs;
 use posenc_harness::span::duration;
-use posenc_harness::store::Store;
-use posenc_harness::supervisor::Watcher;
+use posenc_harness::supervisor::{Feed, FinishedItem};
 
 use super::results::{self, Verdicts};
 
@@ -27,71 +21,24 @@ const INTERVAL: Duration = Duration::from_secs(20);
 /// Writing reports takes at most 1/`SHARE` of the time.
 const SHARE: u32 = 20;
 
-/// An item that is finished, with what is left of the run.
-struct Finished {
-    item: String,
-    left: usize,
-    seconds: f64,
-}
-
-/// The side of the run: it hands over finished items and takes lines to print.
-pub struct Feed {
-    finished: Mutex<Sender<Finished>>,
-    lines: Mutex<Receiver<String>>,
-}
-
-/// The side of the report.
 pub struct Reporter {
-    finished: Receiver<Finished>,
+    finished: Receiver<FinishedItem>,
     lines: Sender<String>,
 }
 
-/// Both sides.
 pub fn channels() -> (Feed, Reporter) {
     let (items, finished) = channel();
     let (lines, printed) = channel();
-    (Feed { finished: Mutex::new(items), lines: Mutex::new(printed) }, Reporter { finished, lines })
-}
-
-impl Watcher for Feed {
-    fn item_finished(&self, item: &str, left: usize, seconds: f64) {
-        let item = Finished { item: item.to_owned(), left, seconds };
-        if let Ok(finished) = self.finished.lock() {
-            // A reporter that is gone has nothing more to write.
-            let _ = finished.send(item);
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.lines.lock().map_or_else(|_| Vec::new(), |lines| lines.try_iter().collect())
-    }
-}
-
-/// What the report is written from.
-pub struct Inputs<'a> {
-    /// The repository.
-    pub repository: &'a Repository,
-    /// The plans of all items.
-    pub plans: &'a Plans<'a>,
-    /// Raw records.
-    pub store: &'a Store,
-    /// Devices of the run.
-    pub devices: &'a Devices,
-    /// Options of the run.
-    pub options: &'a Reproduce,
-    /// Output directory.
-    pub out: &'a Path,
-    /// Units of the run.
-    pub units: usize,
+    (Feed { finished: items, lines: printed }, Reporter { finished, lines })
 }
 
 impl Reporter {
-    /// Writes reports until the run ends, which drops its side.
-    pub fn run(self, inputs: &Inputs<'_>) {
+    /// Writes reports of a run of `units` units until it ends, which drops its side.
+    pub fn run(self, inputs: &ResultInputs<'_>, units: usize) {
         let every = inputs.options.report_every.map(|every| every.0);
         let mut next = Instant::now() + every.unwrap_or(FIRST);
         let mut is_first = true;
-        let mut finished: Vec<Finished> = Vec::new();
+        let mut finished: Vec<FinishedItem> = Vec::new();
         loop {
             let wait = next.saturating_duration_since(Instant::now());
             match self.finished.recv_timeout(wait) {
@@ -112,7 +59,7 @@ impl Reporter {
                 }
             }
             let began = Instant::now();
-            self.write(inputs, &finished, is_first);
+            self.write(inputs, units, &finished, is_first);
             finished.clear();
             is_first = false;
             next = Instant::now()
@@ -120,23 +67,27 @@ impl Reporter {
         }
     }
 
-    fn write(&self, inputs: &Inputs<'_>, finished: &[Finished], is_first: bool) {
-        let Inputs { repository, plans, store, devices, options, out, units } = *inputs;
+    fn write(
+        &self,
+        inputs: &ResultInputs<'_>,
+        units: usize,
+        finished: &[FinishedItem],
+        is_first: bool,
+    ) {
         let left = match finished.last() {
-            Some(Finished { left, seconds, .. }) => {
+            Some(FinishedItem { left, seconds, .. }) => {
                 format!("{left} of {units} units are left, for about {}", duration(*seconds))
             }
             None => format!("{units} units run"),
         };
         let notice = format!("This run is not finished: {left}. Reload this page later.");
-        let written =
-            results::write(repository, plans, store, devices, options, out, Some(&notice));
         // An interim report that cannot be written is no failure of the run, whose last one will say why.
-        let Ok(verdicts) = written else { return };
+        let Ok(verdicts) = results::write(inputs, Some(&notice)) else { return };
         let mut lines: Vec<String> =
-            finished.iter().map(|f| line(plans.catalog, &f.item, &verdicts)).collect();
+            finished.iter().map(|f| line(inputs.plans.catalog, &f.item, &verdicts)).collect();
         if is_first {
-            lines.push(format!("report so far: {}", out.join("report/README.md").display()));
+            let page = inputs.out.join("report/README.md");
+            lines.push(format!("report so far: {}", page.display()));
         }
         for line in lines {
             let _ = self.lines.send(line);

@@ -18,11 +18,8 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Takes out jobs that this build cannot run. If there are any, the build that can is started in the background.
-    ///
-    /// # Errors
-    ///
-    /// Jobs that this build cannot run, and no way to get another build.
+    /// Takes out jobs that this build cannot run. If there are any, the build that can is started in the background; without a
+    /// way to get that build they are an error.
     pub fn take_out(jobs: &mut Vec<Job<'_>>) -> Result<Self> {
         let all = jobs.len();
         let protocol = jobs.iter().map(|job| job.protocol()).find(|own| !is_built(own));
@@ -50,10 +47,6 @@ impl Rest {
     }
 
     /// Runs what was taken out, by another build that replaces this process. Without any, returns `code`.
-    ///
-    /// # Errors
-    ///
-    /// Another build that cannot be started.
     pub fn go_on(self, code: ExitCode) -> Result<ExitCode> {
         let Some(builder) = self.builder else { return Ok(code) };
         let mut command = Command::new(&builder);
@@ -64,13 +57,11 @@ impl Rest {
     }
 }
 
-/// Replaces this process by a program.
 #[cfg(unix)]
 fn start(mut command: Command) -> std::io::Result<ExitCode> {
     Err(std::os::unix::process::CommandExt::exec(&mut command))
 }
 
-/// Starts a program and waits for it.
 #[cfg(not(unix))]
 fn start(mut command: Command) -> std::io::Result<ExitCode> {
     let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());

@@ -1,7 +1,6 @@
 //! What is left of a run: tables and the report of this machine, and on request what enters the reference.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use posenc_experiments::record::{CaptionRecord, Gallery, pair, write_failures};
@@ -9,29 +8,18 @@ use posenc_experiments::verdict::Classified;
 use posenc_report::{Inputs, Records};
 
 use posenc_harness::collect::collect;
-use posenc_harness::device::Devices;
 use posenc_harness::failed;
 use posenc_harness::lock::Lock;
-use posenc_harness::options::Reproduce;
-use posenc_harness::plan::Plans;
-use posenc_harness::promote::{Promotion, files, promote, promote_captions, promote_pictures};
-use posenc_harness::repository::Repository;
-use posenc_harness::store::Store;
+use posenc_harness::promote::{files, promote, promote_captions, promote_pictures};
+use posenc_harness::run_env::ResultInputs;
 
 /// Verdicts of all items on the records of this machine, by paper and item.
 pub type Verdicts = BTreeMap<(String, String), Vec<Classified>>;
 
 /// Writes tables and report of this machine, and on request promotes records into the reference. With a notice the run is not
 /// finished: the report shows it, and nothing is promoted.
-pub fn write(
-    repository: &Repository,
-    plans: &Plans<'_>,
-    store: &Store,
-    devices: &Devices,
-    options: &Reproduce,
-    out: &Path,
-    notice: Option<&str>,
-) -> Result<Verdicts> {
+pub fn write(inputs: &ResultInputs<'_>, notice: Option<&str>) -> Result<Verdicts> {
+    let ResultInputs { repository, plans, store, devices, options, out } = *inputs;
     let catalog = plans.catalog;
     let local_directory = out.join("record");
     let mut promoted = false;
@@ -53,27 +41,24 @@ pub fn write(
         let (csv, provenance) = files(&local_directory, experiment);
         let Some(local) = collect(experiment, plans, store, devices, repository)? else {
             pair::remove(&csv, &provenance)?;
-            Gallery::write(&local_directory, &experiment.paper, &experiment.item, Vec::new())?;
-            let nothing = CaptionRecord::default();
-            nothing.write(&local_directory, &experiment.paper, &experiment.item)?;
+            Gallery::write(&local_directory, paper, item, Vec::new())?;
+            CaptionRecord::default().write(&local_directory, paper, item)?;
             continue;
         };
         pair::write(&csv, &provenance, paper, item, (&local.table, &local.provenance))?;
-        let pictures = local.pictures.clone();
-        Gallery::write(&local_directory, &experiment.paper, &experiment.item, pictures)?;
+        Gallery::write(&local_directory, paper, item, local.pictures.clone())?;
         let captions = CaptionRecord { methods: local.captioned()? };
-        captions.write(&local_directory, &experiment.paper, &experiment.item)?;
+        captions.write(&local_directory, paper, item)?;
         if is_promoted {
             promoted |= promote_captions(experiment, &captions.methods, &repository.record())?;
             promoted |= promote_pictures(experiment, &local, &repository.record())?;
-            for (method, promotion) in promote(experiment, &local, &repository.record())? {
-                match promotion {
-                    Promotion::Taken => promoted = true,
-                    Promotion::Kept => eprintln!(
-                        "kept: {}/{method}: the reference has a larger profile or the paper's data",
-                        experiment.id()
-                    ),
-                }
+            let rows = promote(experiment, &local, &repository.record())?;
+            promoted |= rows.is_taken;
+            for method in rows.kept {
+                eprintln!(
+                    "kept: {}/{method}: the reference has a larger profile or the paper's data",
+                    experiment.id()
+                );
             }
         }
     }

@@ -12,7 +12,7 @@ use posenc_report::shown_rows;
 use posenc_harness::events::ChangedVerdict;
 use posenc_harness::interrupts;
 use posenc_harness::queue::Work;
-use posenc_harness::span::{counted, duration};
+use posenc_harness::span::{and_failed, counted, duration};
 use posenc_harness::supervisor::RunSummary;
 
 /// Verdicts that are listed; of more the number is told.
@@ -67,14 +67,10 @@ fn verdicts(catalog: &Catalog, experiment: &Experiment, directory: &Path) -> Vec
     experiment.claims.iter().map(|claim| judge(claim, context).classified()).collect()
 }
 
-/// Says what was done.
 pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is_forced: bool) {
     let width = outcome.items.keys().map(|item| item.chars().count()).max().unwrap_or(0);
     for (item, tally) in &outcome.items {
-        let failed = match tally.failed {
-            0 => String::new(),
-            n => format!(", {n} failed"),
-        };
+        let failed = and_failed(tally.failed);
         let (done, seconds) = (tally.done, duration(tally.seconds));
         let s = if done == 1 { "" } else { "s" };
         eprintln!("  {item:width$}  {done:>5} unit{s}{failed}, {seconds} of computing");
@@ -102,11 +98,9 @@ pub fn tell(outcome: &RunSummary, changed: &[ChangedVerdict], workers: usize, is
         );
     }
     let (units, seconds) = outcome.left;
-    let why = match outcome.interrupted {
-        Some(signal) => format!("{}: ", interrupts::name(signal)),
-        None => String::new(),
-    };
     if units > 0 {
+        let why = outcome.interrupted.map(|signal| format!("{}: ", interrupts::name(signal)));
+        let why = why.unwrap_or_default();
         // What was run again cannot be told from what waits for it: both have a record.
         let next = if is_forced { "to start over (--force)" } else { "to continue" };
         eprintln!(
