@@ -23,7 +23,8 @@ impl LinearFit {
     pub fn predict(&self, x: f64, level: f64) -> (f64, Option<f64>) {
         let (n, offset) = (self.n as f64, x - self.mean_x);
         let half_width = || {
-            let variance = self.residual / (n - 2.0) * (1.0 + 1.0 / n + offset * offset / self.spread_x);
+            let variance =
+                self.residual / (n - 2.0) * (1.0 + 1.0 / n + offset * offset / self.spread_x);
             t_factor(level, n - 2.0) * variance.sqrt()
         };
         (self.mean_y + self.slope * offset, (self.n > 2).then(half_width))

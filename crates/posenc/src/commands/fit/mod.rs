@@ -101,7 +101,7 @@ fn advise(
     let predicted = interpolation::predicted_psnr(signal, split, rule)?;
     let advice = posenc_report::advice(&catalog, &records, sampling, predicted)?;
     ensure!(!advice.is_empty(), "{} has no record of such signals", repository.record().display());
-    print!("{advice}");
+    advice.lines().for_each(|line| println!("{line}"));
     println!(
         "Times and mean PSNRs are those of the report, on one CPU core. The column for this file is predicted by cross-validation on its \
          known positions; `--compare` measures interpolation on it."
