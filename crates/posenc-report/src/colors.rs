@@ -7,10 +7,10 @@
 //! A sweep of three or more values within one embedder is a [`sequence`] of hues instead. Curves without an embedder of
 //! their own, such as the layers of a network, have [`named`] colors. Every color has a counterpart on [`dark`] ground.
 
+use posenc_experiments::schema::Group;
 use posenc_experiments::schema::display::Color;
 use posenc_math::embedder::{find, registry};
 
-/// An sRGB color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
@@ -78,6 +78,12 @@ pub fn family(embedder_kind: Option<&str>, method: &str) -> Family {
         .map_or(Neutral, |(_, family)| family)
 }
 
+/// The family of a method of a group.
+pub fn family_in(group: Option<&Group>, method: &str) -> Family {
+    let variant = group.and_then(|g| g.variants.iter().find(|v| v.id == method));
+    family(variant.and_then(|v| v.embedder.as_ref()).map(|e| e.kind.as_str()), method)
+}
+
 /// Shade number `index` of `count` in a family: its own color for one, light to dark for several.
 pub fn shade(family: Family, index: usize, count: usize) -> Rgb {
     shade_of(base(family), index, count)
@@ -100,7 +106,6 @@ pub fn sequence(index: usize, count: usize) -> Rgb {
     viridis(0.78 * index.min(count.max(1) - 1) as f64 / (count.max(2) - 1) as f64)
 }
 
-/// A color by name.
 pub fn named(color: Color) -> Rgb {
     let [lightness, chroma, hue] = match color {
         Color::Blue => [0.56, 0.140, 250.0],

@@ -30,6 +30,8 @@ use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::record::Benchmarks;
 
+use pages::places;
+
 pub use output::{Page, PageKind, Report, Stale};
 pub use pages::choice::advice;
 pub use pages::entries::Entry;
@@ -63,15 +65,8 @@ impl Inputs<'_> {
 
     /// A link to a file of the repository; its bare name without a repository.
     fn link(&self, path: &str) -> String {
-        match self.repository {
-            "" => markdown::code(path),
-            root => format!(
-                "[{}]({}/{})",
-                markdown::code(path),
-                root.trim_end_matches('/'),
-                markdown::destination(path)
-            ),
-        }
+        let name = markdown::code(path);
+        self.named_link(&name, path).unwrap_or(name)
     }
 }
 
@@ -84,51 +79,41 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     let views = view::Views::new(inputs)?;
     let mut pages = Pages::default();
     let summary = pages::readme::render(inputs, &views, &mut pages.files)?;
-    pages.add(PageKind::Summary, pages::places::SUMMARY.to_owned(), summary);
+    pages.add(PageKind::Summary, places::SUMMARY, summary);
     for paper in &inputs.catalog.papers {
         let index = pages::paper::render(inputs, &views, paper);
-        pages.add(PageKind::Paper, pages::places::paper(&paper.key), index);
+        pages.add(PageKind::Paper, places::paper(&paper.key), index);
         for (place, item) in paper.items.iter().enumerate() {
             let page = pages::item::render(inputs, &views, paper, place, &mut pages.files)?;
-            pages.add(PageKind::Item, pages::places::item(&paper.key, &item.item), page);
+            pages.add(PageKind::Item, places::item(&paper.key, &item.item), page);
         }
     }
-    pages.add(
-        PageKind::Overview,
-        pages::places::CLAIMS.to_owned(),
-        pages::claim_lists::overview(inputs, &views),
-    );
+    pages.add(PageKind::Overview, places::CLAIMS, pages::claim_lists::overview(inputs, &views));
     for paper in &inputs.catalog.papers {
         let parts = pages::claim_lists::of_paper(inputs, &views, paper);
         for (part, page) in parts.into_iter().enumerate() {
-            pages.add(PageKind::Part, pages::places::claims_part(&paper.key, part), page);
+            pages.add(PageKind::Part, places::claims_part(&paper.key, part), page);
         }
     }
-    pages.add(
-        PageKind::Overview,
-        pages::places::ERRATA.to_owned(),
-        pages::errata::overview(inputs, &views),
-    );
+    pages.add(PageKind::Overview, places::ERRATA, pages::errata::overview(inputs, &views));
     for paper in &inputs.catalog.papers {
         if let Some(page) = pages::errata::of_paper(inputs, &views, paper) {
-            pages.add(PageKind::Part, pages::places::errata_of(&paper.key), page);
+            pages.add(PageKind::Part, places::errata_of(&paper.key), page);
         }
     }
-    let narrow = pages::narrow::body(inputs, &views);
-    let narrow = pages::Content { title: pages::narrow::TITLE.to_owned(), text: narrow };
-    pages.add(PageKind::Overview, "narrow.md".into(), narrow);
+    pages.add(PageKind::Overview, "narrow.md", pages::narrow::render(inputs, &views));
     if let Some(coverage) = pages::coverage::overview(inputs) {
-        pages.add(PageKind::Overview, "coverage.md".into(), coverage);
+        pages.add(PageKind::Overview, "coverage.md", coverage);
     }
     for paper in &inputs.catalog.papers {
         if let Some(page) = pages::coverage::of_paper(inputs, &views, paper) {
-            pages.add(PageKind::Part, pages::places::coverage_of(&paper.key), page);
+            pages.add(PageKind::Part, places::coverage_of(&paper.key), page);
         }
     }
     let gallery = pages::gallery::render(inputs, &mut pages.files)?;
-    pages.add(PageKind::Overview, "embedders.md".into(), gallery);
+    pages.add(PageKind::Overview, "embedders.md", gallery);
     if let Some(costs) = inputs.costs {
-        pages.add(PageKind::Overview, "costs.md".into(), pages::costs::render(inputs, costs));
+        pages.add(PageKind::Overview, "costs.md", pages::costs::render(inputs, costs));
     }
     pages.files.insert(PathBuf::from(data::claims::FILE), data::claims::render(inputs, &views)?);
     pages.files.insert(PathBuf::from(data::claims::SCHEMA_FILE), data::claims::schema()?);
@@ -142,7 +127,6 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Report> {
     Ok(Report { files, pages, entries, digest, verdicts, unlisted })
 }
 
-/// Pages and their files.
 #[derive(Default)]
 struct Pages {
     files: pages::Files,
@@ -150,15 +134,15 @@ struct Pages {
 }
 
 impl Pages {
-    fn add(&mut self, kind: PageKind, path: String, content: pages::Content) {
-        let path = PathBuf::from(path);
+    fn add(&mut self, kind: PageKind, path: impl Into<PathBuf>, content: pages::Content) {
+        let path = path.into();
         let text = markdown::protect_math(&format!(
             "{}\n\n# {}\n\n{}",
             pages::MARKER,
             content.title,
             content.text.trim()
         ));
-        let text = pages::places::relocated(&text, &path);
+        let text = places::relocated(&text, &path);
         self.files.insert(path.clone(), format!("{text}\n").into_bytes());
         self.pages.push(Page { path, title: content.title, kind });
     }

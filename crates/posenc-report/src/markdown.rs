@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use crate::math::pieces;
 
-/// Alignment of a table's column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Align {
     /// Text.
@@ -23,7 +22,6 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Adds a column.
     pub fn column(&mut self, label: impl Into<String>, align: Align) -> &mut Self {
         self.head.push((label.into(), align));
         self

@@ -1,4 +1,4 @@
-//! Numbers as text, with fixed digits, and the two statistics that tables and plots need.
+//! Numbers as text, with fixed digits, and the mean that tables and plots need.
 
 use std::collections::BTreeSet;
 
@@ -100,18 +100,15 @@ fn grouped(text: &str) -> String {
 
 /// An integer in raised digits.
 pub fn superscript(value: i32) -> String {
-    value
-        .to_string()
-        .chars()
-        .map(|c| match c {
-            '-' => '⁻',
-            '1' => '¹',
-            '2' => '²',
-            '3' => '³',
-            '0' | '4'..='9' => char::from_u32('⁰' as u32 + (c as u32 - '0' as u32)).unwrap_or(c),
-            other => other,
-        })
-        .collect()
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raised = |c: char| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]);
+    value.to_string().chars().map(raised).collect()
+}
+
+/// `1 value`, `2 values`.
+pub fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
 
 /// Seconds in the unit that a reader would choose.
@@ -131,11 +128,6 @@ pub fn mean_deviation(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
     (mean, variance.sqrt())
-}
-
-/// Half width of the 95 % t interval of the mean; `None` if there is nothing to estimate.
-pub fn half_width(values: &[f64]) -> Option<f64> {
-    posenc_experiments::verdict::mean_interval(values).half_width
 }
 
 #[cfg(test)]

@@ -134,20 +134,14 @@ impl Report {
     /// Generated files that the report does not have: pages with our first line, and pictures.
     fn surplus(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
-        let mut with_pages = vec![directory.to_owned()];
-        with_pages.extend(list(directory, Kind::Folder)?);
-        for folder in with_pages {
-            for file in list(&folder, Kind::File)? {
-                if file.extension().is_some_and(|e| e == "md") && is_page(&file) {
-                    found.push(file);
-                }
-            }
-        }
         let of = |folder: &Path, ending: &str| -> Result<Vec<PathBuf>> {
             let files = list(folder, Kind::File)?.into_iter();
             Ok(files.filter(|f| f.extension().is_some_and(|e| e == ending)).collect())
         };
         let folders = |folder: &Path| list(folder, Kind::Folder);
+        for folder in folders(directory)?.into_iter().chain([directory.to_owned()]) {
+            found.extend(of(&folder, "md")?.into_iter().filter(|file| is_page(file)));
+        }
         for paper in folders(&directory.join("figures"))? {
             found.extend(of(&paper, "svg")?);
         }

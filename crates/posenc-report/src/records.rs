@@ -92,11 +92,18 @@ pub enum Side {
 }
 
 impl Side {
-    /// The name in headings.
     pub fn name(self) -> &'static str {
         match self {
             Side::Reference => "Reference run",
             Side::Local => "This machine",
+        }
+    }
+
+    /// What the names of its files end with, before their extension.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Side::Reference => "",
+            Side::Local => "-local",
         }
     }
 }
@@ -104,11 +111,9 @@ impl Side {
 /// What is shown of an item's record: the largest profile of every method.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Whose run it is.
     pub side: Side,
     /// The rows shown.
     pub table: Table,
-    /// Where they come from.
     pub provenance: Provenance,
     /// Its pictures.
     pub pictures: Gallery,
@@ -128,7 +133,6 @@ struct Places {
 }
 
 impl Run {
-    /// The shown part of a record.
     pub fn of(side: Side, experiment: &Experiment, record: &Record) -> Result<Run> {
         let rows = shown_rows(experiment, &record.table.rows);
         let placed: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
@@ -260,7 +264,6 @@ pub struct Conditions {
     pub profiles: BTreeSet<Profile>,
     /// Labels of data; `-` for none.
     pub data: BTreeSet<String>,
-    /// Devices.
     pub devices: BTreeSet<String>,
     /// What is reduced against the published protocol, with the groups it holds for.
     pub reduced: BTreeMap<String, BTreeSet<String>>,

@@ -8,11 +8,12 @@ use posenc_experiments::schema::Experiment;
 use posenc_experiments::schema::display::{
     Axis, Band, By, Labels, Panel, PanelKind, Plot, Scale, Shape,
 };
+use posenc_experiments::verdict::mean_interval;
 use posenc_experiments::{Published, PublishedValue};
 
 use crate::colors::{self, Family};
 use crate::markdown::bare;
-use crate::numbers::{distinct, half_width, mean_deviation};
+use crate::numbers::{distinct, mean_deviation};
 use crate::plot::canvas::Marker;
 use crate::plot::{self, AxisSpec, Content, DotRow, Figure, Heatmap, Mark, Naming, Sample, Series};
 
@@ -48,11 +49,9 @@ impl Look<'_> {
 /// What a picture is drawn from.
 #[derive(Clone, Copy)]
 pub struct FigureSource<'a> {
-    /// The experiment.
     pub experiment: &'a Experiment,
     /// Rows of one run; none where nothing is run yet.
     pub rows: &'a [Row],
-    /// Published values.
     pub published: &'a Published,
 }
 
@@ -61,7 +60,7 @@ impl<'a> FigureSource<'a> {
         self.rows.iter().filter(move |r| {
             r.group == panel.group
                 && r.metric == metric
-                && names(panel, &r.method)
+                && panel.methods.as_ref().is_none_or(|m| m.contains(&r.method))
                 && panel.signals.as_ref().is_none_or(|s| s.contains(&r.signal))
         })
     }
@@ -130,14 +129,6 @@ impl<'a> FigureSource<'a> {
         keys
     }
 
-    fn family(self, group: &str, method: &str) -> Family {
-        let variant =
-            self.experiment.group(group).and_then(|g| g.variants.iter().find(|v| v.id == method));
-        let kind = variant.and_then(|v| v.embedder.as_ref()).map(|e| e.kind.as_str());
-        colors::family(kind, method)
-    }
-
-    /// The picture.
     pub fn figure(self, plot: &'a Plot, heading: String) -> Result<Figure> {
         let look = Look { styles: self.styles(plot), names: &plot.names };
         let panels = plot.panels.iter().map(|p| self.panel(p, &look)).collect::<Result<_>>()?;
@@ -156,7 +147,7 @@ impl<'a> FigureSource<'a> {
     fn style_family(self, panel: &Panel, several: bool, method: &str) -> Family {
         match panel.series {
             By::Signal | By::Metric if !several => Family::Neutral,
-            _ => self.family(&panel.group, method),
+            _ => colors::family_in(self.experiment.group(&panel.group), method),
         }
     }
 
@@ -362,7 +353,6 @@ impl<'a> FigureSource<'a> {
     }
 }
 
-/// What the legend says of a band.
 fn band_label(band: Band) -> &'static str {
     match band {
         Band::Interval => "95 % interval of the mean",
@@ -418,10 +408,6 @@ fn name(several: bool, key: &CurveKey) -> String {
     }
 }
 
-fn names(panel: &Panel, method: &str) -> bool {
-    panel.methods.as_ref().is_none_or(|m| m.iter().any(|m| m == method))
-}
-
 fn axis(axis: &Axis) -> AxisSpec {
     AxisSpec {
         label: bare(&axis.label),
@@ -441,7 +427,7 @@ fn alone(rows: &[&Row]) -> Vec<Sample> {
 /// mean so: a failed measurement is not averaged away.
 fn averaged(rows: &[&Row], band: Band) -> Result<Vec<Sample>> {
     let half_width = |values: &[f64]| match band {
-        Band::Interval => half_width(values).filter(|_| values.len() >= FEW),
+        Band::Interval => mean_interval(values).half_width.filter(|_| values.len() >= FEW),
         Band::Deviation => Some(mean_deviation(values).1).filter(|_| values.len() > 1),
         Band::None => None,
     };

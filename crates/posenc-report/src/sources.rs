@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-/// Letters used so far.
 #[derive(Debug, Default)]
 pub struct Sources {
     used: BTreeSet<&'static str>,

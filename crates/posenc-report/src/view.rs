@@ -12,13 +12,13 @@ use posenc_experiments::verdict::{
 };
 use posenc_experiments::{Catalog, Published};
 
+use crate::numbers::counted;
 use crate::pages::places;
 use crate::records::{Conditions, Run, Side};
 use crate::{Inputs, Records};
 
 /// An item with an experiment.
 pub struct View<'a> {
-    /// The experiment.
     pub experiment: &'a Experiment,
     /// Published values of all items.
     pub published: &'a Published,
@@ -28,15 +28,12 @@ pub struct View<'a> {
 
 /// One run of an item, with its verdicts.
 pub struct SideView {
-    /// Whose run it is.
     pub side: Side,
-    /// What is on record.
     pub run: Option<Run>,
     /// Verdicts, in the order of the claims.
     pub judgements: Vec<Judgement>,
     /// p-values of the claims after Holm's correction over all claims of the paper that have one.
     pub holm: Vec<Option<f64>>,
-    /// Units that failed.
     pub failures: Vec<Failure>,
 }
 
@@ -63,7 +60,6 @@ impl<'a> View<'a> {
         Ok(View { experiment, published, sides })
     }
 
-    /// The runs on record.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.sides.iter().filter_map(|s| s.run.as_ref())
     }
@@ -79,7 +75,6 @@ impl<'a> View<'a> {
         Some(side.name()).filter(|_| self.sides.len() > 1)
     }
 
-    /// Conditions of a whole run.
     pub fn conditions(&self, run: &Run) -> Conditions {
         Conditions::of(self.experiment, run, |_| true)
     }
@@ -97,8 +92,7 @@ fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Jud
     };
     let units = failures.iter().filter(is_asked).count();
     if units > 0 {
-        let s = if units == 1 { "" } else { "s" };
-        let lacks = format!("{units} unit{s} of it failed");
+        let lacks = format!("{} of it failed", counted(units, "unit"));
         judgement.reason = match judgement.reason.as_str() {
             "" => lacks,
             reason => format!("{reason}; {lacks}"),
@@ -108,7 +102,6 @@ fn lacking(claim: &Claim, mut judgement: Judgement, failures: &[Failure]) -> Jud
 }
 
 impl SideView {
-    /// How often each verdict was given.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         self.judgements.iter().for_each(|j| counts.add(j.classified()));
@@ -118,17 +111,11 @@ impl SideView {
 
 /// A claim with its verdict on the reference.
 pub struct Judged<'v> {
-    /// The item in its paper.
     pub item: &'v Item,
-    /// The item's view.
     pub view: &'v View<'v>,
-    /// The reference run.
     pub side: &'v SideView,
-    /// The claim.
     pub claim: &'v Claim,
-    /// Its verdict.
     pub judgement: &'v Judgement,
-    /// A link to it.
     pub place: String,
 }
 
@@ -197,7 +184,6 @@ impl<'a> Views<'a> {
         })
     }
 
-    /// All views.
     pub fn all(&self) -> impl Iterator<Item = &View<'a>> {
         self.views.values()
     }
@@ -228,12 +214,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one more.
     pub fn add(&mut self, verdict: Classified) {
         *self.counts.entry(verdict).or_default() += 1;
     }
 
-    /// Adds others.
     pub fn join(&mut self, others: &Counts) {
         for (verdict, n) in &others.counts {
             *self.counts.entry(*verdict).or_default() += n;

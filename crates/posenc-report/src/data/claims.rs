@@ -11,9 +11,7 @@ use crate::view::{Judged, SideView, View, Views};
 
 /// The file, below the report's directory.
 pub const FILE: &str = "claims.json";
-/// Its JSON Schema.
 pub const SCHEMA_FILE: &str = "claims.schema.json";
-/// The schema itself.
 pub const SCHEMA: &str = include_str!("../../templates/claims.schema.json");
 
 /// The claims of the first run that the report shows, the reference.
@@ -76,7 +74,6 @@ fn numbers(view: &View<'_>, side: &SideView, claim: &Claim) -> Vec<Value> {
     numbers.selects().iter().enumerate().map(number).collect()
 }
 
-/// The schema as a file.
 pub fn schema() -> Result<Vec<u8>> {
     let schema: Value = serde_json::from_str(SCHEMA).context(SCHEMA_FILE)?;
     super::bytes(&schema)

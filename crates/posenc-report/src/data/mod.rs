@@ -6,7 +6,6 @@ pub mod ro_crate;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// A value as a file.
 fn bytes(value: &Value) -> Result<Vec<u8>> {
     let mut text = serde_json::to_string_pretty(value).context("JSON")?;
     text.push('\n');

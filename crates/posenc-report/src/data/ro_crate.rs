@@ -154,7 +154,6 @@ fn article_id(paper: &Paper) -> String {
     }
 }
 
-/// A paper and its authors.
 fn article(paper: &Paper) -> Vec<Value> {
     let person = |name: &String| format!("#person-{}", slug(name));
     let names: BTreeSet<&String> = paper.authors.iter().collect();

@@ -30,20 +30,15 @@ pub fn overview(inputs: &Inputs<'_>, views: &Views<'_>) -> Content {
     if !links.is_empty() {
         text.push_str(&links.render());
     }
-    text.push_str(&verdicts(inputs, views));
-    let methodology = include_str!("../../templates/methodology.md").trim();
-    text.push_str(&format!("## Methods in brief\n\n{methodology}\n"));
-    Content { title: "Claims and verdicts".into(), text }
-}
-
-/// The verdicts and classes of evidence, their meaning, and how often each was given.
-fn verdicts(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    format!(
+    text.push_str(&format!(
         "## Meaning of the verdicts\n\n{}\n\n{}Classes of evidence:\n\n{}",
         anchor("verdicts"),
         totals::by_verdict(inputs, views),
         totals::meanings()
-    )
+    ));
+    let methodology = include_str!("../../templates/methodology.md").trim();
+    text.push_str(&format!("## Methods in brief\n\n{methodology}\n"));
+    Content { title: "Claims and verdicts".into(), text }
 }
 
 /// Most bytes of the rows of a page.

@@ -95,7 +95,6 @@ pub fn evidence(judgement: &Judgement) -> String {
     joined(&[class.name().to_owned(), small(&plain(&judgement.condition))])
 }
 
-/// A p-value with two significant digits.
 fn probability(p: f64) -> String {
     if p < 1e-4 { "< 0.0001".to_owned() } else { significant(p, 2) }
 }

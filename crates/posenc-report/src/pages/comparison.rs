@@ -8,9 +8,9 @@ use posenc_experiments::schema::ItemKind;
 use super::{Files, cited, places};
 use crate::Inputs;
 use crate::markdown::{bare, label, plain};
-use crate::plot::comparison::{Dot, DotPanel, Kind, svg};
+use crate::plot::comparison::{Dot, DotPanel, svg};
 use crate::records::Side;
-use crate::tables::pairs::{self, Pair, Scale};
+use crate::tables::pairs::{self, Pair};
 use crate::view::Views;
 
 /// Renders the figure of a run with a link per table; empty if no table has a published and a measured value. Adds the
@@ -43,11 +43,11 @@ pub fn render(
     if panels.is_empty() {
         return Ok(String::new());
     }
-    let alt =
-        format!("Published against measured values, one panel per table: {}", titles(&panels));
+    let titles: Vec<_> = panels.iter().map(|panel| panel.title.as_str()).collect();
+    let titles = titles.join("; ");
+    let alt = format!("Published against measured values, one panel per table: {titles}");
     let drawing = svg(&panels, &alt).context("the figure of all tables")?;
-    let end = if side == Side::Local { "-local" } else { "" };
-    let name = format!("figures/summary/tables{end}.svg");
+    let name = format!("figures/summary/tables{}.svg", side.ending());
     let text = format!(
         "![{}]({name})\n\n<sub>Published (ring) against measured values of {}. Tables that were measured at a reduced scale \
          on other data alone are left out.</sub>\n\n",
@@ -58,27 +58,15 @@ pub fn render(
     Ok(text)
 }
 
-fn titles(panels: &[DotPanel]) -> String {
-    panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join("; ")
-}
-
 /// Rows by group, in their order.
 fn groups(pairs: Vec<Pair>) -> Vec<(String, Vec<Dot>)> {
     let mut groups: Vec<(String, Vec<Dot>)> = Vec::new();
     for pair in pairs {
-        let kind = |scale: Scale| match scale {
-            Scale::Full => Kind::Full,
-            Scale::Reduced => Kind::Reduced,
-            Scale::OtherData => Kind::Other,
-        };
-        let dot = Dot {
-            label: pair.method,
-            published: pair.published,
-            measured: pair.measured.map(|(value, scale)| (value, kind(scale))),
-        };
+        let Pair { group, method: label, published, measured } = pair;
+        let dot = Dot { label, published, measured };
         match groups.last_mut() {
-            Some((name, dots)) if *name == pair.group => dots.push(dot),
-            _ => groups.push((pair.group, vec![dot])),
+            Some((name, dots)) if *name == group => dots.push(dot),
+            _ => groups.push((group, vec![dot])),
         }
     }
     groups

@@ -9,7 +9,6 @@ use crate::numbers::{MISSING, duration, significant, superscript};
 /// An estimate within this factor of the measured time counts as accurate.
 const FACTOR: f64 = 2.0;
 
-/// The page.
 pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> Content {
     let mut text = opening(costs);
     for paper in &inputs.catalog.papers {

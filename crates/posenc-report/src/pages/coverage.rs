@@ -6,7 +6,7 @@ use posenc_experiments::schema::paper::Paper;
 
 use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, label, plain};
-use crate::pages::{Content, places};
+use crate::pages::{Content, item_name, places};
 use crate::records::Side;
 use crate::view::Views;
 
@@ -66,10 +66,6 @@ fn link(inputs: &Inputs<'_>, views: &Views<'_>, claim: &ClaimName) -> String {
         let side = view.sides.iter().find(|s| s.side == Side::Reference)?;
         Some(side.judgements.get(place)?.verdict.sign())
     });
-    let papers = &inputs.catalog.papers;
-    let items = papers.iter().filter(|p| p.key == *paper).flat_map(|p| &p.items);
-    let name = items.filter(|i| i.item == *item).map(|i| label(&i.name)).next();
-    let name = name.unwrap_or_else(|| plain(item));
-    let place = places::claim(paper, item, id);
+    let (name, place) = (item_name(inputs, paper, item), places::claim(paper, item, id));
     format!("{} [{name}, {}]({place})", sign.unwrap_or("–"), plain(id))
 }

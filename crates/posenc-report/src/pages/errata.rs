@@ -5,7 +5,7 @@ use posenc_experiments::schema::experiment::Experiment;
 use posenc_experiments::schema::paper::Paper;
 use posenc_math::errata::{self, Erratum, Severity};
 
-use super::{Content, places};
+use super::{Content, item_name, places};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, anchor, cell, label, plain};
 use crate::numbers::{MISSING, distinct, significant};
@@ -17,7 +17,6 @@ pub const ITEM: &str = "errata";
 /// Group of that item.
 const GROUP: &str = "checks";
 
-/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Outcome {
     Holds,
@@ -35,9 +34,9 @@ impl Outcome {
     }
 }
 
-/// Whether a paper has errata.
-pub fn has_any(paper: &str) -> bool {
-    errata::all().iter().any(|e| e.paper() == paper)
+/// The errata of a paper.
+pub fn of(paper: &Paper) -> Vec<&'static Erratum> {
+    errata::all().into_iter().filter(|e| e.paper() == paper.key).collect()
 }
 
 /// A link to an erratum by its id; the bare id if there is no such erratum.
@@ -51,10 +50,9 @@ pub fn link(id: &str) -> String {
 /// Renders the overview: counts by severity, and a line per erratum.
 pub fn overview(inputs: &Inputs<'_>, views: &Views<'_>) -> Content {
     let mut text = format!("{}\n\n", include_str!("../../templates/errata.md").trim());
-    let all = errata::all();
-    text.push_str(&counts(inputs, views, &all));
+    text.push_str(&counts(inputs, views));
     for paper in &inputs.catalog.papers {
-        let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
+        let own = of(paper);
         if own.is_empty() {
             continue;
         }
@@ -79,8 +77,7 @@ pub fn overview(inputs: &Inputs<'_>, views: &Views<'_>) -> Content {
 
 /// Renders the errata of a paper with their numbers; `None` if there are none.
 pub fn of_paper(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Option<Content> {
-    let all = errata::all();
-    let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
+    let own = of(paper);
     if own.is_empty() {
         return None;
     }
@@ -106,12 +103,12 @@ const SEVERITIES: [Severity; 5] = [
     Severity::CodeDiffers,
 ];
 
-fn counts(inputs: &Inputs<'_>, views: &Views<'_>, all: &[&Erratum]) -> String {
+fn counts(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut grid = Grid::default();
     grid.column("Paper", Align::Left);
     grid.columns(SEVERITIES.map(Severity::name), Align::Right).column("confirmed", Align::Right);
     for paper in &inputs.catalog.papers {
-        let own: Vec<_> = all.iter().filter(|e| e.paper() == paper.key).collect();
+        let own = of(paper);
         if own.is_empty() {
             continue;
         }
@@ -178,20 +175,13 @@ fn section(
         .filter(|(_, c)| c.erratum.as_ref().is_some_and(|e| e.id == erratum.id))
         .map(|(e, c)| {
             let place = places::claim(&e.paper, &e.item, &c.id);
-            format!("[{} {}]({place})", item_name(inputs, e), plain(&c.id))
+            format!("[{} {}]({place})", item_name(inputs, &e.paper, &e.item), plain(&c.id))
         })
         .collect();
     if !seen.is_empty() {
         text.push_str(&format!("Claims that refer to this erratum: {}.\n\n", seen.join(", ")));
     }
     text
-}
-
-/// Name of an item in print.
-fn item_name(inputs: &Inputs<'_>, experiment: &Experiment) -> String {
-    let papers = inputs.catalog.papers.iter().filter(|p| p.key == experiment.paper);
-    let mut items = papers.flat_map(|p| &p.items).filter(|i| i.item == experiment.item);
-    items.next().map_or_else(|| plain(&experiment.item), |item| label(&item.name))
 }
 
 /// Renders the errata that an item lists, with their numbers.

@@ -6,7 +6,7 @@ use posenc_experiments::record::Failure;
 use super::places;
 use crate::Inputs;
 use crate::markdown::{Align, Grid, label, plain};
-use crate::numbers::MISSING;
+use crate::numbers::{MISSING, counted};
 use crate::records::Side;
 use crate::view::{View, Views};
 
@@ -44,7 +44,8 @@ pub fn render(view: &View<'_>) -> String {
             plain(&reason),
         ]);
     }
-    let mut text = format!("**Failed on this machine:** {}\n\n{}", units(count), grid.render());
+    let failed = counted(count, "unit");
+    let mut text = format!("**Failed on this machine:** {failed}\n\n{}", grid.render());
     if count > LISTED {
         text.push_str(&format!("and {} more.\n\n", count - LISTED));
     }
@@ -69,9 +70,5 @@ pub fn count(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     if all == 0 {
         return String::new();
     }
-    format!("**Failed on this machine:** {} ({})\n\n", units(all), items.join(", "))
-}
-
-fn units(count: usize) -> String {
-    format!("{count} unit{}", if count == 1 { "" } else { "s" })
+    format!("**Failed on this machine:** {} ({})\n\n", counted(all, "unit"), items.join(", "))
 }

@@ -24,7 +24,6 @@ use crate::numbers::significant;
 struct Entry<'a> {
     /// Anchor on the page.
     key: String,
-    /// Heading.
     name: String,
     kind: &'static Kind,
     /// Parameters of the plot.
@@ -216,7 +215,6 @@ fn used(inputs: &Inputs<'_>, entry: &Entry<'_>) -> String {
     lists.collect::<Vec<_>>().join("; ")
 }
 
-/// The parameters of a kind.
 fn parameters(kind: &Kind) -> String {
     let mut grid = Grid::default();
     grid.columns(["Parameter", "Default", "Allowed", "Meaning"], Align::Left);

@@ -11,7 +11,7 @@ use posenc_experiments::schema::paper::{Item, Paper};
 use super::{
     Content, Files, answer, choice, claims, errata, failures, paired, parameters, pictures,
 };
-use super::{places, screens, speed};
+use super::{definition, places, screens, speed};
 use crate::markdown::{bare, block, cell, code, details, inline, label, plain};
 use crate::records::{Conditions, Run, Side};
 use crate::series::FigureSource;
@@ -134,10 +134,8 @@ fn sources(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     }
     let experiment = view.experiment;
     let mut parts = Vec::new();
-    if let Some(name) = experiment.file.file_name() {
-        let path = format!("experiments/{}/{}", experiment.paper, name.to_string_lossy());
-        parts.extend(inputs.named_link("definition (YAML)", &path));
-    }
+    let path = definition(experiment);
+    parts.extend(path.and_then(|path| inputs.named_link("definition (YAML)", &path)));
     if view.runs().any(|run| run.side == Side::Reference) {
         let table = format!("{}/{}.csv", experiment.paper, experiment.item);
         parts.extend(match inputs.record {
@@ -162,10 +160,7 @@ fn picture(inputs: &Inputs<'_>, view: &View<'_>, plot: &Plot, files: &mut Files)
             continue;
         }
         let conditions = conditions(view, run, plot);
-        let name = match run.side {
-            Side::Reference => format!("{}-{}.svg", experiment.item, plot.id),
-            Side::Local => format!("{}-{}-local.svg", experiment.item, plot.id),
-        };
+        let name = format!("{}-{}{}.svg", experiment.item, plot.id, run.side.ending());
         let figure = source.figure(plot, format!("{} · {}", run.side.name(), conditions.line()))?;
         let svg =
             figure.svg().with_context(|| format!("plot `{}` of {}", plot.id, experiment.id()))?;

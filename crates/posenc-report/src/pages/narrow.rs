@@ -3,14 +3,11 @@
 use crate::Inputs;
 use crate::markdown::{Align, Grid, cell, label, plain};
 use crate::numbers::significant;
-use crate::pages::{claims, named};
+use crate::pages::{Content, claims, named};
 use crate::view::{Judged, Views};
 
-/// Title of the page.
-pub const TITLE: &str = "Narrow verdicts";
-
-/// Renders the page without its title: a table per paper of the claims that are within 20 % of their limit.
-pub fn body(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
+/// Renders the page: a table per paper of the claims that are within 20 % of their limit.
+pub fn render(inputs: &Inputs<'_>, views: &Views<'_>) -> Content {
     let mut text = "These claims deviate by 80 % to 120 % of what their check allows. A slightly different tolerance, limit or sample \
                     could change their verdict. For an ordering, the limit is the half width of its 95 % confidence interval or the smallest \
                     effect, whichever is larger.\n\n"
@@ -37,5 +34,5 @@ pub fn body(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             text.push_str(&format!("## {}\n\n{}", cell(&paper.title), grid.render()));
         }
     }
-    text
+    Content { title: "Narrow verdicts".into(), text }
 }

@@ -16,7 +16,7 @@ use crate::markdown::{Align, Grid, bare, cell, inline, plain};
 use crate::numbers::{MISSING, fixed, rounded, signed, significant};
 use crate::plot::canvas::Marker;
 use crate::plot::{AxisSpec, Content, Figure, Naming, Panel, Sample, Series};
-use crate::records::{Conditions, Run, Side};
+use crate::records::{Conditions, Run};
 use crate::view::{View, Views};
 
 /// Sum and number of the values of each signal.
@@ -282,9 +282,10 @@ impl<'a> Pairs<'a> {
                     Some(Sample { x: *x.get(signal)?, y: *y, half_width: None })
                 };
                 let points: Vec<Sample> = y.iter().filter_map(sample).collect();
+                let own = self.source.experiment.group(&group.group);
                 series.push(Series {
                     name: format!("{}, {}", bare(method.name), bare(&group.short)),
-                    color: colors::shade(self.family(group, method.name), 0, 1),
+                    color: colors::shade(colors::family_in(own, method.name), 0, 1),
                     marker,
                     scattered: true,
                     points,
@@ -309,20 +310,13 @@ impl<'a> Pairs<'a> {
         let alt = format!("{}: one point per method and signal, against time", title);
         let figure = Figure { alt, heading, labels: Naming::Legend, panels: vec![panel] };
         let experiment = view.experiment;
-        let end = if run.side == Side::Local { "-local" } else { "" };
+        let end = run.side.ending();
         let path = format!("figures/{}/{}-{id}{end}.svg", experiment.paper, experiment.item);
         let svg = figure
             .svg()
             .with_context(|| format!("comparison `{id}` of {} with {item}", experiment.id()))?;
         files.insert(PathBuf::from(&path), svg.into_bytes());
         Ok(format!("![{}]({path})\n\n", plain(&figure.alt)))
-    }
-
-    fn family(&self, group: &Compared, method: &str) -> colors::Family {
-        let group = self.source.experiment.group(&group.group);
-        let variant = group.and_then(|g| g.variants.iter().find(|v| v.id == method));
-        let kind = variant.and_then(|v| v.embedder.as_ref()).map(|e| e.kind.as_str());
-        colors::family(kind, method)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, paper: &Paper) -> Content 
     if has_claims.into_iter().any(|view| !view.experiment.claims.is_empty()) {
         links.push(format!("[All claims of this paper]({})", places::claims_of(&paper.key)));
     }
-    if errata::has_any(&paper.key) {
+    if !errata::of(paper).is_empty() {
         links.push(format!("[Errata]({})", places::errata_of(&paper.key)));
     }
     text.push_str(&format!("{}\n\n", links.join(" · ")));

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use posenc_experiments::schema::{Experiment, Group, Profile};
+use posenc_experiments::schema::{Group, Profile};
 use posenc_math::embedder::{EmbedderSpec, ParameterValue};
 use serde_json::Value;
 
+use super::definition;
 use crate::Inputs;
 use crate::markdown::{code, details, inline, item, plain};
 use crate::numbers::{distinct, duration, fixed, significant};
@@ -47,9 +48,8 @@ pub fn render(inputs: &Inputs<'_>, view: &View<'_>, speed: &str) -> String {
 fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     let experiment = view.experiment;
     let mut text = String::new();
-    let file = file_link(inputs, experiment);
-    if !file.is_empty() {
-        let _ = writeln!(text, "Definition: {file}\n");
+    if let Some(path) = definition(experiment) {
+        let _ = writeln!(text, "Definition: {}\n", inputs.link(&path));
     }
     let mut laws = BTreeSet::new();
     for group in &experiment.groups {
@@ -59,12 +59,11 @@ fn parameters(inputs: &Inputs<'_>, view: &View<'_>) -> String {
         for (profile, sides) in profiles(view, group) {
             let of =
                 if sides.is_empty() { String::new() } else { format!(" ({})", sides.join(", ")) };
-            let _ = writeln!(
-                text,
-                "- profile {}{of}: {}",
-                code(profile.name()),
-                settings(group, profile)
-            );
+            let (protocol, _) = map(group, profile, 0);
+            let shared = settings(group, profile, 0, true);
+            let listed = if shared.is_empty() { shared } else { format!("; {shared}") };
+            let (profile, protocol) = (code(profile.name()), code(&protocol));
+            let _ = writeln!(text, "- profile {profile}{of}: protocol {protocol}{listed}");
         }
         let profile = profiles(view, group).first().map(|p| p.0);
         text.push_str(&variants(group, profile, &mut laws));
@@ -93,7 +92,7 @@ fn profiles(view: &View<'_>, group: &Group) -> Vec<(Profile, Vec<&'static str>)>
 /// differ between its variants.
 fn variants(group: &Group, profile: Option<Profile>, laws: &mut BTreeSet<String>) -> String {
     let listed = &group.variants[..group.variants.len().min(VARIANTS)];
-    let own = |i: usize| profile.map(|p| own_settings(group, p, i)).unwrap_or_default();
+    let own = |i: usize| profile.map(|p| settings(group, p, i, false)).unwrap_or_default();
     let kinds = distinct(listed.iter().map(|v| v.embedder.as_ref().map(|e| e.kind.as_str())));
     let mut text = String::new();
     for kind in kinds {
@@ -178,23 +177,13 @@ fn map(group: &Group, profile: Profile, variant: usize) -> (String, BTreeMap<Str
     (resolved.protocol.name().to_owned(), settings)
 }
 
-/// Settings shared by all variants of a group.
-fn settings(group: &Group, profile: Profile) -> String {
-    let (name, first) = map(group, profile, 0);
+/// Settings of one variant: those that all variants of the group share, or those that differ.
+fn settings(group: &Group, profile: Profile, variant: usize, shared: bool) -> String {
     let all: Vec<_> = (0..group.variants.len()).map(|i| map(group, profile, i).1).collect();
-    let shared = first.iter().filter(|(k, v)| all.iter().all(|m| m.get(*k) == Some(v)));
-    let listed: Vec<_> = shared.map(|(k, v)| setting(k, v)).collect();
-    let listed = if listed.is_empty() { String::new() } else { format!("; {}", listed.join(", ")) };
-    format!("protocol {}{listed}", code(&name))
-}
-
-/// Settings of one variant that differ from other variants.
-fn own_settings(group: &Group, profile: Profile, variant: usize) -> String {
-    let all: Vec<_> = (0..group.variants.len()).map(|i| map(group, profile, i).1).collect();
-    let Some(own) = all.get(variant) else { return String::new() };
-    let different = own.iter().filter(|(k, v)| !all.iter().all(|m| m.get(*k) == Some(v)));
-    let listed: Vec<_> = different.map(|(k, v)| setting(k, v)).collect();
-    listed.join(", ")
+    let own = map(group, profile, variant).1;
+    let is_shared = |k: &str, v: &Value| all.iter().all(|m| m.get(k) == Some(v));
+    let listed = own.iter().filter(|(k, v)| is_shared(k, v) == shared);
+    listed.map(|(k, v)| setting(k, v)).collect::<Vec<_>>().join(", ")
 }
 
 fn setting(key: &str, value: &Value) -> String {
@@ -278,12 +267,4 @@ pub fn versions(versions: &BTreeMap<String, String>) -> String {
     let all: Vec<_> =
         versions.iter().map(|(name, v)| format!("{} {}", plain(name), plain(v))).collect();
     all.join(", ")
-}
-
-fn file_link(inputs: &Inputs<'_>, experiment: &Experiment) -> String {
-    let Some(name) = experiment.file.file_name().map(|n| n.to_string_lossy().into_owned()) else {
-        return String::new();
-    };
-    let path = format!("experiments/{}/{name}", experiment.paper);
-    inputs.link(&path)
 }

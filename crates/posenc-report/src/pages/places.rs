@@ -13,19 +13,15 @@ use crate::math::pieces;
 
 /// The first page.
 pub const SUMMARY: &str = "README.md";
-/// The overview of all claims.
 pub const CLAIMS: &str = "claims.md";
-/// The overview of all errata.
 pub const ERRATA: &str = "errata.md";
 /// The meaning of the verdicts.
 pub const VERDICTS: &str = "claims.md#verdicts";
 
-/// The page of a paper.
 pub fn paper(key: &str) -> String {
     format!("{key}.md")
 }
 
-/// The page of an item.
 pub fn item(paper: &str, item: &str) -> String {
     format!("{}/{}.md", slug(paper), slug(item))
 }
@@ -59,7 +55,6 @@ pub fn coverage_of(paper: &str) -> String {
     format!("coverage/{}.md", slug(paper))
 }
 
-/// The page that lists the errata of a paper.
 pub fn errata_of(paper: &str) -> String {
     format!("errata/{}.md", slug(paper))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use posenc_experiments::catalog::PAPER_ORDER;
+use posenc_experiments::record::Provenance;
 use posenc_experiments::schema::paper::Paper;
 use posenc_experiments::verdict::{Evidence, Verdict};
 
@@ -120,7 +121,6 @@ fn answer(views: &Views<'_>, side: Side) -> String {
     )
 }
 
-/// Maximum number of findings in a digest.
 const DIGEST_FINDINGS: usize = 5;
 
 /// The answer of the reference and its first decided findings; `None` without findings.
@@ -160,22 +160,10 @@ fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Finding> {
 fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
     let mut text = String::new();
     for side in sides(inputs) {
-        /// Work of one machine.
-        #[derive(Default)]
-        struct Share {
-            items: usize,
-            units: usize,
-            seconds: f64,
-        }
-        let mut machines: BTreeMap<(String, usize), Share> = BTreeMap::new();
-        for view in views.all() {
-            for run in view.runs().filter(|r| r.side == side) {
-                let p = &run.provenance;
-                let share = machines.entry((p.machine.clone(), p.cores)).or_default();
-                share.items += 1;
-                share.units += p.units;
-                share.seconds += p.seconds;
-            }
+        let runs = || views.all().flat_map(|v| v.runs()).filter(|r| r.side == side);
+        let mut machines: BTreeMap<(&str, usize), Vec<&Provenance>> = BTreeMap::new();
+        for own in runs().map(|run| &run.provenance) {
+            machines.entry((own.machine.as_str(), own.cores)).or_default().push(own);
         }
         if inputs.local.is_some() {
             text.push_str(&format!("**{}**\n\n", side.name()));
@@ -187,17 +175,16 @@ fn machines(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
         let mut grid = Grid::default();
         let numbers = ["Cores", "Items", "Units", "Total wall time of the units"];
         grid.column("Machine", Align::Left).columns(numbers, Align::Right);
-        for ((machine, cores), share) in &machines {
+        for ((machine, cores), of_items) in &machines {
             grid.row(vec![
                 if machine.is_empty() { "not recorded".into() } else { plain(machine) },
                 if *cores == 0 { MISSING.into() } else { cores.to_string() },
-                share.items.to_string(),
-                share.units.to_string(),
-                duration(share.seconds),
+                of_items.len().to_string(),
+                of_items.iter().map(|own| own.units).sum::<usize>().to_string(),
+                duration(of_items.iter().map(|own| own.seconds).sum()),
             ]);
         }
         text.push_str(&grid.render());
-        let runs = || views.all().flat_map(|v| v.runs()).filter(|r| r.side == side);
         let dirty = runs().filter(|run| run.changes().is_some()).count();
         if dirty > 0 {
             text.push_str(&format!(

@@ -11,10 +11,9 @@ use posenc_experiments::schema::Experiment;
 use super::Files;
 use crate::markdown::{Align, Grid, attribute, code, details, plain};
 use crate::plot::screen;
-use crate::records::{Run, Side};
+use crate::records::Run;
 use crate::view::View;
 
-/// Drawings per row.
 const COLUMNS: usize = 4;
 /// Display width of a drawing.
 const SHOWN_WIDTH: usize = 200;
@@ -79,7 +78,7 @@ impl Screens<'_> {
             let mut cells = Vec::new();
             for (column, layout) in layouts.iter().enumerate() {
                 let number = self.number(row * COLUMNS + column);
-                let end = if self.run.side == Side::Local { "-local" } else { "" };
+                let end = self.run.side.ending();
                 // No plot has a point in its name.
                 let path = format!("figures/{paper}/{item}.screen-{number}{end}.svg");
                 let alt = alt(layout, number);
@@ -181,7 +180,6 @@ impl Screens<'_> {
     }
 }
 
-/// Caption of a method and whether it is correct.
 fn said(widget: &Described) -> String {
     let mark = if widget.is_right { "✓" } else { "❌" };
     match widget.said.is_empty() {
@@ -190,7 +188,6 @@ fn said(widget: &Described) -> String {
     }
 }
 
-/// Alternative text of a drawing.
 fn alt(layout: &Layout, number: usize) -> String {
     let widgets = layout.widgets.iter().filter_map(|i| layout.nodes.get(*i));
     let kinds: Vec<String> = (1..)

@@ -5,6 +5,7 @@ use posenc_experiments::verdict::{Evidence, Verdict};
 use super::{cited, named, places};
 use crate::Inputs;
 use crate::markdown::{Align, Grid, plain};
+use crate::records::Side;
 use crate::view::{Views, side_counts, sides};
 
 /// Classes with the one of claims that were not run.
@@ -15,11 +16,7 @@ fn classes() -> impl Iterator<Item = (Option<Evidence>, &'static str)> {
 
 /// Numbers of verdicts by paper and class, a table per run.
 pub fn matrix(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    let mut text = String::new();
-    for side in sides(inputs) {
-        if inputs.local.is_some() {
-            text.push_str(&format!("**{}**\n\n", side.name()));
-        }
+    per_run(inputs, |side| {
         let mut grid = Grid::default();
         grid.column("Paper", Align::Left);
         grid.columns(classes().map(|(_, name)| name), Align::Left);
@@ -30,21 +27,28 @@ pub fn matrix(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             row.extend(classes().map(|(class, _)| counts.of_class(class).signs()));
             grid.row(row);
         }
-        text.push_str(&grid.render());
+        grid
+    })
+}
+
+/// A table per run, with the name of the run above it if there are two.
+fn per_run(inputs: &Inputs<'_>, table: impl Fn(Side) -> Grid) -> String {
+    let mut text = String::new();
+    for side in sides(inputs) {
+        if inputs.local.is_some() {
+            text.push_str(&format!("**{}**\n\n", side.name()));
+        }
+        text.push_str(&table(side).render());
     }
     text
 }
 
 /// Numbers of verdicts by verdict and class over all papers, a table per run.
 pub fn by_verdict(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
-    let mut text = String::new();
-    for side in sides(inputs) {
-        if inputs.local.is_some() {
-            text.push_str(&format!("**{}**\n\n", side.name()));
-        }
+    per_run(inputs, |side| {
         let counts = side_counts(views, side, |_| true);
         let mut grid = Grid::default();
-        grid.column("Verdict", Align::Left).column("Meaning", Align::Left);
+        grid.columns(["Verdict", "Meaning"], Align::Left);
         grid.columns(classes().map(|(_, name)| name), Align::Right);
         for verdict in Verdict::ALL {
             let mut row = vec![named(verdict), super::meaning(verdict).to_owned()];
@@ -54,9 +58,8 @@ pub fn by_verdict(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             }));
             grid.row(row);
         }
-        text.push_str(&grid.render());
-    }
-    text
+        grid
+    })
 }
 
 /// The meaning of the classes, as a list.

@@ -4,7 +4,8 @@ use anyhow::Result;
 
 use super::canvas::{Anchor, Canvas, FRAME, GRID, INK, SOFT, Stroke, text_width, wrapped};
 use super::scale::{AxisSpec, Scale, Tick};
-use super::{Frame, TEXT};
+use super::{Frame, TEXT, clip};
+use crate::colors::Rgb;
 
 /// Size of the numbers at the ticks, in pixels.
 pub const TICK: f64 = 12.0;
@@ -13,9 +14,7 @@ pub const TICK: f64 = 12.0;
 pub struct Axes {
     /// The rectangle that data are drawn in.
     pub frame: Frame,
-    /// Abscissa.
     pub x: Scale,
-    /// Ordinate.
     pub y: Scale,
     x_ticks: Vec<Tick>,
     y_ticks: Vec<Tick>,
@@ -67,6 +66,27 @@ impl Axes {
         // Its labels would take room at the left.
         let cell = Frame { left: cell.left - 34.0, ..cell };
         Axes { y_ticks: Vec::new(), ..Axes::new(cell, specs, scales, None, 0.0) }
+    }
+
+    /// Place of a point on the page; `None` beyond the axes.
+    pub fn on_page(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        let (x, y) = (self.x.place(x)?, self.y.place(y)?);
+        clip::contains((x, y)).then(|| self.frame.at(x, y))
+    }
+
+    /// The visible parts of a line through places in shares of the axes.
+    pub fn line(
+        &self,
+        canvas: &Canvas<'_>,
+        places: &[Option<(f64, f64)>],
+        (ink, opacity): (Rgb, f64),
+        stroke: Stroke,
+    ) -> Result<()> {
+        for part in clip::line(places) {
+            let on_page: Vec<_> = part.iter().map(|p| self.frame.at(p.0, p.1)).collect();
+            canvas.line(&on_page, ink, opacity, stroke)?;
+        }
+        Ok(())
     }
 
     /// The grid, to lie below the data.

@@ -16,9 +16,7 @@ const CHARACTER: f64 = 0.62;
 pub const INK: Rgb = Rgb(31, 35, 40);
 /// Ink of labels.
 pub const SOFT: Rgb = Rgb(72, 79, 88);
-/// Ink of frames.
 pub const FRAME: Rgb = Rgb(140, 149, 159);
-/// Ink of grids.
 pub const GRID: Rgb = Rgb(208, 215, 222);
 /// The card.
 pub const PAPER: Rgb = Rgb(255, 255, 255);
@@ -37,23 +35,16 @@ pub enum Stroke {
 /// Which end of a text its position names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Anchor {
-    /// The left end.
     Start,
-    /// The middle.
     Middle,
-    /// The right end.
     End,
 }
 
-/// Shapes of markers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Marker {
-    /// No marker.
     #[default]
     None,
-    /// A disc.
     Disc,
-    /// A square.
     Square,
     /// A triangle on its base.
     Triangle,
@@ -61,13 +52,10 @@ pub enum Marker {
     Diamond,
     /// A triangle on its tip.
     Tip,
-    /// A circle.
     Ring,
     /// A square without filling.
     Frame,
-    /// A plus sign.
     Plus,
-    /// A five-pointed star.
     Star,
 }
 
@@ -173,7 +161,6 @@ fn at((x, y): (f64, f64)) -> (i32, i32) {
 }
 
 impl Canvas<'_> {
-    /// A line through points.
     pub fn line(
         &self,
         points: &[(f64, f64)],
@@ -202,7 +189,6 @@ impl Canvas<'_> {
         drawn(self.area.draw(&PathElement::new(units, style)))
     }
 
-    /// The edges of a rectangle.
     pub(super) fn outline(&self, f: Frame, ink: Rgb, width: f64) -> Result<()> {
         let (upper, lower) =
             ([(f.left, f.top), (f.right, f.top)], [(f.right, f.bottom), (f.left, f.bottom)]);
@@ -210,7 +196,6 @@ impl Canvas<'_> {
         self.line(&corners, ink, 1.0, Stroke::Solid(width))
     }
 
-    /// A filled polygon.
     pub fn polygon(&self, points: &[(f64, f64)], ink: Rgb, opacity: f64) -> Result<()> {
         if points.len() < 3 {
             return Ok(());
@@ -234,7 +219,6 @@ impl Canvas<'_> {
         drawn(self.area.draw(&Rectangle::new([at(from), at(to)], color(ink).filled())))
     }
 
-    /// A disc.
     pub fn disc(&self, center: (f64, f64), radius: f64, ink: Rgb, opacity: f64) -> Result<()> {
         let style = color(ink).mix(opacity).filled();
         drawn(self.area.draw(&Circle::new(at(center), unit(radius), style)))
@@ -256,15 +240,11 @@ impl Canvas<'_> {
             Marker::Square => {
                 self.polygon(&square.map(|(a, b)| (x + 0.9 * (a - x), y + 0.9 * (b - y))), ink, 1.0)
             }
-            Marker::Triangle => {
-                let tip =
-                    [(x, y - 1.2 * r), (x + 1.15 * r, y + 0.8 * r), (x - 1.15 * r, y + 0.8 * r)];
-                self.polygon(&tip, ink, 1.0)
-            }
-            Marker::Tip => {
-                let tip =
-                    [(x, y + 1.2 * r), (x + 1.15 * r, y - 0.8 * r), (x - 1.15 * r, y - 0.8 * r)];
-                self.polygon(&tip, ink, 1.0)
+            Marker::Triangle | Marker::Tip => {
+                let up = if marker == Marker::Triangle { -r } else { r };
+                let base = y - 0.8 * up;
+                let corners = [(x, y + 1.2 * up), (x + 1.15 * r, base), (x - 1.15 * r, base)];
+                self.polygon(&corners, ink, 1.0)
             }
             Marker::Diamond => {
                 let r = 1.25 * r;

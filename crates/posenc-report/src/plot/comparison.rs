@@ -9,18 +9,9 @@ use super::scale::{AxisSpec, Scale};
 use super::{MARGIN, TEXT, TITLE, WIDTH};
 use crate::colors::Rgb;
 
-/// Color of values measured on the paper's data at the published protocol.
-const FULL: Rgb = Rgb(9, 105, 218);
-/// Color of values of reduced runs.
-const REDUCED: Rgb = Rgb(191, 87, 0);
-/// Color of values measured on other data.
-const OTHER: Rgb = Rgb(110, 119, 129);
-
 /// Height of a line, in pixels.
 const LINE: f64 = 17.0;
-/// Space between panels.
 const GAP: f64 = 22.0;
-/// Columns of panels.
 const COLUMNS: usize = 2;
 
 /// How a measured value compares with the published protocol.
@@ -39,9 +30,9 @@ impl Kind {
 
     fn look(self) -> (Marker, Rgb, &'static str) {
         match self {
-            Kind::Full => (Marker::Disc, FULL, "measured, full protocol"),
-            Kind::Reduced => (Marker::Diamond, REDUCED, "measured, reduced run"),
-            Kind::Other => (Marker::Square, OTHER, "measured on other data"),
+            Kind::Full => (Marker::Disc, Rgb(9, 105, 218), "measured, full protocol"),
+            Kind::Reduced => (Marker::Diamond, Rgb(191, 87, 0), "measured, reduced run"),
+            Kind::Other => (Marker::Square, Rgb(110, 119, 129), "measured on other data"),
         }
     }
 }
@@ -49,18 +40,13 @@ impl Kind {
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dot {
-    /// Its name.
     pub label: String,
-    /// The published value.
     pub published: f64,
-    /// The measured value.
     pub measured: Option<(f64, Kind)>,
 }
 
-/// A table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DotPanel {
-    /// Above the rows.
     pub title: String,
     /// Below the axis, with its unit.
     pub axis: String,
@@ -75,7 +61,6 @@ impl DotPanel {
     }
 }
 
-/// The drawing of all panels.
 pub fn svg(panels: &[DotPanel], alt: &str) -> Result<String> {
     let mut columns = vec![(Vec::new(), 0.0f64); COLUMNS];
     for panel in panels {

@@ -12,12 +12,9 @@ use crate::numbers::fixed;
 /// Between the measured and the published value of a row, as a share of its height.
 const APART: f64 = 0.2;
 
-/// A row of a dot plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DotRow {
-    /// Name at the left.
     pub name: String,
-    /// Its color.
     pub color: Rgb,
     /// Whether the measured value is of a reduced run or other data.
     pub reduced: bool,
@@ -100,9 +97,5 @@ fn bar(
     let end = |v: f64| Some((axes.x.place(v)?, y));
     // On a logarithmic axis a bar can reach below every positive number.
     let low = end(value - deviation).or(Some((-1.0, y)));
-    for part in clip::line(&[low, end(value + deviation)]) {
-        let line: Vec<_> = part.iter().map(|p| axes.frame.at(p.0, p.1)).collect();
-        canvas.line(&line, ink, 0.6, Stroke::Solid(1.8))?;
-    }
-    Ok(())
+    axes.line(canvas, &[low, end(value + deviation)], (ink, 0.6), Stroke::Solid(1.8))
 }

@@ -7,8 +7,9 @@ use anyhow::Result;
 use super::axes::{Axes, TICK};
 use super::canvas::{Anchor, Canvas, FRAME, INK, SOFT, Stroke, text_width, wrapped};
 use super::scale::{AxisSpec, Scale};
-use super::{Frame, Heatmap, Panel, TEXT, counted, remark};
+use super::{Frame, Heatmap, Panel, TEXT, remark};
 use crate::colors::{Rgb, viridis};
+use crate::numbers::counted;
 
 /// Rectangles of a figure: keeps it below 300 kB.
 const RECTANGLES: usize = 8400;
@@ -16,7 +17,6 @@ const RECTANGLES: usize = 8400;
 const CELLS: usize = 96;
 /// Width of the color bar, in pixels.
 const BAR: f64 = 16.0;
-/// What a cell without a number looks like.
 const HOLE: Rgb = Rgb(160, 160, 160);
 
 /// Lowest and highest finite value of several maps; `None` if no value is finite.
@@ -46,11 +46,14 @@ pub fn draw(
     let widest = ticks.iter().map(|t| text_width(&t.label, TICK)).fold(34.0, f64::max);
     let label = wrapped(&map.label, TEXT, cell.height() - 50.0, 1);
     let beside = 14.0 + BAR + 10.0 + widest + 22.0;
-    let scales = (grid.x.scale(&panel.x), grid.y.scale(&panel.y));
+    let scale = |edges: &[f64], spec: &AxisSpec| {
+        Scale::between(spec.log, edges[0], edges[edges.len() - 1], spec.reversed)
+    };
+    let scales = (scale(&grid.x, &panel.x), scale(&grid.y, &panel.y));
     let axes = Axes::new(cell, (&panel.x, &panel.y), scales, Some(1.0), beside);
     for (rows, columns, color) in blocks {
         let at = |column: usize, row: usize| {
-            let (x, y) = (grid.x.edges[column], grid.y.edges[row]);
+            let (x, y) = (grid.x[column], grid.y[row]);
             axes.frame.at(axes.x.share(x), axes.y.share(y))
         };
         canvas.rectangle(at(columns.0, rows.1), at(columns.1, rows.0), color)?;
@@ -117,38 +120,26 @@ fn bar(
     Ok(())
 }
 
-/// The places of the cells along one axis, in the axis' own measure.
-#[derive(Debug, Clone)]
-struct Places {
-    edges: Vec<f64>,
-}
-
-impl Places {
-    /// Edges half way between neighboring centers.
-    fn around(centers: &[f64]) -> Places {
-        let n = centers.len();
-        if n < 2 {
-            let c = centers.first().copied().unwrap_or(0.0);
-            let reach = 0.5 * c.abs().max(1.0);
-            return Places { edges: vec![c - reach, c + reach] };
-        }
-        let mut edges = vec![centers[0] - 0.5 * (centers[1] - centers[0])];
-        edges.extend(centers.windows(2).map(|w| 0.5 * w[0] + 0.5 * w[1]));
-        edges.push(centers[n - 1] + 0.5 * (centers[n - 1] - centers[n - 2]));
-        Places { edges }
+/// Edges of the cells along one axis, half way between neighboring centers.
+fn edges(centers: &[f64]) -> Vec<f64> {
+    let n = centers.len();
+    if n < 2 {
+        let c = centers.first().copied().unwrap_or(0.0);
+        let reach = 0.5 * c.abs().max(1.0);
+        return vec![c - reach, c + reach];
     }
-
-    fn scale(&self, spec: &AxisSpec) -> Scale {
-        let ends = (self.edges[0], self.edges[self.edges.len() - 1]);
-        Scale::between(spec.log, ends.0, ends.1, spec.reversed)
-    }
+    let mut edges = vec![centers[0] - 0.5 * (centers[1] - centers[0])];
+    edges.extend(centers.windows(2).map(|w| 0.5 * w[0] + 0.5 * w[1]));
+    edges.push(centers[n - 1] + 0.5 * (centers[n - 1] - centers[n - 2]));
+    edges
 }
 
 /// Values on a full grid, row by row from the lowest y.
 #[derive(Debug, Clone)]
 struct Grid {
-    x: Places,
-    y: Places,
+    /// Edges of the columns and of the rows, in the axes' own measure.
+    x: Vec<f64>,
+    y: Vec<f64>,
     values: Vec<Option<f64>>,
     columns: usize,
     remarks: Vec<String>,
@@ -195,8 +186,8 @@ impl Grid {
         let mean =
             |(sum, n): (f64, usize)| (n > 0).then(|| sum / n as f64).filter(|v| any.shows(*v));
         Grid {
-            x: Places::around(&middles(&xs, x_every)),
-            y: Places::around(&middles(&ys, y_every)),
+            x: edges(&middles(&xs, x_every)),
+            y: edges(&middles(&ys, y_every)),
             values: sums.into_iter().map(mean).collect(),
             columns,
             remarks,

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::canvas::{Anchor, Canvas, INK, Marker, SOFT, Stroke, text_width, wrapped};
 use super::names::Naming;
-use super::{Content, Figure, MARGIN, Series, TEXT, WIDTH};
+use super::{Content, Figure, MARGIN, Panel, Series, TEXT, WIDTH};
 use crate::colors::Rgb;
 
 /// Height of a row, in pixels.
@@ -36,7 +36,6 @@ enum Mark {
 pub struct Legend {
     curves: Vec<(Vec<Mark>, String)>,
     samples: usize,
-    /// In rows.
     marks: Vec<Vec<(Mark, String)>>,
     columns: usize,
     width: f64,
@@ -46,15 +45,7 @@ impl Legend {
     /// Every name once, in the order of the panels, unless curves are named in the panels; and the marks.
     pub fn of(figure: &Figure, naming: Naming) -> Legend {
         let mut curves: Vec<(Vec<Mark>, String)> = Vec::new();
-        let all: Vec<&Series> = figure
-            .panels
-            .iter()
-            .filter_map(|p| match &p.content {
-                Content::Series(series) => Some(series),
-                Content::Heatmap(_) | Content::Dots(_) => None,
-            })
-            .flatten()
-            .collect();
+        let all: Vec<&Series> = figure.panels.iter().filter_map(Panel::series).flatten().collect();
         let mut places: HashMap<&str, usize> = HashMap::new();
         let named = naming == Naming::Legend;
         let is_dashes = |s: &Series| s.points.is_empty() && s.dashed_label == s.name;

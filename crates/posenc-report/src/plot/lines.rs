@@ -6,8 +6,9 @@ use super::axes::Axes;
 use super::canvas::{Canvas, Marker, Stroke};
 use super::names::{self, Naming};
 use super::scale::Scale;
-use super::{AxisSpec, Frame, Panel, Sample, Series, clip, counted, remark};
+use super::{AxisSpec, Frame, Panel, Sample, Series, clip, remark};
 use crate::colors::Rgb;
+use crate::numbers::counted;
 
 /// Corners of all curves of a panel together: keeps a figure of six panels below 300 kB.
 const CORNERS: usize = 7000;
@@ -118,23 +119,21 @@ pub fn draw(
         points(canvas, &axes, s, every)?;
     }
     for s in &series {
-        theory(canvas, &axes, s, budget)?;
+        let ink = (darker(s.color), 1.0);
+        stroke(canvas, &axes, &thin(&s.dashed, budget), ink, Stroke::Dashed)?;
     }
     for (i, s) in series.iter().enumerate().filter(|(_, s)| !s.scattered) {
         markers(canvas, &axes, s, i, series.len())?;
     }
     for s in &series {
         let many = s.published.len() > MANY;
-        for p in thin(&s.published, 400) {
-            if let Some(place) = place(&axes, p).filter(|p| clip::contains(*p)) {
-                canvas.cross(axes.frame.at(place.0, place.1), s.color, many)?;
-            }
+        for place in thin(&s.published, 400).into_iter().filter_map(|p| axes.on_page(p)) {
+            canvas.cross(place, s.color, many)?;
         }
     }
     for s in &series {
         for mark in &s.marks {
-            if let Some(place) = place(&axes, (mark.x, mark.y)).filter(|p| clip::contains(*p)) {
-                let place = axes.frame.at(place.0, place.1);
+            if let Some(place) = axes.on_page((mark.x, mark.y)) {
                 canvas.marked(place, mark.marker, 12.0, darker(s.color))?;
             }
         }
@@ -174,10 +173,6 @@ fn drawable(series: &Series, panel: &Panel, left: &mut Left) -> Series {
     shown
 }
 
-fn place(axes: &Axes, (x, y): (f64, f64)) -> Option<(f64, f64)> {
-    Some((axes.x.place(x)?, axes.y.place(y)?))
-}
-
 fn stroke(
     canvas: &Canvas<'_>,
     axes: &Axes,
@@ -185,12 +180,9 @@ fn stroke(
     ink: (Rgb, f64),
     stroke: Stroke,
 ) -> Result<()> {
-    let places: Vec<_> = points.iter().map(|p| place(axes, *p)).collect();
-    for part in clip::line(&places) {
-        let on_page: Vec<_> = part.iter().map(|p| axes.frame.at(p.0, p.1)).collect();
-        canvas.line(&on_page, ink.0, ink.1, stroke)?;
-    }
-    Ok(())
+    let places: Vec<_> =
+        points.iter().map(|(x, y)| Some((axes.x.place(*x)?, axes.y.place(*y)?))).collect();
+    axes.line(canvas, &places, ink, stroke)
 }
 
 fn band(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<()> {
@@ -207,10 +199,8 @@ fn band(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<(
     if s.scattered || samples.len() == 1 || samples.len() < s.points.len() {
         // Too few for an area: bars.
         for (x, low, high) in samples.iter().filter_map(|p| ends(p)) {
-            for part in clip::line(&[Some((x, low)), Some((x, high))]) {
-                let bar: Vec<_> = part.iter().map(|p| axes.frame.at(p.0, p.1)).collect();
-                canvas.line(&bar, s.color, 0.5, Stroke::Solid(1.4))?;
-            }
+            let bar = [Some((x, low)), Some((x, high))];
+            axes.line(canvas, &bar, (s.color, 0.5), Stroke::Solid(1.4))?;
         }
         return Ok(());
     }
@@ -230,14 +220,9 @@ fn curve(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<
     stroke(canvas, axes, &thin(&all, budget), (s.color, opacity), Stroke::Solid(width))
 }
 
-fn theory(canvas: &Canvas<'_>, axes: &Axes, s: &Series, budget: usize) -> Result<()> {
-    stroke(canvas, axes, &thin(&s.dashed, budget), (darker(s.color), 1.0), Stroke::Dashed)
-}
-
 fn points(canvas: &Canvas<'_>, axes: &Axes, s: &Series, every: usize) -> Result<()> {
     for p in s.points.iter().step_by(every) {
-        let Some(place) = place(axes, (p.x, p.y)).filter(|p| clip::contains(*p)) else { continue };
-        let place = axes.frame.at(place.0, place.1);
+        let Some(place) = axes.on_page((p.x, p.y)) else { continue };
         match s.marker {
             Marker::None | Marker::Disc => canvas.disc(place, 2.9, s.color, 0.75)?,
             marker => canvas.marker(place, marker, 6.0, s.color)?,
@@ -248,13 +233,7 @@ fn points(canvas: &Canvas<'_>, axes: &Axes, s: &Series, every: usize) -> Result<
 
 /// Markers along a curve, far enough apart to be told from it; each curve starts elsewhere.
 fn markers(canvas: &Canvas<'_>, axes: &Axes, s: &Series, index: usize, count: usize) -> Result<()> {
-    let places: Vec<_> = s
-        .points
-        .iter()
-        .filter_map(|p| place(axes, (p.x, p.y)))
-        .filter(|p| clip::contains(*p))
-        .map(|p| axes.frame.at(p.0, p.1))
-        .collect();
+    let places: Vec<_> = s.points.iter().filter_map(|p| axes.on_page((p.x, p.y))).collect();
     let marker = match s.marker {
         // A line through a handful of values would hide how few they are, and one value has no line.
         Marker::None if places.len() <= SPARSE => Marker::Disc,

@@ -35,14 +35,12 @@ const TITLE: f64 = 15.0;
 /// Size of all other text, in pixels.
 const TEXT: f64 = 13.0;
 
-/// One picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// What it shows, for who cannot see it.
     pub alt: String,
     /// A line above the panels: which run, which data.
     pub heading: String,
-    /// Where curves are named.
     pub labels: Naming,
     /// The panels, left to right and then down; one to six.
     pub panels: Vec<Panel>,
@@ -51,17 +49,12 @@ pub struct Figure {
 /// One pair of axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Above the axes.
     pub title: String,
-    /// Abscissa.
     pub x: AxisSpec,
-    /// Ordinate.
     pub y: AxisSpec,
-    /// What is drawn.
     pub content: Content,
 }
 
-/// What a panel shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Curves or points.
@@ -77,47 +70,35 @@ pub enum Content {
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Its color.
     pub color: Rgb,
-    /// Its marker.
     pub marker: Marker,
     /// Whether points stand alone, without a line through them.
     pub scattered: bool,
-    /// Values, by x.
     pub points: Vec<Sample>,
     /// Single runs behind values of too few runs for an interval, by x.
     pub runs: Vec<Vec<(f64, f64)>>,
     /// What the shaded area says.
     pub band: &'static str,
-    /// Dashed, by x.
     pub dashed: Vec<(f64, f64)>,
     /// What the dashed curve is.
     pub dashed_label: String,
-    /// Published values.
     pub published: Vec<(f64, f64)>,
-    /// Marked points.
     pub marks: Vec<Mark>,
 }
 
 /// A marked point on a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Abscissa.
     pub x: f64,
-    /// Ordinate.
     pub y: f64,
-    /// Its shape.
     pub marker: Marker,
-    /// What it is.
     pub label: String,
 }
 
 /// A value with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Abscissa.
     pub x: f64,
-    /// Value.
     pub y: f64,
     /// Half width of the interval around it, where it has one.
     pub half_width: Option<f64>,
@@ -190,7 +171,8 @@ impl Figure {
             }
             for (i, row) in self.panels.chunks(columns).enumerate() {
                 // As many lines for every title of a row: their frames stand level.
-                let titles: Vec<_> = row.iter().map(|p| p.title_lines(cell)).collect();
+                let title = |panel: &Panel| wrapped(&panel.title, TITLE, cell - 8.0, 2);
+                let titles: Vec<_> = row.iter().map(title).collect();
                 let lines = titles.iter().map(Vec::len).max().unwrap_or(0);
                 let top = head + i as f64 * (panel_height + gap);
                 for (j, (panel, title)) in row.iter().zip(&titles).enumerate() {
@@ -205,8 +187,12 @@ impl Figure {
 }
 
 impl Panel {
-    fn title_lines(&self, width: f64) -> Vec<String> {
-        wrapped(&self.title, TITLE, width - 8.0, 2)
+    /// Its curves or points; `None` for other content.
+    fn series(&self) -> Option<&Vec<Series>> {
+        match &self.content {
+            Content::Series(series) => Some(series),
+            Content::Heatmap(_) | Content::Dots(_) => None,
+        }
     }
 
     fn draw(
@@ -253,10 +239,4 @@ fn remark(canvas: &Canvas<'_>, frame: Frame, mut y: f64, remarks: &[String]) -> 
         y += 15.0;
     }
     Ok(())
-}
-
-/// `1 value`, `2 values`.
-fn counted(count: usize, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::axes::Axes;
 use super::canvas::{Anchor, Canvas, Stroke, text_width, wrapped};
-use super::{Content, Figure, Frame, Series, clip};
+use super::{Figure, Frame, Panel, Series, clip};
 use crate::colors::{Rgb, legible};
 
 /// Size of names, in pixels.
@@ -40,12 +40,7 @@ impl Figure {
     /// Where the curves of a figure are named, if its cells are `width` by `height` pixels: not in a legend with
     /// [`Naming::Auto`], but inside the axes of a panel whose curves end in one place.
     pub(super) fn naming(&self, columns: usize, (width, height): (f64, f64)) -> Naming {
-        let panels = || {
-            self.panels.iter().filter_map(|p| match &p.content {
-                Content::Series(series) => Some(series),
-                _ => None,
-            })
-        };
+        let panels = || self.panels.iter().filter_map(Panel::series);
         let fits = |series: &Vec<Series>| {
             let lines: usize = series.iter().map(|s| lines(s, width).len()).sum();
             series.len() <= MOST && lines as f64 * LINE <= height - 70.0

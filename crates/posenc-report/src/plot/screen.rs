@@ -74,7 +74,6 @@ fn height() -> f64 {
     (WIDTH - 2.0 * MARGIN) * ASPECT + 2.0 * MARGIN
 }
 
-/// A box on the page.
 fn frame(page: &Frame, [left, top, right, bottom]: [f64; 4]) -> Frame {
     let (x, y) = (
         |v: f64| page.left + v / BORDER * page.width(),

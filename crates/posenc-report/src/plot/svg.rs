@@ -31,7 +31,6 @@ pub const HALO: FontStyle = FontStyle::Oblique;
 /// Radius of the card's corners, in units.
 const CORNER: u32 = 100;
 
-/// An SVG document.
 pub struct Svg<'a> {
     text: &'a mut String,
     size: (u32, u32),
@@ -67,7 +66,6 @@ impl<'a> Svg<'a> {
         Svg { text, size, open: None, fills, strokes }
     }
 
-    /// The colors on dark ground.
     fn dark_style(&self) -> String {
         let rule = |attribute: &str, rest: &str, (r, g, b): &(u8, u8, u8)| {
             let Rgb(dr, dg, db) = dark(Rgb(*r, *g, *b));

@@ -16,9 +16,7 @@ use crate::view::View;
 /// Identifies a row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowKey {
-    /// Group key.
     pub group: String,
-    /// Method.
     pub method: String,
     /// Signal; `None` selects all.
     pub signal: Option<String>,
@@ -28,9 +26,7 @@ pub struct RowKey {
 
 /// A number with its spread, formatted for display.
 pub struct Cell {
-    /// The number itself.
     pub value: f64,
-    /// The formatted number.
     pub text: String,
     /// Superscript for the source.
     pub mark: String,
@@ -67,7 +63,6 @@ pub fn printed_metric(column: &Column) -> &String {
     column.published_metric.as_ref().unwrap_or(&column.metric)
 }
 
-/// Published values of a cell.
 fn chosen<'a>(
     view: &'a View<'_>,
     table: &'a Table,
@@ -129,7 +124,6 @@ pub fn published_cell(
     }))
 }
 
-/// Rows of a run for a cell.
 fn rows<'a>(
     run: &'a Run,
     key: &'a RowKey,
@@ -194,7 +188,6 @@ fn difference(measured: f64, published: f64, column: &Column, printed: usize) ->
     (published > 0.0).then(|| format!("× {}", significant(measured / published, 2)))
 }
 
-/// Whether the numbers of a column are times.
 pub fn is_clock(column: &Column) -> bool {
     column.metric.starts_with("time")
 }

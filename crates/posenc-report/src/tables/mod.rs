@@ -275,7 +275,6 @@ fn constant(sides: &[(String, Vec<Option<Cell>>)]) -> Option<String> {
     Some(named.collect::<Vec<_>>().join(", "))
 }
 
-/// Data labels of the values in a table.
 fn data<'a>(table: &Table, run: &'a Run) -> BTreeSet<&'a str> {
     let rows = run.table.rows.iter().filter(|r| is_shown(table, r) && r.data != "-");
     rows.map(|r| r.data.as_str()).collect()
@@ -290,7 +289,6 @@ fn mixed(view: &View<'_>, table: &Table, run: &Run) -> Mixed {
     Mixed { reduced: reduced.len() > 1, data: data(table, run).len() > 1 }
 }
 
-/// Whether a row belongs to the table.
 fn is_shown(table: &Table, row: &Row) -> bool {
     table.groups.contains(&row.group)
         && table.methods.as_ref().is_none_or(|m| m.contains(&row.method))

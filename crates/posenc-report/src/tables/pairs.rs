@@ -4,32 +4,18 @@ use posenc_experiments::schema::display::{Column, Table};
 use posenc_experiments::schema::protocol::WithoutData;
 
 use super::cells::{Mixed, measured_cell, printed_digits, published_cell};
+use crate::plot::comparison::Kind;
 use crate::records::{Conditions, Run};
 use crate::sources::Sources;
 use crate::view::View;
 
-/// How a value was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// The paper's data at the published protocol.
-    Full,
-    /// The paper's data at a reduced protocol.
-    Reduced,
-    /// Other data than the paper's.
-    OtherData,
-}
-
 /// A row with a published value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// Group key.
     pub group: String,
-    /// Method.
     pub method: String,
-    /// Published value.
     pub published: f64,
-    /// Measured value, if there is one.
-    pub measured: Option<(f64, Scale)>,
+    pub measured: Option<(f64, Kind)>,
 }
 
 /// The first column of an item's tables that the paper fills, and its rows; `None` if there is no such column.
@@ -68,16 +54,17 @@ fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<Pair
         // Generated data have other values than the paper's data, even if they replace no data set.
         let is_generated = kind.is_some_and(|kind| kind.without_data == WithoutData::Generated)
             && own.data.contains("-");
-        let scale = match (is_generated || !own.other_data.is_empty(), own.reduced.is_empty()) {
-            (true, true) => Some(Scale::OtherData),
+        let measured_as = match (is_generated || !own.other_data.is_empty(), own.reduced.is_empty())
+        {
+            (true, true) => Some(Kind::Other),
             // Nothing of it compares with the paper.
             (true, false) => None,
-            (false, false) => Some(Scale::Reduced),
-            (false, true) => Some(Scale::Full),
+            (false, false) => Some(Kind::Reduced),
+            (false, true) => Some(Kind::Full),
         };
         found.push(Pair {
             measured: measured
-                .and_then(|cell| Some((cell.value, scale?)))
+                .and_then(|cell| Some((cell.value, measured_as?)))
                 .filter(|(value, _)| value.is_finite()),
             group: key.group,
             method: key.method,

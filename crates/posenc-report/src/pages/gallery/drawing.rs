@@ -16,7 +16,6 @@ const MAP: usize = 32;
 const ROWS: usize = 60;
 /// Singular values below this fraction of the largest are omitted.
 const ROUNDING: f64 = 1e-13;
-/// Number of coordinates of a curve.
 const PLACES: usize = 241;
 /// Sample counts. They divide the dimension, so the rows of a periodic profile are shifts of one row.
 const SAMPLES: [usize; 12] = [2, 4, 8, 12, 16, 20, 24, 30, 40, 60, 80, 120];

@@ -221,7 +221,6 @@ impl<'a> Board<'a> {
     }
 }
 
-/// Alternative text of a picture.
 fn alt(picture: &GalleryPicture, number: Option<&str>) -> String {
     let Some(name) = name(&picture.name) else { return picture.name.clone() };
     let words = name.words();

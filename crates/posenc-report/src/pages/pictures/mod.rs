@@ -39,7 +39,8 @@ pub fn render(
         let mut paths = BTreeMap::new();
         for picture in &shown {
             let path = path(inputs, view.experiment, run, picture);
-            if !is_in_place(inputs, run) {
+            let is_in_record = run.side == Side::Reference && inputs.record.is_some();
+            if !is_in_record {
                 files.insert(PathBuf::from(&path), run.pictures.bytes(picture)?);
             }
             paths.insert(picture.file.as_str(), path);
@@ -55,11 +56,6 @@ pub fn render(
     Ok(text)
 }
 
-/// Whether the report refers to the files of the record.
-fn is_in_place(inputs: &Inputs<'_>, run: &Run) -> bool {
-    run.side == Side::Reference && inputs.record.is_some()
-}
-
 /// Path of a picture file, relative to the directory of the report.
 fn path(
     inputs: &Inputs<'_>,
@@ -73,8 +69,7 @@ fn path(
         (Side::Reference, Some(record)) => {
             format!("{}/{paper}/{item}/{file}", record.trim_end_matches('/'))
         }
-        (Side::Reference, None) => format!("pictures/{paper}/{item}/{file}"),
-        (Side::Local, _) => format!("pictures/{paper}/{item}-local/{file}"),
+        _ => format!("pictures/{paper}/{item}{}/{file}", run.side.ending()),
     }
 }
 
@@ -83,7 +78,6 @@ struct Board<'a> {
     experiment: &'a Experiment,
     grid: &'a PictureGrid,
     pictures: Vec<&'a GalleryPicture>,
-    /// By file name.
     paths: BTreeMap<&'a str, String>,
 }
 
