@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 use image::RgbImage;
 use image::codecs::jpeg::JpegEncoder;
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::downsampled::Split;
 use crate::error::DataError;
-use crate::files::{files_in, inside, read_whole};
-use crate::generate::below;
+use crate::files::{file_name, files_in, from_json, inside, read_whole};
 use crate::picture::{MAX_SIDE, Picture};
 use crate::write::unwritable_signal;
 
@@ -31,7 +31,6 @@ const MAX_ANNOTATION_BYTES: u64 = 1 << 30;
 /// The photographs of a split and their annotations; pixels are read on demand.
 #[derive(Debug, Clone)]
 pub struct AnnotatedImages {
-    /// The file of annotations.
     file: PathBuf,
     images: Vec<AnnotatedImage>,
     categories: BTreeMap<usize, String>,
@@ -108,17 +107,7 @@ impl AnnotatedImages {
     pub fn open(folder: &Path, split: Split) -> Result<Self, DataError> {
         let (file, pictures) = locate(folder, split)?;
         let text = read_whole(&file, "the file of annotations", MAX_ANNOTATION_BYTES)?;
-        let mut reader = serde_json::Deserializer::from_slice(&text);
-        let wire: Result<WireFile, _> = serde_path_to_error::deserialize(&mut reader);
-        let wire = wire.map_err(|error| {
-            let entry = match error.path().to_string().as_str() {
-                "." => String::new(),
-                path => format!("{path}: "),
-            };
-            let reason = format!("{}; the download may be incomplete", error.inner());
-            DataError::in_entry(&file, &entry, reason)
-        })?;
-        reader.end().map_err(|error| DataError::in_entry(&file, "", error))?;
+        let wire = from_json(&file, "", &text, |_| "; the download may be incomplete".to_owned())?;
         Self::new(file, &pictures, wire)
     }
 
@@ -164,14 +153,9 @@ impl AnnotatedImages {
                 return Err(wrong(entry(), format!("no category has the id {category}")));
             }
             let [left, top, width, height] = annotation.bbox;
-            let [rows, columns] = image.size.map(|n| n as f64);
+            let [rows, columns] = image.size;
             let whole = [left, top, left + width, top + height];
-            let corners = [
-                whole[0].clamp(0.0, columns),
-                whole[1].clamp(0.0, rows),
-                whole[2].clamp(0.0, columns),
-                whole[3].clamp(0.0, rows),
-            ];
+            let corners = [0, 1, 2, 3].map(|i| whole[i].clamp(0.0, [columns, rows][i % 2] as f64));
             if corners[2] <= corners[0] || corners[3] <= corners[1] {
                 empty += 1;
                 continue;
@@ -222,7 +206,7 @@ impl AnnotatedImages {
         Some(format!(
             "{}: {} boxes without area were left out, {} were cut at the border, {crowds} crowds are not trained on and \
              ignored when measuring",
-            self.file.file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
+            file_name(&self.file),
             self.empty,
             self.cut
         ))
@@ -260,12 +244,11 @@ fn locate(folder: &Path, split: Split) -> Result<(PathBuf, PathBuf), DataError> 
     if file.is_file() {
         return Ok((file, folder.join(name)));
     }
-    let is_annotation = |path: &PathBuf| {
-        let name = path.file_name().map(|n| n.to_string_lossy()).unwrap_or_default();
+    let mut files = files_in(folder)?;
+    files.retain(|path| {
+        let name = file_name(path);
         name.starts_with("instances") && name.ends_with(".json")
-    };
-    let mut files: Vec<PathBuf> =
-        files_in(folder)?.into_iter().map(|(path, _)| path).filter(is_annotation).collect();
+    });
     match files.len() {
         1 => Ok((files.remove(0), folder.join("images"))),
         0 => Err(DataError::missing(

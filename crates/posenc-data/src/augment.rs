@@ -3,10 +3,10 @@
 use image::RgbImage;
 use image::imageops::{self, FilterType};
 use posenc_math::lff::detr::Resizing;
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::annotated::AnnotatedBox;
-use crate::generate::below;
 
 /// A photograph in memory with its boxes.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,16 +76,11 @@ impl Photograph {
     fn cut(self, [top, left]: [usize; 2], [height, width]: [usize; 2]) -> Self {
         let [x, y, columns, rows] = [left, top, width, height].map(|n| n as u32);
         let image = imageops::crop_imm(&self.image, x, y, columns, rows).to_image();
-        let inside = |v: f64, from: usize, n: usize| (v - from as f64).clamp(0.0, n as f64);
+        let (from, size) = ([left, top], [width, height]);
         let boxes = self.boxes.into_iter().map(|own| {
-            let [l, t, r, b] = own.corners;
-            let corners = [
-                inside(l, left, width),
-                inside(t, top, height),
-                inside(r, left, width),
-                inside(b, top, height),
-            ];
-            AnnotatedBox { corners, ..own }
+            let inside =
+                |i: usize| (own.corners[i] - from[i % 2] as f64).clamp(0.0, size[i % 2] as f64);
+            AnnotatedBox { corners: [0, 1, 2, 3].map(inside), ..own }
         });
         let is_there =
             |own: &AnnotatedBox| own.corners[2] > own.corners[0] && own.corners[3] > own.corners[1];

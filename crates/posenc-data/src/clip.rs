@@ -26,7 +26,6 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// Values in one frame.
     fn frame_length(&self) -> usize {
         self.height * self.width * self.channels
     }

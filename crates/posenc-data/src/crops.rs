@@ -1,9 +1,10 @@
 //! Small gray crops of photographs, in a few gray levels.
 
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
-use crate::generate::{below, coin};
+use crate::generate::coin;
 use crate::image::Image;
 
 /// Photographs in gray levels, to be cut.

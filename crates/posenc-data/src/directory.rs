@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_was_asked_for_must_exist() {
+    fn a_directory_that_was_asked_for_must_be_one() {
         let missing = Path::new("/nowhere/at/all");
         let by_option = DataDirectory::resolve_with(Some(missing), None, missing).unwrap_err();
         assert!(
@@ -91,10 +91,6 @@ mod tests {
         let by_variable =
             DataDirectory::resolve_with(None, Some(missing.into()), missing).unwrap_err();
         assert!(by_variable.to_string().contains("given by POSENC_DATA"), "{by_variable}");
-    }
-
-    #[test]
-    fn a_file_is_no_data_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(DataDirectory::resolve_with(Some(file.path()), None, Path::new("/")).is_err());
     }

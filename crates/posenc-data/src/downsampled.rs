@@ -7,13 +7,13 @@
 
 use std::path::{Path, PathBuf};
 
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
-use crate::files::files_in;
-use crate::generate::below;
-use crate::npz;
+use crate::files::{file_name, files_in, has_ending};
+use crate::npz::{self, Element};
 use crate::picture::Picture;
 
 /// Most bytes of one archive's array: a tenth of ImageNet at 64 × 64 has 1.6 · 10⁹.
@@ -74,19 +74,18 @@ impl DownsampledImages {
             Split::Training => ("train_data_batch_", format!("train_{side}x{side}")),
             Split::Validation => ("val_data", format!("valid_{side}x{side}")),
         };
-        let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
-        let is_archive =
-            |path: &Path| name(path).is_some_and(|n| n.starts_with(prefix) && n.ends_with(".npz"));
-        let mut files: Vec<PathBuf> =
-            files_in(folder)?.into_iter().map(|(path, _)| path).filter(|p| is_archive(p)).collect();
+        let mut files = files_in(folder)?;
+        files.retain(|path| {
+            let name = file_name(path);
+            name.starts_with(prefix) && name.ends_with(".npz")
+        });
         let (mut variant, mut skipped) = (Variant::Archives, 0);
         let inner = folder.join(&pictures);
         if files.is_empty() && inner.is_dir() {
             variant = Variant::Pictures;
-            let all = files_in(&inner)?;
-            let is_png = |p: &PathBuf| p.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
-            let total = all.len();
-            files = all.into_iter().map(|(path, _)| path).filter(is_png).collect();
+            files = files_in(&inner)?;
+            let total = files.len();
+            files.retain(|path| has_ending(path, &["png"]));
             skipped = total - files.len();
         }
         if files.is_empty() {
@@ -98,7 +97,7 @@ impl DownsampledImages {
             return Err(DataError::missing(folder, wanted, hint));
         }
         // batch_10 after batch_9.
-        files.sort_by_key(|path| (name(path).map_or(0, |n| n.len()), path.clone()));
+        files.sort_by_key(|path| (file_name(path).len(), path.clone()));
         let (place, open) = Default::default();
         Ok(DownsampledImages { side, variant, files, skipped, place, open })
     }
@@ -121,7 +120,6 @@ impl DownsampledImages {
         self.skipped
     }
 
-    /// Bytes of an image.
     fn bytes(&self) -> usize {
         3 * self.side * self.side
     }
@@ -204,7 +202,7 @@ impl DownsampledImages {
     }
 
     fn read_archive(&self, path: &Path) -> Result<Vec<u8>, DataError> {
-        let array = npz::read_array_within(path, "data", MAX_ARCHIVE_BYTES)?;
+        let array = npz::read_within(path, "data", &[Element::Byte], MAX_ARCHIVE_BYTES)?;
         let n = self.bytes() as u64;
         if !matches!(array.shape[..], [count, bytes] if count > 0 && bytes == n) {
             let required = format!("(n, {n}) with n at least 1: 3 colors of {0} × {0}", self.side);

@@ -77,7 +77,6 @@ impl DataError {
         }
     }
 
-    /// A file or folder cannot be written.
     pub(crate) fn unwritable(path: &Path, source: std::io::Error) -> Self {
         DataError::Unwritable { path: path.to_owned(), source }
     }

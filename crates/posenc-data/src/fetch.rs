@@ -318,31 +318,10 @@ impl Fetcher<'_> {
         let patience = self.patience.as_secs().max(1).to_string();
         let mut command = Command::new("curl");
         // Without the user's curlrc, which may name other files or print more.
-        command.args([
-            "--disable",
-            "--silent",
-            "--show-error",
-            "--fail",
-            "--location",
-            "--globoff",
-            "--no-buffer",
-        ]);
-        command.args([
-            "--max-redirs",
-            "5",
-            "--proto",
-            "=http,https",
-            "--proto-redir",
-            "=http,https",
-        ]);
-        command.args([
-            "--connect-timeout",
-            &patience,
-            "--speed-limit",
-            "1",
-            "--speed-time",
-            &patience,
-        ]);
+        let fixed = "--disable --silent --show-error --fail --location --globoff --no-buffer --max-redirs 5 \
+                     --proto =http,https --proto-redir =http,https --speed-limit 1";
+        command.args(fixed.split(' '));
+        command.args(["--connect-timeout", &patience, "--speed-time", &patience]);
         command.args(["--write-out", "%{stderr}status %{http_code}", "--url", address]);
         let resumes = *have > 0;
         if resumes {

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use posenc_files::ReadError;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::digest;
 use crate::directory::DataDirectory;
@@ -17,6 +18,9 @@ const MOST_FILES: usize = 2_000_000;
 
 /// Longest path in a file, in bytes; systems allow about 4,000.
 const LONGEST_PATH: usize = 1000;
+
+/// Longest place that a message names, in characters; of longer ones the middle is left out.
+const LONGEST_PLACE: usize = 160;
 
 /// What a set of files holds; decides which reader takes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -160,6 +164,41 @@ pub(crate) fn read_whole(path: &Path, what: &str, limit: u64) -> Result<Vec<u8>,
     })
 }
 
+/// Parses JSON as `T`. `entry` names its entry in the file, with a separator from the path inside it; `hint` ends the message
+/// about an error.
+pub(crate) fn from_json<T: DeserializeOwned>(
+    path: &Path,
+    entry: &str,
+    bytes: &[u8],
+    hint: impl Fn(&serde_json::Error) -> String,
+) -> Result<T, DataError> {
+    let wrong = |place: &str, reason: String| {
+        DataError::in_entry(path, &format!("{entry}{}", shortened(place)), reason)
+    };
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let place = match error.path().to_string().as_str() {
+            "." => String::new(),
+            place => format!("{place}: "),
+        };
+        let inner = error.inner();
+        wrong(&place, format!("{inner}{}", hint(inner)))
+    })?;
+    reader.end().map_err(|error| wrong("", error.to_string()))?;
+    Ok(value)
+}
+
+fn shortened(place: &str) -> String {
+    let characters: Vec<char> = place.chars().collect();
+    if characters.len() <= LONGEST_PLACE {
+        return place.to_owned();
+    }
+    let half = LONGEST_PLACE / 2;
+    let first: String = characters[..half].iter().collect();
+    let last: String = characters[characters.len() - half..].iter().collect();
+    format!("{first}…{last}")
+}
+
 /// A path that a file names, as one that stays below the folder it is looked for in; else why it does not. What it is does not
 /// depend on the system: neither backslashes nor drives.
 pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
@@ -177,29 +216,38 @@ pub(crate) fn inside(path: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Files directly inside a folder with their sizes, by name; hidden ones are passed over.
-pub(crate) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, DataError> {
+/// What lies directly inside a folder, by name; hidden files and folders are passed over, such as the "._photo.jpg" that some
+/// systems leave next to photo.jpg.
+pub(crate) fn paths_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let unreadable = |source| DataError::io(folder, "folder", source);
-    let mut files = Vec::new();
+    let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Follows links: data often lie elsewhere.
-        let Ok(metadata) = std::fs::metadata(entry.path()) else {
-            continue;
-        };
-        if metadata.is_file() && !is_hidden {
-            files.push((entry.path(), metadata.len()));
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            paths.push(entry.path());
         }
     }
-    files.sort();
-    Ok(files)
+    paths.sort();
+    Ok(paths)
+}
+
+/// The files among [`paths_in`]. Follows links: data often lie elsewhere.
+pub(crate) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+    Ok(paths_in(folder)?.into_iter().filter(|path| path.is_file()).collect())
+}
+
+pub(crate) fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Checksum over the files directly inside a folder.
 fn of_content(folder: &Path) -> Result<String, DataError> {
-    let files: Vec<PathBuf> = files_in(folder)?.into_iter().map(|(path, _)| path).collect();
-    digest::of_list(&files)
+    digest::of_list(&files_in(folder)?)
 }
 
 /// Checksum over names and sizes in a folder and its folders.
@@ -208,7 +256,10 @@ fn of_names(folder: &Path) -> Result<String, DataError> {
     let mut folders = vec![folder.to_owned()];
     let mut count = 0;
     while let Some(next) = folders.pop() {
-        for (file, bytes) in files_in(&next)? {
+        for file in files_in(&next)? {
+            let Ok(bytes) = std::fs::metadata(&file).map(|metadata| metadata.len()) else {
+                continue;
+            };
             let name = file.strip_prefix(folder).unwrap_or(&file);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{bytes} {}", name.display());

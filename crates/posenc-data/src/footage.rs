@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::digest;
 use crate::error::{self, DataError, FORMATS};
+use crate::files::{file_name, has_ending, paths_in};
 use crate::frame::{Frame, Frames, Samples};
 use crate::natural;
 use crate::npz::{self, Element, RawArray};
@@ -23,7 +24,6 @@ const MOST_CLIPS: usize = 10_000;
 /// The frames of one clip, before any of them is read.
 #[derive(Debug, Clone)]
 pub(crate) enum Footage {
-    /// A video file.
     Video(PathBuf),
     /// Image files in their order.
     Frames {
@@ -32,7 +32,6 @@ pub(crate) enum Footage {
         /// At least one.
         files: Vec<PathBuf>,
     },
-    /// Part of an array.
     Slice(Slice),
 }
 
@@ -59,7 +58,6 @@ impl Footage {
         }
     }
 
-    /// The file or folder.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Footage::Video(path) => path,
@@ -138,9 +136,6 @@ impl Slice {
 
 /// The clips at `path`: a video file, an npz file with a single array, a folder of frames, or a
 /// folder of video files and of folders of frames, in the order of [`natural::sort`].
-///
-/// # Errors
-/// When nothing is there, or a folder holds none of these.
 pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
     let metadata =
         std::fs::metadata(path).map_err(|source| DataError::io(path, "file or folder", source))?;
@@ -167,7 +162,8 @@ pub(crate) fn at(path: &Path) -> Result<Vec<Footage>, DataError> {
 
 /// The clips of the array `key` in an npz archive, and SHA-256 of its elements.
 pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>), DataError> {
-    let array = npz::read_raw(path, key, &[Element::Byte, Element::Float])?;
+    let array =
+        npz::read_within(path, key, &[Element::Byte, Element::Float], npz::MAX_ARRAY_BYTES)?;
     // No axis is longer than the array has bytes, so that none is cut here.
     let axes: Vec<usize> = array.shape.iter().map(|&axis| axis as usize).collect();
     let (n_clips, shape) = match axes[..] {
@@ -192,14 +188,7 @@ pub(crate) fn in_array(path: &Path, key: &str) -> Result<(String, Vec<Footage>),
 }
 
 fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
-    let unreadable = |source| DataError::io(folder, "folder", source);
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if !file_name(&path).starts_with('.') {
-            paths.push(path);
-        }
-    }
+    let mut paths = paths_in(folder)?;
     natural::sort(&mut paths);
     let mut clips = Vec::new();
     for path in paths {
@@ -222,7 +211,6 @@ fn in_folder(folder: &Path) -> Result<Vec<Footage>, DataError> {
     }
 }
 
-/// The images in a folder as one clip; `None` if the folder has no images.
 fn frames_in(folder: &Path) -> Result<Option<Footage>, DataError> {
     match picture::images_in(folder) {
         Ok(mut files) => {
@@ -242,13 +230,4 @@ pub(crate) fn list(clips: &[Footage]) -> Result<String, DataError> {
         let _ = writeln!(text, "{}  {}", clip.sha256()?, clip.name());
     }
     Ok(text)
-}
-
-pub(crate) fn has_ending(path: &Path, endings: &[&str]) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
-}
-
-pub(crate) fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

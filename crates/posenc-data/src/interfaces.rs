@@ -47,9 +47,6 @@ use crate::files::read_whole;
 /// cuts coordinates to whole numbers from 0 to this, here they stay real.
 pub const BORDER: f64 = 99.0;
 
-/// Longest place that a message names, in characters; of longer ones the middle is left out.
-const LONGEST_PLACE: usize = 160;
-
 /// Left, top, right and bottom as the whole numbers from 0 to 99 that Embed-4D looks up. The numbers are cut off, not
 /// rounded; those outside of the screen are moved to its border.
 #[must_use]
@@ -80,38 +77,13 @@ fn as_text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Parses JSON as `T`. `entry` names its entry in the file, with a separator from the path inside it.
+/// As [`crate::files::from_json`], with a hint for files that are cut short or nested too deep.
 fn from_json<T: DeserializeOwned>(path: &Path, entry: &str, bytes: &[u8]) -> Result<T, DataError> {
-    let wrong = |place: String, reason: String| {
-        DataError::in_entry(path, &format!("{entry}{}", shortened(&place)), reason)
-    };
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let place = match error.path().to_string().as_str() {
-            "." => String::new(),
-            place => format!("{place}: "),
-        };
-        let inner = error.inner();
-        let hint = match inner.classify() {
-            serde_json::error::Category::Eof => "; the download may be incomplete".to_owned(),
-            _ if inner.to_string().starts_with("recursion limit") => {
-                format!("; objects and lists may be nested at most {} deep", hierarchy::MOST_LEVELS)
-            }
-            _ => String::new(),
-        };
-        wrong(place, format!("{inner}{hint}"))
-    })?;
-    reader.end().map_err(|error| wrong(String::new(), error.to_string()))?;
-    Ok(value)
-}
-
-fn shortened(place: &str) -> String {
-    let characters: Vec<char> = place.chars().collect();
-    if characters.len() <= LONGEST_PLACE {
-        return place.to_owned();
-    }
-    let half = LONGEST_PLACE / 2;
-    let first: String = characters[..half].iter().collect();
-    let last: String = characters[characters.len() - half..].iter().collect();
-    format!("{first}…{last}")
+    crate::files::from_json(path, entry, bytes, |error| match error.classify() {
+        serde_json::error::Category::Eof => "; the download may be incomplete".to_owned(),
+        _ if error.to_string().starts_with("recursion limit") => {
+            format!("; objects and lists may be nested at most {} deep", hierarchy::MOST_LEVELS)
+        }
+        _ => String::new(),
+    })
 }

@@ -111,7 +111,6 @@ impl Channels {
         }
     }
 
-    /// The image with these channels.
     pub(crate) fn convert(self, image: Image) -> Image {
         match (self, image.channels) {
             (Channels::Rgb, 3) | (Channels::Gray, 1) => image,
@@ -120,7 +119,6 @@ impl Channels {
         }
     }
 
-    /// The clip with these channels.
     pub(crate) fn convert_clip(self, clip: Clip) -> Clip {
         match self {
             Channels::Rgb => clip.rgb(),
@@ -622,7 +620,6 @@ impl TryFrom<String> for WireDigits {
     }
 }
 
-/// The address of a file.
 struct WireUrl(String);
 
 impl TryFrom<String> for WireUrl {

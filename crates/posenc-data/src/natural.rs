@@ -1,14 +1,13 @@
 //! The order in which people number files: frame-9 before frame-10.
 
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::files::file_name;
 
 /// Sorts paths by their last component; digits that stand together count as one number.
 pub(crate) fn sort(paths: &mut [PathBuf]) {
-    let name = |path: &Path| {
-        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    };
-    paths.sort_by(|a, b| compare(&name(a), &name(b)).then_with(|| a.cmp(b)));
+    paths.sort_by(|a, b| compare(&file_name(a), &file_name(b)).then_with(|| a.cmp(b)));
 }
 
 /// As [`sort`] for two names.

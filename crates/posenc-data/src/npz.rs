@@ -25,18 +25,9 @@ const SHOWN: usize = 200;
 /// Memory asked for up front; beyond it the buffer grows with what really arrives.
 const FIRST_ALLOCATION: u64 = 1 << 24;
 
-/// An array of 8-bit unsigned integers in C order (last index fastest).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ByteArray {
-    /// Length of each axis.
-    pub shape: Vec<u64>,
-    /// The elements; their number is the product of `shape`.
-    pub bytes: Vec<u8>,
-}
-
 /// Element types that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Element {
+pub enum Element {
     /// 8-bit unsigned integers.
     Byte,
     /// 32-bit floating-point numbers, the low byte first.
@@ -66,10 +57,12 @@ impl Element {
     }
 }
 
-/// An array in C order as the bytes that the file holds.
+/// An array in C order (last index fastest) as the bytes that the file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RawArray {
+pub struct RawArray {
+    /// Length of each axis.
     pub shape: Vec<u64>,
+    /// Type of the elements.
     pub element: Element,
     /// As many bytes as the shape's elements have.
     pub bytes: Vec<u8>,
@@ -89,23 +82,8 @@ pub fn array_names(path: &Path) -> Result<Vec<String>, DataError> {
 /// When the file is missing, not an archive, cut short or damaged, when it has no array `key`, when
 /// the array's elements are not 8-bit unsigned integers, or when it announces more than
 /// [`MAX_ARRAY_BYTES`].
-pub fn read_array(path: &Path, key: &str) -> Result<ByteArray, DataError> {
-    read_array_within(path, key, MAX_ARRAY_BYTES)
-}
-
-/// As [`read_array`] with another limit.
-pub(crate) fn read_array_within(
-    path: &Path,
-    key: &str,
-    limit: u64,
-) -> Result<ByteArray, DataError> {
-    let RawArray { shape, bytes, .. } = read_within(path, key, &[Element::Byte], limit)?;
-    Ok(ByteArray { shape, bytes })
-}
-
-/// As [`read_array`] for any of the `allowed` element types.
-pub(crate) fn read_raw(path: &Path, key: &str, allowed: &[Element]) -> Result<RawArray, DataError> {
-    read_within(path, key, allowed, MAX_ARRAY_BYTES)
+pub fn read_array(path: &Path, key: &str) -> Result<RawArray, DataError> {
+    read_within(path, key, &[Element::Byte], MAX_ARRAY_BYTES)
 }
 
 /// Reads the array `key` of the archive at `path`, if its elements are of an allowed type and it is not larger than `limit`.
@@ -239,23 +217,18 @@ impl Header {
         if &start[..6] != b"\x93NUMPY" {
             return Err("it does not start like a .npy file".to_owned());
         }
-        let length = match start[6] {
-            1 => {
-                let mut length = [0; 2];
-                reader.read_exact(&mut length).map_err(cut_short)?;
-                u16::from_le_bytes(length) as usize
-            }
-            2 | 3 => {
-                let mut length = [0; 4];
-                reader.read_exact(&mut length).map_err(cut_short)?;
-                u32::from_le_bytes(length) as usize
-            }
+        let digits = match start[6] {
+            1 => 2,
+            2 | 3 => 4,
             version => {
                 return Err(format!(
                     "version {version} of the .npy format is unknown (1, 2 and 3 are read)"
                 ));
             }
         };
+        let mut length = [0; 4];
+        reader.read_exact(&mut length[..digits]).map_err(cut_short)?;
+        let length = u32::from_le_bytes(length) as usize;
         if length > MAX_HEADER_BYTES {
             return Err(format!(
                 "its header announces {length} bytes, at most {MAX_HEADER_BYTES} are read"

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use crate::clip::Clip;
 use crate::error::DataError;
-use crate::footage::{self, Footage, file_name, has_ending};
+use crate::files::{file_name, has_ending};
+use crate::footage::{self, Footage};
 use crate::frame::Target;
 use crate::image::Image;
-use crate::picture::Picture;
+use crate::picture::{IMAGE_ENDINGS, Picture};
 
 /// A signal, and what a person should know about how it was read, one sentence each.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +35,11 @@ pub enum Signal {
 /// As those two.
 pub fn load_signal_file(path: &Path, size: Option<u32>) -> Result<Loaded<Signal>, DataError> {
     if !path.is_dir() && !has_ending(path, &["npz"]) {
-        let looks_like_one = has_ending(path, &["png", "jpg", "jpeg", "tif", "tiff"]);
         match load_picture_file(path, size) {
             Ok(Loaded { signal, warnings }) => {
                 return Ok(Loaded { signal: Signal::Picture(signal), warnings });
             }
-            Err(DataError::NotAnImage { .. }) if !looks_like_one => {}
+            Err(DataError::NotAnImage { .. }) if !has_ending(path, &IMAGE_ENDINGS) => {}
             Err(error) => return Err(error),
         }
     }

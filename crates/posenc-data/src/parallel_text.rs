@@ -5,10 +5,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::DataError;
-use crate::generate::{Pair, below};
+use crate::generate::Pair;
 
 /// Most bytes of a file after decompression: 2 GiB, thrice one side of WMT14 English–German.
 const MAX_TEXT_BYTES: u64 = 1 << 31;

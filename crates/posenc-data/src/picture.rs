@@ -9,10 +9,12 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::digest;
 use crate::error::{DataError, FORMATS};
-use crate::files::read_whole;
+use crate::files::{files_in, has_ending, read_whole};
 use crate::frame::{Frame, MAX_FRAME_PIXELS, Samples};
 use crate::image::Image;
 
+/// Endings of image files.
+pub(crate) const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "tif", "tiff"];
 /// Longest side that is read, in pixels.
 pub const MAX_SIDE: u32 = 32_768;
 /// Most bytes that one decoded image may take: 512 MiB.
@@ -52,7 +54,7 @@ impl Picture {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, DataError> {
         let not_an_image = |reason: String| DataError::NotAnImage {
             path: path.to_owned(),
-            reason: first_line(&reason),
+            reason: reason.lines().next().unwrap_or_default().to_owned(),
         };
         let mut reader = ImageReader::new(Cursor::new(bytes))
             .with_guessed_format()
@@ -172,10 +174,7 @@ impl Picture {
         Ok(self)
     }
 
-    /// As a frame of a clip.
-    ///
-    /// # Errors
-    /// When it has more than [`MAX_FRAME_PIXELS`].
+    /// As a frame of a clip; an error if it has more than [`MAX_FRAME_PIXELS`].
     pub(crate) fn into_frame(self) -> Result<Frame, DataError> {
         let pixels = u64::from(self.width()) * u64::from(self.height());
         if pixels > MAX_FRAME_PIXELS {
@@ -198,10 +197,8 @@ impl Picture {
         self.image.into_rgb8().into_raw()
     }
 
-    /// Leaves an odd last row or column out, with a warning.
-    ///
-    /// # Errors
-    /// When the image has less than two rows or columns, or more values than [`MAX_WHOLE_BYTES`] allow.
+    /// Leaves an odd last row or column out, with a warning; an error for less than two rows or columns, or more values than
+    /// [`MAX_WHOLE_BYTES`] allow.
     pub(crate) fn even(mut self) -> Result<Self, DataError> {
         let (width, height) = (self.width(), self.height());
         let bytes = 8 * u64::from(width) * u64::from(height) * self.channels() as u64;
@@ -228,7 +225,6 @@ impl Picture {
         Ok(self)
     }
 
-    /// Whether each value has 16 bits.
     pub(crate) fn is_deep(&self) -> bool {
         matches!(self.image, DynamicImage::ImageLuma16(_) | DynamicImage::ImageRgb16(_))
     }
@@ -257,21 +253,14 @@ impl Picture {
 /// When the folder is missing, cannot be read, or holds no file that ends in png, jpg, jpeg, tif or
 /// tiff.
 pub fn images_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let unreadable = |source| DataError::io(folder, "folder", source);
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.is_file() && has_image_extension(&path) {
-            files.push(path);
-        }
-    }
+    let mut files = files_in(folder)?;
+    files.retain(|path| has_ending(path, &IMAGE_ENDINGS));
     if files.is_empty() {
         return Err(DataError::EmptyFolder(format!(
             "{}: the folder holds no images; put {FORMATS} files into it (sub-folders are not searched)",
             folder.display()
         )));
     }
-    files.sort();
     Ok(files)
 }
 
@@ -280,16 +269,4 @@ fn is_whole_jpeg(bytes: &[u8]) -> bool {
     let last = |marker: [u8; 2]| bytes.array_windows().rposition(|pair| *pair == marker);
     // Between the two no other byte follows 0xFF than those of markers. A preview in the header stands before the scan.
     last([0xFF, 0xDA]).is_none_or(|scan| last([0xFF, 0xD9]).is_some_and(|end| end > scan))
-}
-
-fn has_image_extension(path: &Path) -> bool {
-    // The hidden "._photo.jpg" that some systems leave next to photo.jpg are no images.
-    let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let known = ["png", "jpg", "jpeg", "tif", "tiff"];
-    !hidden && known.iter().any(|known| extension.eq_ignore_ascii_case(known))
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_factor_gives_plain_means() {
+    fn boxes_are_averaged_by_their_overlaps() {
         let halves: Vec<f64> = along(&[1.0, 2.0, 5.0, 9.0], &Axis::whole(4, 2), 1);
         assert_eq!(halves, [1.5, 7.0]);
         // Along the first of two axes, and only the second box.
@@ -135,17 +135,10 @@ mod tests {
         // Of four samples the last two.
         let last = Axis { from: 2..4, ..Axis::whole(4, 1) };
         assert_eq!(along::<f64, f64>(&[1.0, 2.0, 5.0, 9.0], &last, 1), [7.0]);
-    }
-
-    #[test]
-    fn a_sample_between_two_boxes_is_shared() {
-        // Boxes of 1.5 samples: (a + b/2) / 1.5 and (b/2 + c) / 1.5.
+        // A sample between two boxes is shared: (a + b/2) / 1.5 and (b/2 + c) / 1.5.
         let means: Vec<f64> = along(&[3.0, 6.0, 9.0], &Axis::whole(3, 2), 1);
         assert_eq!(means, [4.0, 8.0]);
-    }
-
-    #[test]
-    fn nothing_changes_where_the_length_stays() {
+        // Nothing changes where the length stays.
         let values: Vec<f32> = (0..12).map(|i| (i as f32).sqrt()).collect();
         assert_eq!(along::<f32, f32>(&values, &Axis::whole(3, 3), 4), values);
     }

@@ -8,11 +8,12 @@ use crate::clip::Clip;
 use crate::digest;
 use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
-use crate::footage::{self, Footage, file_name};
+use crate::files::file_name;
+use crate::footage::{self, Footage};
 use crate::frame::Target;
 use crate::image::Image;
 use crate::manifest::{DataSet, Kind, Layout, Manifest};
-use crate::npz::{self, ByteArray};
+use crate::npz::{self, RawArray};
 use crate::picture::{self, Picture};
 use crate::video::{no_support, video_support};
 
@@ -91,7 +92,7 @@ pub struct DataSource {
 /// Data found for a set, as far read as is needed to identify it.
 pub(crate) enum Found {
     /// An array at one of the layout's paths.
-    Array(ByteArray),
+    Array(RawArray),
     /// An image at one of the layout's paths.
     Picture(Box<Picture>),
     /// Image files of the user's, in the order of their names.

@@ -7,7 +7,7 @@ use safetensors::tensor::Metadata;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::DataError;
-use crate::files::{files_in, read_whole};
+use crate::files::{files_in, has_ending, read_whole};
 
 /// Most bytes of a file of weights; those of DETR have 1.7 · 10⁸.
 const MAX_BYTES: u64 = 1 << 31;
@@ -40,19 +40,16 @@ impl WeightFile {
     /// # Errors
     /// When the folder has no such file, or several; and those of [`WeightFile::open`].
     pub fn in_folder(folder: &Path) -> Result<Self, DataError> {
-        let is_weights = |path: &PathBuf| {
-            path.extension().is_some_and(|e| ENDINGS.iter().any(|own| e.eq_ignore_ascii_case(own)))
-        };
-        let mut files: Vec<PathBuf> =
-            files_in(folder)?.into_iter().map(|(path, _)| path).filter(is_weights).collect();
+        let mut files = files_in(folder)?;
+        files.retain(|path| has_ending(path, &ENDINGS));
         let missing = |wanted: String| {
             let hint = "one file of weights is expected, .safetensors, .pth or .pt";
             DataError::missing(folder, wanted, hint)
         };
-        match files.len() {
-            1 => Self::open(&files.remove(0)),
-            0 => Err(missing("file of weights".to_owned())),
-            count => Err(missing(format!("single file of weights (there are {count})"))),
+        match &files[..] {
+            [file] => Self::open(file),
+            [] => Err(missing("file of weights".to_owned())),
+            _ => Err(missing(format!("single file of weights (there are {})", files.len()))),
         }
     }
 

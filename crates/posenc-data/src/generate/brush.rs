@@ -11,7 +11,6 @@ use super::texture::ease;
 /// Intensities of red, green and blue.
 pub(super) type Light = [f32; 3];
 
-/// A shape to be painted.
 pub(super) struct Leaf {
     pub shape: Shape,
     pub center: [f32; 2],

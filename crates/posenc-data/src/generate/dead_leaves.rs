@@ -6,6 +6,7 @@
 //! rough. Shapes are painted from the back to the front, each inside its bounding box; light is
 //! summed up in a space where the stored value is the square root of the intensity.
 
+use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 
 use super::brush::{Brush, Leaf, Light, develop, expose, intensity, mix, outline};
@@ -22,7 +23,7 @@ const EIGHTH: [f32; 2] = [0.707_106_77, 0.707_106_77];
 
 /// The pixels of image `index` of the set named `set`: `size` rows of `size` RGB triples.
 pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, size: usize) -> Vec<u8> {
-    let mut rng = posenc_math::random::stream(seed, &format!("dead-leaves/{set}/{index}"));
+    let mut rng = stream(seed, &format!("dead-leaves/{set}/{index}"));
     let scene = &SCENES[index % SCENES.len()];
     let mut painter = Painter::new(&mut rng, scene, size);
     painter.backdrop();
@@ -34,9 +35,7 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, size: usize) -> Vec<
 struct Painter<'a> {
     scene: &'a Scene,
     size: usize,
-    /// Pixels of this image for a pixel of the reference size.
     scale: f32,
-    /// Where the light comes from, in image coordinates.
     sun: [f32; 2],
     /// Magnification: the nearer the camera, the larger and fewer the shapes.
     zoom: f32,
@@ -126,8 +125,8 @@ impl<'a> Painter<'a> {
     /// A color between two of the palette, lighter or darker.
     fn color(&self, rng: &mut ChaCha8Rng) -> Light {
         let palette = &self.scene.palette;
-        let first = intensity(palette[draw::index(rng, palette.len())]);
-        let second = intensity(palette[draw::index(rng, palette.len())]);
+        let first = intensity(palette[below(rng, palette.len())]);
+        let second = intensity(palette[below(rng, palette.len())]);
         let brightness = draw::between(rng, 0.5, 1.45);
         let mixed = mix(first, second, draw::between(rng, 0.0, 0.35));
         mixed.map(|value| value * brightness * draw::between(rng, 0.92, 1.08))
@@ -232,7 +231,6 @@ fn sky_light(sky: &Sky, texture: &Texture, [u, v]: [f32; 2], height: f32) -> Lig
     light
 }
 
-/// Share of the sky's color in a shape on the plain.
 fn haze(sky: &Sky, nearness: f32) -> f32 {
     // The lower the horizon, the farther one sees.
     (0.35 + 0.5 * sky.horizon) * (1.0 - nearness) * (1.0 - nearness)

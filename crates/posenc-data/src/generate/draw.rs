@@ -1,5 +1,6 @@
 //! Random draws without transcendental functions.
 
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
@@ -34,14 +35,15 @@ pub(super) fn exponential(x: f32) -> f32 {
     quotient * quotient
 }
 
-/// Whether an event of this probability happens.
 pub(super) fn chance(rng: &mut ChaCha8Rng, probability: f32) -> bool {
     unit(rng) < probability
 }
 
-/// One of 0, …, n - 1.
-pub(super) fn index(rng: &mut ChaCha8Rng, n: usize) -> usize {
-    posenc_math::random::below(rng, n)
+/// Puts items in random order.
+pub(super) fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
+    for i in 0..items.len() {
+        items.swap(i, i + below(rng, items.len() - i));
+    }
 }
 
 /// A radius r in [low, high) with density ∝ r⁻³, the only power for which the occluding shapes look

@@ -33,11 +33,6 @@ use crate::clip::Clip;
 use crate::image::Image;
 use crate::manifest::{Channels, Kind};
 
-/// One of 0, …, `n` − 1.
-pub(crate) fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
-    draw::index(rng, n)
-}
-
 /// Heads or tails.
 pub(crate) fn coin(rng: &mut ChaCha8Rng) -> bool {
     draw::chance(rng, 0.5)
@@ -82,19 +77,12 @@ impl Generator {
         }
     }
 
-    /// Counts changes to what a generator draws. It is part of every generated set's identity, so
-    /// that records made from other signals are not mistaken for these.
-    fn version(self) -> u32 {
-        match self {
-            Generator::DeadLeaves | Generator::MovingDeadLeaves => 1,
-        }
-    }
-
-    /// Everything that the images of a set follow from, as one line.
+    /// Everything that the images of a set follow from, as one line. The version counts changes to what a generator draws:
+    /// it is part of every generated set's identity, so that records made from other signals are not mistaken for these.
     #[must_use]
     pub fn specification(self, seed: u64, set: &str, size: usize, channels: Channels) -> String {
-        let (name, version, channels) = (self.name(), self.version(), channels.count());
-        format!("{name} version {version} seed {seed} set {set} size {size} channels {channels}")
+        let (name, channels) = (self.name(), channels.count());
+        format!("{name} version 1 seed {seed} set {set} size {size} channels {channels}")
     }
 
     /// Name of signal `index`.

@@ -6,6 +6,7 @@
 //! enough comes back on the other side, so that clips may have any length; and since nothing
 //! depends on that length, a shorter clip is the beginning of a longer one.
 
+use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 
 use super::brush::{Brush, Leaf, Light, develop, expose, intensity, mix, outline, wave};
@@ -28,8 +29,8 @@ const EDGE: f32 = 1.3;
 /// `frames` frames of `size` rows of `size` RGB triples: clip `index` of the set named `set`.
 pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, frames: usize, size: usize) -> Vec<u8> {
     let label = format!("moving-dead-leaves/{set}/{index}");
-    let mut rng = posenc_math::random::stream(seed, &label);
-    let mut noise = posenc_math::random::stream(seed, &format!("{label}/noise"));
+    let mut rng = stream(seed, &label);
+    let mut noise = stream(seed, &format!("{label}/noise"));
     // Scenes with a horizon stay stills: what moves there would have to shrink towards it.
     let scenes: Vec<&Scene> = SCENES.iter().filter(|scene| scene.sky.is_none()).collect();
     let mut stage = Stage::new(&mut rng, scenes[index % scenes.len()], size);
@@ -43,7 +44,6 @@ pub(super) fn rgb_bytes(seed: u64, set: &str, index: usize, frames: usize, size:
     bytes
 }
 
-/// A leaf and how it moves.
 struct Mover {
     /// The center is that of the present frame, the shape that of rest.
     leaf: Leaf,
@@ -60,9 +60,7 @@ struct Mover {
 struct Stage<'a> {
     scene: &'a Scene,
     size: usize,
-    /// Pixels of this picture for a pixel of the reference size.
     scale: f32,
-    /// Where the light comes from, in image coordinates.
     sun: [f32; 2],
     /// Pixels by which the camera shifts the nearest shapes from frame to frame.
     pan: [f32; 2],
@@ -101,7 +99,6 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Paints frame `t` from the back to the front.
     fn paint(&mut self, t: f32) {
         let ground = intensity(self.scene.ground);
         let shift = self.pan.map(|part| 0.25 * part * t);
@@ -138,8 +135,8 @@ fn mover(rng: &mut ChaCha8Rng, scene: &Scene, size: usize, nearness: f32) -> Mov
     let patterned = draw::chance(rng, scene.patterned) && radius > 8.0;
     let period = if patterned { draw::between(rng, 0.2, 0.4) * radius } else { 0.0 };
 
-    let first = intensity(scene.palette[draw::index(rng, scene.palette.len())]);
-    let second = intensity(scene.palette[draw::index(rng, scene.palette.len())]);
+    let first = intensity(scene.palette[below(rng, scene.palette.len())]);
+    let second = intensity(scene.palette[below(rng, scene.palette.len())]);
     // What lies deep below gets little light.
     let depth = 0.3 + 0.7 * (1.5 * nearness).min(1.0);
     let brightness = depth * draw::between(rng, 0.5, 1.45);

@@ -3,6 +3,7 @@
 //! A shape's color tells its class, so that a patch of the image by itself tells what it shows; what is to be
 //! learned is where things are.
 
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use super::draw;
@@ -72,10 +73,10 @@ impl ObjectScene {
     pub fn draw(rng: &mut ChaCha8Rng) -> Self {
         let gray = draw::between(rng, 0.2, 0.8);
         let gradient = [0, 1].map(|_| draw::between(rng, -0.2, 0.2));
-        let count = 1 + draw::index(rng, 2);
+        let count = 1 + below(rng, 2);
         let mut shapes: Vec<Shape> = Vec::with_capacity(count);
         while shapes.len() < count {
-            let class = draw::index(rng, CLASSES);
+            let class = below(rng, CLASSES);
             let [width, height] = [0, 1].map(|_| draw::between(rng, SIDES[0], SIDES[1]));
             let left = draw::between(rng, 0.0, 1.0 - width);
             let top = draw::between(rng, 0.0, 1.0 - height);
@@ -127,13 +128,10 @@ impl ObjectScene {
             if area(seen) <= LEAST_LEFT * area(shape.corners) {
                 return None;
             }
-            let place = |value: f32, low: f32, high: f32| f64::from((value - low) / (high - low));
-            let corners = [
-                place(seen[0], left, right),
-                place(seen[1], top, bottom),
-                place(seen[2], left, right),
-                place(seen[3], top, bottom),
-            ];
+            let corners = [0, 1, 2, 3].map(|i| {
+                let (low, high) = (window[i % 2], window[i % 2 + 2]);
+                f64::from((seen[i] - low) / (high - low))
+            });
             Some(Object { class: shape.class, corners })
         });
         ObjectImage { height, width, objects: objects.collect(), pixels }
@@ -152,7 +150,7 @@ impl ObjectScene {
                     (window[axis], window[axis + 2]) = (low, low + size);
                 }
             }
-            let size = [0, 1].map(|_| sides[draw::index(rng, sides.len())]);
+            let size = [0, 1].map(|_| sides[below(rng, sides.len())]);
             let image = scene.paint(window, size, rng);
             if !image.objects.is_empty() {
                 return image;

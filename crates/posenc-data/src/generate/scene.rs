@@ -6,14 +6,12 @@
 /// A color as stored in image files.
 pub(super) type Color = u32;
 
-/// One kind of picture.
 #[derive(Debug)]
 pub(super) struct Scene {
     /// The sky above the horizon, if any: shapes then lie on a plain that recedes to the horizon.
     pub sky: Option<Sky>,
     /// What shows through between the shapes.
     pub ground: Color,
-    /// Colors of the shapes.
     pub palette: [Color; 6],
     /// Relative frequencies of ellipses, leaves and boxes.
     pub mixture: [f32; 3],
@@ -31,20 +29,16 @@ pub(super) struct Scene {
     pub grain: f32,
     /// Factor between the amplitudes of neighboring octaves of the noise.
     pub roughness: f32,
-    /// Range of the radii.
     pub radii: [f32; 2],
-    /// Number of shapes.
     pub n_shapes: usize,
 }
 
-/// A sky with clouds.
 #[derive(Debug)]
 pub(super) struct Sky {
     /// Color at the top edge.
     pub top: Color,
     /// Color at the horizon; distant shapes fade to it.
     pub bottom: Color,
-    /// Color of the clouds.
     pub cloud: Color,
     /// Color of the hills without the air between.
     pub hill: Color,

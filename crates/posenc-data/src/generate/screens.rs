@@ -14,6 +14,7 @@ pub use captions::{
     MOST_CAPTION_TOKENS, caption_kinds, caption_text, caption_tuples, context_token,
     screen_vocabulary,
 };
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use self::captions::Caption;
@@ -38,10 +39,8 @@ const LEAST_LENGTH: f64 = 2.0;
 const MOST_JITTER: f64 = 2.0;
 /// Fewest widgets that may be labelled, so that there is a choice.
 const LEAST_ELIGIBLE: usize = 4;
-/// References of a widget.
 const REFERENCES: usize = 3;
 
-/// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodeKind {
     Text,
@@ -137,7 +136,6 @@ struct Eligible {
     slots: Vec<usize>,
 }
 
-/// A screen in the making.
 struct Draft<'a> {
     rng: &'a mut ChaCha8Rng,
     jitter: f64,
@@ -150,7 +148,7 @@ struct Draft<'a> {
 impl<'a> Draft<'a> {
     fn new(jitter: f64, rng: &'a mut ChaCha8Rng) -> Self {
         let mut words: Vec<usize> = (1..=CONTEXT_WORDS).collect();
-        shuffle(&mut words, rng);
+        draw::shuffle(&mut words, rng);
         Draft { rng, jitter, nodes: Vec::new(), eligible: Vec::new(), words }
     }
 
@@ -167,7 +165,7 @@ impl<'a> Draft<'a> {
 
     /// One of `low`, …, `high`.
     fn count(&mut self, low: usize, high: usize) -> usize {
-        low + draw::index(self.rng, high + 1 - low)
+        low + below(self.rng, high + 1 - low)
     }
 
     fn chance(&mut self, probability: f32) -> bool {
@@ -212,19 +210,19 @@ impl<'a> Draft<'a> {
     /// Labels three or four widgets, and puts the nodes in random order.
     fn finish(mut self) -> Screen {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        shuffle(&mut order, self.rng);
+        draw::shuffle(&mut order, self.rng);
         let mut places = vec![0; order.len()];
         for (place, &node) in order.iter().enumerate() {
             places[node] = place;
         }
         let nodes = order.iter().map(|&node| self.nodes[node].clone()).collect();
-        shuffle(&mut self.eligible, self.rng);
+        draw::shuffle(&mut self.eligible, self.rng);
         let labelled = self.count(3, 4).min(self.eligible.len());
         let mut widgets = Vec::with_capacity(labelled);
         for Eligible { node, caption, slots } in &self.eligible[..labelled] {
             let right = captions::captions(*caption, slots);
             let mut references = right.clone();
-            shuffle(&mut references, self.rng);
+            draw::shuffle(&mut references, self.rng);
             references.truncate(REFERENCES);
             widgets.push(Widget {
                 node: places[*node],
@@ -234,12 +232,6 @@ impl<'a> Draft<'a> {
             });
         }
         Screen { nodes, widgets }
-    }
-}
-
-fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
-    for i in 0..items.len() {
-        items.swap(i, i + draw::index(rng, items.len() - i));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pairs of sentences in two made-up languages: every word has one translation, and some words change places with the
 //! next. What is said of a position in one language depends on that position, give or take one, in the other.
 
+use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,6 @@ pub struct Pair {
 /// A pair of languages.
 #[derive(Debug, Clone)]
 pub struct Translation {
-    /// Translation of each word.
     dictionary: Vec<usize>,
     /// Which words change places with the next one.
     moves: Vec<bool>,
@@ -44,9 +44,7 @@ impl Translation {
     pub fn new(words: usize, lengths: Lengths, longest: usize, rng: &mut ChaCha8Rng) -> Self {
         let words = words.max(2);
         let mut dictionary: Vec<usize> = (0..words).collect();
-        for i in 0..words {
-            dictionary.swap(i, i + draw::index(rng, words - i));
-        }
+        draw::shuffle(&mut dictionary, rng);
         let moves = (0..words).map(|_| draw::chance(rng, 1.0 / 3.0)).collect();
         Translation { dictionary, moves, lengths, longest: longest.max(2) }
     }
@@ -60,13 +58,13 @@ impl Translation {
     pub fn pair(&self, rng: &mut ChaCha8Rng) -> Pair {
         let length = match self.lengths {
             Lengths::Constant => self.longest,
-            Lengths::Uniform => 2 + draw::index(rng, self.longest - 1),
+            Lengths::Uniform => 2 + below(rng, self.longest - 1),
             Lengths::LogNormal => {
                 let length = 12.0 * draw::exponential(0.5 * draw::normal(rng));
                 ((length + 0.5) as usize).clamp(2, self.longest)
             }
         };
-        let source: Vec<usize> = (0..length).map(|_| draw::index(rng, self.words())).collect();
+        let source: Vec<usize> = (0..length).map(|_| below(rng, self.words())).collect();
         let mut order: Vec<usize> = (0..length).collect();
         let mut i = 0;
         while i + 1 < length {

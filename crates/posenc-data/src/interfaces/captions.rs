@@ -147,7 +147,6 @@ struct Row {
     captions: Vec<Vec<String>>,
 }
 
-/// Where the columns are.
 struct Columns {
     number: usize,
     screen: usize,

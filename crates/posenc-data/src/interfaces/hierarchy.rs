@@ -105,8 +105,6 @@ pub struct ViewNode {
     pub is_clickable: bool,
     /// Whether it is visible by itself, and to the user.
     pub is_visible: bool,
-    /// Whether it has no children, not even absent ones.
-    pub is_leaf: bool,
     /// Words of its text or else of its description, as [`text_words`] takes them apart, at most [`LABEL_WORDS`].
     pub text: Vec<String>,
     /// Words of its name in the program, as [`resource_words`] takes them apart, at most [`LABEL_WORDS`].
@@ -219,12 +217,6 @@ impl ViewHierarchy {
         }
         (at < self.nodes.len()).then_some(at)
     }
-
-    /// The nodes that can be seen, by their places in `nodes`.
-    #[must_use]
-    pub fn visible(&self) -> Vec<usize> {
-        (0..self.nodes.len()).filter(|&at| self.nodes[at].is_visible).collect()
-    }
 }
 
 #[derive(Default)]
@@ -248,7 +240,6 @@ impl Nodes {
             is_clickable: node.clickable,
             is_visible: node.visibility.as_deref() == Some("visible")
                 && node.visible_to_user == Some(true),
-            is_leaf: children.is_empty(),
             text: label(node.text, node.description),
             resource: resource.into_iter().take(LABEL_WORDS).collect(),
             depth,

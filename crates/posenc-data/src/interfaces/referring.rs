@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::words::{resource_words, text_words};
 use super::{Corners, as_text, from_json, from_unit, read_whole};
 use crate::error::DataError;
+use crate::files::file_name;
 
 /// Maximum file size in bytes: the development set has 2.4 · 10⁶. A word takes about 50 bytes of memory, even one of one letter.
 const MAX_BYTES: u64 = 1 << 25;
@@ -176,7 +177,7 @@ impl ReferringScreens {
             format!(
                 "{}: of {} screens, {poor} have no node with an IoU of at least {SAME_BOX} with the target box, and {none} have no \
                  node that overlaps it",
-                self.file.file_name().map(|n| n.to_string_lossy()).unwrap_or_default(),
+                file_name(&self.file),
                 self.screens.len()
             )
         })

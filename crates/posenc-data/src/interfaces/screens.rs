@@ -87,17 +87,14 @@ impl WidgetScreens {
     }
 
     fn check_screenshots(&self) -> Result<(), DataError> {
-        let mut missing = Vec::new();
-        let mut all = 0;
-        for split in CaptionSplit::ALL {
-            for screen in 0..self.count(split) {
-                let Some(first) = self.widgets(split, screen).first() else { continue };
-                all += 1;
-                if self.screenshot(&first.screen).is_none() {
-                    missing.push(format!("combined/{}.jpg", first.screen));
-                }
-            }
-        }
+        let of_split = |split: CaptionSplit| {
+            let screens = (0..self.count(split)).map(move |screen| self.widgets(split, screen));
+            screens.filter_map(|widgets| Some(&widgets.first()?.screen))
+        };
+        let screens = || CaptionSplit::ALL.into_iter().flat_map(of_split);
+        let all = screens().count();
+        let missing = screens().filter(|screen| self.screenshot(screen).is_none());
+        let mut missing: Vec<_> = missing.map(|name| format!("combined/{name}.jpg")).collect();
         if missing.is_empty() {
             return Ok(());
         }

@@ -235,8 +235,8 @@ impl WordVectors {
         dimension: usize,
     ) -> Result<Self, DataError> {
         let ends = |path: &PathBuf, ending: &str| path.to_string_lossy().ends_with(ending);
-        let files = files_in(folder)?.into_iter().map(|(path, _)| path);
-        let mut files: Vec<PathBuf> = files.filter(|path| ends(path, ".txt")).collect();
+        let mut files = files_in(folder)?;
+        files.retain(|path| ends(path, ".txt"));
         let ending = format!(".{dimension}d.txt");
         if files.len() > 1 {
             files.retain(|path| ends(path, &ending));

@@ -28,10 +28,8 @@ const KINDS: [(&str, &str, &str, [u8; 3]); crate::generate::NODE_KINDS] = [
     ("FrameLayout", "ViewGroup", "content", [205, 205, 210]),
 ];
 
-/// Color of the screen.
 const GROUND: [u8; 3] = [225, 225, 230];
 
-/// Color of borders.
 const BORDER_COLOR: [u8; 3] = [20, 20, 25];
 
 /// A node with its place in the tree.

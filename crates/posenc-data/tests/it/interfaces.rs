@@ -73,9 +73,10 @@ fn a_screen_is_a_tree_of_nodes() {
     }
     assert_eq!(screen.nodes[1].children, [None, Some(2), Some(3)]);
     assert_eq!((screen.nodes[3].parent, screen.nodes[0].parent), (Some(1), None));
-    let leaves: Vec<bool> = screen.nodes.iter().map(|node| node.is_leaf).collect();
+    let leaves: Vec<bool> = screen.nodes.iter().map(|node| node.children.is_empty()).collect();
     assert_eq!(leaves, [false, false, true, true, true]);
-    assert_eq!(screen.visible(), [0, 1, 2, 3]);
+    let visible: Vec<bool> = screen.nodes.iter().map(|node| node.is_visible).collect();
+    assert_eq!(visible, [true, true, true, true, false]);
     let types: Vec<WidgetType> = screen.nodes.iter().map(|node| node.widget).collect();
     use WidgetType::{Button, ImageView, Other, RadioButton, View};
     assert_eq!(types, [Other, View, ImageView, Button, RadioButton]);

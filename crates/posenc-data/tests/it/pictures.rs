@@ -134,12 +134,13 @@ fn a_larger_image_is_cut_to_the_middle_and_reduced() {
     assert_says(&picture.warnings.join("\n"), &["wide.png", "64×32", "16×16"]);
     let image = picture.to_image(String::new());
     // Red runs from 0 to 1 over 64 columns; the middle 32 keep a quarter to three quarters of it.
-    let red = image.channel(0).unwrap();
+    let channel = |c: usize| -> Vec<f64> { image.pixels[c..].iter().step_by(3).copied().collect() };
+    let red = channel(0);
     for (x, value) in red[..16].iter().enumerate() {
         let expected = (16.0 + 2.0 * x as f64 + 0.5) / 64.0;
         assert!((value - expected).abs() < 0.02, "column {x}: {value} against {expected}");
     }
-    let green = image.channel(1).unwrap();
+    let green = channel(1);
     assert!(green[0] < 0.05 && green[15 * 16] > 0.9, "rows are not kept");
 }
 

@@ -26,7 +26,6 @@ const CONTEXT: [&str; CONTEXT_WORDS] = [
 const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
 const LAST: [&str; 1] = ["last"];
 const COLUMNS: [&str; 5] = ["leftmost", "left", "middle", "right", "rightmost"];
-/// Row by row.
 const KEYS: [&str; 12] = [
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "star", "zero", "hash",
 ];

@@ -71,17 +71,8 @@ impl Reader<'_> {
             let size = |i: usize, axis| self.0[i].bounds[axis + 2] - self.0[i].bounds[axis];
             (0..2).all(|axis| (size(i, axis) - size(node, axis)).abs() < 1e-6)
         };
-        let kinds = [
-            NodeKind::Text,
-            NodeKind::Icon,
-            NodeKind::Button,
-            NodeKind::Field,
-            NodeKind::Image,
-            NodeKind::Check,
-            NodeKind::Switch,
-            NodeKind::Container,
-        ];
-        let kind = kinds[self.0[node].kind];
+        use NodeKind::*;
+        let kind = [Text, Icon, Button, Field, Image, Check, Switch, Container][self.0[node].kind];
         let mut alike = self.nodes(kind);
         match kind {
             NodeKind::Text => panic!("a text is labelled"),
@@ -427,10 +418,10 @@ fn tuples_keep_the_slots() {
     }
 }
 
-/// Caption kinds and truncated boxes of all labelled widgets.
-fn labelled_boxes(screens: &[Screen]) -> Vec<(usize, [u8; 4])> {
+/// Truncated boxes of all labelled widgets.
+fn labelled_boxes(screens: &[Screen]) -> Vec<[u8; 4]> {
     let of = |screen: &Screen| {
-        let of = |w: &Widget| (w.kind, quantized(screen.nodes[w.node].bounds));
+        let of = |w: &Widget| quantized(screen.nodes[w.node].bounds);
         screen.widgets.iter().map(of).collect::<Vec<_>>()
     };
     screens.iter().flat_map(of).collect()
@@ -440,18 +431,8 @@ fn labelled_boxes(screens: &[Screen]) -> Vec<(usize, [u8; 4])> {
 fn unseen_share(jitter: f64) -> f64 {
     let train = labelled_boxes(&screens("train", jitter, 4000));
     let test = labelled_boxes(&screens("test", jitter, 1000));
-    let known: BTreeSet<[u8; 4]> = train.into_iter().map(|(_, bounds)| bounds).collect();
-    let mut kinds = vec![[0usize; 2]; caption_kinds().len()];
-    for (kind, bounds) in &test {
-        kinds[*kind][0] += 1;
-        kinds[*kind][1] += usize::from(!known.contains(bounds));
-    }
-    for (kind, [all, unseen]) in caption_kinds().iter().zip(&kinds) {
-        println!("{jitter} {:8} {all:4} {:.2}", kind.name, *unseen as f64 / *all as f64);
-    }
-    let share = kinds.iter().map(|kind| kind[1]).sum::<usize>() as f64 / test.len() as f64;
-    println!("{jitter} {share:.3}");
-    share
+    let known: BTreeSet<[u8; 4]> = train.into_iter().collect();
+    test.iter().filter(|bounds| !known.contains(*bounds)).count() as f64 / test.len() as f64
 }
 
 /// Would catch intervals that are so narrow or wide that the share of test widgets with a box that no training widget
@@ -470,14 +451,12 @@ fn coordinates_are_dense_and_boxes_are_sparse() {
     let train = labelled_boxes(&screens("train", 1.1, 4000));
     for axis in 0..4 {
         let mut bins = [0usize; 100];
-        train.iter().for_each(|(_, bounds)| bins[usize::from(bounds[axis])] += 1);
-        let [few, none] = [10, 1].map(|n| bins.iter().filter(|&&bin| bin < n).count());
-        println!("axis {axis}: {few} bins below 10, {none} empty");
-        assert!((1..=10).contains(&few), "axis {axis}: {few} {none}");
+        train.iter().for_each(|bounds| bins[usize::from(bounds[axis])] += 1);
+        let few = bins.iter().filter(|&&bin| bin < 10).count();
+        assert!((1..=10).contains(&few), "axis {axis}: {few} bins below 10");
     }
     let mut boxes = BTreeMap::new();
-    train.iter().for_each(|(_, bounds)| *boxes.entry(bounds).or_insert(0usize) += 1);
+    train.iter().for_each(|bounds| *boxes.entry(bounds).or_insert(0usize) += 1);
     let once = boxes.values().filter(|&&n| n == 1).count() as f64 / boxes.len() as f64;
-    println!("{} boxes, {once:.3} once", boxes.len());
     assert!((0.75..0.92).contains(&once), "{once}");
 }
