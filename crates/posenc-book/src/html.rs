@@ -12,12 +12,9 @@ pub enum Token<'a> {
     Text(&'a str),
 }
 
-/// A tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag<'a> {
-    /// The tag's source text.
     pub raw: &'a str,
-    /// The element's name.
     pub name: &'a str,
     /// Whether it closes an element.
     pub closes: bool,
@@ -33,6 +30,14 @@ pub fn tokens(page: &str) -> impl Iterator<Item = Token<'_>> {
         let (length, token) = next(rest);
         rest = &rest[length..];
         Some(token)
+    })
+}
+
+/// The tags of a page.
+pub fn tags(page: &str) -> impl Iterator<Item = Tag<'_>> {
+    tokens(page).filter_map(|token| match token {
+        Token::Tag(tag) => Some(tag),
+        Token::Text(_) => None,
     })
 }
 
@@ -131,12 +136,7 @@ mod tests {
             })
             .collect();
         assert_eq!(joined, page);
-        let tags: Vec<_> = tokens(page)
-            .filter_map(|token| match token {
-                Token::Tag(tag) => Some(tag),
-                Token::Text(_) => None,
-            })
-            .collect();
+        let tags: Vec<_> = tags(page).collect();
         let names: Vec<_> = tags.iter().map(|t| (t.name, t.closes)).collect();
         assert_eq!(names, [("a", false), ("a", true), ("br", false), ("img", false)]);
         assert_eq!(tags[0].attribute("href").as_deref(), Some("x?a=1&b"));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use posenc_report::Report;
 
-use crate::html::{Token, escaped, tokens};
+use crate::html::{escaped, tags};
 use crate::pages::{Outline, Page, REPORT};
 use crate::pictures::is_picture;
 use crate::repository::Repository;
@@ -25,7 +25,6 @@ pub enum Target {
     File(String, Option<String>),
     /// Something that is not part of the site.
     Outside,
-    /// Nothing at all.
     Nowhere,
 }
 
@@ -137,11 +136,7 @@ impl<'a> Links<'a> {
 
 /// Places of a page that links can name.
 fn places(html: &str) -> BTreeSet<String> {
-    let tags = tokens(html).filter_map(|token| match token {
-        Token::Tag(tag) => tag.attribute("id"),
-        Token::Text(_) => None,
-    });
-    tags.collect()
+    tags(html).filter_map(|tag| tag.attribute("id")).collect()
 }
 
 /// Where the HTML of a page lies.
@@ -155,8 +150,8 @@ fn has_scheme(href: &str) -> bool {
     href[name.len()..].starts_with(':') && !name.is_empty() || href.starts_with("//")
 }
 
-/// A path that is relative to a document, from the repository's root; `None` if it leads above that.
-fn joined(document: &str, path: &str) -> Option<String> {
+/// A path that is relative to a document, from the root of both; `None` if it leads above that.
+pub fn joined(document: &str, path: &str) -> Option<String> {
     if path.is_empty() {
         return Some(document.to_owned());
     }

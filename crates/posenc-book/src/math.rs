@@ -108,11 +108,7 @@ struct Formula {
 }
 
 impl Formulas {
-    /// None yet.
-    ///
-    /// # Errors
-    ///
-    /// Never, as long as we define no macros.
+    /// None yet; never an error, as long as we define no macros.
     pub fn new() -> Result<Self> {
         let converter = LatexToMathML::new(MathCoreConfig::default())
             .map_err(|_| anyhow!("the converter of formulas cannot be set up"))?;
@@ -309,12 +305,7 @@ mod tests {
                 shown.len(),
                 &page[..40.min(page.len())]
             );
-            let tags: Vec<_> = tokens(&shown)
-                .filter_map(|token| match token {
-                    Token::Tag(tag) => Some(tag),
-                    Token::Text(_) => None,
-                })
-                .collect();
+            let tags: Vec<_> = crate::html::tags(&shown).collect();
             for tag in &tags {
                 let known = ELEMENTS.contains(&tag.name) || ["code", "span"].contains(&tag.name);
                 let attributes = tag.attributes().all(|(name, _)| ATTRIBUTES.contains(&name));

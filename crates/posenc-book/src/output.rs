@@ -25,7 +25,7 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
     let mut names: Vec<&str> = earlier.lines().chain(files.keys().map(String::as_str)).collect();
     names.sort_unstable();
     names.dedup();
-    write_file(&list, format!("{}\n", names.join("\n")).as_bytes())?;
+    write_list(&list, &names)?;
     for (name, bytes) in files {
         let file = directory.join(name);
         write_if_changed(&file, bytes)
@@ -39,12 +39,12 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Result<()> 
             posenc_files::remove_empty_folder(folder);
         }
     }
-    let names: Vec<&str> = files.keys().map(String::as_str).collect();
-    write_file(&list, format!("{}\n", names.join("\n")).as_bytes())
+    write_list(&list, &files.keys().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn write_file(file: &Path, bytes: &[u8]) -> Result<()> {
-    write_atomically(file, bytes).with_context(|| format!("{} cannot be written", file.display()))
+fn write_list(file: &Path, names: &[&str]) -> Result<()> {
+    write_atomically(file, format!("{}\n", names.join("\n")).as_bytes())
+        .with_context(|| format!("{} cannot be written", file.display()))
 }
 
 fn is_empty(directory: &Path) -> Result<bool> {

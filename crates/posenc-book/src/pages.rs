@@ -32,25 +32,26 @@ pub struct Page {
     pub title: String,
     /// The document it is part of, as a path below the repository: its links are relative to that.
     pub document: String,
-    /// Its Markdown.
     pub text: String,
 }
 
 /// A page with those that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chapter {
-    /// The page.
     pub page: Page,
-    /// Pages below it in the navigation.
     pub below: Vec<Page>,
+}
+
+impl Chapter {
+    fn of(page: Page) -> Self {
+        Chapter { page, below: Vec::new() }
+    }
 }
 
 /// Chapters under a heading of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The heading.
     pub title: &'static str,
-    /// The chapters.
     pub chapters: Vec<Chapter>,
 }
 
@@ -59,7 +60,6 @@ pub struct Part {
 pub struct Outline {
     /// The first page, before all parts.
     pub first: Page,
-    /// The parts.
     pub parts: Vec<Part>,
 }
 
@@ -70,16 +70,16 @@ impl Outline {
             (None, Vec::<Chapter>::new(), Vec::<Chapter>::new());
         for entry in &report.pages {
             let Some(page) = in_site(report, &entry.path, Some(&entry.title)) else { continue };
-            let chapter = |page| Chapter { page, below: Vec::new() };
             match entry.kind {
                 PageKind::Summary => first = Some(page),
-                PageKind::Paper => papers.push(chapter(page)),
-                PageKind::Overview => others.push(chapter(page)),
-                PageKind::Item => {
-                    papers.last_mut().into_iter().for_each(|c| c.below.push(page.clone()))
-                }
-                PageKind::Part => {
-                    others.last_mut().into_iter().for_each(|c| c.below.push(page.clone()))
+                PageKind::Paper => papers.push(Chapter::of(page)),
+                PageKind::Overview => others.push(Chapter::of(page)),
+                PageKind::Item | PageKind::Part => {
+                    let is_item = entry.kind == PageKind::Item;
+                    let chapters = if is_item { &mut papers } else { &mut others };
+                    if let Some(chapter) = chapters.last_mut() {
+                        chapter.below.push(page);
+                    }
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Outline {
         for path in report.files.keys().filter(|path| path.extension().is_some_and(|e| e == "md")) {
             if report.pages.iter().all(|entry| entry.path != *path) {
                 let page = in_site(report, path, None);
-                others.extend(page.map(|page| Chapter { page, below: Vec::new() }));
+                others.extend(page.map(Chapter::of));
             }
         }
         let first = first.unwrap_or_else(|| Page {
@@ -150,7 +150,6 @@ impl Outline {
 
 /// The report's summary.
 const SUMMARY: &str = "README.md";
-/// The site's first page.
 const FIRST: &str = "index.md";
 
 /// A page of the report; its title is that of its heading where none is given.
@@ -173,8 +172,7 @@ fn documents(repository: &Repository) -> Vec<Chapter> {
             "README.md" => "docs/posenc.md".to_owned(),
             name => format!("docs/{}", name.trim_start_matches("docs/").to_lowercase()),
         };
-        let page = whole(name, &place, title, repository.text(name)?);
-        Some(Chapter { page, below: Vec::new() })
+        Some(Chapter::of(whole(name, &place, title, repository.text(name)?)))
     };
     known.chain(more.map(|name| (name, None))).filter_map(chapter).collect()
 }

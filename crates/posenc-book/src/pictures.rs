@@ -6,7 +6,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{ImageFormat, ImageReader};
 
-use crate::html::{Token, tokens};
+use crate::html::tags;
 
 /// How a picture is made smaller: pixels for each pixel of the page, and the quality of JPEG.
 pub type Shrinking = (f64, u8);
@@ -14,7 +14,6 @@ pub type Shrinking = (f64, u8);
 /// From hardly visible to as small as it gets.
 pub const STEPS: [Shrinking; 5] = [(2.0, 88), (1.5, 80), (1.0, 75), (1.0, 50), (0.6, 40)];
 
-/// Whether a page can show a file.
 pub fn is_picture(name: &str) -> bool {
     [".svg", ".png", ".jpg"].iter().any(|end| name.ends_with(end))
 }
@@ -28,10 +27,7 @@ pub fn is_drawing(name: &str) -> bool {
 pub fn size(name: &str, bytes: &[u8]) -> Option<(u32, u32)> {
     if is_drawing(name) {
         let text = std::str::from_utf8(bytes).ok()?;
-        let root = tokens(text).find_map(|token| match token {
-            Token::Tag(tag) if tag.name == "svg" => Some(tag),
-            _ => None,
-        })?;
+        let root = tags(text).find(|tag| tag.name == "svg")?;
         let number = |name: &str| root.attribute(name)?.trim_end_matches("px").parse::<f64>().ok();
         return Some((number("width")?.round() as u32, number("height")?.round() as u32));
     }

@@ -12,9 +12,6 @@ use mdbook_driver::config::Config;
 
 use crate::pages::Outline;
 
-/// What the site is called.
-const TITLE: &str = "posenc";
-
 /// Files that take the place of mdBook's, or are added to them. Fonts are the reader's own, code is not colored:
 /// both would weigh more than a page.
 const THEME: [(&str, &str); 6] = [
@@ -78,7 +75,7 @@ pub fn render(outline: &Outline) -> Result<BTreeMap<String, Vec<u8>>> {
         files.remove(name);
     }
     if !files.contains_key("index.html") {
-        bail!("mdBook gave no pages of {TITLE}");
+        bail!("mdBook gave no pages of posenc");
     }
     Ok(files)
 }

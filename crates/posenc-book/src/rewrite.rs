@@ -7,7 +7,7 @@ use posenc_experiments::verdict::Verdict;
 use posenc_report::Report;
 
 use crate::body;
-use crate::html::{Tag, Token, between, escaped, tokens};
+use crate::html::{Tag, Token, between, escaped, tags, tokens};
 use crate::links::{Links, Target, html_path, relative};
 use crate::math::Formulas;
 use crate::pages::{Outline, Page};
@@ -22,7 +22,6 @@ const TEXT_WIDTH: u32 = 960;
 /// Folder of the site for pictures that were made smaller.
 const SMALLER: &str = "smaller";
 
-/// The site's files.
 pub fn rewrite(
     outline: &Outline,
     mut files: BTreeMap<String, Vec<u8>>,
@@ -170,7 +169,6 @@ impl Maker<'_> {
         format!("<a class=\"zoom {kind}\" href=\"{}\">{img}</a>", relative(path, &name, None))
     }
 
-    /// Makes a file of the report part of the site.
     fn take(&mut self, name: &str) {
         if let Some(bytes) = self.links.bytes(name) {
             self.files.entry(name.to_owned()).or_insert_with(|| bytes.to_vec());
@@ -180,11 +178,7 @@ impl Maker<'_> {
     /// The factor by which a page's pictures must shrink; `None` if they all fit.
     fn shrinking(&self, page: &Page, content: &str) -> Option<Shrinking> {
         let mut pictures: BTreeMap<String, u32> = BTreeMap::new();
-        for token in tokens(content) {
-            let Token::Tag(tag) = token else { continue };
-            if tag.name != "img" {
-                continue;
-            }
+        for tag in tags(content).filter(|tag| tag.name == "img") {
             let src = tag.attribute("src").unwrap_or_default();
             let Some(name) = self.links.picture(&page.document, &src) else { continue };
             let width = tag.attribute("width").and_then(|w| w.parse().ok()).unwrap_or(TEXT_WIDTH);

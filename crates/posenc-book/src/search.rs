@@ -9,14 +9,9 @@ use posenc_report::Report;
 use crate::links::html_path;
 use crate::pages::{Outline, in_report};
 
-/// The script, below the site.
 pub const FILE: &str = "search.js";
 
 /// A script that sets `posenc_entries`: kind, title, text and link of everything that a search finds.
-///
-/// # Errors
-///
-/// Entries that cannot be written as JSON.
 pub fn index(report: &Report, outline: &Outline) -> Result<Vec<u8>> {
     let pages: BTreeSet<(&str, &str)> =
         outline.pages().map(|page| (page.document.as_str(), page.path.as_str())).collect();

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::html::{Token, tokens};
-use crate::links::decoded;
+use crate::html::tags;
+use crate::links::{decoded, joined};
 
 /// Bytes of every page with all that a browser loads to show it: styles, scripts, icons, fonts and pictures, each
 /// once.
@@ -28,18 +28,14 @@ fn weight(files: &BTreeMap<String, Vec<u8>>, page: &str) -> u64 {
 }
 
 /// What a browser loads for a file, by path below the site.
-pub fn loads(name: &str, text: &str) -> Vec<String> {
+fn loads(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if name.ends_with(".html") {
-        for token in tokens(text) {
-            let Token::Tag(tag) = token else { continue };
-            let link = match tag.name {
-                "img" | "script" | "iframe" | "source" => tag.attribute("src"),
-                "link" => tag.attribute("href"),
-                _ => None,
-            };
-            found.extend(link);
-        }
+        found.extend(tags(text).filter_map(|tag| match tag.name {
+            "img" | "script" | "iframe" | "source" => tag.attribute("src"),
+            "link" => tag.attribute("href"),
+            _ => None,
+        }));
     } else if name.ends_with(".css") {
         for part in text.split("url(").skip(1) {
             let link = part.split(')').next().unwrap_or_default();
@@ -47,22 +43,8 @@ pub fn loads(name: &str, text: &str) -> Vec<String> {
         }
     }
     found.retain(|link| !link.starts_with("data:"));
-    found.iter().filter_map(|link| below(name, link)).collect()
-}
-
-/// A link of a file as a path below the site; `None` if it leads out of it.
-fn below(name: &str, link: &str) -> Option<String> {
-    let link = link.split(['#', '?']).next().unwrap_or_default();
-    let mut parts: Vec<&str> = name.split('/').collect();
-    parts.pop();
-    for part in link.split('/') {
-        match part {
-            ".." => drop(parts.pop()?),
-            "." => {}
-            part => parts.push(part),
-        }
-    }
-    Some(decoded(&parts.join("/")))
+    let path = |link: &String| link.split(['#', '?']).next().map(decoded);
+    found.iter().filter_map(|link| joined(name, &path(link)?)).collect()
 }
 
 #[cfg(test)]
