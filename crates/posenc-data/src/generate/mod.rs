@@ -19,10 +19,9 @@ mod translation;
 pub use gray_leaves::GrayLeaves;
 pub use objects::{CLASSES, Object, ObjectImage, ObjectScene};
 pub use screens::{
-    CAPTION_END, CAPTION_PAD, CAPTION_START, CAPTION_UNKNOWN, CONTEXT_WORDS, CaptionKind,
-    LEAST_NODES, MOST_CAPTION_TOKENS, MOST_DEPTH, MOST_NODES, NODE_KINDS, Screen, ScreenGrammar,
-    ScreenNode, Widget, caption_kinds, caption_text, caption_tuples, context_token, quantized,
-    screen_vocabulary,
+    CONTEXT_WORDS, CaptionKind, LEAST_NODES, MOST_CAPTION_TOKENS, MOST_DEPTH, MOST_NODES,
+    NODE_KINDS, Screen, ScreenGrammar, ScreenNode, Widget, caption_kinds, caption_text,
+    caption_tuples, context_token, quantized, screen_vocabulary,
 };
 use serde::Deserialize;
 pub use translation::{Lengths, Pair, Translation};

@@ -10,9 +10,8 @@ mod captions;
 mod main_block;
 
 pub use captions::{
-    CAPTION_END, CAPTION_PAD, CAPTION_START, CAPTION_UNKNOWN, CONTEXT_WORDS, CaptionKind,
-    MOST_CAPTION_TOKENS, caption_kinds, caption_text, caption_tuples, context_token,
-    screen_vocabulary,
+    CONTEXT_WORDS, CaptionKind, MOST_CAPTION_TOKENS, caption_kinds, caption_text, caption_tuples,
+    context_token, screen_vocabulary,
 };
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;

@@ -10,7 +10,7 @@ use crate::Inputs;
 use crate::markdown::{bare, label, plain};
 use crate::plot::comparison::{Dot, DotPanel, svg};
 use crate::records::Side;
-use crate::tables::pairs::{self, Pair};
+use crate::tables::pairs;
 use crate::view::Views;
 
 /// Renders the figure of a run with a link per table; empty if no table has a published and a measured value. Adds the
@@ -59,11 +59,9 @@ pub fn render(
 }
 
 /// Rows by group, in their order.
-fn groups(pairs: Vec<Pair>) -> Vec<(String, Vec<Dot>)> {
+fn groups(pairs: Vec<(String, Dot)>) -> Vec<(String, Vec<Dot>)> {
     let mut groups: Vec<(String, Vec<Dot>)> = Vec::new();
-    for pair in pairs {
-        let Pair { group, method: label, published, measured } = pair;
-        let dot = Dot { label, published, measured };
+    for (group, dot) in pairs {
         match groups.last_mut() {
             Some((name, dots)) if *name == group => dots.push(dot),
             _ => groups.push((group, vec![dot])),

@@ -17,23 +17,6 @@ pub const ITEM: &str = "errata";
 /// Group of that item.
 const GROUP: &str = "checks";
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Outcome {
-    Holds,
-    Fails,
-    NotRun,
-}
-
-impl Outcome {
-    fn text(self) -> &'static str {
-        match self {
-            Outcome::Holds => "✅ confirmed by its check",
-            Outcome::Fails => "❌ not confirmed by its check",
-            Outcome::NotRun => "– check not run",
-        }
-    }
-}
-
 /// The errata of a paper.
 pub fn of(paper: &Paper) -> Vec<&'static Erratum> {
     errata::all().into_iter().filter(|e| e.paper() == paper.key).collect()
@@ -117,7 +100,7 @@ fn counts(inputs: &Inputs<'_>, views: &Views<'_>) -> String {
             row.push(own.iter().filter(|e| e.severity == severity).count().to_string());
         }
         let run = views.get(&paper.key, ITEM).and_then(|v| v.runs().next());
-        let holds = own.iter().filter(|e| outcome(run, e) == Outcome::Holds).count();
+        let holds = own.iter().filter(|e| is_confirmed(run, e) == Some(true)).count();
         row.push(format!("{holds} of {}", own.len()));
         grid.row(row);
     }
@@ -128,12 +111,9 @@ fn rows<'a>(run: Option<&'a Run>, erratum: &Erratum) -> impl Iterator<Item = &'a
     run.into_iter().flat_map(|run| run.rows(GROUP, erratum.id, None, None))
 }
 
-fn outcome(run: Option<&Run>, erratum: &Erratum) -> Outcome {
-    match rows(run, erratum).find(|r| r.metric == "holds") {
-        Some(row) if row.value == 1.0 => Outcome::Holds,
-        Some(_) => Outcome::Fails,
-        None => Outcome::NotRun,
-    }
+/// Whether the check of an erratum confirms it; `None` if it was not run.
+fn is_confirmed(run: Option<&Run>, erratum: &Erratum) -> Option<bool> {
+    rows(run, erratum).find(|r| r.metric == "holds").map(|row| row.value == 1.0)
 }
 
 fn section(
@@ -144,14 +124,19 @@ fn section(
 ) -> String {
     let mut text =
         format!("{}\n\n## {} – {}\n\n", anchor(erratum.id), plain(erratum.id), cell(erratum.place));
+    let outcome = |run: Option<&Run>| match is_confirmed(run, erratum) {
+        Some(true) => "✅ confirmed by its check",
+        Some(false) => "❌ not confirmed by its check",
+        None => "– check not run",
+    };
     let verdicts: Vec<_> = match view {
-        None => vec![Outcome::NotRun.text().to_owned()],
+        None => vec![outcome(None).to_owned()],
         Some(view) => view
             .sides
             .iter()
             .map(|s| {
                 let who = view.who(s.side).map(|who| format!("{who}: ")).unwrap_or_default();
-                format!("{who}{}", outcome(s.run.as_ref(), erratum).text())
+                format!("{who}{}", outcome(s.run.as_ref()))
             })
             .collect(),
     };

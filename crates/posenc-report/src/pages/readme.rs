@@ -20,7 +20,7 @@ pub fn render(inputs: &Inputs<'_>, views: &Views<'_>, files: &mut Files) -> Resu
     let mut text = opening(inputs, views);
     text.push_str(&failures::count(inputs, views));
     text.push_str(&totals::matrix(inputs, views));
-    let findings: String = findings(inputs, views).into_iter().map(|f| f.line).collect();
+    let findings: String = findings(inputs, views).into_iter().map(|(_, line)| line).collect();
     if !findings.is_empty() {
         text.push_str(&format!("## Findings\n\n{findings}\n"));
     }
@@ -127,21 +127,14 @@ const DIGEST_FINDINGS: usize = 5;
 pub fn digest(inputs: &Inputs<'_>, views: &Views<'_>) -> Option<String> {
     let findings = findings(inputs, views);
     let decided = [Verdict::Reproduced, Verdict::Holds, Verdict::Erratum, Verdict::NotReproduced];
-    let lines = findings.iter().filter(|finding| decided.contains(&finding.verdict));
-    let lines: String = lines.take(DIGEST_FINDINGS).map(|finding| finding.line.as_str()).collect();
+    let lines = findings.iter().filter(|(verdict, _)| decided.contains(verdict));
+    let lines: String = lines.take(DIGEST_FINDINGS).map(|(_, line)| line.as_str()).collect();
     let answer = answer(views, Side::Reference);
     (!findings.is_empty()).then(|| format!("{answer}\n\n{}", lines.trim_end()))
 }
 
-/// A headline claim of the reference.
-struct Finding {
-    verdict: Verdict,
-    /// Its sentence with numbers and place, as a line of a list.
-    line: String,
-}
-
-/// The headline claims with their numbers.
-fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Finding> {
+/// The headline claims of the reference: the verdict, and the sentence with numbers and place as a line of a list.
+fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<(Verdict, String)> {
     let mut list = Vec::new();
     for paper in &inputs.catalog.papers {
         for Judged { item, view, side, claim, judgement, place } in views.judged(paper) {
@@ -149,8 +142,7 @@ fn findings(inputs: &Inputs<'_>, views: &Views<'_>) -> Vec<Finding> {
             let Some(text) = sentences::filled(view, side, headline, Some(claim)) else { continue };
             let verdict = judgement.verdict;
             let source = format!("{}, {}", plain(&cited(paper)), label(&item.name));
-            let line = format!("- {} {text} ([{source}]({place}))\n", verdict.sign());
-            list.push(Finding { verdict, line });
+            list.push((verdict, format!("- {} {text} ([{source}]({place}))\n", verdict.sign())));
         }
     }
     list

@@ -4,31 +4,23 @@ use posenc_experiments::schema::display::{Column, Table};
 use posenc_experiments::schema::protocol::WithoutData;
 
 use super::cells::{Mixed, measured_cell, printed_digits, published_cell};
-use crate::plot::comparison::Kind;
+use crate::plot::comparison::{Dot, Kind};
 use crate::records::{Conditions, Run};
 use crate::sources::Sources;
 use crate::view::View;
 
-/// A row with a published value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
-    pub group: String,
-    pub method: String,
-    pub published: f64,
-    pub measured: Option<(f64, Kind)>,
-}
-
 /// The first column of an item's tables that the paper fills, and its rows; `None` if there is no such column.
-pub fn of<'a>(view: &'a View<'_>, run: &Run) -> Option<(&'a Column, Vec<Pair>)> {
+pub fn of<'a>(view: &'a View<'_>, run: &Run) -> Option<(&'a Column, Vec<(String, Dot)>)> {
     let columns = |table: &'a Table| table.columns.iter().map(move |column| (table, column));
     let filled = view.experiment.tables.iter().flat_map(columns).filter_map(|(table, column)| {
         let pairs = pairs(view, run, table, column);
-        pairs.iter().any(|pair| pair.measured.is_some()).then_some((column, pairs))
+        pairs.iter().any(|(_, dot)| dot.measured.is_some()).then_some((column, pairs))
     });
     filled.into_iter().next()
 }
 
-fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<Pair> {
+/// The rows with a published value, each with its group.
+fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<(String, Dot)> {
     let keys = super::keys(view, table);
     let digits = printed_digits(view, table, &keys, column);
     let mut sources = Sources::default();
@@ -62,14 +54,10 @@ fn pairs(view: &View<'_>, run: &Run, table: &Table, column: &Column) -> Vec<Pair
             (false, false) => Some(Kind::Reduced),
             (false, true) => Some(Kind::Full),
         };
-        found.push(Pair {
-            measured: measured
-                .and_then(|cell| Some((cell.value, measured_as?)))
-                .filter(|(value, _)| value.is_finite()),
-            group: key.group,
-            method: key.method,
-            published: published.value,
-        });
+        let measured = measured.and_then(|cell| Some((cell.value, measured_as?)));
+        let measured = measured.filter(|(value, _)| value.is_finite());
+        let dot = Dot { label: key.method, published: published.value, measured };
+        found.push((key.group, dot));
     }
     found
 }

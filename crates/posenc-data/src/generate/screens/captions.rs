@@ -4,14 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Token that fills captions up.
-pub const CAPTION_PAD: usize = 0;
-/// Token that ends a caption.
-pub const CAPTION_END: usize = 1;
 /// Token of a word that is not in the vocabulary.
-pub const CAPTION_UNKNOWN: usize = 2;
-/// Token before a caption.
-pub const CAPTION_START: usize = 3;
+const UNKNOWN: usize = 2;
 /// Words that texts on a screen have.
 pub const CONTEXT_WORDS: usize = 16;
 /// Most tokens of a generated caption, without the end.
@@ -92,7 +86,7 @@ pub fn screen_vocabulary() -> &'static [&'static str] {
 pub fn context_token(word: usize) -> usize {
     match word {
         1..=CONTEXT_WORDS => SPECIAL.len() - 1 + word,
-        _ => CAPTION_UNKNOWN,
+        _ => UNKNOWN,
     }
 }
 
@@ -233,10 +227,10 @@ pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
     let fill = |phrase: &&str| {
         let mut slots = slots.iter().copied();
         let token = |word: &str| match word {
-            "*" => slots.next().unwrap_or(CAPTION_UNKNOWN),
+            "*" => slots.next().unwrap_or(UNKNOWN),
             word => {
                 let same = |entry: &&str| *entry == word;
-                VOCABULARY.words.iter().position(same).unwrap_or(CAPTION_UNKNOWN)
+                VOCABULARY.words.iter().position(same).unwrap_or(UNKNOWN)
             }
         };
         phrase.split(' ').map(token).collect()
@@ -247,7 +241,7 @@ pub(super) fn captions(kind: Caption, slots: &[usize]) -> Vec<Vec<usize>> {
 /// The words of a caption; tokens that are none show as `<unknown>`.
 #[must_use]
 pub fn caption_text(caption: &[usize]) -> String {
-    let word = |&token: &usize| *VOCABULARY.words.get(token).unwrap_or(&SPECIAL[CAPTION_UNKNOWN]);
+    let word = |&token: &usize| *VOCABULARY.words.get(token).unwrap_or(&SPECIAL[UNKNOWN]);
     caption.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 

@@ -87,13 +87,9 @@ fn end_together(panel: &Panel) -> bool {
     curves.len() > 1 && ends < 0.05 * all
 }
 
-fn places(n: usize) -> Vec<f64> {
-    embedder::line(n)
-}
-
 /// ψ(x₁)·ψ(x₂)/(‖ψ(x₁)‖ ‖ψ(x₂)‖) for every pair of coordinates.
 fn products(embedder: &dyn Embedder) -> Result<Panel> {
-    let rows: Vec<Vec<f64>> = places(MAP)
+    let rows: Vec<Vec<f64>> = embedder::line(MAP)
         .iter()
         // At the centers of the cells.
         .map(|x| {
@@ -124,7 +120,7 @@ fn products(embedder: &dyn Embedder) -> Result<Panel> {
 
 /// Singular values of the rows of equally spaced coordinates.
 fn spectrum(embedder: &dyn Embedder, color: Rgb) -> Result<Panel> {
-    let matrix = embedder::matrix(embedder, &places(ROWS));
+    let matrix = embedder::matrix(embedder, &embedder::line(ROWS));
     let values = singular_values(matrix.as_ref())?;
     let largest = values.first().copied().unwrap_or(0.0);
     // Zero singular values are nonzero only because of rounding.

@@ -9,90 +9,78 @@ use crate::markdown::{Align, Grid, anchor, cell, code};
 const SIDES: [usize; 2] = [32, 32];
 const WIDTH: usize = 64;
 
-struct Line {
-    key: &'static str,
-    formula: &'static str,
-    parameters: &'static str,
-    source: &'static str,
-    encoding: Encoding,
-}
+/// Setting, formula, learned parameters, source, and the encoding itself.
+type Line = (&'static str, &'static str, &'static str, &'static str, Encoding);
 
-fn lines() -> Vec<Line> {
+fn lines() -> [Line; 11] {
     let of = |features| Encoding { features, ..Encoding::none() };
     let fourier = |learned| Encoding { gamma: Some(1.0), learned, ..of(Features::Fourier) };
-    let line = |key, formula, parameters, source, encoding| Line {
-        key,
-        formula,
-        parameters,
-        source,
-        encoding,
-    };
-    vec![
-        line("features: none", "$0$", "$0$", "baseline", Encoding::none()),
-        line(
+    [
+        ("features: none", "$0$", "$0$", "baseline", Encoding::none()),
+        (
             "features: embed",
             r"$T^{(1)}_{x_1} \Vert \dots \Vert T^{(M)}_{x_M}$, one learned embedding table per coordinate",
             r"$\sum_m n_m\,D/M$",
             "lff Sec. 4",
             of(Features::Embed),
         ),
-        line(
+        (
             "features: embed, flat: true",
             r"$T_i$, one learned embedding table over all positions in reading order",
             r"$D \prod_m n_m$",
             "lff Table 3, Embed-1D",
             Encoding { flat: true, ..of(Features::Embed) },
         ),
-        line(
+        (
             "features: embed, summed: true",
             r"$\sum_m T^{(m)}_{x_m}$",
             r"$D \sum_m n_m$",
             "the public captioner",
             Encoding { summed: true, ..of(Features::Embed) },
         ),
-        line(
+        (
             "features: sine",
             r"$\sin(x_m / 10000^{2i/(D/M)}) \Vert \cos(x_m / 10000^{2i/(D/M)})$ for every coordinate",
             "$0$",
             "lff Eq. 1",
             of(Features::Sine),
         ),
-        line(
+        (
             "features: summed-sine",
             r"sines and cosines of $\omega_i (x_1 + \dots + x_M)$",
             "$0$",
             "one reading of Transformer MD-Sine",
             of(Features::SummedSine),
         ),
-        line(
+        (
             "features: paired-sine",
             r"sines and cosines of $\omega_i x_1 \pm \omega_j x_2$",
             "$0$",
             "another reading of Transformer MD-Sine",
             of(Features::PairedSine),
         ),
-        line(
+        (
             "features: network, hidden: 32",
             r"$\max(0, x W_1 + b_1) W_2 + b_2$",
             r"$(M + 1) H + (H + 1) D$",
             "lff Table 1, MLP",
             Encoding { hidden: Some(32), ..of(Features::Network) },
         ),
-        line(
+        (
             "features: fourier, gamma: 1",
             r"$\frac{1}{\sqrt{D}} (\cos x W_r^\top \Vert \sin x W_r^\top)$, $W_r \sim \mathcal{N}(0, \gamma^{-2})$",
             "$0$",
             "lff Eq. 2",
             fourier(false),
         ),
-        line(
+        (
             "features: fourier, gamma: 1, learned: true",
             r"as above, with learned $W_r$",
             r"$\frac{D}{2} M$",
             "lff Eq. 2, 3",
             fourier(true),
         ),
-        line(
+        (
             "features: fourier, gamma: 1, learned: true, modulator: { hidden: 32 }",
             r"$\max(0, f W_1 + b_1) W_2 + b_2$ of the features $f$ above",
             r"$\frac{F}{2} M + (F + 1) H + (H + 1) D$",
@@ -114,13 +102,13 @@ pub fn render(catalog: &Catalog) -> String {
     grid.columns(["Setting", "Encoding of a position", "Learned parameters"], Align::Left);
     grid.column(format!("{} × {}, D = {WIDTH}", SIDES[0], SIDES[1]), Align::Right);
     grid.column("Source", Align::Left);
-    for line in lines() {
+    for (setting, formula, parameters, source, encoding) in lines() {
         grid.row(vec![
-            code(line.key),
-            cell(line.formula),
-            cell(line.parameters),
-            line.encoding.parameter_count(&SIDES, WIDTH).to_string(),
-            line.source.to_owned(),
+            code(setting),
+            cell(formula),
+            cell(parameters),
+            encoding.parameter_count(&SIDES, WIDTH).to_string(),
+            source.to_owned(),
         ]);
     }
     format!(
@@ -156,11 +144,10 @@ mod tests {
             d / 2 * m,
             f / 2 * m + (f + 1) * h + (h + 1) * d,
         ];
-        let lines = lines();
-        assert_eq!(lines.len(), expected.len());
-        for (line, expected) in lines.iter().zip(expected) {
-            assert_eq!(line.encoding.parameter_count(&SIDES, WIDTH), expected, "{}", line.key);
-            line.encoding.check(2, WIDTH).unwrap_or_else(|e| panic!("{}: {e:?}", line.key));
+        assert_eq!(lines().len(), expected.len());
+        for ((setting, .., encoding), expected) in lines().into_iter().zip(expected) {
+            assert_eq!(encoding.parameter_count(&SIDES, WIDTH), expected, "{setting}");
+            encoding.check(2, WIDTH).unwrap_or_else(|e| panic!("{setting}: {e:?}"));
         }
     }
 }
