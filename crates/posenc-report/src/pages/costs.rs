@@ -22,9 +22,12 @@ pub fn render(inputs: &Inputs<'_>, costs: &Costs) -> Content {
     text.push_str("## Total\n\n");
     text.push_str(&whole(costs));
     text.push_str("## Not run at this profile\n\n");
-    text.push_str(&refused(costs));
+    let opening = "These groups do not run at this profile and are not in the tables above. Each gives its reason.";
+    let reason = |text: &str| cell(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    text.push_str(&listed(costs, opening, |item| &item.refused, reason));
     text.push_str("## Data that you must provide\n\n");
-    text.push_str(&needs(costs));
+    let opening = "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.";
+    text.push_str(&listed(costs, opening, |item| &item.needs, code));
     Content { title: "Costs".into(), text }
 }
 
@@ -122,17 +125,6 @@ fn whole(costs: &Costs) -> String {
         duration(measured),
         duration(estimated)
     )
-}
-
-fn refused(costs: &Costs) -> String {
-    let opening = "These groups do not run at this profile and are not in the tables above. Each gives its reason.";
-    let reason = |text: &str| cell(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    listed(costs, opening, |item| &item.refused, reason)
-}
-
-fn needs(costs: &Costs) -> String {
-    let opening = "These groups have no substitute for their data. They are in the tables above but run only if `--data` contains the files.";
-    listed(costs, opening, |item| &item.needs, code)
 }
 
 /// Groups, each with what `of` an item says about it.
