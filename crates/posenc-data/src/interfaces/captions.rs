@@ -175,7 +175,10 @@ impl WidgetCaptions {
         let file = captions.join(WIDGET_CAPTIONS);
         read_rows(&file, &splits, &mut report, &mut rows)?;
         let mut widgets = [const { Vec::new() }; 3];
-        for (screen, (split, _)) in in_order(&splits) {
+        // Split by split, as their lines come.
+        let mut in_order: Vec<_> = splits.iter().map(|(screen, place)| (*place, screen)).collect();
+        in_order.sort_unstable();
+        for ((split, _), screen) in in_order {
             let own = &mut report.splits[split as usize];
             own.screens += 1;
             let Some(rows) = rows.remove(screen) else { continue };
@@ -215,13 +218,6 @@ impl WidgetCaptions {
 
 /// A screen's split and its line there.
 type Splits = BTreeMap<String, (CaptionSplit, usize)>;
-
-/// The screens split by split, as their lines come.
-fn in_order(splits: &Splits) -> Vec<(&String, (CaptionSplit, usize))> {
-    let mut all: Vec<_> = splits.iter().map(|(screen, place)| (screen, *place)).collect();
-    all.sort_by_key(|(_, place)| *place);
-    all
-}
 
 fn split_file(folder: &Path, split: CaptionSplit) -> PathBuf {
     folder.join("split").join(format!("{}.txt", split.name()))

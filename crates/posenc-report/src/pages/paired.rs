@@ -166,20 +166,15 @@ impl<'a> Pairs<'a> {
         value.value
     }
 
-    /// How many signals there are at the full protocol, and what they are.
-    fn all_signals(&self) -> (Option<usize>, &str) {
-        let group = self.source.experiment.group(&self.comparison.baseline.group);
-        let count = group.and_then(Group::signals);
-        (count.map(|c| c.count), count.map_or("signals", |c| c.noun.as_str()))
-    }
-
     /// The answer: a list with the difference and the ratio of times of each group. All numbers, and the words for their signs, come
     /// from the record.
     fn answer(&self) -> String {
-        let (all, noun) = self.all_signals();
+        let group = self.source.experiment.group(&self.comparison.baseline.group);
+        let all = group.and_then(Group::signals);
+        let noun = all.map_or("signals", |all| all.noun.as_str());
         let n = self.signals.len();
         let of = match all {
-            Some(all) if all != n => format!("{n} of {all} {noun}"),
+            Some(all) if all.count != n => format!("{n} of {} {noun}", all.count),
             _ => format!("all {n} {noun}"),
         };
         let Comparison { baseline, unit, metric, others, .. } = self.comparison;
