@@ -41,7 +41,7 @@ impl Task {
         self.network.check()?;
         self.optimizer.check()?;
         if self.initial.is_empty() {
-            return Err(NetError::Zero { what: "the number of runs" });
+            return Err(NetError::Zero("the number of runs"));
         }
         for parameters in &self.initial {
             parameters.check(&self.network)?;
@@ -53,7 +53,7 @@ impl Task {
                 same(&format!("{what} of the {name} samples"), found, expected)
             };
             if samples.input.points() == 0 {
-                return Err(NetError::Zero { what: "the number of points" });
+                return Err(NetError::Zero("the number of points"));
             }
             self.network.check_input(&samples.input)?;
             same("features", samples.input.dimension(), self.network.input)?;
@@ -67,7 +67,7 @@ impl Task {
             if !(0..samples.targets.ncols())
                 .all(|j| samples.targets.col_as_slice(j).iter().all(|v| v.is_finite()))
             {
-                return Err(NetError::NotFinite { what: "a target" });
+                return Err(NetError::NotFinite("a target"));
             }
         }
         if self.train.input.is_zero() {
@@ -128,9 +128,9 @@ impl Progress {
     pub(crate) fn check(&self, state: &State, numbers: usize) -> Result<(), NetError> {
         let refuse = |what: &str, found: usize, expected: usize| match found == expected {
             true => Ok(()),
-            false => Err(NetError::State {
-                why: format!("it has {found} {what}, the task needs {expected}"),
-            }),
+            false => {
+                Err(NetError::State(format!("it has {found} {what}, the task needs {expected}")))
+            }
         };
         refuse("runs", state.progress.diverged.len(), self.diverged.len())?;
         refuse("numbers", state.numbers.len(), numbers)

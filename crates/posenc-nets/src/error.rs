@@ -13,11 +13,8 @@ pub(crate) fn same(what: &str, found: usize, expected: usize) -> Result<(), NetE
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NetError {
     /// A size of zero.
-    #[error("{what} is 0; at least 1 is needed")]
-    Zero {
-        /// Which size.
-        what: &'static str,
-    },
+    #[error("{0} is 0; at least 1 is needed")]
+    Zero(&'static str),
     /// Two sizes that must agree.
     #[error("{what}: {found} found, {expected} expected")]
     Shape {
@@ -39,17 +36,11 @@ pub enum NetError {
         allowed: &'static str,
     },
     /// A number that is not finite, or too large for single precision.
-    #[error("{what} holds a number that single precision cannot hold (NaN, infinite or too large)")]
-    NotFinite {
-        /// Where.
-        what: &'static str,
-    },
-    /// Parts that each are sound and do not go together.
-    #[error("{why}")]
-    Combination {
-        /// What does not go together, and what does.
-        why: String,
-    },
+    #[error("{0} holds a number that single precision cannot hold (NaN, infinite or too large)")]
+    NotFinite(&'static str),
+    /// Parts that each are sound and do not go together, and what does.
+    #[error("{0}")]
+    Combination(String),
     /// Every feature of every point is zero: nothing can be learned from such an embedding.
     #[error(
         "every feature of every training point underflows to zero in single precision; \
@@ -77,9 +68,6 @@ pub enum NetError {
         why: String,
     },
     /// A saved state that does not belong to the task, or is damaged.
-    #[error("the saved training state cannot be used: {why}")]
-    State {
-        /// Why.
-        why: String,
-    },
+    #[error("the saved training state cannot be used: {0}")]
+    State(String),
 }

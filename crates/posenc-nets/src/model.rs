@@ -92,20 +92,20 @@ impl Network {
     /// Refuses sizes of zero, and more than one hidden layer after a Kronecker layer.
     pub fn check(&self) -> Result<(), NetError> {
         if self.input == 0 {
-            return Err(NetError::Zero { what: "the embedding dimension" });
+            return Err(NetError::Zero("the embedding dimension"));
         }
         if self.hidden.contains(&0) {
-            return Err(NetError::Zero { what: "the width of a hidden layer" });
+            return Err(NetError::Zero("the width of a hidden layer"));
         }
         if self.output == 0 {
-            return Err(NetError::Zero { what: "the number of outputs" });
+            return Err(NetError::Zero("the number of outputs"));
         }
         if self.first == FirstLayer::Kronecker && self.depth() > 1 {
             let why = format!(
                 "a Kronecker layer is followed by at most one hidden layer, not by {}",
                 self.depth()
             );
-            return Err(NetError::Combination { why });
+            return Err(NetError::Combination(why));
         }
         Ok(())
     }
@@ -113,21 +113,18 @@ impl Network {
     /// Refuses an input that the first layer does not take, and one of another dimension.
     pub(crate) fn check_input(&self, input: &Input) -> Result<(), NetError> {
         let why = match (self.first, input) {
-            (FirstLayer::Kronecker, Input::Kronecker(_)) => None,
-            (FirstLayer::Kronecker, _) => Some(
+            (FirstLayer::Kronecker, Input::Kronecker(_)) => return Ok(()),
+            (FirstLayer::Kronecker, _) => {
                 "a network whose first layer is a Kronecker layer needs a Kronecker input \
-                 (Input::kronecker)",
-            ),
-            (FirstLayer::Affine, Input::Kronecker(_)) => Some(
+                 (Input::kronecker)"
+            }
+            (FirstLayer::Affine, Input::Kronecker(_)) => {
                 "a Kronecker input needs a network whose first layer is a Kronecker layer \
-                 (Network::kronecker)",
-            ),
-            (FirstLayer::Affine, _) => None,
+                 (Network::kronecker)"
+            }
+            (FirstLayer::Affine, _) => return Ok(()),
         };
-        match why {
-            Some(why) => Err(NetError::Combination { why: why.to_owned() }),
-            None => Ok(()),
-        }
+        Err(NetError::Combination(why.to_owned()))
     }
 
     /// Number of hidden layers.

@@ -32,17 +32,11 @@ impl Adam {
         let range = |name, value: f64, fits: bool, allowed| {
             if fits { Ok(()) } else { Err(NetError::Range { name, value, allowed }) }
         };
-        let rate = self.learning_rate;
+        let Adam { learning_rate: rate, beta1, beta2, epsilon, weight_decay: decay } = *self;
         range("the learning rate", rate, rate > 0.0 && rate.is_finite(), "above 0, finite")?;
-        range("beta1", self.beta1, (0.0..1.0).contains(&self.beta1), "0 up to below 1")?;
-        range("beta2", self.beta2, (0.0..1.0).contains(&self.beta2), "0 up to below 1")?;
-        range(
-            "epsilon",
-            self.epsilon,
-            self.epsilon > 0.0 && self.epsilon < 1.0,
-            "above 0, below 1",
-        )?;
-        let decay = self.weight_decay;
+        range("beta1", beta1, (0.0..1.0).contains(&beta1), "0 up to below 1")?;
+        range("beta2", beta2, (0.0..1.0).contains(&beta2), "0 up to below 1")?;
+        range("epsilon", epsilon, epsilon > 0.0 && epsilon < 1.0, "above 0, below 1")?;
         range("the weight decay", decay, (0.0..1.0).contains(&decay), "0 up to below 1")
     }
 

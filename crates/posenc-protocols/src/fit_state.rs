@@ -67,7 +67,7 @@ impl Resumption<'_> {
         if let Some(bytes) = resume {
             let mut session = start()?;
             match fit(&mut *session, schedule, Some(&bytes), &mut after_epoch) {
-                Err(NetError::State { why }) => self.distrust(&why, remarks),
+                Err(NetError::State(why)) => self.distrust(&why, remarks),
                 result => return Ok((session, result?)),
             }
         }

@@ -104,11 +104,9 @@ impl DeviceInput {
                 let indices = flat(&waves.indices)?;
                 Ok(DeviceInput::Waves { tables, parts, indices, scale: waves.scale })
             }
-            Input::Kronecker(_) => Err(NetError::Combination {
-                why: "a Kronecker input needs a network whose first layer is a Kronecker layer \
-                      (Network::kronecker)"
-                    .to_owned(),
-            }),
+            Input::Kronecker(_) => {
+                Err(NetError::Combination("an input of an affine layer is needed".to_owned()))
+            }
         }
     }
 }

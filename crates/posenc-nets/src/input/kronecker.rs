@@ -5,7 +5,7 @@ use std::sync::Arc;
 use faer::Mat;
 use nalgebra_sparse::CsrMatrix;
 
-use super::{finite, vanishes};
+use super::{check_indices, finite, vanishes};
 use crate::NetError;
 use crate::error::same;
 
@@ -43,7 +43,7 @@ impl Kronecker {
     /// Checks shapes and numbers.
     pub(super) fn new(axes: Vec<Mat<f32>>, points: Points) -> Result<Self, NetError> {
         if axes.is_empty() {
-            return Err(NetError::Zero { what: "the number of axes" });
+            return Err(NetError::Zero("the number of axes"));
         }
         if axes.len() > Self::MOST_AXES {
             return Err(NetError::Range {
@@ -54,10 +54,10 @@ impl Kronecker {
         }
         for axis in &axes {
             if axis.nrows() == 0 {
-                return Err(NetError::Zero { what: "the embedding dimension of an axis" });
+                return Err(NetError::Zero("the embedding dimension of an axis"));
             }
             if axis.ncols() == 0 {
-                return Err(NetError::Zero { what: "the number of points of an axis" });
+                return Err(NetError::Zero("the number of points of an axis"));
             }
             finite(axis)?;
         }
@@ -73,13 +73,8 @@ impl Kronecker {
         match &points {
             Points::Grid => {}
             Points::Nodes(list) => {
-                if let Some(&beyond) = list.iter().find(|&&node| node as usize >= nodes) {
-                    return Err(NetError::Shape {
-                        what: "a node beyond the grid (the largest number is expected)".to_owned(),
-                        found: beyond as usize,
-                        expected: nodes - 1,
-                    });
-                }
+                let what = "a node beyond the grid (the largest number is expected)";
+                check_indices(what, list, nodes)?;
             }
             Points::Blended(blending) => {
                 same(
@@ -88,7 +83,7 @@ impl Kronecker {
                     nodes,
                 )?;
                 if blending.values().iter().any(|weight| !weight.is_finite()) {
-                    return Err(NetError::NotFinite { what: "the blending matrix" });
+                    return Err(NetError::NotFinite("the blending matrix"));
                 }
             }
         }

@@ -57,19 +57,13 @@ impl Input {
     /// Tables and indices; see [`Factored`].
     pub fn factored(tables: Vec<Mat<f32>>, indices: Vec<Vec<u32>>) -> Result<Self, NetError> {
         if tables.is_empty() {
-            return Err(NetError::Zero { what: "the number of tables" });
+            return Err(NetError::Zero("the number of tables"));
         }
         same("index lists of a factored input", indices.len(), tables.len())?;
         for (table, index) in tables.iter().zip(&indices) {
             finite(table)?;
             same("points of an index list", index.len(), indices[0].len())?;
-            if let Some(&i) = index.iter().find(|&&i| i as usize >= table.ncols()) {
-                return Err(NetError::Shape {
-                    what: "an index beyond its table".to_owned(),
-                    found: i as usize,
-                    expected: table.ncols().saturating_sub(1),
-                });
-            }
+            check_indices("an index beyond its table", index, table.ncols())?;
         }
         Ok(Input::Factored(Arc::new(Factored { tables, indices })))
     }
@@ -196,6 +190,17 @@ impl Input {
     }
 }
 
+/// Refuses an index of a column beyond the last.
+fn check_indices(what: &str, indices: &[u32], columns: usize) -> Result<(), NetError> {
+    match indices.iter().find(|&&i| i as usize >= columns) {
+        Some(&found) => {
+            let (found, expected) = (found as usize, columns.saturating_sub(1));
+            Err(NetError::Shape { what: what.to_owned(), found, expected })
+        }
+        None => Ok(()),
+    }
+}
+
 fn vanishes(column: &[f32]) -> bool {
     column.iter().all(|v| *v == 0.0)
 }
@@ -203,7 +208,7 @@ fn vanishes(column: &[f32]) -> bool {
 fn finite(matrix: &Mat<f32>) -> Result<(), NetError> {
     for j in 0..matrix.ncols() {
         if matrix.col_as_slice(j).iter().any(|v| !v.is_finite()) {
-            return Err(NetError::NotFinite { what: "the embedding" });
+            return Err(NetError::NotFinite("the embedding"));
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use faer::Mat;
 use posenc_math::trigonometry::fill_sin_cos_turns;
 
-use super::finite;
+use super::{check_indices, finite};
 use crate::NetError;
 use crate::error::same;
 use posenc_math::vectorized::vectorized;
@@ -49,10 +49,6 @@ impl WaveTable {
         }
         WaveTable { sines, cosines }
     }
-
-    fn columns(&self) -> usize {
-        self.sines.ncols()
-    }
 }
 
 impl Waves {
@@ -63,30 +59,26 @@ impl Waves {
         scale: f32,
     ) -> Result<Self, NetError> {
         let Some(first) = tables.first() else {
-            return Err(NetError::Zero { what: "the number of tables" });
+            return Err(NetError::Zero("the number of tables"));
         };
         let waves = first.sines.nrows();
         if waves == 0 {
-            return Err(NetError::Zero { what: "the number of frequencies" });
+            return Err(NetError::Zero("the number of frequencies"));
         }
         if !scale.is_finite() {
-            return Err(NetError::NotFinite { what: "the scale of the embedding" });
+            return Err(NetError::NotFinite("the scale of the embedding"));
         }
         same("index lists of waves", indices.len(), tables.len())?;
         for (table, index) in tables.iter().zip(&indices) {
+            let columns = table.sines.ncols();
             finite(&table.sines)?;
             finite(&table.cosines)?;
             same("frequencies of a table", table.sines.nrows(), waves)?;
             same("cosines of a table", table.cosines.nrows(), waves)?;
-            same("coordinates of the cosines", table.cosines.ncols(), table.columns())?;
+            same("coordinates of the cosines", table.cosines.ncols(), columns)?;
             same("points of an index list", index.len(), indices[0].len())?;
-            if let Some(&i) = index.iter().find(|&&i| i as usize >= table.columns()) {
-                return Err(NetError::Shape {
-                    what: "an index beyond its table (the largest is expected)".to_owned(),
-                    found: i as usize,
-                    expected: table.columns().saturating_sub(1),
-                });
-            }
+            let what = "an index beyond its table (the largest is expected)";
+            check_indices(what, index, columns)?;
         }
         Ok(Waves { tables, indices, scale })
     }

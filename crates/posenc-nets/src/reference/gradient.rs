@@ -141,7 +141,7 @@ fn check(
     parameters.check(network)?;
     same("features of the input", input.nrows(), network.input)?;
     if input.ncols() == 0 {
-        return Err(NetError::Zero { what: "the number of points" });
+        return Err(NetError::Zero("the number of points"));
     }
     same("targets", targets.nrows(), input.ncols())?;
     same("target columns", targets.ncols(), network.output)

@@ -28,31 +28,12 @@ impl Parameters {
 
     /// The same numbers; nothing is rounded.
     pub fn from_single(parameters: &crate::Parameters) -> Self {
-        let layers = parameters
-            .layers
-            .iter()
-            .map(|layer| Layer {
-                weights: widened(&layer.weights),
-                bias: layer.bias.iter().map(|&b| f64::from(b)).collect(),
-            })
-            .collect();
-        Parameters { layers }
+        converted(parameters, f64::from)
     }
 
     /// Rounded to single precision.
     pub fn to_single(&self) -> crate::Parameters {
-        let layers = self
-            .layers
-            .iter()
-            .map(|layer| {
-                let w = &layer.weights;
-                crate::Layer {
-                    weights: Mat::from_fn(w.nrows(), w.ncols(), |o, i| w[(o, i)] as f32),
-                    bias: layer.bias.iter().map(|&b| b as f32).collect(),
-                }
-            })
-            .collect();
-        crate::Parameters { layers }
+        converted(self, |number| number as f32)
     }
 
     /// All numbers: layer by layer, the weights column by column, then the biases.
@@ -83,6 +64,17 @@ impl Parameters {
         }
         parameters
     }
+}
+
+fn converted<T: Copy, U>(
+    parameters: &crate::Parameters<T>,
+    to: impl Fn(T) -> U,
+) -> crate::Parameters<U> {
+    let layer = |crate::Layer { weights, bias }: &crate::Layer<T>| crate::Layer {
+        weights: Mat::from_fn(weights.nrows(), weights.ncols(), |o, i| to(weights[(o, i)])),
+        bias: bias.iter().map(|&number| to(number)).collect(),
+    };
+    crate::Parameters { layers: parameters.layers.iter().map(layer).collect() }
 }
 
 /// Every entry in double precision.

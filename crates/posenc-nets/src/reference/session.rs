@@ -208,7 +208,7 @@ impl Session for ReferenceSession {
         let Some(numbers) = state.numbers.chunks_exact(PARTS).map(join).collect::<Option<Vec<_>>>()
         else {
             let why = format!("it has a number that is not a whole one below {BASE}");
-            return Err(NetError::State { why });
+            return Err(NetError::State(why));
         };
         for (r, run) in self.runs.iter_mut().enumerate() {
             let block =

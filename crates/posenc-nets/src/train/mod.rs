@@ -40,10 +40,10 @@ impl Schedule {
     /// Refuses a schedule without epochs and a mean of nothing.
     pub fn check(&self) -> Result<(), NetError> {
         if self.epochs == 0 {
-            return Err(NetError::Zero { what: "the number of epochs" });
+            return Err(NetError::Zero("the number of epochs"));
         }
         if self.mean_of_last == 0 {
-            return Err(NetError::Zero { what: "the number of last epochs that the mean is over" });
+            return Err(NetError::Zero("the number of last epochs that the mean is over"));
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ pub fn fit(
                  start a new one",
                 session.epoch()
             );
-            return Err(NetError::State { why });
+            return Err(NetError::State(why));
         }
     };
 

@@ -17,15 +17,18 @@ pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) ->
     let mut bytes = Vec::with_capacity(256 + 4 * state.numbers.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
-    put_schedule(&mut bytes, schedule);
+    put(&mut bytes, schedule.epochs);
+    put(&mut bytes, schedule.curve_every);
+    bytes.push(u8::from(schedule.layers));
+    put(&mut bytes, schedule.mean_of_last);
 
-    put_count(&mut bytes, state.progress.diverged.len());
+    put(&mut bytes, state.progress.diverged.len() as u64);
     put(&mut bytes, state.progress.epoch);
     for diverged in &state.progress.diverged {
         bytes.push(u8::from(diverged.is_some()));
         put(&mut bytes, diverged.unwrap_or(0));
     }
-    put_count(&mut bytes, state.numbers.len());
+    put(&mut bytes, state.numbers.len() as u64);
     state.numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
 
     put_window(&mut bytes, &measured.train);
@@ -33,12 +36,12 @@ pub(super) fn encode(schedule: &Schedule, state: &State, measured: &Measured) ->
     if let Some(test) = &measured.test {
         put_window(&mut bytes, test);
     }
-    put_count(&mut bytes, measured.curve.len());
+    put(&mut bytes, measured.curve.len() as u64);
     for point in &measured.curve {
         put(&mut bytes, point.epoch);
         put_floats(&mut bytes, &point.train_psnr);
         put_floats(&mut bytes, &point.test_psnr);
-        put_count(&mut bytes, point.layers.len());
+        put(&mut bytes, point.layers.len() as u64);
         point.layers.iter().for_each(|ranks| put_floats(&mut bytes, ranks));
     }
     let checksum = blake3::hash(&bytes);
@@ -53,7 +56,7 @@ pub(super) fn decode(
     runs: usize,
 ) -> Result<(State, Measured), NetError> {
     let mut head = Reader { rest: bytes };
-    if head.take(MAGIC.len()).ok() != Some(MAGIC.as_slice()) {
+    if head.array().ok().as_ref() != Some(MAGIC) {
         return Err(refused("it does not begin like one; give the bytes that `fit` has saved"));
     }
     let version = u32::from_le_bytes(head.array()?);
@@ -71,7 +74,12 @@ pub(super) fn decode(
     }
 
     let mut reader = Reader { rest: content };
-    let saved = reader.schedule()?;
+    let saved = Schedule {
+        epochs: reader.number()?,
+        curve_every: reader.number()?,
+        layers: reader.flag()?,
+        mean_of_last: reader.number()?,
+    };
     if saved != *schedule {
         return Err(refused(format!(
             "it was saved under another schedule ({saved:?}, now {schedule:?}); \
@@ -99,7 +107,7 @@ pub(super) fn decode(
 }
 
 fn refused(why: impl Into<String>) -> NetError {
-    NetError::State { why: why.into() }
+    NetError::State(why.into())
 }
 
 fn truncated() -> NetError {
@@ -110,20 +118,9 @@ fn put(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend_from_slice(&number.to_le_bytes());
 }
 
-fn put_count(bytes: &mut Vec<u8>, count: usize) {
-    put(bytes, count as u64);
-}
-
 fn put_floats(bytes: &mut Vec<u8>, numbers: &[f64]) {
-    put_count(bytes, numbers.len());
+    put(bytes, numbers.len() as u64);
     numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
-}
-
-fn put_schedule(bytes: &mut Vec<u8>, schedule: &Schedule) {
-    put(bytes, schedule.epochs);
-    put(bytes, schedule.curve_every);
-    bytes.push(u8::from(schedule.layers));
-    put(bytes, schedule.mean_of_last);
 }
 
 fn put_window(bytes: &mut Vec<u8>, window: &Window) {
@@ -137,13 +134,7 @@ struct Reader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], NetError> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(truncated)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
+impl Reader<'_> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], NetError> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(truncated)?;
         self.rest = rest;
@@ -176,15 +167,6 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| Ok(f64::from_le_bytes(self.array()?))).collect()
     }
 
-    fn schedule(&mut self) -> Result<Schedule, NetError> {
-        Ok(Schedule {
-            epochs: self.number()?,
-            curve_every: self.number()?,
-            layers: self.flag()?,
-            mean_of_last: self.number()?,
-        })
-    }
-
     fn state(&mut self, runs: usize) -> Result<State, NetError> {
         let epoch = self.number()?;
         let mut diverged = Vec::with_capacity(runs);
@@ -203,11 +185,9 @@ impl<'a> Reader<'a> {
     /// One number per run.
     fn per_run(&mut self, runs: usize) -> Result<Vec<f64>, NetError> {
         let numbers = self.floats()?;
-        if numbers.len() != runs {
-            return Err(refused(format!(
-                "{} measurements of {runs} runs; start over",
-                numbers.len()
-            )));
+        let count = numbers.len();
+        if count != runs {
+            return Err(refused(format!("{count} measurements of {runs} runs; start over")));
         }
         Ok(numbers)
     }

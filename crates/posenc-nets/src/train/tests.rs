@@ -4,11 +4,13 @@ use posenc_math::tolerance::{Tolerance, assert_close};
 use super::*;
 use crate::{Input, Parameters, Progress, State};
 
+/// The target t of every run.
+const TARGET: f64 = 1.0;
+
 /// Per run one number θ ← θ − 2η(θ − t): θ_e = t + (1 − 2η)^e (θ_0 − t). Training error (θ − t)²,
 /// test error (θ − t − 1)², one "hidden layer" of stable rank θ.
 struct Quadratic {
     rate: Vec<f64>,
-    target: Vec<f64>,
     has_test: bool,
     state: State,
     /// Errors asked for on the training and on the test samples.
@@ -17,19 +19,18 @@ struct Quadratic {
 }
 
 impl Quadratic {
-    /// Starts at 2 with target 1; a rate above 1 diverges.
+    /// Run r starts at 2 + r; a rate above 1 diverges.
     fn new(rate: &[f64], has_test: bool) -> Self {
         let state = State {
             progress: Progress::new(rate.len()),
             numbers: (0..rate.len()).map(|run| 2.0 + run as f32).collect(),
         };
-        let target = vec![1.0; rate.len()];
-        Quadratic { rate: rate.to_vec(), target, has_test, state, asked: [0; 2], at_once: 1 }
+        Quadratic { rate: rate.to_vec(), has_test, state, asked: [0; 2], at_once: 1 }
     }
 
     fn squares(&self, shift: f64) -> Vec<f64> {
-        let square = |(theta, target): (&f32, &f64)| (f64::from(*theta) - target - shift).powi(2);
-        self.state.numbers.iter().zip(&self.target).map(square).collect()
+        let square = |theta: &f32| (f64::from(*theta) - TARGET - shift).powi(2);
+        self.state.numbers.iter().map(square).collect()
     }
 }
 
@@ -42,10 +43,9 @@ impl Session for Quadratic {
         let errors = self.squares(0.0);
         self.state.progress.epoch += 1;
         self.state.progress.record(&errors);
-        for run in 0..self.rate.len() {
-            let theta = f64::from(self.state.numbers[run]);
-            let next = theta - 2.0 * self.rate[run] * (theta - self.target[run]);
-            self.state.numbers[run] = next as f32;
+        for (number, rate) in self.state.numbers.iter_mut().zip(&self.rate) {
+            let theta = f64::from(*number);
+            *number = (theta - 2.0 * rate * (theta - TARGET)) as f32;
         }
         Ok(errors)
     }
@@ -277,7 +277,7 @@ fn saved() -> (Schedule, Vec<u8>) {
 
 fn reason(schedule: &Schedule, bytes: &[u8], runs: usize) -> String {
     match saved::decode(bytes, schedule, runs) {
-        Err(NetError::State { why }) => why,
+        Err(NetError::State(why)) => why,
         other => panic!("not refused: {other:?}"),
     }
 }

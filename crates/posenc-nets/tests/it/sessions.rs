@@ -227,7 +227,7 @@ fn the_reference_can_be_interrupted() {
 
     let mut damaged = state.clone();
     damaged.numbers[5] = 0.5;
-    let Err(NetError::State { why }) = session.restore(&damaged) else {
+    let Err(NetError::State(why)) = session.restore(&damaged) else {
         panic!("a damaged state is taken");
     };
     assert!(why.contains("whole"), "{why}");

@@ -91,7 +91,7 @@ impl KroneckerSession {
         let Task { network, optimizer, train, test, initial } = task;
         let Input::Kronecker(input) = &train.input else {
             network.check_input(&train.input)?;
-            return Err(NetError::Combination { why: "a Kronecker input is needed".to_owned() });
+            return Err(NetError::Combination("a Kronecker input is needed".to_owned()));
         };
         let together = if initial.len() >= threads { threads } else { 1 };
         check_memory(&network, input, initial.len(), together)?;
@@ -156,7 +156,7 @@ impl Form {
         if products == Products::Gram && !may_be_gram {
             let why = "products through Gram matrices need a full grid, no hidden layer and no output \
                        activation; let the engine choose (Products::Automatic)";
-            return Err(NetError::Combination { why: why.to_owned() });
+            return Err(NetError::Combination(why.to_owned()));
         }
         if may_be_gram && products != Products::Residual {
             let chain = Gram::chain(&side.input.axes);
