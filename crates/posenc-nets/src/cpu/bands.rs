@@ -89,10 +89,7 @@ pub fn compact_order(matrix: &Mat<f32>, threshold: f32, tile: usize) -> Vec<u32>
         })
         .collect();
     let mut order: Vec<u32> = (0..starts.len() as u32).collect();
-    let mut pieces: Vec<Range<usize>> = Vec::new();
-    if !order.is_empty() {
-        pieces.push(0..order.len());
-    }
+    let mut pieces: Vec<Range<usize>> = std::iter::once(0..order.len()).collect();
     while let Some(piece) = pieces.pop() {
         if piece.len() <= tile {
             continue;

@@ -3,6 +3,8 @@
 //! Every sum has one order on a machine, whatever the number of threads. Sums over many numbers run
 //! in [`LANES`] partial sums, and in [`dots`] in as many as a vector of the machine has entries.
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::optimizer::StepConstants;
@@ -10,6 +12,11 @@ use posenc_math::vectorized::vectorized;
 
 /// Partial sums of a reduction; a whole number of vectors on every machine.
 const LANES: usize = 16;
+
+/// C ← A B, or C ← C + A B, on the calling thread.
+pub fn multiply(c: MatMut<'_, f32>, accum: Accum, a: MatRef<'_, f32>, b: MatRef<'_, f32>) {
+    matmul(c, accum, a, b, 1.0, Par::Seq);
+}
 
 /// One Adam step on a slice of parameters; see [`crate::Adam`].
 ///

@@ -8,8 +8,7 @@
 use std::ops::Range;
 use std::slice::from_mut;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatRef};
 
 use super::bands::{Band, bands, threshold};
 use super::kernels;
@@ -42,38 +41,31 @@ struct Piece {
 impl Piece {
     /// All blocks of an input that do not vanish; `wide` for many columns.
     fn all(input: &Input, wide: bool) -> Vec<Piece> {
-        match input {
-            Input::Dense(matrix) => Piece::of_matrix(matrix, wide),
-            _ => Piece::of_matrix(&input.to_dense(), wide),
-        }
-    }
-
-    fn of_matrix(matrix: &Mat<f32>, wide: bool) -> Vec<Piece> {
+        let copy;
+        let matrix = match input {
+            Input::Dense(matrix) => &**matrix,
+            _ => {
+                copy = input.to_dense();
+                &copy
+            }
+        };
         let threshold = threshold(matrix);
-        bands(matrix, threshold, BLOCK)
-            .into_iter()
-            .map(|band| {
-                let at = |j: usize, i: usize| {
-                    let value = matrix[(j, i)];
-                    if value.abs() < threshold { 0.0 } else { value }
-                };
-                let (features, points) = (band.features.clone(), band.points.clone());
-                let by_point = features
-                    .clone()
-                    .flat_map(|j| points.clone().map(move |i| (j, i)))
-                    .map(|(j, i)| at(j, i))
-                    .collect();
-                let by_feature = if wide {
-                    points
-                        .flat_map(|i| features.clone().map(move |j| (j, i)))
-                        .map(|(j, i)| at(j, i))
-                        .collect()
-                } else {
-                    Vec::new()
-                };
-                Piece { band, by_point, by_feature }
-            })
-            .collect()
+        let at = |j: usize, i: usize| {
+            let value = matrix[(j, i)];
+            if value.abs() < threshold { 0.0 } else { value }
+        };
+        let piece = |band: Band| {
+            let (features, points) = (band.features.clone(), band.points.clone());
+            let of_feature = |j| points.clone().map(move |i| at(j, i));
+            let of_point = |i| features.clone().map(move |j| at(j, i));
+            let by_point = features.clone().flat_map(of_feature).collect();
+            let by_feature = match wide {
+                true => points.clone().flat_map(of_point).collect(),
+                false => Vec::new(),
+            };
+            Piece { band, by_point, by_feature }
+        };
+        bands(matrix, threshold, BLOCK).into_iter().map(piece).collect()
     }
 
     fn features(&self) -> usize {
@@ -88,16 +80,10 @@ impl Piece {
     fn gradient(&self, residuals: &Mat<f32>, gradient: &mut Mat<f32>) {
         let (features, points) = (self.features(), self.points());
         if !self.by_feature.is_empty() {
-            let columns = residuals.ncols();
-            matmul(
-                gradient.as_mut().subrows_mut(0, features),
-                Accum::Replace,
-                MatRef::from_column_major_slice(&self.by_feature, features, points),
-                residuals.as_ref().submatrix(self.band.points.start, 0, points, columns),
-                1.0,
-                Par::Seq,
-            );
-            return;
+            let gradient = gradient.as_mut().subrows_mut(0, features);
+            let psi = MatRef::from_column_major_slice(&self.by_feature, features, points);
+            let residuals = residuals.as_ref().subrows(self.band.points.start, points);
+            return kernels::multiply(gradient, Accum::Replace, psi, residuals);
         }
         for first in (0..features).step_by(kernels::ROWS) {
             let rows = first..(first + kernels::ROWS).min(features);
@@ -112,25 +98,18 @@ impl Piece {
     /// y ← y + Ψᵀ w for the columns w of `theta`.
     fn add_outputs(&self, theta: &Mat<f32>, outputs: &mut Mat<f32>) {
         let (features, points) = (self.features(), self.points());
-        let columns = theta.ncols();
         if !self.by_feature.is_empty() {
-            let out: MatMut<'_, f32> = outputs.as_mut();
-            matmul(
-                out.submatrix_mut(self.band.points.start, 0, points, columns),
-                Accum::Add,
-                MatRef::from_column_major_slice(&self.by_point, points, features),
-                theta.as_ref().submatrix(self.band.features.start, 0, features, columns),
-                1.0,
-                Par::Seq,
-            );
-            return;
+            let outputs = outputs.as_mut().subrows_mut(self.band.points.start, points);
+            let psi = MatRef::from_column_major_slice(&self.by_point, points, features);
+            let theta = theta.as_ref().subrows(self.band.features.start, features);
+            return kernels::multiply(outputs, Accum::Add, psi, theta);
         }
         for first in (0..features).step_by(kernels::ROWS) {
             let rows = first..(first + kernels::ROWS).min(features);
             let psi = &self.by_point[rows.start * points..rows.end * points];
-            let weights =
-                self.band.features.start + rows.start..self.band.features.start + rows.end;
-            for k in 0..columns {
+            let start = self.band.features.start;
+            let weights = start + rows.start..start + rows.end;
+            for k in 0..theta.ncols() {
                 let y = &mut outputs.col_as_slice_mut(k)[self.band.points.clone()];
                 kernels::axpys(psi, &theta.col_as_slice(k)[weights.clone()], y);
             }
@@ -169,20 +148,20 @@ impl Group {
             let column = first + k;
             (&task.initial[column / outputs].layers[0], column % outputs)
         };
+        let weight = |j, k| {
+            let (layer, output) = layer(k);
+            layer.weights[(output, j)]
+        };
+        let bias = |k| {
+            let (layer, output) = layer(k);
+            [layer.bias[output], 0.0, 0.0]
+        };
         Group {
             first,
-            theta: Mat::from_fn(d, c, |j, k| {
-                let (layer, output) = layer(k);
-                layer.weights[(output, j)]
-            }),
+            theta: Mat::from_fn(d, c, weight),
             first_moment: Mat::zeros(d, c),
             second_moment: Mat::zeros(d, c),
-            bias: (0..c)
-                .map(|k| {
-                    let (layer, output) = layer(k);
-                    [layer.bias[output], 0.0, 0.0]
-                })
-                .collect(),
+            bias: (0..c).map(bias).collect(),
             targets: task.train.targets.as_ref().submatrix(0, first, n, c).to_owned(),
             outputs: Mat::zeros(n, c),
             residuals: Mat::zeros(n, c),
@@ -410,22 +389,15 @@ impl Session for LinearSession {
 
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
         let outputs = self.task.network.output;
-        let column = |c: usize| (&self.groups[c / GROUP], c % GROUP);
-        Ok((0..self.task.runs())
-            .map(|run| {
-                let weights = Mat::from_fn(outputs, self.task.network.input, |o, j| {
-                    let (group, k) = column(run * outputs + o);
-                    group.theta[(j, k)]
-                });
-                let bias = (0..outputs)
-                    .map(|o| {
-                        let (group, k) = column(run * outputs + o);
-                        group.bias[k][0]
-                    })
-                    .collect();
-                Parameters { layers: vec![Layer { weights, bias }] }
-            })
-            .collect())
+        let weight = |column: usize, j| self.groups[column / GROUP].theta[(j, column % GROUP)];
+        let bias = |column: usize| self.groups[column / GROUP].bias[column % GROUP][0];
+        let parameters = |run: usize| {
+            let columns = run * outputs..(run + 1) * outputs;
+            let weights =
+                Mat::from_fn(outputs, self.task.network.input, |o, j| weight(columns.start + o, j));
+            Parameters { layers: vec![Layer { weights, bias: columns.map(bias).collect() }] }
+        };
+        Ok((0..self.task.runs()).map(parameters).collect())
     }
 
     fn state(&self) -> Result<State, NetError> {

@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::layout::Slot;
 use crate::cpu::bands::{compact_order, feature_ranges, threshold};
@@ -99,14 +98,12 @@ impl Tiles {
         let weights = first.weights(theta);
         let (mut feature, mut at) = (0, 0);
         for table in &f.tables {
-            let size = first.fan_out * table.ncols();
-            let product = MatMut::from_column_major_slice_mut(
-                &mut products[at..at + size],
-                first.fan_out,
-                table.ncols(),
-            );
+            let (rows, columns) = (first.fan_out, table.ncols());
+            let size = rows * columns;
+            let product = &mut products[at..at + size];
+            let product = MatMut::from_column_major_slice_mut(product, rows, columns);
             let weights = weights.subcols(feature, table.nrows());
-            matmul(product, Accum::Replace, weights, table, 1.0, Par::Seq);
+            kernels::multiply(product, Accum::Replace, weights, table.as_ref());
             feature += table.nrows();
             at += size;
         }
@@ -126,41 +123,25 @@ impl Tiles {
         let places = self.places(tile);
         let (rows, n) = (first.fan_out, places.len());
         let weights = first.weights(theta);
+        if let Form::Waves(waves) = &self.form {
+            expanded.resize(first.fan_in * n, 0.0);
+            waves.expand(places.start, expanded);
+        }
         match &self.form {
-            Form::Dense(matrix) => matmul(
-                MatMut::from_column_major_slice_mut(out, rows, n),
-                Accum::Replace,
-                weights,
-                matrix.as_ref().subcols(places.start, n),
-                1.0,
-                Par::Seq,
-            ),
-            Form::Waves(waves) => {
-                expanded.resize(first.fan_in * n, 0.0);
-                waves.expand(places.start, expanded);
-                matmul(
-                    MatMut::from_column_major_slice_mut(out, rows, n),
-                    Accum::Replace,
-                    weights,
-                    MatRef::from_column_major_slice(expanded, first.fan_in, n),
-                    1.0,
-                    Par::Seq,
-                );
+            Form::Dense(_) | Form::Waves(_) => {
+                let out = MatMut::from_column_major_slice_mut(out, rows, n);
+                let features = self.features(&places, first, expanded);
+                kernels::multiply(out, Accum::Replace, weights, features);
             }
             Form::Banded(panels) => {
                 let mut accum = Accum::Replace;
                 if panels[tile].is_empty() {
                     out.fill(0.0);
                 }
-                for panel in &panels[tile] {
-                    matmul(
-                        MatMut::from_column_major_slice_mut(&mut *out, rows, n),
-                        accum,
-                        weights.subcols(panel.features.start, panel.features.len()),
-                        &panel.values,
-                        1.0,
-                        Par::Seq,
-                    );
+                for Panel { features, values } in &panels[tile] {
+                    let out = MatMut::from_column_major_slice_mut(&mut *out, rows, n);
+                    let weights = weights.subcols(features.start, features.len());
+                    kernels::multiply(out, accum, weights, values.as_ref());
                     accum = Accum::Add;
                 }
             }
@@ -183,6 +164,19 @@ impl Tiles {
         }
     }
 
+    /// Ψ on a tile, where it is whole: as it is, or as [`Tiles::forward`] has expanded it.
+    fn features<'a>(
+        &'a self,
+        places: &Range<usize>,
+        first: &Slot,
+        expanded: &'a [f32],
+    ) -> MatRef<'a, f32> {
+        match &self.form {
+            Form::Dense(matrix) => matrix.as_ref().subcols(places.start, places.len()),
+            _ => MatRef::from_column_major_slice(expanded, first.fan_in, places.len()),
+        }
+    }
+
     /// Adds a tile's share G Ψᵀ of the first layer's gradient; of a factored input, the columns of
     /// G to the columns of its tables. G is fan out × points. A `fresh` sum is restarted.
     /// `expanded` is that of [`Tiles::forward`] on the same tile.
@@ -202,37 +196,17 @@ impl Tiles {
         let (rows, n) = (first.fan_out, places.len());
         let g = MatRef::from_column_major_slice(gradient, rows, n);
         match &self.form {
-            Form::Dense(matrix) => matmul(
-                MatMut::from_column_major_slice_mut(sum, rows, first.fan_in),
-                if fresh { Accum::Replace } else { Accum::Add },
-                g,
-                matrix.as_ref().subcols(places.start, n).transpose(),
-                1.0,
-                Par::Seq,
-            ),
-            Form::Waves(_) => matmul(
-                MatMut::from_column_major_slice_mut(sum, rows, first.fan_in),
-                if fresh { Accum::Replace } else { Accum::Add },
-                g,
-                MatRef::from_column_major_slice(expanded, first.fan_in, n).transpose(),
-                1.0,
-                Par::Seq,
-            ),
+            Form::Dense(_) | Form::Waves(_) => {
+                let sum = MatMut::from_column_major_slice_mut(sum, rows, first.fan_in);
+                let accum = if fresh { Accum::Replace } else { Accum::Add };
+                let features = self.features(&places, first, expanded);
+                kernels::multiply(sum, accum, g, features.transpose());
+            }
             Form::Banded(panels) => {
-                for panel in &panels[tile] {
-                    let range = panel.features.start * rows..panel.features.end * rows;
-                    matmul(
-                        MatMut::from_column_major_slice_mut(
-                            &mut sum[range],
-                            rows,
-                            panel.features.len(),
-                        ),
-                        Accum::Add,
-                        g,
-                        panel.values.transpose(),
-                        1.0,
-                        Par::Seq,
-                    );
+                for Panel { features, values } in &panels[tile] {
+                    let sum = &mut sum[features.start * rows..features.end * rows];
+                    let sum = MatMut::from_column_major_slice_mut(sum, rows, features.len());
+                    kernels::multiply(sum, Accum::Add, g, values.transpose());
                 }
             }
             Form::Factored(f) => {
@@ -264,15 +238,11 @@ impl Tiles {
         let (mut feature, mut start) = (0, 0);
         for table in &f.tables {
             let size = rows * table.ncols();
-            let range = feature * rows..(feature + table.nrows()) * rows;
-            matmul(
-                MatMut::from_column_major_slice_mut(&mut weights[range], rows, table.nrows()),
-                Accum::Replace,
-                MatRef::from_column_major_slice(&sum[start..start + size], rows, table.ncols()),
-                table.transpose(),
-                1.0,
-                Par::Seq,
-            );
+            let own = &mut weights[feature * rows..(feature + table.nrows()) * rows];
+            let own = MatMut::from_column_major_slice_mut(own, rows, table.nrows());
+            let sum = &sum[start..start + size];
+            let sum = MatRef::from_column_major_slice(sum, rows, table.ncols());
+            kernels::multiply(own, Accum::Replace, sum, table.transpose());
             feature += table.nrows();
             start += size;
         }
@@ -285,33 +255,26 @@ impl Tiles {
 fn banded(matrix: &Mat<f32>, tile: usize) -> Option<(Vec<u32>, Vec<Vec<Panel>>)> {
     let threshold = threshold(matrix);
     let order = compact_order(matrix, threshold, tile);
-    let ranges: Vec<Vec<Range<usize>>> = order
-        .chunks(tile)
-        .map(|points| feature_ranges(matrix, threshold, points.iter().map(|&p| p as usize), GAP))
-        .collect();
-    let kept: usize = ranges
-        .iter()
-        .zip(order.chunks(tile))
-        .map(|(ranges, points)| ranges.iter().map(Range::len).sum::<usize>() * points.len())
-        .sum();
+    let ranges =
+        |points: &[u32]| feature_ranges(matrix, threshold, points.iter().map(|&p| p as usize), GAP);
+    let ranges: Vec<_> = order.chunks(tile).map(|points| (points, ranges(points))).collect();
+    let kept = |(points, ranges): &(&[u32], Vec<Range<usize>>)| {
+        ranges.iter().map(Range::len).sum::<usize>() * points.len()
+    };
+    let kept: usize = ranges.iter().map(kept).sum();
     if kept as f64 > WORTH * (matrix.nrows() * matrix.ncols()) as f64 {
         return None;
     }
-    let panels = ranges
-        .into_iter()
-        .zip(order.chunks(tile))
-        .map(|(ranges, points)| {
-            ranges
-                .into_iter()
-                .map(|features| {
-                    let values = Mat::from_fn(features.len(), points.len(), |k, i| {
-                        let value = matrix[(features.start + k, points[i] as usize)];
-                        if value.abs() < threshold { 0.0 } else { value }
-                    });
-                    Panel { features, values }
-                })
-                .collect()
-        })
-        .collect();
+    let panel = |points: &[u32], features: Range<usize>| {
+        let values = Mat::from_fn(features.len(), points.len(), |k, i| {
+            let value = matrix[(features.start + k, points[i] as usize)];
+            if value.abs() < threshold { 0.0 } else { value }
+        });
+        Panel { features, values }
+    };
+    let panels = ranges.into_iter().map(|(points, ranges)| {
+        ranges.into_iter().map(|features| panel(points, features)).collect()
+    });
+    let panels = panels.collect();
     Some((order, panels))
 }

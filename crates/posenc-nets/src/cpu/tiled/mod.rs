@@ -123,35 +123,6 @@ impl TiledSession {
     fn outputs(&self) -> usize {
         self.task.network.output
     }
-
-    /// Sum of squared errors of every run on a set of samples.
-    fn squares(&mut self, set: SampleSet) -> Vec<f64> {
-        let (tiles, samples) = match set {
-            SampleSet::Train => (&self.train, Some(&self.task.train)),
-            SampleSet::Test => match &self.test {
-                Some(test) => (test, self.task.test.as_ref()),
-                None => return Vec::new(),
-            },
-        };
-        let Some(samples) = samples else {
-            return Vec::new();
-        };
-        let (layout, activation) = (&self.layout, self.task.network.output_activation);
-        let outputs = self.task.network.output;
-        let mut sums = Vec::with_capacity(self.runs.len());
-        for (r, run) in self.runs.iter_mut().enumerate() {
-            let products = &mut run.products[set as usize];
-            tiles.prepare(layout.first(), &run.theta, products);
-            let pass = Pass { layout, activation, tiles, theta: &run.theta, products };
-            let mut squares: Vec<(usize, f64)> = (0..tiles.count()).map(|t| (t, 0.0)).collect();
-            for_each(&mut self.workers, &mut squares, |worker, (tile, sum)| {
-                pass.forward(*tile, &mut worker.scratch);
-                *sum = pass.squares(*tile, &worker.scratch, &samples.targets, r * outputs);
-            });
-            sums.push(squares.into_iter().map(|(_, sum)| sum).sum());
-        }
-        sums
-    }
 }
 
 /// What every step of an epoch shares.
@@ -164,14 +135,10 @@ struct Epoch<'a> {
 }
 
 impl Epoch<'_> {
-    fn pass<'a>(&'a self, run: &'a RunState) -> Pass<'a> {
-        Pass {
-            layout: self.layout,
-            activation: self.task.network.output_activation,
-            tiles: self.tiles,
-            theta: &run.theta,
-            products: &run.products[SampleSet::Train as usize],
-        }
+    fn pass<'a>(&'a self, run: &'a mut RunState) -> Pass<'a> {
+        let products = &mut run.products[SampleSet::Train as usize];
+        let activation = self.task.network.output_activation;
+        Pass::new(self.layout, activation, self.tiles, &run.theta, products)
     }
 
     /// Gradient sum and squared errors of one lane.
@@ -250,16 +217,11 @@ impl Session for TiledSession {
             constants: self.task.optimizer.constants(self.progress.epoch),
             scale: (2.0 / count as f64) as f32,
         };
-        let prepare = |run: &mut RunState| {
-            let products = &mut run.products[SampleSet::Train as usize];
-            self.train.prepare(self.layout.first(), &run.theta, products);
-        };
         let mut squares = vec![0.0; self.runs.len()];
         if self.whole_runs {
             let mut items: Vec<_> = self.runs.iter_mut().zip(&mut squares).enumerate().collect();
             let busy = items.len().min(self.workers.len());
             for_each(&mut self.workers[..busy], &mut items, |worker, (r, (run, squares))| {
-                prepare(run);
                 let pass = epoch.pass(run);
                 for lane in &mut worker.lanes {
                     epoch.lane(&pass, *r, &mut worker.scratch, lane);
@@ -269,7 +231,6 @@ impl Session for TiledSession {
         } else {
             let mut lanes = std::mem::take(&mut self.workers[0].lanes);
             for (r, (run, squares)) in self.runs.iter_mut().zip(&mut squares).enumerate() {
-                prepare(run);
                 let pass = epoch.pass(run);
                 for_each(&mut self.workers, &mut lanes, |worker, lane| {
                     epoch.lane(&pass, r, &mut worker.scratch, lane);
@@ -284,13 +245,26 @@ impl Session for TiledSession {
     }
 
     fn errors(&mut self, set: SampleSet) -> Result<Vec<f64>, NetError> {
-        let points = match (set, &self.task.test) {
-            (SampleSet::Train, _) => self.task.train.input.points(),
-            (SampleSet::Test, Some(test)) => test.input.points(),
-            (SampleSet::Test, None) => return Ok(Vec::new()),
+        let (tiles, samples) = match (set, &self.test, &self.task.test) {
+            (SampleSet::Train, ..) => (&self.train, &self.task.train),
+            (SampleSet::Test, Some(tiles), Some(samples)) => (tiles, samples),
+            (SampleSet::Test, ..) => return Ok(Vec::new()),
         };
-        let count = (points * self.outputs()) as f64;
-        Ok(self.squares(set).into_iter().map(|sum| sum / count).collect())
+        let (layout, activation) = (&self.layout, self.task.network.output_activation);
+        let outputs = self.task.network.output;
+        let count = (samples.input.points() * outputs) as f64;
+        let mut errors = Vec::with_capacity(self.runs.len());
+        for (r, run) in self.runs.iter_mut().enumerate() {
+            let products = &mut run.products[set as usize];
+            let pass = Pass::new(layout, activation, tiles, &run.theta, products);
+            let mut squares: Vec<(usize, f64)> = (0..tiles.count()).map(|t| (t, 0.0)).collect();
+            for_each(&mut self.workers, &mut squares, |worker, (tile, sum)| {
+                pass.forward(*tile, &mut worker.scratch);
+                *sum = pass.squares(*tile, &worker.scratch, &samples.targets, r * outputs);
+            });
+            errors.push(squares.into_iter().map(|(_, sum)| sum).sum::<f64>() / count);
+        }
+        Ok(errors)
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
@@ -301,14 +275,8 @@ impl Session for TiledSession {
         let mut out = Mat::zeros(input.points(), self.runs.len() * outputs);
         let mut products = Vec::new();
         for (r, run) in self.runs.iter().enumerate() {
-            tiles.prepare(self.layout.first(), &run.theta, &mut products);
-            let pass = Pass {
-                layout: &self.layout,
-                activation: self.task.network.output_activation,
-                tiles: &tiles,
-                theta: &run.theta,
-                products: &products,
-            };
+            let activation = self.task.network.output_activation;
+            let pass = Pass::new(&self.layout, activation, &tiles, &run.theta, &mut products);
             let scratch = &mut self.workers[0].scratch;
             for tile in 0..tiles.count() {
                 pass.forward(tile, scratch);
@@ -325,26 +293,17 @@ impl Session for TiledSession {
         let mut all = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
             let products = &mut run.products[SampleSet::Train as usize];
-            self.train.prepare(self.layout.first(), &run.theta, products);
-            let pass = Pass {
-                layout: &self.layout,
-                activation: self.task.network.output_activation,
-                tiles: &self.train,
-                theta: &run.theta,
-                products,
-            };
+            let activation = self.task.network.output_activation;
+            let pass = Pass::new(&self.layout, activation, &self.train, &run.theta, products);
             let scratch = &mut self.workers[0].scratch;
             for tile in 0..self.train.count() {
                 pass.forward(tile, scratch);
                 let places = self.train.places(tile);
                 for (l, layer) in layers.iter_mut().enumerate() {
                     let out: MatMut<'_, f32> = layer.as_mut();
+                    let activations = scratch.activations(l, widths[l], places.len());
                     // The order of the points does not change singular values.
-                    out.subcols_mut(places.start, places.len()).copy_from(scratch.activations(
-                        l,
-                        widths[l],
-                        places.len(),
-                    ));
+                    out.subcols_mut(places.start, places.len()).copy_from(activations);
                 }
             }
             all.push(layers.iter().map(|layer| spectral::stable_rank(layer.as_ref())).collect());

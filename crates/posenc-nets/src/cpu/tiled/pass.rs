@@ -1,7 +1,6 @@
 //! One tile of points through the network and back.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::input::Tiles;
 use super::layout::Layout;
@@ -52,13 +51,13 @@ pub struct Sums<'a> {
 /// What does not change along an epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
-    pub layout: &'a Layout,
-    pub activation: OutputActivation,
-    pub tiles: &'a Tiles,
+    layout: &'a Layout,
+    activation: OutputActivation,
+    tiles: &'a Tiles,
     /// θ of the run.
-    pub theta: &'a [f32],
+    theta: &'a [f32],
     /// What [`Tiles::prepare`] made of it.
-    pub products: &'a [f32],
+    products: &'a [f32],
 }
 
 /// Where in the outputs' buffer output `o` of point `p` stands: points are contiguous where the last
@@ -69,7 +68,19 @@ fn output_place(layout: &Layout, points: usize) -> impl Fn(usize, usize) -> usiz
     move |p, o| if transposed { o * points + p } else { p * outputs + o }
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// With parameters θ; `products` are brought up to date.
+    pub fn new(
+        layout: &'a Layout,
+        activation: OutputActivation,
+        tiles: &'a Tiles,
+        theta: &'a [f32],
+        products: &'a mut Vec<f32>,
+    ) -> Self {
+        tiles.prepare(layout.first(), theta, products);
+        Pass { layout, activation, tiles, theta, products }
+    }
+
     fn outputs(&self) -> usize {
         self.layout.slots[self.layout.slots.len() - 1].fan_out
     }
@@ -102,11 +113,11 @@ impl Pass<'_> {
                     column.fill(*b);
                 }
                 let out = MatMut::from_column_major_slice_mut(out, n, slot.fan_out);
-                matmul(out, Accum::Add, input.transpose(), weights, 1.0, Par::Seq);
+                kernels::multiply(out, Accum::Add, input.transpose(), weights);
             } else {
                 let out = &mut after[0][..slot.fan_out * n];
                 let view = MatMut::from_column_major_slice_mut(&mut *out, slot.fan_out, n);
-                matmul(view, Accum::Replace, weights, input, 1.0, Par::Seq);
+                kernels::multiply(view, Accum::Replace, weights, input);
                 kernels::add_bias_and_rectify(out, bias);
             }
         }
@@ -192,13 +203,13 @@ impl Pass<'_> {
                 }
                 let g = MatRef::from_column_major_slice(g, n, slot.fan_out);
                 let sum = MatMut::from_column_major_slice_mut(weights, slot.fan_in, slot.fan_out);
-                matmul(sum, accum, h, g, 1.0, Par::Seq);
-                matmul(view, Accum::Replace, theta, g.transpose(), 1.0, Par::Seq);
+                kernels::multiply(sum, accum, h, g);
+                kernels::multiply(view, Accum::Replace, theta, g.transpose());
             } else {
                 let g = MatRef::from_column_major_slice(&g[..slot.fan_out * n], slot.fan_out, n);
                 let sum = MatMut::from_column_major_slice_mut(weights, slot.fan_out, slot.fan_in);
-                matmul(sum, accum, g, h.transpose(), 1.0, Par::Seq);
-                matmul(view, Accum::Replace, theta.transpose(), g, 1.0, Par::Seq);
+                kernels::multiply(sum, accum, g, h.transpose());
+                kernels::multiply(view, Accum::Replace, theta.transpose(), g);
             }
             // Through the ReLU of the layer below, and to its bias.
             let lower = &slots[l - 1];
