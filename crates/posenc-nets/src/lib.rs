@@ -19,6 +19,7 @@ pub mod device;
 mod engine;
 mod error;
 mod input;
+mod layout;
 mod model;
 mod optimizer;
 pub mod reference;

@@ -10,10 +10,10 @@ use faer::Mat;
 use nalgebra_sparse::{CooMatrix, CsrMatrix};
 
 use super::kernels::Pointwise;
-use super::layout::Layout;
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use super::session::{Context, Gradient, POINTS_PER_SUM};
+use crate::layout::Layout;
 use crate::{Kronecker, NetError, Points};
 
 /// Axes, points and targets.
@@ -413,7 +413,7 @@ pub fn gradients(
     side: &Side,
     scratch: &Scratch,
 ) -> Result<Vec<Gradient>, NetError> {
-    let one = |(l, slot): (usize, &super::layout::Slot)| match l {
+    let one = |(l, slot): (usize, &crate::layout::Slot)| match l {
         // The inner dimension is an axis: there is nothing to cut.
         0 => Gradient::new(context, slot, 1, 1),
         _ => {
@@ -460,7 +460,7 @@ fn back_through_hidden(
     side: &Side,
     scratch: &Scratch,
     (first, runs): (usize, usize),
-    slot: &super::layout::Slot,
+    slot: &crate::layout::Slot,
     d: &DeviceBuffer,
     gradient: &Gradient,
 ) {

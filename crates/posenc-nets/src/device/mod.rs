@@ -14,7 +14,6 @@ mod adapter;
 mod input;
 mod kernels;
 mod kronecker;
-mod layout;
 mod product;
 mod program;
 mod session;

@@ -6,11 +6,11 @@ use faer::Mat;
 
 use super::adapter::Gpu;
 use super::kernels::Pointwise;
-use super::layout::{Layout, Slot};
 use super::program::{BLOCK, DeviceBuffer, Kernels, Program, Recorder, Submission};
 use super::{Options, kronecker, simple};
 use crate::cpu::sigmoid;
 use crate::error::same;
+use crate::layout::{Layout, Slot};
 use crate::{
     Adam, EpochErrors, FirstLayer, Input, NetError, Network, OutputActivation, Parameters,
     Progress, SampleSet, Session, State, Task, spectral,

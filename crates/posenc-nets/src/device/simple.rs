@@ -10,10 +10,10 @@ use super::input::{
     DeviceInput, Form, features, multiply_gradients, prepare, sum_gradients, sum_products,
     takes_tables,
 };
-use super::layout::Layout;
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
 use super::session::{Context, Gradient, POINTS_PER_SUM};
+use crate::layout::Layout;
 use crate::{Input, NetError};
 
 /// Embedded positions and targets.
@@ -48,7 +48,7 @@ fn chunk(context: &Context<'_>, input: &Input) -> Result<usize, NetError> {
         Input::Factored(f) if takes_tables(f) => 0,
         _ => input.dimension(),
     };
-    let wide = |slot: &super::layout::Slot| layout.runs * slot.fan_out;
+    let wide = |slot: &crate::layout::Slot| layout.runs * slot.fan_out;
     let total = made + layout.slots.iter().map(wide).sum::<usize>();
     let widest = layout.slots.iter().map(wide).chain([input.dimension()]).max().unwrap_or(1);
     let budget = context.options.chunk_bytes / (4 * total as u64);
@@ -258,7 +258,7 @@ pub fn gradients(
     side: &Side,
 ) -> Result<Vec<Gradient>, NetError> {
     let runs = context.layout.runs;
-    let one = |(l, slot): (usize, &super::layout::Slot)| {
+    let one = |(l, slot): (usize, &crate::layout::Slot)| {
         let slices = match l {
             // From the sums over points: an inner dimension of coordinates.
             0 if side.coordinates() > 0 => 1,

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::band::{Diagonals, ROWS, RowBand};
 use crate::cpu::bands::threshold;
+use crate::cpu::kernels;
 
 /// Bands are multiplied where at most this share of the products is left.
 const WORTH: f64 = 0.4;
@@ -20,8 +20,8 @@ const MOST_ROWS: usize = 64;
 /// A matrix that is applied along one axis.
 #[derive(Debug)]
 pub struct Operator {
-    rows: usize,
-    columns: usize,
+    pub rows: usize,
+    pub columns: usize,
     /// Row after row, for products with the leading axis, and column after column, for the last.
     by_row: Vec<f32>,
     by_column: Vec<f32>,
@@ -30,8 +30,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// A matrix of rows × columns; `with_bands` lets it be multiplied as a band.
-    pub fn new(matrix: &Mat<f32>, with_bands: bool) -> Self {
+    fn new(matrix: &Mat<f32>) -> Self {
         let (rows, columns) = matrix.shape();
         let by_row = (0..rows * columns).map(|i| matrix[(i / columns, i % columns)]).collect();
         let by_column = (0..rows * columns).map(|i| matrix[(i % rows, i / rows)]).collect();
@@ -41,26 +40,16 @@ impl Operator {
             if value.abs() < threshold { 0.0 } else { value }
         };
         let share = |count: usize, of: usize| count as f64 / of as f64;
-        let band = with_bands
-            .then(|| RowBand::new(rows, columns, at))
+        let band = Some(RowBand::new(rows, columns, at))
             .filter(|band| share(band.len(), rows.next_multiple_of(ROWS) * columns) <= WORTH);
-        let diagonals = with_bands
-            .then(|| Diagonals::new(rows, columns, at))
+        let diagonals = Some(Diagonals::new(rows, columns, at))
             .filter(|diagonals| share(diagonals.count(), columns) <= WORTH);
         Operator { rows, columns, by_row, by_column, band, diagonals }
     }
 
     /// What an axis that is not there is multiplied with.
-    pub fn one() -> Self {
-        Operator::new(&Mat::from_fn(1, 1, |_, _| 1.0), false)
-    }
-
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub fn columns(&self) -> usize {
-        self.columns
+    fn one() -> Self {
+        Operator::new(&Mat::from_fn(1, 1, |_, _| 1.0))
     }
 
     fn is_one(&self) -> bool {
@@ -90,18 +79,13 @@ impl Operator {
         } else if let Some(band) = &self.band {
             band.multiply(rows.start, rows.len(), x, width, out, stride, packed);
         } else {
-            let n = rows.len();
-            let own = &self.by_row[rows.start * self.columns..rows.end * self.columns];
-            matmul(
-                // The row-major form of this takes the stride for that of columns (faer 0.24.4).
-                MatMut::from_column_major_slice_with_stride_mut(out, width, n, stride)
-                    .transpose_mut(),
-                Accum::Replace,
-                MatRef::from_row_major_slice(own, n, self.columns),
-                MatRef::from_row_major_slice(&x[..self.columns * width], self.columns, width),
-                1.0,
-                Par::Seq,
-            );
+            let (n, columns) = (rows.len(), self.columns);
+            let own = &self.by_row[rows.start * columns..rows.end * columns];
+            let own = MatRef::from_row_major_slice(own, n, columns);
+            let x = MatRef::from_row_major_slice(&x[..columns * width], columns, width);
+            // The row-major form of this takes the stride for that of columns (faer 0.24.4).
+            let out = MatMut::from_column_major_slice_with_stride_mut(out, width, n, stride);
+            kernels::multiply(out.transpose_mut(), Accum::Replace, own, x);
         }
     }
 
@@ -127,14 +111,11 @@ impl Operator {
     }
 
     fn last_dense(&self, n: usize, x: &[f32], out: &mut [f32]) {
-        matmul(
-            MatMut::from_row_major_slice_mut(&mut out[..n * self.rows], n, self.rows),
-            Accum::Replace,
-            MatRef::from_row_major_slice(&x[..n * self.columns], n, self.columns),
-            MatRef::from_column_major_slice(&self.by_column, self.rows, self.columns).transpose(),
-            1.0,
-            Par::Seq,
-        );
+        let (rows, columns) = (self.rows, self.columns);
+        let out = MatMut::from_row_major_slice_mut(&mut out[..n * rows], n, rows);
+        let x = MatRef::from_row_major_slice(&x[..n * columns], n, columns);
+        let own = MatRef::from_column_major_slice(&self.by_column, rows, columns);
+        kernels::multiply(out, Accum::Replace, x, own.transpose());
     }
 }
 
@@ -157,16 +138,15 @@ pub fn at_least(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
 /// A matrix for each of three axes; the missing ones of fewer axes are 1 × 1.
 #[derive(Debug)]
 pub struct Chain {
-    leading: Operator,
+    pub leading: Operator,
     middle: Operator,
     last: Operator,
 }
 
 impl Chain {
     /// One to three matrices, from the slowest axis to the fastest.
-    pub fn new(matrices: &[Mat<f32>], with_bands: bool) -> Self {
-        let operator = |matrix| Operator::new(matrix, with_bands);
-        let one = Operator::one;
+    pub fn new(matrices: &[Mat<f32>]) -> Self {
+        let (one, operator) = (Operator::one, Operator::new);
         let (leading, middle, last) = match matrices {
             [] => (one(), one(), one()),
             [only] => (one(), one(), operator(only)),
@@ -174,11 +154,6 @@ impl Chain {
             [leading, middle, last, ..] => (operator(leading), operator(middle), operator(last)),
         };
         Chain { leading, middle, last }
-    }
-
-    /// Rows and columns of the leading axis.
-    pub fn leading(&self) -> &Operator {
-        &self.leading
     }
 
     /// Numbers of one slice of the leading axis, before and after the product.

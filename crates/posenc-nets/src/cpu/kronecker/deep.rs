@@ -3,8 +3,7 @@
 //! Three passes per epoch: channels (products, points, ReLU), points (outputs, residuals, the last
 //! layer's gradient), channels again (back through the ReLU to the tensor, with its Adam step).
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef};
 
 use super::chain::{Chain, at_least};
 use super::shallow::{POINTS, activate, compare};
@@ -49,19 +48,17 @@ impl Deep {
         let Worker { scratch, first, .. } = worker;
         let chain = &side.forward;
         let [_, slice] = chain.slice();
-        match &side.points {
-            None => {
-                for rows in chain.row_blocks() {
-                    let range = rows.start * slice..rows.end * slice;
-                    chain.block(rows, theta, scratch, &mut out[range]);
-                }
+        let mut to_nodes = |nodes: &mut [f32]| {
+            for rows in chain.row_blocks() {
+                let range = rows.start * slice..rows.end * slice;
+                chain.block(rows, theta, scratch, &mut nodes[range]);
             }
+        };
+        match &side.points {
+            None => to_nodes(out),
             Some(points) => {
-                let nodes = at_least(first, side.nodes());
-                for rows in chain.row_blocks() {
-                    let range = rows.start * slice..rows.end * slice;
-                    chain.block(rows, theta, scratch, &mut nodes[range]);
-                }
+                let nodes = at_least(first, side.input.nodes());
+                to_nodes(nodes);
                 points.multiply(0..side.count(), 1, nodes, out);
             }
         }
@@ -196,18 +193,13 @@ impl Deep {
                 values.copy_from_slice(bias);
             }
             let out = MatMut::from_column_major_slice_mut(values, o, count);
-            matmul(out, Accum::Add, weights, hidden, 1.0, Par::Seq);
+            kernels::multiply(out, Accum::Add, weights, hidden);
             let targets = &side.targets[run][*first * o..][..count * o];
             share.squares = compare(self.activation, values, targets);
             let (dv, db) = share.gradient.split_at_mut(o * h);
-            matmul(
-                MatMut::from_row_major_slice_mut(dv, o, h),
-                Accum::Replace,
-                MatRef::from_column_major_slice(values, o, count),
-                hidden.transpose(),
-                1.0,
-                Par::Seq,
-            );
+            let dv = MatMut::from_row_major_slice_mut(dv, o, h);
+            let residuals = MatRef::from_column_major_slice(values, o, count);
+            kernels::multiply(dv, Accum::Replace, residuals, hidden.transpose());
             for values in values.chunks_exact(o) {
                 db.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             }
@@ -248,7 +240,7 @@ fn step_tensor(
 ) {
     let chain = &backward.chain;
     let [slice, back_slice] = chain.slice();
-    let rows = chain.leading().columns();
+    let rows = chain.leading.columns;
     let Worker { scratch, first, third, .. } = worker;
     let size = rows * slice;
     let spread: &[f32] = match &backward.points {
@@ -266,7 +258,7 @@ fn step_tensor(
         chain.tail(rows.len(), &spread[from], scratch, &mut back[to]);
     }
     let back = &*back;
-    for rows in Chain::blocks(chain.leading().rows(), back_slice) {
+    for rows in Chain::blocks(chain.leading.rows, back_slice) {
         let range = rows.start * back_slice..rows.end * back_slice;
         let gradient = at_least(first, range.len());
         chain.lead(rows, back, back_slice, scratch, gradient);

@@ -51,7 +51,7 @@ impl Gram {
                 Mat::from_fn(axis.nrows(), axis.nrows(), |i, j| gram[(i.max(j), i.min(j))] as f32)
             })
             .collect();
-        Chain::new(&grams, true)
+        Chain::new(&grams)
     }
 
     pub fn new(chain: Chain, side: &Side, outputs: usize) -> Self {
@@ -81,7 +81,7 @@ impl Gram {
     ) -> Vec<f64> {
         let blocks = self.chain.row_blocks();
         let [size, _] = self.chain.slice();
-        let features = self.chain.leading().rows() * size;
+        let features = self.chain.leading.rows * size;
         let mut items = Vec::new();
         for (run, product) in runs.iter_mut().zip(&self.products) {
             let outputs = run

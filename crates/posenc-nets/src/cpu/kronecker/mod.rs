@@ -25,9 +25,10 @@ use self::shallow::{Buffers, Shallow};
 use self::side::{Backward, Side};
 use super::Products;
 use super::parallel::for_each;
+use crate::layout::Layout;
 use crate::{
-    Adam, Input, Kronecker, Layer, NetError, Network, OutputActivation, Parameters, Points,
-    Progress, SampleSet, Session, State, Task, spectral,
+    Adam, Input, Kronecker, NetError, Network, OutputActivation, Parameters, Points, Progress,
+    SampleSet, Session, State, Task, spectral,
 };
 
 /// GiB that a session may take.
@@ -71,6 +72,8 @@ enum Form {
 /// A task in training.
 pub struct KroneckerSession {
     network: Network,
+    /// Of one run.
+    layout: Layout,
     optimizer: Adam,
     train: Side,
     test: Option<Side>,
@@ -99,19 +102,17 @@ impl KroneckerSession {
         let side = Side::with_targets(input, &train, outputs);
         let form = Form::new(&network, &side, products)?;
         let has_next = matches!(form, Form::Gram(_));
-        let runs = initial
-            .into_iter()
-            .map(|parameters| {
-                let theta = pack(&parameters);
-                let zeros = || vec![0.0; theta.len()];
-                RunState {
-                    next: if has_next { zeros() } else { Vec::new() },
-                    first_moment: zeros(),
-                    second_moment: zeros(),
-                    theta,
-                }
-            })
-            .collect::<Vec<_>>();
+        let layout = Layout::new(&network, 1);
+        let run = |parameters| {
+            let zeros = || vec![0.0; layout.len];
+            RunState {
+                theta: layout.pack(&[parameters]),
+                next: if has_next { zeros() } else { Vec::new() },
+                first_moment: zeros(),
+                second_moment: zeros(),
+            }
+        };
+        let runs: Vec<_> = initial.into_iter().map(run).collect();
         let group = |_| Group {
             workers: (0..threads / together).map(|_| Worker::default()).collect(),
             buffers: Buffers::default(),
@@ -124,6 +125,7 @@ impl KroneckerSession {
             progress: Progress::new(runs.len()),
             groups: (0..together).map(group).collect(),
             network,
+            layout,
             optimizer,
             train: side,
             test,
@@ -196,29 +198,6 @@ fn check_memory(
     Ok(())
 }
 
-fn pack(parameters: &Parameters) -> Vec<f32> {
-    let mut theta = Vec::new();
-    for Layer { weights, bias } in &parameters.layers {
-        for o in 0..weights.nrows() {
-            theta.extend((0..weights.ncols()).map(|i| weights[(o, i)]));
-        }
-        theta.extend(bias);
-    }
-    theta
-}
-
-fn unpack(network: &Network, mut theta: &[f32]) -> Parameters {
-    let mut layers = Vec::new();
-    for ((fan_in, fan_out), biases) in network.layers().into_iter().zip(network.biases()) {
-        let (weights, rest) = theta.split_at(fan_in * fan_out);
-        let (bias, rest) = rest.split_at(biases);
-        theta = rest;
-        let weights = Mat::from_fn(fan_out, fan_in, |o, i| weights[o * fan_in + i]);
-        layers.push(Layer { weights, bias: bias.to_vec() });
-    }
-    Parameters { layers }
-}
-
 impl Session for KroneckerSession {
     fn progress(&self) -> &Progress {
         &self.progress
@@ -262,11 +241,8 @@ impl Session for KroneckerSession {
         let form = &self.form;
         let squares =
             Self::each_run(&mut self.runs, &mut self.groups, |r, run, group| match form {
-                Form::Gram(_) => {
-                    Shallow { outputs, activation }.squares(side, r, &run.theta, group)
-                }
-                Form::Shallow(network, _) => network.squares(side, r, &run.theta, group),
                 Form::Deep(network, _) => network.squares(side, r, &run.theta, group),
+                _ => Shallow { outputs, activation }.squares(side, r, &run.theta, group),
             });
         let count = (side.count() * outputs) as f64;
         Ok(squares.into_iter().map(|sum| sum / count).collect())
@@ -306,7 +282,7 @@ impl Session for KroneckerSession {
     }
 
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
-        Ok(self.runs.iter().map(|run| unpack(&self.network, &run.theta)).collect())
+        Ok(self.runs.iter().flat_map(|run| self.layout.unpack(&run.theta)).collect())
     }
 
     fn state(&self) -> Result<State, NetError> {
@@ -318,6 +294,6 @@ impl Session for KroneckerSession {
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
         let runs = self.runs.iter_mut();
         let parts = runs.map(|r| [&mut *r.theta, &mut r.first_moment, &mut r.second_moment]);
-        super::restore_from(state, self.network.parameter_count(), parts, &mut self.progress)
+        super::restore_from(state, self.layout.len, parts, &mut self.progress)
     }
 }

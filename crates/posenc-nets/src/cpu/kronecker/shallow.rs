@@ -114,9 +114,9 @@ impl Shallow {
         let Group { workers, buffers } = group;
         let Buffers { nodes, residuals, .. } = buffers;
         let grid = match &side.points {
-            Some(_) => at_least(nodes, side.nodes() * c),
+            Some(_) => at_least(nodes, side.input.nodes() * c),
             // The nodes are the points.
-            None => at_least(residuals, side.nodes() * c),
+            None => at_least(residuals, side.input.nodes() * c),
         };
         self.forward(&side.forward, theta, workers, grid);
         let nodes = &*nodes;
@@ -163,7 +163,7 @@ impl Shallow {
         let c = self.outputs;
         let chain = &backward.chain;
         let [slice, back_slice] = chain.slice();
-        let nodes = chain.leading().columns();
+        let nodes = chain.leading.columns;
         let Group { workers, buffers } = group;
         let Buffers { residuals, back, .. } = buffers;
         let residuals = &residuals[..side.count() * c];
@@ -203,7 +203,7 @@ impl Shallow {
         // Along the leading axis, by rows of features, with the Adam step.
         let back = &*back;
         let features = run.theta.len() / c;
-        let blocks = Chain::blocks(chain.leading().rows(), back_slice);
+        let blocks = Chain::blocks(chain.leading.rows, back_slice);
         let mut items = Vec::with_capacity(c * blocks.len());
         let outputs = run
             .theta

@@ -35,7 +35,7 @@ impl Side {
             input.axes.iter().map(|axis| axis.transpose().to_owned()).collect();
         Side {
             input: input.clone(),
-            forward: Chain::new(&transposed, true),
+            forward: Chain::new(&transposed),
             points: Sparse::of(&input.points),
             targets: Vec::new(),
         }
@@ -60,7 +60,7 @@ impl Side {
 
     pub fn backward(&self) -> Backward {
         Backward {
-            chain: Chain::new(&self.input.axes, true),
+            chain: Chain::new(&self.input.axes),
             points: self.points.as_ref().map(|points| points.transpose(self.input.nodes())),
         }
     }
@@ -68,10 +68,5 @@ impl Side {
     /// Number of points.
     pub fn count(&self) -> usize {
         self.input.points()
-    }
-
-    /// Number of nodes of the grid.
-    pub fn nodes(&self) -> usize {
-        self.input.nodes()
     }
 }

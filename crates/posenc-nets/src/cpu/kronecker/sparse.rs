@@ -13,9 +13,9 @@ use posenc_math::vectorized::vectorized;
 /// 512² pixels and an eighth of 128³ voxels, forward and transposed).
 #[derive(Debug)]
 pub struct Sparse {
-    offsets: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<f32>,
+    pub offsets: Vec<usize>,
+    pub indices: Vec<u32>,
+    pub values: Vec<f32>,
 }
 
 impl Sparse {

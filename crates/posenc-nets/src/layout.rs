@@ -1,4 +1,4 @@
-//! Where the numbers of all runs lie in the buffers of parameters and moments.
+//! Where the numbers of some runs lie among the parameters and moments.
 
 use faer::Mat;
 
@@ -23,7 +23,7 @@ pub struct Slot {
 pub struct Layout {
     pub slots: Vec<Slot>,
     pub runs: usize,
-    /// DeviceBuffer of all runs.
+    /// Numbers of all runs.
     pub len: usize,
 }
 
