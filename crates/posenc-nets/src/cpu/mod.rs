@@ -13,7 +13,7 @@ pub mod parallel;
 mod tiled;
 
 #[cfg(feature = "wgpu")]
-pub(crate) use kernels::sigmoid;
+pub(crate) use self::{kernels::sigmoid, kronecker::Sparse};
 pub use linear::GROUP;
 
 use crate::{Engine, FirstLayer, NetError, Progress, Session, State, Task};

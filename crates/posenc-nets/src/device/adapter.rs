@@ -6,26 +6,13 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+pub use wgpu::DeviceType as AdapterType;
+
 use crate::NetError;
 
 /// Share of its memory, in percent, up to which an adapter gives buffers. Beyond it a driver may
 /// end the process that asks.
 const MEMORY_PERCENT: u8 = 90;
-
-/// Type of an adapter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AdapterType {
-    /// A GPU with memory of its own.
-    Discrete,
-    /// A GPU that shares memory with the CPU.
-    Integrated,
-    /// A GPU of a virtual machine.
-    Virtual,
-    /// A program on the CPU.
-    Software,
-    /// The driver does not say.
-    Other,
-}
 
 /// What computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,6 +167,13 @@ impl Gpu {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
     }
 
+    /// A buffer of so many bytes.
+    pub fn buffer(&self, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+        let (label, mapped_at_creation) = (None, false);
+        let buffer = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };
+        self.device.create_buffer(&buffer)
+    }
+
     /// An error of this device.
     pub fn error(&self, why: String) -> NetError {
         NetError::Device { device: self.description.to_string(), why }
@@ -217,17 +211,10 @@ fn found() -> Vec<(wgpu::Adapter, AdapterDescription)> {
 
 fn describe(adapter: &wgpu::Adapter) -> AdapterDescription {
     let (info, limits) = (adapter.get_info(), adapter.limits());
-    let own_type = match info.device_type {
-        wgpu::DeviceType::DiscreteGpu => AdapterType::Discrete,
-        wgpu::DeviceType::IntegratedGpu => AdapterType::Integrated,
-        wgpu::DeviceType::VirtualGpu => AdapterType::Virtual,
-        wgpu::DeviceType::Cpu => AdapterType::Software,
-        wgpu::DeviceType::Other => AdapterType::Other,
-    };
     AdapterDescription {
         name: info.name,
-        place: (own_type, 0),
-        is_software: info.device_type == wgpu::DeviceType::Cpu,
+        place: (info.device_type, 0),
+        is_software: info.device_type == AdapterType::Cpu,
         backend: info.backend.to_string(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
         largest_buffer: limits.max_buffer_size,

@@ -8,10 +8,10 @@ use faer::Mat;
 
 use super::adapter::Gpu;
 use super::kernels::Pointwise;
-use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
-use super::session::{Context, Gradient};
-use super::simple::{Scratch, Side, chunks, rows};
+use super::session::Gradient;
+use super::simple::{Pass, chunks};
+use crate::layout::Slot;
 use crate::{Factored, Input, NetError};
 
 /// Features, or what they are made of.
@@ -141,143 +141,123 @@ fn lists(input: &Factored, parts: &[Table], (first, n): (usize, usize)) -> Vec<u
     starts
 }
 
-/// Features of a chunk: where they are, after what makes them; none where tables are multiplied.
-pub fn features<'a>(
-    list: &mut Recorder<'_>,
-    side: &'a Side,
-    scratch: &'a Scratch,
-    dimension: usize,
-    (first, n): (usize, usize),
-) -> Option<&'a DeviceBuffer> {
-    if let DeviceInput::Dense(pieces) = &side.input {
-        return Some(&pieces[first / side.chunk]);
-    }
-    let made = scratch.features.as_ref().filter(|_| side.is_made())?;
-    match &side.input {
-        DeviceInput::Dense(_) => {}
-        DeviceInput::Factored { tables, parts, indices, .. } => {
-            let mut feature = 0;
-            for (block, &Table { rows, offset, .. }) in parts.iter().enumerate() {
-                let index = block * side.points + first;
-                let parameters = [n, rows, dimension, feature, index, offset].map(|p| p as u32);
-                let groups = list.folded(n * rows);
-                let buffers = [tables, indices, made];
-                list.pointwise(Pointwise::Gather, &parameters, &buffers, groups, (n * rows) as f64);
-                feature += rows;
+impl<'a> Pass<'a> {
+    /// Features of a chunk: where they are, after what makes them; none where tables are multiplied.
+    pub fn features(
+        &self,
+        list: &mut Recorder<'_>,
+        (first, n): (usize, usize),
+    ) -> Option<&'a DeviceBuffer> {
+        let (side, dimension) = (self.side, self.context.network.input);
+        if let DeviceInput::Dense(pieces) = &side.input {
+            return Some(&pieces[first / side.chunk]);
+        }
+        let made = self.scratch.features.as_ref().filter(|_| side.is_made())?;
+        match &side.input {
+            DeviceInput::Dense(_) => {}
+            DeviceInput::Factored { tables, parts, indices, .. } => {
+                let mut feature = 0;
+                for (block, &Table { rows, offset, .. }) in parts.iter().enumerate() {
+                    let index = block * side.points + first;
+                    let parameters = [n, rows, dimension, feature, index, offset];
+                    let (buffers, groups) = ([tables, indices, made], list.folded(n * rows));
+                    let work = (n * rows) as f64;
+                    list.pointwise(Pointwise::Gather, &parameters, &buffers, groups, work);
+                    feature += rows;
+                }
+            }
+            DeviceInput::Waves { tables, parts, indices, scale } => {
+                let waves = dimension / 2;
+                for (axis, &(sines, cosines)) in parts.iter().enumerate() {
+                    let is_first = axis == 0;
+                    let kernel =
+                        if is_first { Pointwise::WavesFirst } else { Pointwise::WavesTurn };
+                    let (index, scale) = (axis * side.points + first, scale.to_bits() as usize);
+                    let parameters = [n, waves, index, sines, cosines, scale];
+                    let (buffers, groups) = ([tables, indices, made], list.folded(n * waves));
+                    let work = (6 * n * waves) as f64;
+                    list.pointwise(kernel, &parameters, &buffers, groups, work);
+                }
             }
         }
-        DeviceInput::Waves { tables, parts, indices, scale } => {
-            let waves = dimension / 2;
-            for (axis, &(sines, cosines)) in parts.iter().enumerate() {
-                let kernel = if axis == 0 { Pointwise::WavesFirst } else { Pointwise::WavesTurn };
-                let index = axis * side.points + first;
-                let mut parameters = [n, waves, index, sines, cosines].map(|p| p as u32).to_vec();
-                parameters.push(scale.to_bits());
-                let groups = list.folded(n * waves);
-                let buffers = [tables, indices, made];
-                list.pointwise(kernel, &parameters, &buffers, groups, (6 * n * waves) as f64);
-            }
+        Some(made)
+    }
+
+    /// Products of the tables with the weights of the first layer, coordinate by coordinate: once per set of
+    /// weights.
+    pub fn prepare(&self, list: &mut Recorder<'_>) {
+        let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &self.side.input
+        else {
+            return;
+        };
+        let Some([products, _]) = &self.scratch.tables else { return };
+        let (slot, columns) = self.first_layer();
+        let mut feature = 0;
+        for table in parts {
+            let weights = self.context.weights(slot, 0).transposed();
+            let a = Operand { offset: table.offset, ..Operand::rows(tables, table.rows) };
+            let b = Operand { offset: slot.weights + feature, ..weights };
+            let c = Operand { offset: table.first * columns, ..Operand::rows(products, columns) };
+            list.product(Product::new([a, b, c], (table.columns, columns, table.rows)));
+            feature += table.rows;
         }
     }
-    Some(made)
-}
 
-/// Products of the tables with the weights of the first layer, coordinate by coordinate: once per set of
-/// weights.
-pub fn prepare(context: &Context<'_>, list: &mut Recorder<'_>, side: &Side, scratch: &Scratch) {
-    let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &side.input else {
-        return;
-    };
-    let Some([products, _]) = &scratch.tables else { return };
-    let slot = &context.layout.slots[0];
-    let columns = context.layout.runs * slot.fan_out;
-    let mut feature = 0;
-    for table in parts {
-        let (theta, weights) = (context.theta, slot.weights + feature);
-        list.product(Product {
-            a: Operand { offset: table.offset, ..rows(tables, table.rows) },
-            b: Operand { numbers: theta, offset: weights, strides: (1, slot.fan_in), batch: 0 },
-            c: Operand { offset: table.first * columns, ..rows(products, columns) },
-            sizes: (table.columns, columns, table.rows),
-            batches: 1,
-            slices: (1, 0),
-            epilogue: Epilogue::Store,
-            bias: None,
-        });
-        feature += table.rows;
+    /// The first layer from the products of its tables.
+    pub fn sum_products(&self, list: &mut Recorder<'_>, (first, n): (usize, usize), is_last: bool) {
+        let DeviceInput::Factored { parts, indices, .. } = &self.side.input else { return };
+        let Some([products, _]) = &self.scratch.tables else { return };
+        let (slot, columns) = self.first_layer();
+        let sizes = [n, columns, parts.len(), usize::from(!is_last)];
+        let places = [first, self.side.points, slot.bias, 0];
+        let firsts: Vec<usize> = parts.iter().map(|table| table.first).collect();
+        let parameters = [&sizes[..], &places, &firsts].concat();
+        let buffers = [products, indices, &self.context.theta, &self.scratch.activations[0]];
+        let work = ((parts.len() + 1) * n * columns) as f64;
+        let groups = list.folded(n * columns);
+        list.pointwise(Pointwise::GatherSum, &parameters, &buffers, groups, work);
     }
-}
 
-/// The first layer from the products of its tables.
-pub fn sum_products(
-    context: &Context<'_>,
-    list: &mut Recorder<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    (first, n): (usize, usize),
-    is_last: bool,
-) {
-    let DeviceInput::Factored { parts, indices, .. } = &side.input else { return };
-    let Some([products, _]) = &scratch.tables else { return };
-    let slot = &context.layout.slots[0];
-    let columns = context.layout.runs * slot.fan_out;
-    let head = [n, columns, parts.len(), usize::from(!is_last), first, side.points, slot.bias, 0];
-    let firsts = parts.iter().map(|table| table.first);
-    let parameters: Vec<u32> = head.into_iter().chain(firsts).map(|p| p as u32).collect();
-    let buffers = [products, indices, context.theta, &scratch.activations[0]];
-    let work = ((parts.len() + 1) * n * columns) as f64;
-    list.pointwise(Pointwise::GatherSum, &parameters, &buffers, list.folded(n * columns), work);
-}
+    /// A chunk's gradients of the first layer's outputs, summed over the points of every coordinate.
+    pub fn sum_gradients(&self, list: &mut Recorder<'_>, index: usize) {
+        let side = self.side;
+        let DeviceInput::Factored { parts, form: Form::Tables(lists), .. } = &side.input else {
+            return;
+        };
+        let Some([_, sums]) = &self.scratch.tables else { return };
+        let (_, columns) = self.first_layer();
+        let coordinates = side.coordinates();
+        let parameters = [columns, coordinates, usize::from(index > 0)];
+        let groups = [columns.div_ceil(64), coordinates, 1];
+        let points = side.chunk.min(side.points - index * side.chunk);
+        let work = (parts.len() * points * columns) as f64;
+        let buffers = [&self.scratch.activations[0], &lists[index], sums];
+        list.pointwise(Pointwise::ScatterSum, &parameters, &buffers, groups, work);
+    }
 
-/// A chunk's gradients of the first layer's outputs, summed over the points of every coordinate.
-pub fn sum_gradients(
-    list: &mut Recorder<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    d: &DeviceBuffer,
-    columns: usize,
-    index: usize,
-) {
-    let DeviceInput::Factored { parts, form: Form::Tables(lists), .. } = &side.input else {
-        return;
-    };
-    let Some([_, sums]) = &scratch.tables else { return };
-    let coordinates = side.coordinates();
-    let parameters = [columns, coordinates, usize::from(index > 0)].map(|p| p as u32);
-    let groups = [columns.div_ceil(64), coordinates, 1];
-    let points = side.chunk.min(side.points - index * side.chunk);
-    let work = (parts.len() * points * columns) as f64;
-    let buffers = [d, &lists[index], sums];
-    list.pointwise(Pointwise::ScatterSum, &parameters, &buffers, groups, work);
-}
+    /// From these sums to the gradient of the first layer's weights.
+    pub fn multiply_gradients(&self, list: &mut Recorder<'_>, gradient: &Gradient) {
+        let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &self.side.input
+        else {
+            return;
+        };
+        let Some([_, sums]) = &self.scratch.tables else { return };
+        let (slot, columns) = self.first_layer();
+        let mut feature = 0;
+        for table in parts {
+            let sums = Operand { offset: table.first * columns, ..Operand::rows(sums, columns) };
+            let b = Operand { offset: table.offset, ..Operand::rows(tables, table.rows) };
+            let rows = Operand::rows(&gradient.weights, slot.fan_in);
+            let c = Operand { offset: feature, ..rows };
+            let sizes = (columns, table.rows, table.columns);
+            list.product(Product::new([sums.transposed(), b, c], sizes));
+            feature += table.rows;
+        }
+    }
 
-/// From these sums to the gradient of the first layer's weights.
-pub fn multiply_gradients(
-    context: &Context<'_>,
-    list: &mut Recorder<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    gradient: &Gradient,
-) {
-    let DeviceInput::Factored { tables, parts, form: Form::Tables(_), .. } = &side.input else {
-        return;
-    };
-    let Some([_, sums]) = &scratch.tables else { return };
-    let slot = &context.layout.slots[0];
-    let columns = context.layout.runs * slot.fan_out;
-    let mut feature = 0;
-    for table in parts {
-        let (offset, strides) = (table.first * columns, (1, columns));
-        list.product(Product {
-            a: Operand { numbers: sums, offset, strides, batch: 0 },
-            b: Operand { offset: table.offset, ..rows(tables, table.rows) },
-            c: Operand { offset: feature, ..rows(&gradient.weights, slot.fan_in) },
-            sizes: (columns, table.rows, table.columns),
-            batches: 1,
-            slices: (1, 0),
-            epilogue: Epilogue::Store,
-            bias: None,
-        });
-        feature += table.rows;
+    /// The first layer, and its outputs of all runs.
+    fn first_layer(&self) -> (&'a Slot, usize) {
+        let layout = &self.context.layout;
+        (&layout.slots[0], layout.runs * layout.slots[0].fan_out)
     }
 }

@@ -71,6 +71,10 @@ impl Pointwise {
                 self.writes().len() + 1
             );
         }
+        let gathers = matches!(self, Pointwise::Gather | Pointwise::GatherSum);
+        if gathers || matches!(self, Pointwise::WavesFirst | Pointwise::WavesTurn) {
+            text += PER_NUMBER;
+        }
         text + match self {
             Pointwise::Gather => GATHER,
             Pointwise::GatherSum => GATHER_SUM,
@@ -86,22 +90,8 @@ impl Pointwise {
     }
 }
 
-/// p0: points, rows of the table, features of a point, first feature; p1: first index, offset of the table.
-const GATHER: &str = "
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
-  let rows = p[0].y;
-  let e = g.y * n.x * 256u + g.x;
-  if (e >= p[0].x * rows) { return; }
-  let point = e / rows;
-  let row = e % rows;
-  b2[point * p[0].z + p[0].w + row] = b0[p[1].y + b1[p[1].x + point] * rows + row];
-}
-";
-
-/// p0: points, columns, tables, whether to apply a ReLU; p1: first index, distance of the tables' indices, offset
-/// of the bias; p2, p3: the first row of each table's product.
-const GATHER_SUM: &str = "
+/// The beginning of the next four: a thread for every number of p[0].x points, each of p[0].y columns.
+const PER_NUMBER: &str = "
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
   let columns = p[0].y;
@@ -109,6 +99,17 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n:
   if (e >= p[0].x * columns) { return; }
   let point = e / columns;
   let column = e % columns;
+";
+
+/// p0: points, rows of the table, features of a point, first feature; p1: first index, offset of the table.
+const GATHER: &str = "
+  b2[point * p[0].z + p[0].w + column] = b0[p[1].y + b1[p[1].x + point] * columns + column];
+}
+";
+
+/// p0: points, columns, tables, whether to apply a ReLU; p1: first index, distance of the tables' indices, offset
+/// of the bias; p2, p3: the first row of each table's product.
+const GATHER_SUM: &str = "
   var sum = b2[p[1].z + column];
   for (var t = 0u; t < p[0].z; t += 1u) {
     let row = p[2u + t / 4u][t % 4u] + b1[p[1].x + t * p[1].y + point];
@@ -116,6 +117,27 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n:
   }
   if (p[0].w != 0u) { sum = select(sum, 0.0, sum < 0.0); }
   b3[e] = sum;
+}
+";
+
+/// p0: points, waves, first index, offset of the sines; p1: offset of the cosines, bits of the scale.
+const WAVES_FIRST: &str = "
+  let at0 = b1[p[0].z + point] * columns + column;
+  let scale = bitcast<f32>(p[1].y);
+  b2[point * 2u * columns + column] = scale * b0[p[0].w + at0];
+  b2[point * 2u * columns + columns + column] = scale * b0[p[1].x + at0];
+}
+";
+
+const WAVES_TURN: &str = "
+  let at0 = b1[p[0].z + point] * columns + column;
+  let s = b0[p[0].w + at0];
+  let c = b0[p[1].x + at0];
+  let at = point * 2u * columns + column;
+  let sine = b2[at];
+  let cosine = b2[at + columns];
+  b2[at] = sine * c + cosine * s;
+  b2[at + columns] = cosine * c - sine * s;
 }
 ";
 
@@ -131,41 +153,6 @@ fn main(@builtin(global_invocation_id) g: vec3<u32>) {
   for (var e = b1[g.y]; e < b1[g.y + 1u]; e += 1u) { sum += b0[b1[first + e] * columns + g.x]; }
   let at = g.y * columns + g.x;
   if (p[0].z != 0u) { b2[at] += sum; } else { b2[at] = sum; }
-}
-";
-
-/// p0: points, waves, first index, offset of the sines; p1: offset of the cosines, bits of the scale.
-const WAVES_FIRST: &str = "
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
-  let h = p[0].y;
-  let e = g.y * n.x * 256u + g.x;
-  if (e >= p[0].x * h) { return; }
-  let point = e / h;
-  let wave = e % h;
-  let at0 = b1[p[0].z + point] * h + wave;
-  let scale = bitcast<f32>(p[1].y);
-  b2[point * 2u * h + wave] = scale * b0[p[0].w + at0];
-  b2[point * 2u * h + h + wave] = scale * b0[p[1].x + at0];
-}
-";
-
-const WAVES_TURN: &str = "
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {
-  let h = p[0].y;
-  let e = g.y * n.x * 256u + g.x;
-  if (e >= p[0].x * h) { return; }
-  let point = e / h;
-  let wave = e % h;
-  let at0 = b1[p[0].z + point] * h + wave;
-  let s = b0[p[0].w + at0];
-  let c = b0[p[1].x + at0];
-  let at = point * 2u * h + wave;
-  let sine = b2[at];
-  let cosine = b2[at + h];
-  b2[at] = sine * c + cosine * s;
-  b2[at + h] = cosine * c - sine * s;
 }
 ";
 

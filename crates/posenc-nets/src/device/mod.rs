@@ -80,11 +80,6 @@ impl DeviceEngine {
         self
     }
 
-    /// The limits.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
     /// What was opened.
     pub fn description(&self) -> &AdapterDescription {
         &self.description

@@ -12,6 +12,10 @@ use crate::NetError;
 /// Distance of parameter blocks: the largest alignment that WebGPU allows an adapter to ask for.
 pub const BLOCK: usize = 256;
 
+/// What buffers of parameters are for.
+pub const UNIFORM: wgpu::BufferUsages =
+    wgpu::BufferUsages::UNIFORM.union(wgpu::BufferUsages::COPY_DST);
+
 /// A kernel ready to run.
 #[derive(Debug)]
 struct Kernel {
@@ -95,7 +99,7 @@ fn compile(gpu: &Gpu, name: Name) -> Kernel {
     Kernel { pipeline, layout }
 }
 
-/// DeviceBuffer on the device.
+/// Numbers on the device.
 #[derive(Debug, Clone)]
 pub struct DeviceBuffer {
     pub buffer: wgpu::Buffer,
@@ -119,14 +123,8 @@ impl DeviceBuffer {
                 gib(allowed.min(4 << 32))
             )));
         }
-        let buffer = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: bytes,
-            usage: wgpu::BufferUsages::STORAGE
-                | wgpu::BufferUsages::COPY_DST
-                | wgpu::BufferUsages::COPY_SRC,
-            mapped_at_creation: false,
-        });
+        let copied = wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let buffer = gpu.buffer(bytes, wgpu::BufferUsages::STORAGE | copied);
         gpu.check()?;
         Ok(DeviceBuffer { buffer })
     }
@@ -151,12 +149,8 @@ impl DeviceBuffer {
     /// Brings `count` numbers to the host, after everything that was submitted.
     pub fn read(&self, gpu: &Gpu, count: usize) -> Result<Vec<f32>, NetError> {
         let bytes = 4 * count as u64;
-        let staging = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: bytes.max(4),
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let staging = gpu.buffer(bytes.max(4), usage);
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
         encoder.copy_buffer_to_buffer(&self.buffer, 0, &staging, 0, bytes);
         gpu.queue.submit([encoder.finish()]);
@@ -190,6 +184,24 @@ pub struct Operand<'a> {
     pub batch: usize,
 }
 
+impl<'a> Operand<'a> {
+    /// Rows of `width` numbers, one after the other.
+    pub fn rows(numbers: &'a DeviceBuffer, width: usize) -> Self {
+        Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
+    }
+
+    /// The transpose.
+    pub fn transposed(self) -> Self {
+        Operand { strides: (self.strides.1, self.strides.0), ..self }
+    }
+
+    /// Parameters of the kernel, from a row on.
+    fn parameters(&self, row: usize) -> [usize; 4] {
+        let (rows, columns) = self.strides;
+        [self.offset + row * rows, rows, columns, self.batch]
+    }
+}
+
 /// C = A B.
 #[derive(Debug, Clone, Copy)]
 pub struct Product<'a> {
@@ -204,6 +216,14 @@ pub struct Product<'a> {
     pub epilogue: Epilogue,
     /// A number per column of C and batch.
     pub bias: Option<Operand<'a>>,
+}
+
+impl<'a> Product<'a> {
+    /// The product of A and B alone, in one batch and one slice.
+    pub fn new([a, b, c]: [Operand<'a>; 3], sizes: (usize, usize, usize)) -> Self {
+        let (slices, epilogue) = ((1, 0), Epilogue::Store);
+        Product { a, b, c, sizes, batches: 1, slices, epilogue, bias: None }
+    }
 }
 
 /// One dispatch.
@@ -247,15 +267,9 @@ impl<'a> Recorder<'a> {
     /// An empty list.
     pub fn new(gpu: &'a Gpu, kernels: &'a Kernels, steps: &'a wgpu::Buffer) -> Self {
         let is_software = gpu.description.is_software;
-        Recorder {
-            gpu,
-            kernels,
-            steps,
-            pending: Vec::new(),
-            // Two for each of the 132 multiprocessors of the largest GPUs; software has cores.
-            target: if is_software { 8 } else { 264 },
-            is_software,
-        }
+        // Two for each of the 132 multiprocessors of the largest GPUs; software has cores.
+        let target = if is_software { 8 } else { 264 };
+        Recorder { gpu, kernels, steps, pending: Vec::new(), target, is_software }
     }
 
     /// In how many sums an inner dimension of `inner` is best cut when C is `rows` × `columns` in
@@ -316,40 +330,21 @@ impl<'a> Recorder<'a> {
             let m = (m - row).min(rows_at_once);
             for first in (0..batches).step_by(batches_at_once) {
                 let count = (batches - first).min(batches_at_once);
-                let bias_at = bias.map_or((0, 0, 0, 0), |bias| {
-                    (bias.offset + row * bias.strides.0, bias.strides.0, bias.strides.1, bias.batch)
-                });
                 let parameters = [
-                    m,
-                    n,
-                    k,
-                    per_slice,
-                    a.offset + row * a.strides.0,
-                    a.strides.0,
-                    a.strides.1,
-                    a.batch,
-                    b.offset,
-                    b.strides.0,
-                    b.strides.1,
-                    b.batch,
-                    c.offset + row * c.strides.0,
-                    c.strides.0,
-                    c.strides.1,
-                    c.batch,
-                    slice_stride,
-                    slices,
-                    bias_at.0,
-                    bias_at.1,
-                    bias_at.2,
-                    bias_at.3,
-                    first,
-                    0,
-                ];
+                    &[m, n, k, per_slice][..],
+                    &a.parameters(row),
+                    &b.parameters(0),
+                    &c.parameters(row),
+                    &[slice_stride, slices],
+                    &bias.map_or([0; 4], |bias| bias.parameters(row)),
+                    &[first, 0],
+                ]
+                .concat();
                 let mut buffers = vec![a.numbers, b.numbers, c.numbers];
                 buffers.extend(bias.map(|bias| bias.numbers));
                 self.pending.push(Pending {
                     name: Name::Product(kernel),
-                    parameters: parameters.map(|p| p as u32).to_vec(),
+                    parameters: parameters.into_iter().map(|p| p as u32).collect(),
                     buffers: buffers.into_iter().map(|n| n.buffer.clone()).collect(),
                     groups: [n.div_ceil(tile.columns()), m.div_ceil(rows), count * slices],
                     work: 2.0 * m as f64 * n as f64 * k as f64 * count as f64,
@@ -362,7 +357,7 @@ impl<'a> Recorder<'a> {
     pub fn pointwise(
         &mut self,
         kernel: Pointwise,
-        parameters: &[u32],
+        parameters: &[usize],
         buffers: &[&DeviceBuffer],
         groups: [usize; 3],
         work: f64,
@@ -372,7 +367,7 @@ impl<'a> Recorder<'a> {
         }
         self.pending.push(Pending {
             name: Name::Pointwise(kernel),
-            parameters: parameters.to_vec(),
+            parameters: parameters.iter().map(|&p| p as u32).collect(),
             buffers: buffers.iter().map(|numbers| numbers.buffer.clone()).collect(),
             groups,
             work,
@@ -397,12 +392,7 @@ impl<'a> Recorder<'a> {
             let parameters: &[u8] = bytemuck::cast_slice(&op.parameters);
             block[..parameters.len()].copy_from_slice(parameters);
         }
-        let uniform = self.gpu.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: bytes.len() as u64,
-            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+        let uniform = self.gpu.buffer(bytes.len() as u64, UNIFORM);
         self.gpu.queue.write_buffer(&uniform, 0, &bytes);
         let limit = self.gpu.limits.max_compute_workgroups_per_dimension as usize;
         let mut ops = Vec::with_capacity(self.pending.len());
@@ -427,14 +417,8 @@ impl<'a> Recorder<'a> {
             if has_step {
                 resources.push(block(self.steps, 0, 48));
             }
-            let entries: Vec<_> = resources
-                .into_iter()
-                .enumerate()
-                .map(|(binding, resource)| wgpu::BindGroupEntry {
-                    binding: binding as u32,
-                    resource,
-                })
-                .collect();
+            let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+            let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
             let bind = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
                 label: None,
                 layout: &kernel.layout,
@@ -452,6 +436,13 @@ impl Program {
     /// Floating point operations of one replay, roughly.
     pub fn work(&self) -> f64 {
         self.ops.iter().map(|op| op.work).sum()
+    }
+
+    /// Runs it once.
+    pub fn run(&self, gpu: &Gpu) {
+        let mut submission = Submission::new(gpu);
+        submission.replay(self, 0);
+        submission.submit();
     }
 }
 

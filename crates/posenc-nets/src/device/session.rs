@@ -6,14 +6,16 @@ use faer::Mat;
 
 use super::adapter::Gpu;
 use super::kernels::Pointwise;
-use super::program::{BLOCK, DeviceBuffer, Kernels, Program, Recorder, Submission};
+use super::program::{
+    BLOCK, DeviceBuffer, Kernels, Operand, Program, Recorder, Submission, UNIFORM,
+};
 use super::{Options, kronecker, simple};
 use crate::cpu::sigmoid;
 use crate::error::same;
 use crate::layout::{Layout, Slot};
 use crate::{
     Adam, EpochErrors, FirstLayer, Input, NetError, Network, OutputActivation, Parameters,
-    Progress, SampleSet, Session, State, Task, spectral,
+    Progress, SampleSet, Samples, Session, State, Task, spectral,
 };
 
 /// Points of a partial sum of squares.
@@ -22,95 +24,91 @@ pub const POINTS_PER_SUM: usize = 1024;
 /// Epochs whose constants and errors are on the device at a time.
 const SLOTS: usize = 64;
 
-/// What the parts of a session work with.
-pub struct Context<'a> {
-    pub gpu: &'a Gpu,
-    pub kernels: &'a Kernels,
-    pub options: &'a Options,
-    pub network: &'a Network,
-    pub layout: &'a Layout,
-    pub theta: &'a DeviceBuffer,
-    pub moments: [&'a DeviceBuffer; 2],
-    pub steps: &'a wgpu::Buffer,
+/// What is on the device whatever the network.
+#[derive(Debug)]
+pub struct Context {
+    pub gpu: Arc<Gpu>,
+    pub kernels: Arc<Kernels>,
+    pub options: Options,
+    pub network: Network,
+    pub layout: Layout,
+    pub theta: DeviceBuffer,
+    pub moments: [DeviceBuffer; 2],
+    pub steps: wgpu::Buffer,
     /// Per slot the sums of squares of all runs on the training and on the test samples.
-    pub errors: &'a DeviceBuffer,
+    pub errors: DeviceBuffer,
 }
 
-impl<'a> Context<'a> {
+impl Context {
     /// An empty list of dispatches.
-    pub fn recorder(&self) -> Recorder<'a> {
-        Recorder::new(self.gpu, self.kernels, self.steps)
+    pub fn recorder(&self) -> Recorder<'_> {
+        Recorder::new(&self.gpu, &self.kernels, &self.steps)
     }
 
-    /// The partial sums of squares of all runs, `sums` of each, to the place of the step; `which` is 0 for
-    /// training and 1 for test samples.
-    pub fn sum_squares(
-        &self,
-        list: &mut Recorder<'_>,
-        squares: Option<&DeviceBuffer>,
-        sums: usize,
-        which: usize,
-    ) {
-        if let Some(squares) = squares {
+    /// The weights of a layer for the runs from `first` on: fan out × fan in.
+    pub fn weights(&self, slot: &Slot, first: usize) -> Operand<'_> {
+        let size = slot.fan_in * slot.fan_out;
+        let offset = slot.weights + first * size;
+        Operand { offset, batch: size, ..Operand::rows(&self.theta, slot.fan_in) }
+    }
+
+    /// The partial sums of squares of all runs to the place of the step; `which` is 0 for training and 1 for test samples.
+    pub fn sum_squares(&self, list: &mut Recorder<'_>, targets: Option<&Targets>, which: usize) {
+        if let Some(Targets { squares, sums, .. }) = targets {
             let runs = self.layout.runs;
-            let parameters = [sums, runs, which].map(|p| p as u32);
-            let buffers = [squares, self.errors];
-            list.pointwise(Pointwise::Squares, &parameters, &buffers, [runs, 1, 1], 0.0);
+            let buffers = [squares, &self.errors];
+            list.pointwise(Pointwise::Squares, &[*sums, runs, which], &buffers, [runs, 1, 1], 0.0);
         }
     }
 
-    /// Residuals of `outputs` and the partial sums of their squares. If `is_kept`, residuals replace the outputs. `sums` is the
-    /// number of partial sums of a run and the index of the first of these. `layout` has the offset of the outputs, their
-    /// strides of runs, points and outputs, and the offset and strides of the targets.
+    /// Residuals of `outputs` and the partial sums of their squares. If `is_kept`, residuals replace the outputs. `first` is the
+    /// index of the first of these sums. `layout` has the offset of the outputs, their strides of runs, points and outputs, and
+    /// the offset and strides of the targets.
     pub fn residuals(
         &self,
         list: &mut Recorder<'_>,
-        [targets, outputs, squares]: [&DeviceBuffer; 3],
+        (targets, outputs): (&Targets, &DeviceBuffer),
         (points, all_points, runs): (usize, usize, usize),
-        sums: [usize; 2],
+        first: usize,
         is_kept: bool,
         layout: [usize; 8],
     ) {
         let width = self.network.output;
         let sigmoid = self.network.output_activation == OutputActivation::Sigmoid;
-        let factor = (2.0 / (all_points * width) as f64) as f32;
-        let [all, first] = sums;
-        let (sigmoid, is_kept) = (usize::from(sigmoid), usize::from(is_kept));
-        let head = [
-            points,
-            width,
-            POINTS_PER_SUM,
-            all,
-            first,
-            sigmoid,
-            is_kept,
-            factor.to_bits() as usize,
-        ];
-        let parameters: Vec<u32> = head.into_iter().chain(layout).map(|p| p as u32).collect();
+        let factor = ((2.0 / (all_points * width) as f64) as f32).to_bits() as usize;
+        let sizes = [points, width, POINTS_PER_SUM, targets.sums];
+        let how = [first, usize::from(sigmoid), usize::from(is_kept), factor];
+        let parameters = [&sizes[..], &how, &layout].concat();
+        let buffers = [&targets.numbers, outputs, &targets.squares];
         let groups = [points.div_ceil(POINTS_PER_SUM), runs, 1];
         let work = (8 * points * width * runs) as f64;
-        list.pointwise(
-            Pointwise::Residual,
-            &parameters,
-            &[targets, outputs, squares],
-            groups,
-            work,
-        );
+        list.pointwise(Pointwise::Residual, &parameters, &buffers, groups, work);
     }
 
     /// Records dispatches and runs them once.
     pub fn run_recorded(&self, record: impl FnOnce(&mut Recorder<'_>)) -> Result<(), NetError> {
         let mut list = self.recorder();
         record(&mut list);
-        self.run(&list.finish()?);
+        list.finish()?.run(&self.gpu);
         Ok(())
     }
+}
 
-    /// Runs a program once.
-    pub fn run(&self, program: &Program) {
-        let mut submission = Submission::new(self.gpu);
-        submission.replay(program, 0);
-        submission.submit();
+/// Targets of all runs, and room for the partial sums of squared errors.
+#[derive(Debug)]
+pub struct Targets {
+    numbers: DeviceBuffer,
+    squares: DeviceBuffer,
+    /// Partial sums of a run.
+    sums: usize,
+}
+
+impl Targets {
+    pub fn new(context: &Context, numbers: &[f32], sums: usize) -> Result<Self, NetError> {
+        let (gpu, count) = (&context.gpu, sums * context.layout.runs);
+        let numbers = DeviceBuffer::of(gpu, "the targets", numbers)?;
+        let squares = DeviceBuffer::zeros(gpu, "sums of squares", count)?;
+        Ok(Targets { numbers, squares, sums })
     }
 }
 
@@ -127,37 +125,25 @@ pub struct Gradient {
 
 impl Gradient {
     pub fn new(
-        context: &Context<'_>,
+        context: &Context,
         slot: &Slot,
         slices: usize,
         bias_slices: usize,
     ) -> Result<Self, NetError> {
-        let runs = context.layout.runs;
+        let (gpu, runs) = (&context.gpu, context.layout.runs);
         let weights = slices * runs * slot.fan_in * slot.fan_out;
         let biases = runs * slot.biases;
         Ok(Gradient {
-            weights: DeviceBuffer::zeros(context.gpu, "the gradient of a layer", weights)?,
-            bias: DeviceBuffer::zeros(context.gpu, "the gradient of biases", bias_slices * biases)?,
+            weights: DeviceBuffer::zeros(gpu, "the gradient of a layer", weights)?,
+            bias: DeviceBuffer::zeros(gpu, "the gradient of biases", bias_slices * biases)?,
             slices,
             bias_slices,
             biases,
         })
     }
 
-    /// Sums of the columns of `d`.
+    /// Sums of the columns of `d` to the biases from `first` on.
     pub fn add_bias(
-        &self,
-        list: &mut Recorder<'_>,
-        d: &DeviceBuffer,
-        sizes: (usize, usize),
-        strides: (usize, usize),
-        add: bool,
-    ) {
-        self.add_bias_at(list, d, sizes, strides, 0, add);
-    }
-
-    /// As [`Self::add_bias`] for some runs only: adds the biases from `first` on.
-    pub fn add_bias_at(
         &self,
         list: &mut Recorder<'_>,
         d: &DeviceBuffer,
@@ -167,32 +153,24 @@ impl Gradient {
         add: bool,
     ) {
         let per_slice = rows.div_ceil(self.bias_slices);
-        let parameters = [
-            rows,
-            columns,
-            per_slice,
-            usize::from(add),
-            0,
-            strides.0,
-            strides.1,
-            first,
-            self.biases,
-        ];
-        let parameters = parameters.map(|p| p as u32);
+        let sizes = [rows, columns, per_slice, usize::from(add)];
+        let places = [0, strides.0, strides.1, first, self.biases];
+        let parameters = [&sizes[..], &places].concat();
         let groups = [columns.div_ceil(16), self.bias_slices, 1];
         let work = (rows * columns) as f64;
         list.pointwise(Pointwise::ColumnSums, &parameters, &[d, &self.bias], groups, work);
     }
 
     /// The step of the layer's weights and biases.
-    pub fn adam(&self, context: &Context<'_>, list: &mut Recorder<'_>, slot: &Slot) {
+    pub fn adam(&self, context: &Context, list: &mut Recorder<'_>, slot: &Slot) {
         let weights = context.layout.runs * slot.fan_in * slot.fan_out;
         for (numbers, count, slices, at) in [
             (&self.weights, weights, self.slices, slot.weights),
             (&self.bias, self.biases, self.bias_slices, slot.bias),
         ] {
-            let parameters = [count, slices, count, 0, at].map(|p| p as u32);
-            let buffers = [numbers, context.theta, context.moments[0], context.moments[1]];
+            let parameters = [count, slices, count, 0, at];
+            let [first, second] = &context.moments;
+            let buffers = [numbers, &context.theta, first, second];
             // Threads take further numbers if there are more than workgroups.
             let groups = [count.div_ceil(256).min(65_535), 1, 1];
             let work = ((slices + 12) * count) as f64;
@@ -201,57 +179,19 @@ impl Gradient {
     }
 }
 
-/// The training and the test side of a network, and what they share.
-#[derive(Debug)]
-struct Parts<S, T> {
-    train: S,
-    test: Option<S>,
-    scratch: T,
-}
-
-/// How the network goes through its points.
+/// How the network goes through its training points.
 #[derive(Debug)]
 enum Model {
-    Simple(Box<Parts<simple::Side, simple::Scratch>>),
-    Kronecker(Box<Parts<kronecker::Side, kronecker::Scratch>>),
-}
-
-/// What is on the device whatever the network.
-#[derive(Debug)]
-struct Held {
-    gpu: Arc<Gpu>,
-    kernels: Arc<Kernels>,
-    options: Options,
-    network: Network,
-    layout: Layout,
-    theta: DeviceBuffer,
-    moments: [DeviceBuffer; 2],
-    steps: wgpu::Buffer,
-    errors: DeviceBuffer,
-}
-
-impl Held {
-    fn context(&self) -> Context<'_> {
-        Context {
-            gpu: &self.gpu,
-            kernels: &self.kernels,
-            options: &self.options,
-            network: &self.network,
-            layout: &self.layout,
-            theta: &self.theta,
-            moments: [&self.moments[0], &self.moments[1]],
-            steps: &self.steps,
-            errors: &self.errors,
-        }
-    }
+    Simple(Box<(simple::Side, simple::Scratch)>),
+    Kronecker(Box<(kronecker::Side, kronecker::Scratch)>),
 }
 
 /// A task in training.
 pub struct DeviceSession {
-    held: Held,
+    context: Context,
     optimizer: Adam,
     model: Model,
-    /// DeviceBuffer that an error is the mean of, on the training and on the test samples.
+    /// Numbers that an error is the mean of, on the training and on the test samples.
     counts: [f64; 2],
     step: Program,
     train_errors: Program,
@@ -271,14 +211,9 @@ impl DeviceSession {
         let Task { network, optimizer, train, test, initial } = task;
         let runs = initial.len();
         let layout = Layout::new(&network, runs);
-        let steps = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: (BLOCK * SLOTS) as u64,
-            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+        let steps = gpu.buffer((BLOCK * SLOTS) as u64, UNIFORM);
         let moment = || DeviceBuffer::zeros(&gpu, "the moments of Adam", layout.len);
-        let held = Held {
+        let context = Context {
             theta: DeviceBuffer::of(&gpu, "the parameters", &layout.pack(&initial))?,
             moments: [moment()?, moment()?],
             errors: DeviceBuffer::zeros(&gpu, "the errors", SLOTS * 2 * runs)?,
@@ -289,71 +224,52 @@ impl DeviceSession {
             layout,
             steps,
         };
-        let context = held.context();
-        let outputs = context.network.output;
-        let count = |points: usize| (points * outputs) as f64;
-        let counts = [
-            count(train.input.points()),
-            test.as_ref().map_or(1.0, |test| count(test.input.points())),
-        ];
+        let count = |samples: &Samples| (samples.input.points() * context.network.output) as f64;
+        let counts = [count(&train), test.as_ref().map_or(1.0, count)];
         let mut lists = [context.recorder(), context.recorder(), context.recorder()];
         let [step, train_list, test_list] = &mut lists;
-        // Gradients are named by the programs alone, which keep them.
-        let model = match (&context.network.first, &train.input) {
-            (FirstLayer::Kronecker, Input::Kronecker(input)) => {
-                let train = kronecker::Side::new(&context, input, Some(&train.targets))?;
-                let test = match &test {
-                    Some(samples) => match &samples.input {
-                        Input::Kronecker(input) => {
-                            Some(kronecker::Side::new(&context, input, Some(&samples.targets))?)
-                        }
-                        _ => None,
-                    },
-                    None => None,
+        // Gradients and test samples are named by the programs alone, which keep them.
+        let model = match context.network.first {
+            FirstLayer::Kronecker => {
+                let side = |samples: &Samples| {
+                    kronecker::Side::new(&context, &samples.input, Some(&samples.targets))
                 };
+                let (train, test) = (side(&train)?, test.as_ref().map(side).transpose()?);
                 let sides: Vec<_> = std::iter::once(&train).chain(&test).collect();
                 let scratch = kronecker::scratch(&context, &sides)?;
-                let gradients = kronecker::gradients(&context, step, &train, &scratch)?;
-                kronecker::step(&context, step, &train, &scratch, &gradients);
-                kronecker::errors(&context, train_list, &train, &scratch, 0);
+                let pass = |side| kronecker::Pass { context: &context, side, scratch: &scratch };
+                let gradients = pass(&train).gradients(step)?;
+                pass(&train).step(step, &gradients);
+                pass(&train).errors(train_list, 0);
                 if let Some(test) = &test {
-                    kronecker::errors(&context, test_list, test, &scratch, 1);
+                    pass(test).errors(test_list, 1);
                 }
-                Model::Kronecker(Box::new(Parts { train, test, scratch }))
+                Model::Kronecker(Box::new((train, scratch)))
             }
-            _ => {
-                let dimension = context.network.input;
-                let train = simple::Side::new(&context, &train.input, Some(&train.targets), true)?;
-                let test = match &test {
-                    Some(samples) => Some(simple::Side::new(
-                        &context,
-                        &samples.input,
-                        Some(&samples.targets),
-                        false,
-                    )?),
-                    None => None,
+            FirstLayer::Affine => {
+                let side = |samples: &Samples, is_trained| {
+                    simple::Side::new(&context, &samples.input, Some(&samples.targets), is_trained)
                 };
+                let train = side(&train, true)?;
+                let test = test.as_ref().map(|test| side(test, false)).transpose()?;
                 let sides: Vec<_> = std::iter::once(&train).chain(&test).collect();
-                let scratch = simple::scratch(&context, &sides, dimension)?;
-                let gradients = simple::gradients(&context, step, &train)?;
-                simple::step(&context, step, &train, &scratch, &gradients);
-                simple::errors(&context, train_list, &train, &scratch, 0);
+                let scratch = simple::scratch(&context, &sides)?;
+                let pass = |side| simple::Pass { context: &context, side, scratch: &scratch };
+                let gradients = pass(&train).gradients(step)?;
+                pass(&train).step(step, &gradients);
+                pass(&train).errors(train_list, 0);
                 if let Some(test) = &test {
-                    simple::errors(&context, test_list, test, &scratch, 1);
+                    pass(test).errors(test_list, 1);
                 }
-                Model::Simple(Box::new(Parts { train, test, scratch }))
+                Model::Simple(Box::new((train, scratch)))
             }
-        };
-        let has_test = match &model {
-            Model::Simple(parts) => parts.test.is_some(),
-            Model::Kronecker(parts) => parts.test.is_some(),
         };
         let [step, train_errors, test_errors] = lists;
         let (step, train_errors) = (step.finish()?, train_errors.finish()?);
-        let test_errors = if has_test { Some(test_errors.finish()?) } else { None };
+        let test_errors = test.map(|_| test_errors.finish()).transpose()?;
         Ok(DeviceSession {
             progress: Progress::new(runs),
-            held,
+            context,
             optimizer,
             model,
             counts,
@@ -382,13 +298,13 @@ impl DeviceSession {
             block[..32].copy_from_slice(bytemuck::cast_slice(&floats));
             block[32..36].copy_from_slice(&(slot as u32).to_ne_bytes());
         }
-        self.held.gpu.queue.write_buffer(&self.held.steps, 0, &bytes);
+        self.context.gpu.queue.write_buffer(&self.context.steps, 0, &bytes);
     }
 
     /// Errors of the first `count` slots: per slot, of training and test samples, per run.
     fn read_errors(&self, count: usize) -> Result<Vec<[Vec<f64>; 2]>, NetError> {
         let runs = self.runs();
-        let sums = self.held.errors.read(&self.held.gpu, count * 2 * runs)?;
+        let sums = self.context.errors.read(&self.context.gpu, count * 2 * runs)?;
         let means = |sums: &[f32], count: f64| sums.iter().map(|s| f64::from(*s) / count).collect();
         let slot = |sums: &[f32]| {
             let (train, test) = sums.split_at(runs);
@@ -398,7 +314,7 @@ impl DeviceSession {
     }
 
     fn advance_slots(&mut self, measured: &[bool]) -> Result<Vec<EpochErrors>, NetError> {
-        let gpu = self.held.gpu.clone();
+        let gpu = self.context.gpu.clone();
         let errors = gpu.scoped(|| {
             self.write_steps(measured.len());
             let mut submission = Submission::new(&gpu);
@@ -434,7 +350,7 @@ impl Session for DeviceSession {
 
     fn epochs_at_once(&self) -> usize {
         let one = self.step.work() + self.test_errors.as_ref().map_or(0.0, Program::work);
-        ((self.held.options.work_at_once / one.max(1.0)) as usize).clamp(1, SLOTS)
+        ((self.context.options.work_at_once / one.max(1.0)) as usize).clamp(1, SLOTS)
     }
 
     fn advance(&mut self, measured: &[bool]) -> Result<Vec<EpochErrors>, NetError> {
@@ -451,9 +367,9 @@ impl Session for DeviceSession {
             (SampleSet::Test, Some(program)) => program,
             (SampleSet::Test, None) => return Ok(Vec::new()),
         };
-        let mut errors = self.held.gpu.scoped(|| {
+        let mut errors = self.context.gpu.scoped(|| {
             self.write_steps(1);
-            self.held.context().run(program);
+            program.run(&self.context.gpu);
             self.read_errors(1)
         })?;
         Ok(errors
@@ -463,23 +379,23 @@ impl Session for DeviceSession {
     }
 
     fn predict(&mut self, input: &Input) -> Result<Mat<f32>, NetError> {
-        let network = &self.held.network;
+        let network = &self.context.network;
         network.check_input(input)?;
         same("features", input.dimension(), network.input)?;
         if let (Input::Kronecker(own), Input::Kronecker(other)) = (&self.train_input, input) {
             own.check_axes(other)?;
         }
-        let context = self.held.context();
-        let mut outputs = self.held.gpu.scoped(|| match input {
-            Input::Kronecker(input) => {
-                let side = kronecker::Side::new(&context, input, None)?;
-                let scratch = kronecker::scratch(&context, &[&side])?;
-                kronecker::outputs(&context, &side, &scratch)
+        let context = &self.context;
+        let mut outputs = context.gpu.scoped(|| match network.first {
+            FirstLayer::Kronecker => {
+                let side = &kronecker::Side::new(context, input, None)?;
+                let scratch = &kronecker::scratch(context, &[side])?;
+                kronecker::Pass { context, side, scratch }.outputs()
             }
-            _ => {
-                let side = simple::Side::new(&context, input, None, false)?;
-                let scratch = simple::scratch(&context, &[&side], network.input)?;
-                simple::outputs(&context, &side, &scratch)
+            FirstLayer::Affine => {
+                let side = &simple::Side::new(context, input, None, false)?;
+                let scratch = &simple::scratch(context, &[side])?;
+                simple::Pass { context, side, scratch }.outputs()
             }
         })?;
         if network.output_activation == OutputActivation::Sigmoid {
@@ -491,10 +407,16 @@ impl Session for DeviceSession {
     }
 
     fn hidden_stable_ranks(&mut self) -> Result<Vec<Vec<f64>>, NetError> {
-        let context = self.held.context();
-        let layers = self.held.gpu.scoped(|| match &self.model {
-            Model::Simple(parts) => simple::hidden(&context, &parts.train, &parts.scratch),
-            Model::Kronecker(parts) => kronecker::hidden(&context, &parts.train, &parts.scratch),
+        let context = &self.context;
+        let layers = context.gpu.scoped(|| match &self.model {
+            Model::Simple(train) => {
+                let (side, scratch) = &**train;
+                simple::Pass { context, side, scratch }.hidden()
+            }
+            Model::Kronecker(train) => {
+                let (side, scratch) = &**train;
+                kronecker::Pass { context, side, scratch }.hidden()
+            }
         })?;
         let ranks = |run: &Vec<Mat<f32>>| {
             run.iter().map(|layer| spectral::stable_rank(layer.as_ref())).collect()
@@ -503,12 +425,12 @@ impl Session for DeviceSession {
     }
 
     fn parameters(&self) -> Result<Vec<Parameters>, NetError> {
-        let Held { gpu, layout, theta, .. } = &self.held;
+        let Context { gpu, layout, theta, .. } = &self.context;
         Ok(layout.unpack(&gpu.scoped(|| theta.read(gpu, layout.len))?))
     }
 
     fn state(&self) -> Result<State, NetError> {
-        let Held { gpu, layout, theta, moments, .. } = &self.held;
+        let Context { gpu, layout, theta, moments, .. } = &self.context;
         let mut numbers = Vec::with_capacity(3 * layout.len);
         for part in [theta, &moments[0], &moments[1]] {
             numbers.extend(gpu.scoped(|| part.read(gpu, layout.len))?);
@@ -517,7 +439,7 @@ impl Session for DeviceSession {
     }
 
     fn restore(&mut self, state: &State) -> Result<(), NetError> {
-        let Held { gpu, layout, theta, moments, .. } = &self.held;
+        let Context { gpu, layout, theta, moments, .. } = &self.context;
         self.progress.check(state, 3 * layout.len)?;
         gpu.scoped(|| {
             let parts = [theta, &moments[0], &moments[1]];

@@ -6,14 +6,11 @@
 
 use faer::Mat;
 
-use super::input::{
-    DeviceInput, Form, features, multiply_gradients, prepare, sum_gradients, sum_products,
-    takes_tables,
-};
+use super::input::{DeviceInput, Form, takes_tables};
 use super::product::Epilogue;
 use super::program::{DeviceBuffer, Operand, Product, Recorder};
-use super::session::{Context, Gradient, POINTS_PER_SUM};
-use crate::layout::Layout;
+use super::session::{Context, Gradient, POINTS_PER_SUM, Targets};
+use crate::layout::{Layout, Slot};
 use crate::{Input, NetError};
 
 /// Embedded positions and targets.
@@ -22,11 +19,9 @@ pub struct Side {
     pub points: usize,
     pub input: DeviceInput,
     /// Point by point, all runs' outputs side by side; none for predictions.
-    targets: Option<DeviceBuffer>,
+    targets: Option<Targets>,
     /// Points that go through the network at a time.
     pub chunk: usize,
-    /// Sums of squares, run by run.
-    squares: Option<DeviceBuffer>,
 }
 
 /// Room for one chunk.
@@ -41,14 +36,14 @@ pub struct Scratch {
 }
 
 /// Points of a chunk, such that everything it needs keeps within the budget and the adapter's limits.
-fn chunk(context: &Context<'_>, input: &Input) -> Result<usize, NetError> {
-    let layout = context.layout;
+fn chunk(context: &Context, input: &Input) -> Result<usize, NetError> {
+    let layout = &context.layout;
     let made = match input {
         Input::Dense(_) => 0,
         Input::Factored(f) if takes_tables(f) => 0,
         _ => input.dimension(),
     };
-    let wide = |slot: &crate::layout::Slot| layout.runs * slot.fan_out;
+    let wide = |slot: &Slot| layout.runs * slot.fan_out;
     let total = made + layout.slots.iter().map(wide).sum::<usize>();
     let widest = layout.slots.iter().map(wide).chain([input.dimension()]).max().unwrap_or(1);
     let budget = context.options.chunk_bytes / (4 * total as u64);
@@ -66,12 +61,12 @@ fn chunk(context: &Context<'_>, input: &Input) -> Result<usize, NetError> {
 impl Side {
     /// Brings positions and targets to the device. Only a side that `is_trained` goes back.
     pub fn new(
-        context: &Context<'_>,
+        context: &Context,
         input: &Input,
         targets: Option<&Mat<f32>>,
         is_trained: bool,
     ) -> Result<Self, NetError> {
-        let (gpu, points) = (context.gpu, input.points());
+        let points = input.points();
         let chunk = chunk(context, input)?;
         let targets = targets.map(|targets| {
             let columns = targets.ncols();
@@ -81,19 +76,12 @@ impl Side {
                     numbers[i * columns + c] = *target;
                 }
             }
-            DeviceBuffer::of(gpu, "the targets", &numbers)
+            let sums = chunks(points, chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum();
+            Targets::new(context, &numbers, sums)
         });
         let targets = targets.transpose()?;
-        let sums: usize = chunks(points, chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum();
-        let sums = sums * context.layout.runs;
-        let squares = targets.as_ref().map(|_| DeviceBuffer::zeros(gpu, "sums of squares", sums));
-        let squares = squares.transpose()?;
-        let input = DeviceInput::new(gpu, input, chunk, is_trained)?;
-        Ok(Side { points, input, targets, chunk, squares })
-    }
-
-    fn sums(&self) -> usize {
-        chunks(self.points, self.chunk).map(|(_, n)| n.div_ceil(POINTS_PER_SUM)).sum()
+        let input = DeviceInput::new(&context.gpu, input, chunk, is_trained)?;
+        Ok(Side { points, input, targets, chunk })
     }
 
     /// Whether features are made for every chunk.
@@ -126,266 +114,204 @@ pub fn chunks(points: usize, chunk: usize) -> impl Iterator<Item = (usize, usize
 }
 
 /// Buffers for all layers' outputs, for all runs together and the largest chunk of points.
-pub fn scratch(
-    context: &Context<'_>,
-    sides: &[&Side],
-    dimension: usize,
-) -> Result<Scratch, NetError> {
+pub fn scratch(context: &Context, sides: &[&Side]) -> Result<Scratch, NetError> {
+    let (gpu, layout) = (&context.gpu, &context.layout);
     let chunk = sides.iter().map(|side| side.chunk).max().unwrap_or(1);
     let is_made = sides.iter().any(|side| side.is_made());
-    let layout = context.layout;
     let coordinates = sides.iter().map(|side| side.coordinates()).max().unwrap_or(0);
     let tables = match coordinates * layout.runs * layout.slots[0].fan_out {
         0 => None,
         count => {
-            let zeros = || DeviceBuffer::zeros(context.gpu, "products of the tables", count);
+            let zeros = || DeviceBuffer::zeros(gpu, "products of the tables", count);
             Some([zeros()?, zeros()?])
         }
     };
-    let activations = layout
-        .slots
-        .iter()
-        .map(|slot| {
-            DeviceBuffer::zeros(context.gpu, "activations", chunk * layout.runs * slot.fan_out)
-        })
-        .collect::<Result<_, _>>()?;
+    let outputs =
+        |slot: &Slot| DeviceBuffer::zeros(gpu, "activations", chunk * layout.runs * slot.fan_out);
+    let activations = layout.slots.iter().map(outputs).collect::<Result<_, _>>()?;
     let features = is_made
-        .then(|| DeviceBuffer::zeros(context.gpu, "features", chunk * dimension))
+        .then(|| DeviceBuffer::zeros(gpu, "features", chunk * context.network.input))
         .transpose()?;
     Ok(Scratch { features, activations, tables })
 }
 
-/// DeviceBuffer of all runs in rows.
-pub fn rows(numbers: &DeviceBuffer, width: usize) -> Operand<'_> {
-    Operand { numbers, offset: 0, strides: (width, 1), batch: 0 }
+/// A way through the network.
+pub struct Pass<'a> {
+    pub context: &'a Context,
+    pub side: &'a Side,
+    pub scratch: &'a Scratch,
 }
 
-/// The way forward of a chunk, after [`prepare`]; gives the features if there are any.
-fn forward<'a>(
-    context: &Context<'_>,
-    list: &mut Recorder<'_>,
-    side: &'a Side,
-    scratch: &'a Scratch,
-    chunk: (usize, usize),
-) -> Option<&'a DeviceBuffer> {
-    let Layout { slots, runs, .. } = context.layout;
-    let dimension = slots[0].fan_in;
-    let features = features(list, side, scratch, dimension, chunk);
-    for (l, slot) in slots.iter().enumerate() {
-        let is_last = l + 1 == slots.len();
-        let input = match (l, features) {
-            (0, None) => {
-                sum_products(context, list, side, scratch, chunk, is_last);
-                continue;
-            }
-            (0, Some(features)) => rows(features, dimension),
-            (_, _) => {
-                let below = slots[l - 1].fan_out;
-                Operand { batch: below, ..rows(&scratch.activations[l - 1], runs * below) }
-            }
-        };
-        let out = rows(&scratch.activations[l], runs * slot.fan_out);
-        let theta = context.theta;
-        let weights = slot.fan_in * slot.fan_out;
-        let bias =
-            Operand { numbers: theta, offset: slot.bias, strides: (0, 1), batch: slot.fan_out };
-        // W is read by columns: B[k, n] = W[n, k].
-        let b = Operand {
-            numbers: theta,
-            offset: slot.weights,
-            strides: (1, slot.fan_in),
-            batch: weights,
-        };
-        // The first layer's input is that of all runs.
-        let (batches, columns) =
-            if l == 0 { (1, runs * slot.fan_out) } else { (*runs, slot.fan_out) };
-        list.product(Product {
-            a: input,
-            b,
-            c: Operand { batch: slot.fan_out, ..out },
-            sizes: (chunk.1, columns, slot.fan_in),
-            batches,
-            slices: (1, 0),
-            epilogue: if is_last { Epilogue::Bias } else { Epilogue::BiasRelu },
-            bias: Some(bias),
-        });
+impl<'a> Pass<'a> {
+    /// What is in the place of a layer's outputs: point by point, all runs of a point side by side.
+    fn outputs_of(&self, l: usize) -> Operand<'a> {
+        let Layout { slots, runs, .. } = &self.context.layout;
+        let batch = slots[l].fan_out;
+        Operand { batch, ..Operand::rows(&self.scratch.activations[l], runs * batch) }
     }
-    features
-}
 
-/// Residuals in place of the outputs where they are wanted, and the sums of their squares.
-fn residuals(
-    context: &Context<'_>,
-    list: &mut Recorder<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    (first, n): (usize, usize),
-    is_kept: bool,
-) {
-    let (Some(targets), Some(squares)) = (&side.targets, &side.squares) else {
-        return;
-    };
-    let outputs = context.network.output;
-    let runs = context.layout.runs;
-    // Chunks but the last are of one size.
-    let first_sum = first / side.chunk * side.chunk.div_ceil(POINTS_PER_SUM);
-    let (wide, out) = (runs * outputs, &scratch.activations[scratch.activations.len() - 1]);
-    let layout = [0, outputs, wide, 1, first * wide, outputs, wide, 1];
-    let (buffers, counts) = ([targets, out, squares], (n, side.points, runs));
-    context.residuals(list, buffers, counts, [side.sums(), first_sum], is_kept, layout);
-}
-
-/// Errors of the present parameters.
-pub fn errors(
-    context: &Context<'_>,
-    list: &mut Recorder<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    which: usize,
-) {
-    prepare(context, list, side, scratch);
-    for chunk in side.chunks() {
-        forward(context, list, side, scratch, chunk);
-        residuals(context, list, side, scratch, chunk, false);
-    }
-    context.sum_squares(list, side.squares.as_ref(), side.sums(), which);
-}
-
-/// Room for the gradients of all layers.
-pub fn gradients(
-    context: &Context<'_>,
-    list: &Recorder<'_>,
-    side: &Side,
-) -> Result<Vec<Gradient>, NetError> {
-    let runs = context.layout.runs;
-    let one = |(l, slot): (usize, &crate::layout::Slot)| {
-        let slices = match l {
-            // From the sums over points: an inner dimension of coordinates.
-            0 if side.coordinates() > 0 => 1,
-            0 => list.slices(runs * slot.fan_out, slot.fan_in, side.chunk, 1),
-            _ => list.slices(slot.fan_out, slot.fan_in, side.chunk, runs),
-        };
-        let bias_slices = (side.chunk / 1024).clamp(1, 64);
-        Gradient::new(context, slot, slices, bias_slices)
-    };
-    context.layout.slots.iter().enumerate().map(one).collect()
-}
-
-/// One epoch: errors before the step, gradients, Adam.
-pub fn step(
-    context: &Context<'_>,
-    list: &mut Recorder<'_>,
-    side: &Side,
-    scratch: &Scratch,
-    gradients: &[Gradient],
-) {
-    let Layout { slots, runs, .. } = context.layout;
-    prepare(context, list, side, scratch);
-    for (index, chunk) in side.chunks().enumerate() {
-        let features = forward(context, list, side, scratch, chunk);
-        residuals(context, list, side, scratch, chunk, true);
-        let epilogue = if index == 0 { Epilogue::Store } else { Epilogue::Add };
-        for (l, slot) in slots.iter().enumerate().rev() {
-            let wide = runs * slot.fan_out;
-            let d = &scratch.activations[l];
-            let gradient = &gradients[l];
-            let weights = slot.fan_in * slot.fan_out;
-            // Dᵀ A: the inner dimension runs over points.
-            let fan_in = slot.fan_in;
-            let (a, batches) = match (l, features) {
-                (0, features) => (features.map(|features| rows(features, fan_in)), 1),
-                (_, _) => {
-                    let below = rows(&scratch.activations[l - 1], runs * fan_in);
-                    (Some(Operand { batch: fan_in, ..below }), *runs)
+    /// The way forward of a chunk, after [`Self::prepare`]; gives the features if there are any.
+    fn forward(&self, list: &mut Recorder<'_>, chunk: (usize, usize)) -> Option<&'a DeviceBuffer> {
+        let Layout { slots, runs, .. } = &self.context.layout;
+        let features = self.features(list, chunk);
+        for (l, slot) in slots.iter().enumerate() {
+            let is_last = l + 1 == slots.len();
+            let input = match (l, features) {
+                (0, None) => {
+                    self.sum_products(list, chunk, is_last);
+                    continue;
                 }
+                (0, Some(features)) => Operand::rows(features, slot.fan_in),
+                (_, _) => self.outputs_of(l - 1),
             };
-            match a {
-                None => sum_gradients(list, side, scratch, d, wide, index),
-                Some(a) => list.product(Product {
-                    a: Operand { numbers: d, offset: 0, strides: (1, wide), batch: slot.fan_out },
-                    b: a,
-                    c: Operand { batch: weights, ..rows(&gradient.weights, fan_in) },
-                    sizes: (wide / batches, fan_in, chunk.1),
-                    batches,
-                    slices: (gradient.slices, runs * weights),
-                    epilogue,
-                    bias: None,
-                }),
-            }
-            gradient.add_bias(list, d, (chunk.1, wide), (wide, 1), index > 0);
-            if l > 0 {
-                let below = runs * slot.fan_in;
-                list.product(Product {
-                    a: Operand { batch: slot.fan_out, ..rows(d, wide) },
-                    b: Operand {
-                        numbers: context.theta,
-                        offset: slot.weights,
-                        strides: (slot.fan_in, 1),
-                        batch: weights,
-                    },
-                    c: Operand { batch: slot.fan_in, ..rows(&scratch.activations[l - 1], below) },
-                    sizes: (chunk.1, slot.fan_in, slot.fan_out),
-                    batches: *runs,
-                    slices: (1, 0),
-                    epilogue: Epilogue::Masked,
-                    bias: None,
-                });
-            }
+            let (numbers, offset) = (&self.context.theta, slot.bias);
+            let bias = Operand { numbers, offset, strides: (0, 1), batch: slot.fan_out };
+            // W is read by columns: B[k, n] = W[n, k].
+            let weights = self.context.weights(slot, 0).transposed();
+            // The first layer's input is that of all runs.
+            let batches = if l == 0 { 1 } else { *runs };
+            let sizes = (chunk.1, runs * slot.fan_out / batches, slot.fan_in);
+            list.product(Product {
+                batches,
+                epilogue: if is_last { Epilogue::Bias } else { Epilogue::BiasRelu },
+                bias: Some(bias),
+                ..Product::new([input, weights, self.outputs_of(l)], sizes)
+            });
         }
+        features
     }
-    multiply_gradients(context, list, side, scratch, &gradients[0]);
-    context.sum_squares(list, side.squares.as_ref(), side.sums(), 0);
-    gradients.iter().zip(slots).for_each(|(gradient, slot)| gradient.adam(context, list, slot));
-}
 
-/// All outputs with the present parameters, before any activation: N × (runs · outputs).
-pub fn outputs(
-    context: &Context<'_>,
-    side: &Side,
-    scratch: &Scratch,
-) -> Result<Mat<f32>, NetError> {
-    let columns = context.layout.runs * context.network.output;
-    let layer = context.layout.slots.len() - 1;
-    let mut all = Mat::zeros(side.points, columns);
-    for chunk in side.chunks() {
-        context.run_recorded(|list| {
-            prepare(context, list, side, scratch);
-            forward(context, list, side, scratch, chunk);
-        })?;
-        let numbers = scratch.activations[layer].read(context.gpu, chunk.1 * columns)?;
-        for (i, row) in numbers.chunks_exact(columns).enumerate() {
-            for (c, number) in row.iter().enumerate() {
-                all[(chunk.0 + i, c)] = *number;
-            }
+    /// Residuals in place of the outputs where they are wanted, and the sums of their squares.
+    fn residuals(&self, list: &mut Recorder<'_>, (first, n): (usize, usize), is_kept: bool) {
+        let Pass { context, side, scratch } = self;
+        let Some(targets) = &side.targets else { return };
+        let (outputs, runs) = (context.network.output, context.layout.runs);
+        // Chunks but the last are of one size.
+        let first_sum = first / side.chunk * side.chunk.div_ceil(POINTS_PER_SUM);
+        let (wide, out) = (runs * outputs, &scratch.activations[scratch.activations.len() - 1]);
+        let layout = [0, outputs, wide, 1, first * wide, outputs, wide, 1];
+        let counts = (n, side.points, runs);
+        context.residuals(list, (targets, out), counts, first_sum, is_kept, layout);
+    }
+
+    /// Errors of the present parameters.
+    pub fn errors(&self, list: &mut Recorder<'_>, which: usize) {
+        self.prepare(list);
+        for chunk in self.side.chunks() {
+            self.forward(list, chunk);
+            self.residuals(list, chunk, false);
         }
+        self.context.sum_squares(list, self.side.targets.as_ref(), which);
     }
-    Ok(all)
-}
 
-/// Activations of all hidden layers on all points: per run and layer, width × N.
-pub fn hidden(
-    context: &Context<'_>,
-    side: &Side,
-    scratch: &Scratch,
-) -> Result<Vec<Vec<Mat<f32>>>, NetError> {
-    let runs = context.layout.runs;
-    let widths = &context.network.hidden;
-    let zeros = || widths.iter().map(|width| Mat::zeros(*width, side.points)).collect();
-    let mut all: Vec<Vec<Mat<f32>>> = (0..runs).map(|_| zeros()).collect();
-    for chunk in side.chunks() {
-        context.run_recorded(|list| {
-            prepare(context, list, side, scratch);
-            forward(context, list, side, scratch, chunk);
-        })?;
-        for (l, &width) in widths.iter().enumerate() {
-            let wide = runs * width;
-            let numbers = scratch.activations[l].read(context.gpu, chunk.1 * wide)?;
-            for (i, point) in numbers.chunks_exact(wide).enumerate() {
-                for (run, values) in point.chunks_exact(width).enumerate() {
-                    all[run][l].col_as_slice_mut(chunk.0 + i).copy_from_slice(values);
+    /// Room for the gradients of all layers.
+    pub fn gradients(&self, list: &Recorder<'_>) -> Result<Vec<Gradient>, NetError> {
+        let (side, Layout { slots, runs, .. }) = (self.side, &self.context.layout);
+        let one = |(l, slot): (usize, &Slot)| {
+            let slices = match l {
+                // From the sums over points: an inner dimension of coordinates.
+                0 if side.coordinates() > 0 => 1,
+                0 => list.slices(runs * slot.fan_out, slot.fan_in, side.chunk, 1),
+                _ => list.slices(slot.fan_out, slot.fan_in, side.chunk, *runs),
+            };
+            let bias_slices = (side.chunk / 1024).clamp(1, 64);
+            Gradient::new(self.context, slot, slices, bias_slices)
+        };
+        slots.iter().enumerate().map(one).collect()
+    }
+
+    /// One epoch: errors before the step, gradients, Adam.
+    pub fn step(&self, list: &mut Recorder<'_>, gradients: &[Gradient]) {
+        let Layout { slots, runs, .. } = &self.context.layout;
+        self.prepare(list);
+        for (index, chunk) in self.side.chunks().enumerate() {
+            let features = self.forward(list, chunk);
+            self.residuals(list, chunk, true);
+            let epilogue = if index == 0 { Epilogue::Store } else { Epilogue::Add };
+            for (l, slot) in slots.iter().enumerate().rev() {
+                let (d, gradient) = (self.outputs_of(l), &gradients[l]);
+                let (wide, weights) = (runs * slot.fan_out, slot.fan_in * slot.fan_out);
+                // Dᵀ A: the inner dimension runs over points.
+                let (a, batches) = match l {
+                    0 => (features.map(|features| Operand::rows(features, slot.fan_in)), 1),
+                    _ => (Some(self.outputs_of(l - 1)), *runs),
+                };
+                match a {
+                    None => self.sum_gradients(list, index),
+                    Some(a) => {
+                        let rows = Operand::rows(&gradient.weights, slot.fan_in);
+                        let c = Operand { batch: weights, ..rows };
+                        let sizes = (wide / batches, slot.fan_in, chunk.1);
+                        list.product(Product {
+                            batches,
+                            slices: (gradient.slices, runs * weights),
+                            epilogue,
+                            ..Product::new([d.transposed(), a, c], sizes)
+                        });
+                    }
+                }
+                gradient.add_bias(list, d.numbers, (chunk.1, wide), (wide, 1), 0, index > 0);
+                if l > 0 {
+                    let operands = [d, self.context.weights(slot, 0), self.outputs_of(l - 1)];
+                    list.product(Product {
+                        batches: *runs,
+                        epilogue: Epilogue::Masked,
+                        ..Product::new(operands, (chunk.1, slot.fan_in, slot.fan_out))
+                    });
                 }
             }
         }
+        self.multiply_gradients(list, &gradients[0]);
+        self.context.sum_squares(list, self.side.targets.as_ref(), 0);
+        for (gradient, slot) in gradients.iter().zip(slots) {
+            gradient.adam(self.context, list, slot);
+        }
     }
-    Ok(all)
+
+    /// Runs the way forward of a chunk.
+    fn run_forward(&self, chunk: (usize, usize)) -> Result<(), NetError> {
+        self.context.run_recorded(|list| {
+            self.prepare(list);
+            self.forward(list, chunk);
+        })
+    }
+
+    /// All outputs with the present parameters, before any activation: N × (runs · outputs).
+    pub fn outputs(&self) -> Result<Mat<f32>, NetError> {
+        let Pass { context, side, scratch } = self;
+        let columns = context.layout.runs * context.network.output;
+        let layer = context.layout.slots.len() - 1;
+        let mut all = Mat::zeros(side.points, columns);
+        for chunk in side.chunks() {
+            self.run_forward(chunk)?;
+            let numbers = scratch.activations[layer].read(&context.gpu, chunk.1 * columns)?;
+            for (i, row) in numbers.chunks_exact(columns).enumerate() {
+                for (c, number) in row.iter().enumerate() {
+                    all[(chunk.0 + i, c)] = *number;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Activations of all hidden layers on all points: per run and layer, width × N.
+    pub fn hidden(&self) -> Result<Vec<Vec<Mat<f32>>>, NetError> {
+        let Pass { context, side, scratch } = self;
+        let (runs, widths) = (context.layout.runs, &context.network.hidden);
+        let zeros = || widths.iter().map(|width| Mat::zeros(*width, side.points)).collect();
+        let mut all: Vec<Vec<Mat<f32>>> = (0..runs).map(|_| zeros()).collect();
+        for chunk in side.chunks() {
+            self.run_forward(chunk)?;
+            for (l, &width) in widths.iter().enumerate() {
+                let wide = runs * width;
+                let numbers = scratch.activations[l].read(&context.gpu, chunk.1 * wide)?;
+                for (i, point) in numbers.chunks_exact(wide).enumerate() {
+                    for (run, values) in point.chunks_exact(width).enumerate() {
+                        all[run][l].col_as_slice_mut(chunk.0 + i).copy_from_slice(values);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
 }

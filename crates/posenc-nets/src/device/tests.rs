@@ -10,7 +10,7 @@ use faer::Mat;
 use super::DeviceEngine;
 use super::adapter::{Choice, Gpu};
 use super::product::{Epilogue, Tile};
-use super::program::{BLOCK, DeviceBuffer, Kernels, Operand, Product, Recorder, Submission};
+use super::program::{BLOCK, DeviceBuffer, Kernels, Operand, Product, Recorder, UNIFORM};
 use crate::{Adam, Engine, Input, Network, SampleSet, Samples, Task};
 
 /// The adapter of the tests; skips the calling test if the machine has no adapter.
@@ -25,12 +25,7 @@ fn gpu() -> Option<&'static (Gpu, Kernels)> {
 }
 
 fn steps(gpu: &Gpu) -> wgpu::Buffer {
-    gpu.device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size: BLOCK as u64,
-        usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
+    gpu.buffer(BLOCK as u64, UNIFORM)
 }
 
 fn noise(count: usize, label: &str) -> Vec<f32> {
@@ -44,14 +39,8 @@ fn noise(count: usize, label: &str) -> Vec<f32> {
 fn products_are_the_plain_sums() {
     let Some((gpu, kernels)) = gpu() else { return };
     let steps = steps(gpu);
-    let all = [
-        Epilogue::Store,
-        Epilogue::Add,
-        Epilogue::Bias,
-        Epilogue::BiasRelu,
-        Epilogue::Relu,
-        Epilogue::Masked,
-    ];
+    use Epilogue::{Add, Bias, BiasRelu, Masked, Relu, Store};
+    let all = [Store, Add, Bias, BiasRelu, Relu, Masked];
     let shapes = [(1, 1, 1), (5, 3, 2), (67, 70, 33), (130, 129, 9), (16, 131, 24), (200, 16, 17)];
     let mut case = 0;
     for tile in [Tile::MEDIUM, Tile::TALL, Tile::WIDE, Tile::LARGE] {
@@ -59,7 +48,7 @@ fn products_are_the_plain_sums() {
             // Every way to store the operands, every epilogue in turn.
             for (a_inner, b_inner) in [(true, true), (true, false), (false, true), (false, false)] {
                 let epilogue = all[case % all.len()];
-                let slices = if epilogue == Epilogue::Store { 1 + case % 3 } else { 1 };
+                let slices = if epilogue == Store { 1 + case % 3 } else { 1 };
                 case += 1;
                 let batches = 1 + case % 2;
                 let (a, b) = (noise(7 + batches * m * k, "a"), noise(3 + batches * k * n, "b"));
@@ -86,10 +75,7 @@ fn products_are_the_plain_sums() {
                         bias: epilogue.has_bias().then(|| operand(&dbias, 0, (0, 1), n)),
                     },
                 );
-                let program = list.finish().unwrap();
-                let mut submission = Submission::new(gpu);
-                submission.replay(&program, 0);
-                submission.submit();
+                list.finish().unwrap().run(gpu);
                 let found = dc.read(gpu, before.len()).unwrap();
                 for batch in 0..batches {
                     for i in 0..m {
@@ -107,18 +93,13 @@ fn products_are_the_plain_sums() {
                             let old = f64::from(before[at]);
                             let bias = f64::from(bias[batch * n + j]);
                             let expected = match epilogue {
-                                Epilogue::Store => sum,
-                                Epilogue::Add => old + sum,
-                                Epilogue::Bias => sum + bias,
-                                Epilogue::BiasRelu => (sum + bias).max(0.0),
-                                Epilogue::Relu => sum.max(0.0),
-                                Epilogue::Masked => {
-                                    if old > 0.0 {
-                                        sum
-                                    } else {
-                                        0.0
-                                    }
-                                }
+                                Store => sum,
+                                Add => old + sum,
+                                Bias => sum + bias,
+                                BiasRelu => (sum + bias).max(0.0),
+                                Relu => sum.max(0.0),
+                                Masked if old > 0.0 => sum,
+                                Masked => 0.0,
                             };
                             let found: f64 = (0..slices)
                                 .map(|s| f64::from(found[s * batches * m * n + at]))
@@ -152,20 +133,9 @@ fn more_batches_than_a_dispatch_takes_are_all_made() {
     let (da, db, dc) = (on_device(&a), on_device(&b), on_device(&vec![7.0; batches]));
     let each = |numbers| Operand { numbers, offset: 0, strides: (1, 1), batch: 1 };
     let mut list = Recorder::new(gpu, kernels, &steps);
-    list.product(Product {
-        a: each(&da),
-        b: each(&db),
-        c: each(&dc),
-        sizes: (1, 1, 1),
-        batches,
-        slices: (1, 0),
-        epilogue: Epilogue::Store,
-        bias: None,
-    });
-    let program = list.finish().unwrap();
-    let mut submission = Submission::new(gpu);
-    submission.replay(&program, 0);
-    submission.submit();
+    let operands = [each(&da), each(&db), each(&dc)];
+    list.product(Product { batches, ..Product::new(operands, (1, 1, 1)) });
+    list.finish().unwrap().run(gpu);
     let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a * b).collect();
     assert_eq!(dc.read(gpu, batches).unwrap(), expected);
 }
@@ -203,13 +173,7 @@ fn what_the_device_refuses_is_an_error_once() {
         gpu.scoped(|| DeviceBuffer::zeros(gpu, "numbers", too_large)).unwrap_err().to_string();
     assert!(error.contains("holds") && error.contains("--device cpu"), "{error}");
     let error = gpu.scoped(|| {
-        let invalid = wgpu::BufferDescriptor {
-            label: None,
-            size: u64::MAX / 8,
-            usage: wgpu::BufferUsages::STORAGE,
-            mapped_at_creation: false,
-        };
-        drop(gpu.device.create_buffer(&invalid));
+        drop(gpu.buffer(u64::MAX / 8, wgpu::BufferUsages::STORAGE));
         Ok(())
     });
     assert!(error.is_err());

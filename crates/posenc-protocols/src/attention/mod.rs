@@ -34,10 +34,10 @@ fn adapter(context: &Context<'_>) -> Result<Option<Device>> {
     let Some(adapter) = context.devices.adapter(context.device_class()) else { return Ok(None) };
     let (own_type, index) = adapter.place;
     let kind = match own_type {
-        AdapterType::Discrete => DeviceKind::DiscreteGpu(index),
-        AdapterType::Integrated => DeviceKind::IntegratedGpu(index),
-        AdapterType::Virtual => DeviceKind::VirtualGpu(index),
-        AdapterType::Software => DeviceKind::Cpu,
+        AdapterType::DiscreteGpu => DeviceKind::DiscreteGpu(index),
+        AdapterType::IntegratedGpu => DeviceKind::IntegratedGpu(index),
+        AdapterType::VirtualGpu => DeviceKind::VirtualGpu(index),
+        AdapterType::Cpu => DeviceKind::Cpu,
         AdapterType::Other => DeviceKind::DefaultDevice,
     };
     let device = posenc_attention::wgpu(kind).map_err(|why| {

@@ -23,6 +23,8 @@ use self::deep::Deep;
 use self::gram::Gram;
 use self::shallow::{Buffers, Shallow};
 use self::side::{Backward, Side};
+#[cfg(feature = "wgpu")]
+pub(crate) use self::sparse::Sparse;
 use super::Products;
 use super::parallel::for_each;
 use crate::layout::Layout;
