@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 
 use crate::draw::constant;
 use crate::loss::integers;
@@ -25,17 +25,13 @@ impl Map {
     }
 }
 
-/// What the taps of a convolution read.
-#[derive(Debug, Clone)]
-struct Tap {
-    /// Rows of the map, those outside as one more; `[B · rows' · columns' · taps]`.
-    rows: Tensor<1, Int>,
-    size: [usize; 2],
-}
+/// Images, their size, side and stride of a convolution, its border.
+type Shape = (usize, [usize; 2], usize, usize, Border);
 
-/// What the taps read, for the sizes of a pass.
+/// Rows of the map that the taps of a convolution read, those outside as one more, for the shapes of a pass;
+/// `[B · rows' · columns' · taps]` each.
 #[derive(Debug, Default)]
-pub struct Taps(HashMap<(usize, [usize; 2], usize, usize, Border), Tap>);
+pub struct Taps(HashMap<Shape, Tensor<1, Int>>);
 
 /// How many of the zeros around a map precede it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,59 +52,51 @@ impl Border {
 }
 
 impl Taps {
-    fn of(
+    /// `[B · rows' · columns', taps · C]` of a map, and its new size.
+    pub fn read(
         &mut self,
-        images: usize,
-        size: [usize; 2],
+        map: &Map,
         side: usize,
         stride: usize,
         border: Border,
-        device: &Device,
-    ) -> Tap {
-        let make = || {
-            let [height, width] = size;
-            let out = size.map(|n| n.div_ceil(stride));
-            let outside = images * height * width;
-            let before = [0, 1].map(|axis| border.before(size[axis], out[axis], side, stride));
-            let inside = |cell: usize, tap: usize, axis: usize| {
-                (cell * stride + tap).checked_sub(before[axis]).filter(|&at| at < size[axis])
-            };
-            let mut rows = Vec::with_capacity(images * out[0] * out[1] * side * side);
-            for image in 0..images {
-                for cell in 0..out[0] * out[1] {
-                    for tap in 0..side * side {
-                        let y = inside(cell / out[1], tap / side, 0);
-                        let x = inside(cell % out[1], tap % side, 1);
-                        let row = y.zip(x).map(|(y, x)| (image * height + y) * width + x);
-                        rows.push(row.unwrap_or(outside));
-                    }
-                }
-            }
-            Tap { rows: integers(rows, device), size: out }
-        };
-        self.0.entry((images, size, side, stride, border)).or_insert_with(make).clone()
+    ) -> (Tensor<2>, [usize; 2]) {
+        if (side, stride) == (1, 1) {
+            return (map.rows.clone(), map.size);
+        }
+        let device = map.rows.device();
+        let channels = map.rows.dims()[1];
+        let out = map.size.map(|n| n.div_ceil(stride));
+        let shape = (map.images, map.size, side, stride, border);
+        let make = || integers(rows(shape, out), &device);
+        let taps = self.0.entry(shape).or_insert_with(make).clone();
+        let mut rows = map.rows.clone();
+        if side > 1 {
+            let outside = constant(vec![0.0; channels], [1, channels], &device);
+            rows = Tensor::cat(vec![rows, outside], 0);
+        }
+        let count = map.images * out[0] * out[1];
+        (rows.select(0, taps).reshape([count, side * side * channels]), out)
     }
 }
 
-/// `[B · rows' · columns', taps · C]` of a map, and its new size.
-pub fn taps(
-    map: &Map,
-    side: usize,
-    stride: usize,
-    border: Border,
-    known: &mut Taps,
-) -> (Tensor<2>, [usize; 2]) {
-    if (side, stride) == (1, 1) {
-        return (map.rows.clone(), map.size);
+/// Rows of a map that the taps for an output of size `out` read.
+fn rows((images, size, side, stride, border): Shape, out: [usize; 2]) -> Vec<usize> {
+    let [height, width] = size;
+    let outside = images * height * width;
+    let before = [0, 1].map(|axis| border.before(size[axis], out[axis], side, stride));
+    let inside = |cell: usize, tap: usize, axis: usize| {
+        (cell * stride + tap).checked_sub(before[axis]).filter(|&at| at < size[axis])
+    };
+    let mut rows = Vec::with_capacity(images * out[0] * out[1] * side * side);
+    for image in 0..images {
+        for cell in 0..out[0] * out[1] {
+            for tap in 0..side * side {
+                let y = inside(cell / out[1], tap / side, 0);
+                let x = inside(cell % out[1], tap % side, 1);
+                let row = y.zip(x).map(|(y, x)| (image * height + y) * width + x);
+                rows.push(row.unwrap_or(outside));
+            }
+        }
     }
-    let device = map.rows.device();
-    let tap = known.of(map.images, map.size, side, stride, border, &device);
-    let channels = map.rows.dims()[1];
-    let mut rows = map.rows.clone();
-    if side > 1 {
-        let outside = constant(vec![0.0; channels], [1, channels], &device);
-        rows = Tensor::cat(vec![rows, outside], 0);
-    }
-    let count = map.images * tap.size[0] * tap.size[1];
-    (rows.select(0, tap.rows).reshape([count, side * side * channels]), tap.size)
+    rows
 }

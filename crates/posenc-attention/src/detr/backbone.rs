@@ -8,7 +8,7 @@ use burn::tensor::{Tensor, activation};
 use posenc_math::lff::detr::{COLORS, EXPANSION, Sizes};
 
 use super::weights::Read;
-use crate::conv::{Border, Map, Taps, taps};
+use crate::conv::{Border, Map, Taps};
 use crate::draw::{Draw, constant, frozen, normal};
 use crate::kernels;
 
@@ -69,7 +69,7 @@ impl Convolution {
         let factor = self.scale.val() / self.variance.clone().add_scalar(EPSILON).sqrt();
         let shift = self.shift.val() - self.mean.clone() * factor.clone();
         let weights = self.weights.val() * factor.unsqueeze::<2>();
-        let (rows, size) = taps(map, self.side, self.stride, Border::Half, known);
+        let (rows, size) = known.read(map, self.side, self.stride, Border::Half);
         Map { rows: kernels::affine(rows, weights, shift), images: map.images, size }
     }
 
@@ -179,7 +179,7 @@ impl Backbone {
         let first = first.with(activation::relu(first.rows.clone()));
         // No number is below zero, so that zeros around are as good as nothing.
         let channels = first.rows.dims()[1];
-        let (rows, size) = taps(&first, POOL, 2, Border::Half, &mut Taps::default());
+        let (rows, size) = Taps::default().read(&first, POOL, 2, Border::Half);
         let count = rows.dims()[0];
         let rows = rows.reshape([count, POOL * POOL, channels]).max_dim(1);
         let mut map = Map { rows: rows.reshape([count, channels]), images: images.images, size };

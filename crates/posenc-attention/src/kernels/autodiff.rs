@@ -114,17 +114,13 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         let nodes = [x.node(), weights.node(), bias.node()];
+        let [x, weights, bias] = [x, weights, bias].map(|t| t.into_primitive());
         match Affine.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                let (x, weights) = (x.into_primitive(), weights.into_primitive());
-                let y = B::affine(x.clone(), weights.clone(), bias.into_primitive());
+                let y = B::affine(x.clone(), weights.clone(), bias);
                 prep.finish([x, weights], y)
             }
-            OpsKind::UnTracked(prep) => prep.finish(B::affine(
-                x.into_primitive(),
-                weights.into_primitive(),
-                bias.into_primitive(),
-            )),
+            OpsKind::UnTracked(prep) => prep.finish(B::affine(x, weights, bias)),
         }
     }
 
@@ -135,18 +131,13 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
         epsilon: f64,
     ) -> FloatTensor<Self> {
         let nodes = [x.node(), gain.node(), shift.node()];
+        let [x, gain, shift] = [x, gain, shift].map(|t| t.into_primitive());
         match LayerNorm.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                let (x, gain) = (x.into_primitive(), gain.into_primitive());
-                let y = B::normalize_rows(x.clone(), gain.clone(), shift.into_primitive(), epsilon);
+                let y = B::normalize_rows(x.clone(), gain.clone(), shift, epsilon);
                 prep.finish(([x, gain], epsilon), y)
             }
-            OpsKind::UnTracked(prep) => prep.finish(B::normalize_rows(
-                x.into_primitive(),
-                gain.into_primitive(),
-                shift.into_primitive(),
-                epsilon,
-            )),
+            OpsKind::UnTracked(prep) => prep.finish(B::normalize_rows(x, gain, shift, epsilon)),
         }
     }
 
@@ -210,15 +201,14 @@ impl<B: Kernels + Backend, C: CheckpointStrategy> Kernels for Autodiff<B, C> {
     }
 
     fn cross_entropy(scores: FloatTensor<Self>, targets: Vec<usize>) -> FloatTensor<Self> {
-        match CrossEntropy.prepare::<C>([scores.node()]).compute_bound().stateful() {
+        let node = scores.node();
+        let scores = scores.into_primitive();
+        match CrossEntropy.prepare::<C>([node]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                let scores = scores.into_primitive();
                 let loss = B::cross_entropy(scores.clone(), targets.clone());
                 prep.finish((scores, targets), loss)
             }
-            OpsKind::UnTracked(prep) => {
-                prep.finish(B::cross_entropy(scores.into_primitive(), targets))
-            }
+            OpsKind::UnTracked(prep) => prep.finish(B::cross_entropy(scores, targets)),
         }
     }
 }

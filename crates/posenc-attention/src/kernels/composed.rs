@@ -33,19 +33,13 @@ fn column_sums<B: Backend>(matrix: FloatTensor<B>) -> FloatTensor<B> {
 }
 
 /// y = x W + b.
-pub fn affine<B: Backend>(
-    x: FloatTensor<B>,
-    weights: FloatTensor<B>,
-    bias: FloatTensor<B>,
-) -> FloatTensor<B> {
+pub fn affine<B: Backend>([x, weights, bias]: [FloatTensor<B>; 3]) -> FloatTensor<B> {
     B::float_add(B::float_matmul(x, weights), row::<B>(bias))
 }
 
 /// ∂x = ∂y Wᵀ, ∂W = xᵀ ∂y, ∂b = Σ ∂y.
 pub fn affine_backward<B: Backend>(
-    x: FloatTensor<B>,
-    weights: FloatTensor<B>,
-    gradient: FloatTensor<B>,
+    [x, weights, gradient]: [FloatTensor<B>; 3],
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let dx = B::float_matmul(gradient.clone(), B::float_transpose(weights));
     let dw = B::float_matmul(B::float_transpose(x), gradient.clone());
@@ -62,9 +56,7 @@ fn normalized<B: Backend>(x: FloatTensor<B>, epsilon: f64) -> (FloatTensor<B>, F
 
 /// y = x̂ g + s with x̂ = (x − mean)/√(variance + ε).
 pub fn layer_norm<B: Backend>(
-    x: FloatTensor<B>,
-    gain: FloatTensor<B>,
-    shift: FloatTensor<B>,
+    [x, gain, shift]: [FloatTensor<B>; 3],
     epsilon: f64,
 ) -> FloatTensor<B> {
     let (normal, _) = normalized::<B>(x, epsilon);
@@ -73,9 +65,7 @@ pub fn layer_norm<B: Backend>(
 
 /// With h = ∂y g: ∂x = (h − mean h − x̂ mean(h x̂))/√(variance + ε), ∂g = Σ ∂y x̂, ∂s = Σ ∂y.
 pub fn layer_norm_backward<B: Backend>(
-    x: FloatTensor<B>,
-    gain: FloatTensor<B>,
-    gradient: FloatTensor<B>,
+    [x, gain, gradient]: [FloatTensor<B>; 3],
     epsilon: f64,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let (normal, scale) = normalized::<B>(x, epsilon);
@@ -134,10 +124,7 @@ fn join<B: Backend>(tensor: FloatTensor<B>) -> FloatTensor<B> {
 
 /// P = softmax(Q Kᵀ/√d + bias), y = P V.
 pub fn attend<B: Backend>(
-    query: FloatTensor<B>,
-    key: FloatTensor<B>,
-    value: FloatTensor<B>,
-    bias: FloatTensor<B>,
+    [query, key, value, bias]: [FloatTensor<B>; 4],
     heads: usize,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let scale = 1.0 / ((dims::<B>(&query)[2] / heads) as f64).sqrt();
@@ -149,11 +136,7 @@ pub fn attend<B: Backend>(
 
 /// ∂V = Pᵀ ∂y; with ∂P = ∂y Vᵀ and ∂S = P (∂P − Σ P ∂P): ∂Q = ∂S K/√d, ∂K = ∂Sᵀ Q/√d.
 pub fn attend_backward<B: Backend>(
-    query: FloatTensor<B>,
-    key: FloatTensor<B>,
-    value: FloatTensor<B>,
-    weights: FloatTensor<B>,
-    gradient: FloatTensor<B>,
+    [query, key, value, weights, gradient]: [FloatTensor<B>; 5],
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let heads = dims::<B>(&weights)[1];
     let scale = 1.0 / ((dims::<B>(&query)[2] / heads) as f64).sqrt();
@@ -213,9 +196,7 @@ fn like<B: Backend>(numbers: Vec<f64>, shape: &[usize], other: &FloatTensor<B>) 
 
 /// Attention of the padded segments, under a bias that hides the padding.
 pub fn attend_segments<B: Backend>(
-    query: FloatTensor<B>,
-    key: FloatTensor<B>,
-    value: FloatTensor<B>,
+    [query, key, value]: [FloatTensor<B>; 3],
     lengths: &[usize],
     heads: usize,
     causal: bool,
@@ -230,7 +211,7 @@ pub fn attend_segments<B: Backend>(
         .collect();
     let bias = like::<B>(bias, &[lengths.len(), 1, t, t], &query);
     let [q, k, v] = [query, key, value].map(|x| pad::<B>(x, &rows, t));
-    let (y, weights) = attend::<B>(q, k, v, bias, heads);
+    let (y, weights) = attend::<B>([q, k, v, bias], heads);
     (unpad::<B>(y, &own), weights)
 }
 
@@ -243,7 +224,7 @@ pub fn attend_segments_backward<B: Backend>(
     let mask = own.iter().map(|&own| f64::from(u8::from(own))).collect();
     let mask = like::<B>(mask, &[lengths.len(), t, 1], &gradient);
     let [q, k, v, g] = [query, key, value, gradient].map(|x| pad::<B>(x, &rows, t));
-    let (dq, dk, dv) = attend_backward::<B>(q, k, v, weights, B::float_mul(g, mask));
+    let (dq, dk, dv) = attend_backward::<B>([q, k, v, weights, B::float_mul(g, mask)]);
     (unpad::<B>(dq, &own), unpad::<B>(dk, &own), unpad::<B>(dv, &own))
 }
 
@@ -276,10 +257,7 @@ pub fn cross_entropy_backward<B: Backend>(
 
 /// A step of Adam.
 pub fn adam<B: Backend>(
-    theta: FloatTensor<B>,
-    mean: FloatTensor<B>,
-    squares: FloatTensor<B>,
-    gradient: FloatTensor<B>,
+    [theta, mean, squares, gradient]: [FloatTensor<B>; 4],
     step: AdamStep,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let times = |x: FloatTensor<B>, factor: f64| B::float_mul_scalar(x, scalar(factor));

@@ -113,7 +113,7 @@ impl Kernels for Flex {
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         if !is_single(&x) {
-            return composed::affine::<Self>(x, weights, bias);
+            return composed::affine::<Self>([x, weights, bias]);
         }
         let (shape, inner) = (dims(&x), dims(&weights));
         let (n, a, b) = (shape[0], inner[0], inner[1]);
@@ -122,14 +122,8 @@ impl Kernels for Flex {
         for row in y.chunks_exact_mut(b.max(1)) {
             row.copy_from_slice(&bias);
         }
-        matmul(
-            matrix_mut(&mut y, n, b),
-            Accum::Add,
-            matrix(&x, n, a),
-            matrix(&w, a, b),
-            1.0,
-            Par::Seq,
-        );
+        let (x, w) = (matrix(&x, n, a), matrix(&w, a, b));
+        matmul(matrix_mut(&mut y, n, b), Accum::Add, x, w, 1.0, Par::Seq);
         tensor(y, &[n, b])
     }
 
@@ -139,7 +133,7 @@ impl Kernels for Flex {
         gradient: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         if !is_single(&x) {
-            return composed::affine_backward::<Self>(x, weights, gradient);
+            return composed::affine_backward::<Self>([x, weights, gradient]);
         }
         let (shape, inner) = (dims(&x), dims(&weights));
         let (n, a, b) = (shape[0], inner[0], inner[1]);
@@ -159,7 +153,7 @@ impl Kernels for Flex {
         epsilon: f64,
     ) -> FloatTensor<Self> {
         if !is_single(&x) {
-            return composed::layer_norm::<Self>(x, gain, shift, epsilon);
+            return composed::layer_norm::<Self>([x, gain, shift], epsilon);
         }
         let shape = dims(&x);
         let (x, gain, shift) = (read(&x), read(&gain), read(&shift));
@@ -187,7 +181,7 @@ impl Kernels for Flex {
         epsilon: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         if !is_single(&x) {
-            return composed::layer_norm_backward::<Self>(x, gain, gradient, epsilon);
+            return composed::layer_norm_backward::<Self>([x, gain, gradient], epsilon);
         }
         let shape = dims(&x);
         let d = shape[1].max(1);
@@ -271,7 +265,7 @@ impl Kernels for Flex {
         causal: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         if !is_single(&query) {
-            return composed::attend::<Self>(query, key, value, bias, heads);
+            return composed::attend::<Self>([query, key, value, bias], heads);
         }
         let (shape, key_shape, bias_shape) = (dims(&query), dims(&key), dims(&bias));
         let (batch, t, s) = (shape[0], shape[1], key_shape[1]);
@@ -295,7 +289,7 @@ impl Kernels for Flex {
         causal: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         if !is_single(&query) {
-            return composed::attend_backward::<Self>(query, key, value, weights, gradient);
+            return composed::attend_backward::<Self>([query, key, value, weights, gradient]);
         }
         let (shape, key_shape) = (dims(&query), dims(&key));
         let heads = dims(&weights)[1];
@@ -315,7 +309,8 @@ impl Kernels for Flex {
         causal: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         if !is_single(&query) {
-            return composed::attend_segments::<Self>(query, key, value, &lengths, heads, causal);
+            let of = [query, key, value];
+            return composed::attend_segments::<Self>(of, &lengths, heads, causal);
         }
         let shape = dims(&query);
         let [q, k, v] = [&query, &key, &value].map(read);
@@ -410,7 +405,7 @@ impl Kernels for Flex {
         step: AdamStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         if !is_single(&theta) {
-            return composed::adam::<Self>(theta, mean, squares, gradient, step);
+            return composed::adam::<Self>([theta, mean, squares, gradient], step);
         }
         let shape = dims(&theta);
         let [mut theta, mut mean, mut squares] =

@@ -23,7 +23,7 @@ pub trait Kernels: Backend {
         weights: FloatTensor<Self>,
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        composed::affine::<Self>(x, weights, bias)
+        composed::affine::<Self>([x, weights, bias])
     }
 
     /// Gradients with respect to x, W and b.
@@ -32,7 +32,7 @@ pub trait Kernels: Backend {
         weights: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed::affine_backward::<Self>(x, weights, gradient)
+        composed::affine_backward::<Self>([x, weights, gradient])
     }
 
     /// Rows of x `[N, D]` with mean 0 and variance 1, times gain `[D]`, plus shift `[D]`.
@@ -42,7 +42,7 @@ pub trait Kernels: Backend {
         shift: FloatTensor<Self>,
         epsilon: f64,
     ) -> FloatTensor<Self> {
-        composed::layer_norm::<Self>(x, gain, shift, epsilon)
+        composed::layer_norm::<Self>([x, gain, shift], epsilon)
     }
 
     /// Gradients with respect to x, gain and shift.
@@ -52,7 +52,7 @@ pub trait Kernels: Backend {
         gradient: FloatTensor<Self>,
         epsilon: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed::layer_norm_backward::<Self>(x, gain, gradient, epsilon)
+        composed::layer_norm_backward::<Self>([x, gain, gradient], epsilon)
     }
 
     /// x/2 (1 + tanh u) with u = √(2/π) (x + 0.044715 x³): GELU as most transformers compute it.
@@ -77,7 +77,7 @@ pub trait Kernels: Backend {
         causal: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let _ = causal;
-        composed::attend::<Self>(query, key, value, bias, heads)
+        composed::attend::<Self>([query, key, value, bias], heads)
     }
 
     /// Gradients with respect to Q, K and V.
@@ -90,7 +90,7 @@ pub trait Kernels: Backend {
         causal: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let _ = causal;
-        composed::attend_backward::<Self>(query, key, value, weights, gradient)
+        composed::attend_backward::<Self>([query, key, value, weights, gradient])
     }
 
     /// Attention of segments of such `lengths`, which lie behind each other in the rows of Q, K and V `[N, H d]`, each on
@@ -103,7 +103,7 @@ pub trait Kernels: Backend {
         heads: usize,
         causal: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        composed::attend_segments::<Self>(query, key, value, &lengths, heads, causal)
+        composed::attend_segments::<Self>([query, key, value], &lengths, heads, causal)
     }
 
     /// Gradients with respect to Q, K and V.
@@ -144,7 +144,7 @@ pub trait Kernels: Backend {
         gradient: FloatTensor<Self>,
         step: AdamStep,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        composed::adam::<Self>(theta, mean, squares, gradient, step)
+        composed::adam::<Self>([theta, mean, squares, gradient], step)
     }
 }
 
@@ -175,13 +175,9 @@ impl Kernels for burn_wgpu::CubeBackend {}
 /// x W + b over the last dimension of x.
 pub fn affine<const D: usize>(x: Tensor<D>, weights: Tensor<2>, bias: Tensor<1>) -> Tensor<D> {
     let mut shape = x.dims();
-    let rows = x.flatten_to_rows();
-    let y = Dispatch::affine(
-        rows.into_dispatch(),
-        weights.clone().into_dispatch(),
-        bias.into_dispatch(),
-    );
     shape[D - 1] = weights.dims()[1];
+    let x = flatten_to_rows(x).into_dispatch();
+    let y = Dispatch::affine(x, weights.into_dispatch(), bias.into_dispatch());
     Tensor::<2>::from_dispatch(y).reshape(shape)
 }
 
@@ -193,13 +189,8 @@ pub fn layer_norm<const D: usize>(
     epsilon: f64,
 ) -> Tensor<D> {
     let shape = x.dims();
-    let rows = x.flatten_to_rows();
-    let y = Dispatch::normalize_rows(
-        rows.into_dispatch(),
-        gain.into_dispatch(),
-        shift.into_dispatch(),
-        epsilon,
-    );
+    let x = flatten_to_rows(x).into_dispatch();
+    let y = Dispatch::normalize_rows(x, gain.into_dispatch(), shift.into_dispatch(), epsilon);
     Tensor::<2>::from_dispatch(y).reshape(shape)
 }
 
@@ -217,14 +208,9 @@ pub fn attend(
     heads: usize,
     causal: bool,
 ) -> (Tensor<3>, Tensor<4>) {
-    let (out, weights) = Dispatch::attend(
-        query.into_dispatch(),
-        key.into_dispatch(),
-        value.into_dispatch(),
-        bias.into_dispatch(),
-        heads,
-        causal,
-    );
+    let [query, key, value] = [query, key, value].map(Tensor::into_dispatch);
+    let bias = bias.into_dispatch();
+    let (out, weights) = Dispatch::attend(query, key, value, bias, heads, causal);
     (Tensor::from_dispatch(out), Tensor::from_dispatch(weights))
 }
 
@@ -237,14 +223,8 @@ pub fn attend_segments(
     heads: usize,
     causal: bool,
 ) -> Tensor<2> {
-    let (out, _) = Dispatch::attend_segments(
-        query.into_dispatch(),
-        key.into_dispatch(),
-        value.into_dispatch(),
-        lengths.to_vec(),
-        heads,
-        causal,
-    );
+    let [query, key, value] = [query, key, value].map(Tensor::into_dispatch);
+    let (out, _) = Dispatch::attend_segments(query, key, value, lengths.to_vec(), heads, causal);
     Tensor::from_dispatch(out)
 }
 
@@ -266,15 +246,8 @@ pub fn adam(
     (Tensor::from_dispatch(theta), [mean, squares].map(Tensor::from_dispatch))
 }
 
-trait Rows {
-    fn flatten_to_rows(self) -> Tensor<2>;
-}
-
-impl<const D: usize> Rows for Tensor<D> {
-    fn flatten_to_rows(self) -> Tensor<2> {
-        let shape = self.dims();
-        let columns = shape[D - 1];
-        let rows = shape[..D - 1].iter().product::<usize>();
-        self.reshape([rows, columns])
-    }
+fn flatten_to_rows<const D: usize>(x: Tensor<D>) -> Tensor<2> {
+    let shape = x.dims();
+    let rows = shape[..D - 1].iter().product::<usize>();
+    x.reshape([rows, shape[D - 1]])
 }

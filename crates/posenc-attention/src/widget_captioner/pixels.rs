@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation};
 use posenc_math::lff::widget::{CONVOLUTIONS, Sizes, kernel_sides};
 
-use crate::conv::{Border, Map, Taps, taps};
+use crate::conv::{Border, Map, Taps};
 use crate::draw::{Draw, frozen, parameter};
 use crate::kernels;
 use crate::layers::Dropout;
@@ -101,7 +101,7 @@ impl Convolution {
     }
 
     fn forward(&self, map: &Map, known: &mut Taps, statistics: Option<&mut Statistics>) -> Map {
-        let (rows, size) = taps(map, self.side, self.stride, Border::Same, known);
+        let (rows, size) = known.read(map, self.side, self.stride, Border::Same);
         let rows = kernels::affine(rows, self.weights.val(), self.bias.val());
         Map { rows: self.norm.forward(rows, statistics), images: map.images, size }
     }
