@@ -9,7 +9,7 @@ mod decode;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
-use posenc_math::lff::divergence::{Divergence, Form};
+use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
@@ -89,8 +89,7 @@ pub struct Captioner {
 }
 
 impl Captioner {
-    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
-    /// their encoding share everything else.
+    /// Draws a model: its content from one stream, its encoding from another.
     ///
     /// # Errors
     ///
@@ -133,21 +132,9 @@ impl Captioner {
         Captioner { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
-    /// The divergence of the trained frequencies; `None` without them or without a target.
-    pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
-        let frequencies = self.position.trained_frequencies()?;
-        Some(self.target.as_ref()?.divergence(frequencies, form))
-    }
-
     /// The position code.
     pub fn position_encoding(&self) -> &PositionEncoding {
         &self.position
-    }
-
-    /// The same model, which no step can be made of: what it computes is not kept.
-    #[must_use]
-    pub fn without_gradients(&self) -> Self {
-        self.clone().no_grad()
     }
 
     /// The loss of a training step on screens, in nats per word; `None` if the screens do not fit the model. `dropout` is the
@@ -164,7 +151,7 @@ impl Captioner {
         let memory = self.memory(&batch, Some(dropout));
         Some(Loss {
             value: kernels::cross_entropy(self.scores(&memory, &batch.read), &batch.targets),
-            penalty: penalty(divergence, |form| self.divergence(form)),
+            penalty: penalty(divergence, &self.position, self.target.as_ref()),
             operations: sizes.operations(&batch.nodes, &batch.read.lengths),
         })
     }

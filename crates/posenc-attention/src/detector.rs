@@ -11,7 +11,7 @@ mod loss;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
-use posenc_math::lff::divergence::{Divergence, Form};
+use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::{Encoding, Features};
 use rand_chacha::ChaCha8Rng;
 
@@ -26,7 +26,7 @@ use crate::trainer::Loss;
 
 pub use batch::{Batch, GroundTruth, ImageInput};
 pub use detections::{detections, into_detections};
-pub use loss::{Weights, loss};
+pub use loss::loss;
 
 /// Numbers of a pixel.
 const COLORS: usize = 3;
@@ -166,8 +166,7 @@ impl Grids {
 }
 
 impl Detector {
-    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
-    /// their encoding share everything else.
+    /// Draws a model: its content from one stream, its encoding from another.
     ///
     /// # Errors
     ///
@@ -211,17 +210,6 @@ impl Detector {
         Detector { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
-    /// The divergence of the trained frequencies; `None` without them or without a target.
-    pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
-        let frequencies = self.position.trained_frequencies()?;
-        Some(self.target.as_ref()?.divergence(frequencies, form))
-    }
-
-    /// The position code.
-    pub fn position_encoding(&self) -> &PositionEncoding {
-        &self.position
-    }
-
     /// Places of the patches of grids of the given rows and columns, in images that are filled up to `cells`.
     pub fn grids(
         &self,
@@ -255,8 +243,8 @@ impl Detector {
     ) -> Option<Loss> {
         let batch = Batch::new(images, sizes, grids, device)?;
         let predictions = self.forward(sizes, &batch, grids);
-        let value = loss(&predictions, &batch.targets, &Weights::default())?;
-        let penalty = penalty(divergence, |form| self.divergence(form));
+        let value = loss(&predictions, &batch.targets)?;
+        let penalty = penalty(divergence, &self.position, self.target.as_ref());
         Some(Loss { value, penalty, operations: sizes.operations(images.len()) })
     }
 

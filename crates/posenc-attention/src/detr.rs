@@ -16,7 +16,7 @@ use posenc_math::lff::detr::Sizes;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
-use crate::detector::{Coordinates, PredictionHead, Predictions, Weights, loss};
+use crate::detector::{Coordinates, PredictionHead, Predictions, loss};
 use crate::draw::{Draw, constant};
 use crate::layers::{Dense, Dropout};
 use crate::optimizer::Adam;
@@ -57,8 +57,7 @@ pub enum Holds {
 }
 
 impl Detr {
-    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
-    /// their encoding share everything else.
+    /// Draws a model: its content from one stream, its encoding from another.
     ///
     /// # Errors
     ///
@@ -112,11 +111,6 @@ impl Detr {
         self.clone().no_grad()
     }
 
-    /// The position code.
-    pub fn position_encoding(&self) -> &PositionEncoding {
-        &self.head.position
-    }
-
     /// What every layer of the decoder says of a batch; with `dropout`, as in training.
     pub fn forward(
         &self,
@@ -165,7 +159,7 @@ impl Detr {
         dropout: &mut ChaCha8Rng,
     ) -> (Self, f64) {
         let predictions = self.forward(sizes, batch, coordinates, Some(dropout));
-        let Some(loss) = loss(&predictions, &batch.targets, &Weights::default()) else {
+        let Some(loss) = loss(&predictions, &batch.targets) else {
             return (self, f64::NAN);
         };
         let value = number(loss.clone());

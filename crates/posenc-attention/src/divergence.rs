@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use posenc_math::lff::divergence::{Divergence, Form};
 
 use crate::draw::parameter;
+use crate::position_encoding::PositionEncoding;
 
 /// The trained variance that frequencies are compared with.
 #[derive(Module, Debug)]
@@ -60,13 +61,15 @@ impl TargetVariance {
     }
 }
 
-/// The penalty of a step: a divergence times its weight.
+/// The penalty of a step: the divergence of trained frequencies times its weight; `None` without them or without a target.
 pub(crate) fn penalty(
     divergence: Option<Divergence>,
-    of: impl FnOnce(Form) -> Option<Tensor<1>>,
+    position: &PositionEncoding,
+    target: Option<&TargetVariance>,
 ) -> Option<Tensor<1>> {
     let Divergence { form, weight } = divergence?;
-    Some(of(form)?.mul_scalar(weight))
+    let frequencies = position.trained_frequencies()?;
+    Some(target?.divergence(frequencies, form).mul_scalar(weight))
 }
 
 fn square<const D: usize>(x: Tensor<D>) -> Tensor<D> {

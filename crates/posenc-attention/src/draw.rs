@@ -2,8 +2,8 @@
 
 use burn::module::{Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
+use posenc_math::random::{gaussian_vector, uniform_vector};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution as _, StandardNormal};
 
 use crate::layers::{Dense, LayerNorm};
 
@@ -34,7 +34,7 @@ impl Draw<'_> {
         high: f64,
     ) -> Param<Tensor<D>> {
         let count = shape.iter().product();
-        let numbers = posenc_math::random::uniform_vector(self.rng, count, low, high);
+        let numbers = uniform_vector(self.rng, count, low, high);
         parameter(numbers.into_iter().map(|v| v as f32).collect(), shape, self.device)
     }
 
@@ -60,11 +60,7 @@ impl Draw<'_> {
 
 /// Independent normal numbers with mean 0.
 pub fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f64) -> Vec<f32> {
-    let one = |_| {
-        let z: f64 = StandardNormal.sample(rng);
-        (deviation * z) as f32
-    };
-    (0..count).map(one).collect()
+    gaussian_vector(rng, count).into_iter().map(|z| (deviation * z) as f32).collect()
 }
 
 /// A parameter with given numbers, row by row.
@@ -73,7 +69,7 @@ pub fn parameter<const D: usize>(
     shape: [usize; D],
     device: &Device,
 ) -> Param<Tensor<D>> {
-    Param::from_tensor(Tensor::from_data(TensorData::new(numbers, shape), device))
+    Param::from_tensor(constant(numbers, shape, device))
 }
 
 /// A parameter that is not trained, with given numbers, row by row.
@@ -102,7 +98,6 @@ pub fn dropout_mask<const D: usize>(
     device: &Device,
 ) -> Tensor<D> {
     let kept = (1.0 / (1.0 - share)) as f32;
-    let n = shape.iter().product();
-    let draws = posenc_math::random::uniform_vector(rng, n, 0.0, 1.0);
+    let draws = uniform_vector(rng, shape.iter().product(), 0.0, 1.0);
     constant(draws.iter().map(|&u| if u < share { 0.0 } else { kept }).collect(), shape, device)
 }

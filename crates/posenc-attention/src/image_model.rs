@@ -8,15 +8,15 @@
 mod measure;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
-use posenc_math::lff::divergence::{Divergence, Form};
+use burn::tensor::{Device, Int, Tensor, activation};
+use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 use rand_chacha::ChaCha8Rng;
 
 use crate::divergence::{TargetVariance, penalty};
 use crate::draw::Draw;
 use crate::layers::{Block, Dense, LayerNorm, LayerStyle, TransformerSizes, causal_bias};
-use crate::loss;
+use crate::loss::{self, integers};
 use crate::position_encoding::{PositionEncoding, Positions, Prepared};
 use crate::trainer::Loss;
 
@@ -90,8 +90,7 @@ pub struct Pass {
 }
 
 impl ImageModel {
-    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
-    /// their encoding share everything else.
+    /// Draws a model: its content from one stream, its encoding from another.
     ///
     /// # Errors
     ///
@@ -119,16 +118,10 @@ impl ImageModel {
         })
     }
 
-    /// With a trained target for [`Training::divergence`].
-    pub fn with_target(mut self, gamma: f64, device: &Device) -> Self {
-        self.target = Some(TargetVariance::new(gamma, device));
-        self
-    }
-
-    /// The divergence of the trained frequencies; `None` without them or without a target.
-    pub fn divergence(&self, form: Form) -> Option<Tensor<1>> {
-        let frequencies = self.position.trained_frequencies()?;
-        Some(self.target.as_ref()?.divergence(frequencies, form))
+    /// With a trained target variance for the divergence of LFF Eq. 9; it starts at γ⁻².
+    #[must_use]
+    pub fn with_target(self, gamma: f64, device: &Device) -> Self {
+        ImageModel { target: Some(TargetVariance::new(gamma, device)), ..self }
     }
 
     /// The loss of a step on a batch of images, in nats per level; `dropout` is the stream of masks.
@@ -144,7 +137,7 @@ impl ImageModel {
         let pass = self.forward(&images, fixed, Some(dropout));
         Loss {
             value: cross_entropy(pass.log_probabilities, &images),
-            penalty: penalty(divergence, |form| self.divergence(form)),
+            penalty: penalty(divergence, &self.position, self.target.as_ref()),
             operations: sizes.operations(batch.len()),
         }
     }
@@ -198,7 +191,7 @@ impl ImageModel {
 /// Rows of a table for `images` `[B, T]` moved on by one, `[B, T, D]`; the first level follows one of zero.
 pub(crate) fn embed_moved(table: &Param<Tensor<2>>, images: &Tensor<2, Int>) -> Tensor<3> {
     let [b, t] = images.dims();
-    let before = Tensor::from_data(TensorData::new(vec![0i64; b], [b, 1]), &images.device());
+    let before = integers(vec![0u8; b], &images.device()).reshape([b, 1]);
     let moved = Tensor::cat(vec![before, images.clone().slice([0..b, 0..t - 1])], 1);
     let rows = table.val().select(0, moved.reshape([b * t]));
     let width = rows.dims()[1];
@@ -214,6 +207,5 @@ pub fn cross_entropy(log_probabilities: Tensor<3>, images: &Tensor<2, Int>) -> T
 /// Images `[B, T]` of levels as a tensor.
 pub fn tokens(images: &[Vec<u8>], device: &Device) -> Tensor<2, Int> {
     let t = images.first().map_or(0, Vec::len);
-    let levels: Vec<i64> = images.iter().flatten().map(|&v| i64::from(v)).collect();
-    Tensor::from_data(TensorData::new(levels, [images.len(), t]), device)
+    integers(images.concat(), device).reshape([images.len(), t])
 }

@@ -271,25 +271,21 @@ pub struct Block {
 }
 
 impl Block {
-    /// A layer of a transformer of the given sizes.
-    pub fn new(draw: &mut Draw<'_>, sizes: &TransformerSizes, style: LayerStyle) -> Self {
-        let TransformerSizes { width, heads, feed_forward, .. } = *sizes;
-        Block {
-            attention_norm: draw.layer_norm(width),
-            attention: Attention::new(draw, width, heads, style.has_bias),
-            dense_norm: draw.layer_norm(width),
-            dense: FeedForward::new(draw, [width, feed_forward, width], style.activation),
-        }
-    }
-
-    /// As many layers.
+    /// As many layers of a transformer of the given sizes.
     pub fn stack(
         draw: &mut Draw<'_>,
         sizes: &TransformerSizes,
         layers: usize,
         style: LayerStyle,
     ) -> Vec<Self> {
-        (0..layers).map(|_| Block::new(draw, sizes, style)).collect()
+        let TransformerSizes { width, heads, feed_forward, .. } = *sizes;
+        let layers = (0..layers).map(|_| Block {
+            attention_norm: draw.layer_norm(width),
+            attention: Attention::new(draw, width, heads, style.has_bias),
+            dense_norm: draw.layer_norm(width),
+            dense: FeedForward::new(draw, [width, feed_forward, width], style.activation),
+        });
+        layers.collect()
     }
 
     /// The first half: attention of tokens `[B, T, D]` on each other, with `codes` on queries and keys. Also returns the
@@ -321,13 +317,8 @@ impl Block {
         dropout: &mut LayerDropout<'_>,
     ) -> Tensor<3> {
         let y = self.attention_norm.forward(x.clone());
-        let y = self.attention.with_dropout(
-            y.clone(),
-            y.clone(),
-            y,
-            bias.clone(),
-            &mut dropout.inner(),
-        );
+        let inner = &mut dropout.inner();
+        let y = self.attention.with_dropout(y.clone(), y.clone(), y, bias.clone(), inner);
         let x = x + dropout.residual().apply(y);
         let y = self.dense.forward(self.dense_norm.forward(x.clone()), &mut dropout.inner());
         x + dropout.residual().apply(y)

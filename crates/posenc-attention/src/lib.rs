@@ -3,7 +3,8 @@
 //!
 //! Automatic differentiation, modules and devices are burn's; the operations in which the time goes are
 //! [`kernels`] of ours. Every random number comes from ChaCha8 streams that the caller hands over, and none from
-//! burn. A run is one thread: the same seed gives the same bits.
+//! burn. Models draw their content and their encoding from two streams, so that those which differ in their encoding share
+//! everything else. A run is one thread: the same seed gives the same bits.
 //!
 //! - [`position_encoding`]: a position encoding ([`posenc_math::lff::encoding::Encoding`]) as a module.
 //! - [`image_model`]: an autoregressive transformer over the pixels of an image.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use burn::module::{Module, ModuleMapper, Param, ParamId};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 
 use crate::kernels::{self, AdamStep};
@@ -37,7 +37,7 @@ impl Adam {
     /// One step of rate `rate`. Parameters without a gradient stay.
     pub fn step<M: Module>(&mut self, model: M, gradients: &Gradients, rate: f64) -> M {
         let factor = self.begin_with(&model, gradients);
-        model.map(&mut Step { adam: self, gradients, rate, factor })
+        self.update(model, gradients, rate, factor)
     }
 
     /// Begins a step whose gradients come part by part; [`Adam::update`] takes each.
@@ -69,7 +69,7 @@ impl Adam {
     /// Means of gradients and of squares in the order of the model's fields, zero where there was no step.
     pub fn state<M: Module>(&self, model: &M) -> (Vec<f32>, Vec<f32>) {
         struct Collect<'a>(&'a Adam, Vec<f32>, Vec<f32>);
-        impl burn::module::ModuleVisitor for Collect<'_> {
+        impl ModuleVisitor for Collect<'_> {
             fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
                 let n = param.val().shape().num_elements();
                 match self.0.moments.get(&param.id) {
@@ -78,8 +78,8 @@ impl Adam {
                         self.2.extend(numbers(v.clone()));
                     }
                     None => {
-                        self.1.extend(std::iter::repeat_n(0.0, n));
-                        self.2.extend(std::iter::repeat_n(0.0, n));
+                        self.1.resize(self.1.len() + n, 0.0);
+                        self.2.resize(self.2.len() + n, 0.0);
                     }
                 }
             }
@@ -98,7 +98,7 @@ impl Adam {
         second: &[f32],
     ) -> bool {
         struct Restore<'a>(&'a mut Adam, &'a [f32], &'a [f32]);
-        impl burn::module::ModuleVisitor for Restore<'_> {
+        impl ModuleVisitor for Restore<'_> {
             fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
                 let n = param.val().shape().num_elements().min(self.1.len());
                 let (m, rest_m) = self.1.split_at(n);
@@ -132,7 +132,7 @@ struct Step<'a> {
 /// Global norm of the gradients of a model.
 fn norm<M: Module>(model: &M, gradients: &Gradients) -> f64 {
     struct Squares<'a>(&'a Gradients, f64);
-    impl burn::module::ModuleVisitor for Squares<'_> {
+    impl ModuleVisitor for Squares<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             if let Some(gradient) = param.val().grad(self.0) {
                 self.1 += number((gradient.clone() * gradient).sum());

@@ -4,8 +4,8 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, activation};
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::similarity::{FourierFeatures, PositionCode, SineCode};
+use posenc_math::random::gaussian_vector;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution as _, StandardNormal};
 
 use crate::draw::{Draw, constant, parameter};
 use crate::layers::{Dense, Dropout, LayerNorm};
@@ -144,12 +144,8 @@ impl PositionEncoding {
         let mut drawn = Vec::new();
         if encoding.features == Features::Fourier {
             let scale = 1.0 / encoding.gamma.unwrap_or(1.0);
-            drawn = (0..f / 2 * coordinates)
-                .map(|_| {
-                    let z: f64 = StandardNormal.sample(draw.rng);
-                    scale * z
-                })
-                .collect();
+            let normal = gaussian_vector(draw.rng, f / 2 * coordinates);
+            drawn = normal.into_iter().map(|z| scale * z).collect();
         }
         let tables = match encoding.features {
             Features::Embed => {
@@ -189,13 +185,8 @@ impl PositionEncoding {
     /// precision.
     pub fn prepare(&self, positions: &Positions, device: &Device) -> Prepared {
         let Description { encoding, width, coordinates: m, drawn } = &self.description;
-        let flat;
-        let positions = if encoding.flat {
-            flat = positions.flat();
-            &flat
-        } else {
-            positions
-        };
+        let flat = encoding.flat.then(|| positions.flat());
+        let positions = flat.as_ref().unwrap_or(positions);
         let count = positions.count();
         let (numbers, per_group) = match encoding.features {
             Features::None | Features::Embed => (None, 0),
@@ -237,11 +228,7 @@ impl PositionEncoding {
     pub fn encode(&self, positions: &Prepared, dropout: Option<&mut ChaCha8Rng>) -> Tensor<2> {
         let Description { encoding, width, .. } = &self.description;
         let Some(features) = self.features(positions) else {
-            return constant(
-                vec![0.0; positions.count * width],
-                [positions.count, *width],
-                &positions.device,
-            );
+            return Tensor::zeros([positions.count, *width], &positions.device);
         };
         let encoded = match &self.modulator {
             None => features,
@@ -294,10 +281,10 @@ impl PositionEncoding {
         }
         let rows = match &self.frequencies {
             None => drawn.clone(),
-            Some(frequencies) => crate::parameters::numbers(frequencies.val().transpose())
-                .into_iter()
-                .map(f64::from)
-                .collect(),
+            Some(frequencies) => {
+                let rows = crate::parameters::numbers(frequencies.val().transpose());
+                rows.into_iter().map(f64::from).collect()
+            }
         };
         Some((rows, *coordinates))
     }

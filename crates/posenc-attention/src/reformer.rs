@@ -105,8 +105,7 @@ pub struct Fixed {
 }
 
 impl Reformer {
-    /// Draws a model: its content from one stream, its encoding from another, so that models which differ in
-    /// their encoding share everything else.
+    /// Draws a model: its content from one stream, its encoding from another.
     ///
     /// # Errors
     ///
@@ -128,15 +127,12 @@ impl Reformer {
         };
         let mut draw = Draw { rng: content, device };
         let levels = draw.normal([sizes.levels, width], 1.0);
+        let widths = [width, sizes.feed_forward, width];
         let layers = (0..sizes.layers).map(|_| Layer {
             attention_norm: draw.layer_norm(width),
             attention: HashedAttention::new(&mut draw, width, &sizes.hashing),
             dense_norm: draw.layer_norm(width),
-            dense: FeedForward::new(
-                &mut draw,
-                [width, sizes.feed_forward, width],
-                Activation::Gelu,
-            ),
+            dense: FeedForward::new(&mut draw, widths, Activation::Gelu),
         });
         let layers = layers.collect();
         let head =

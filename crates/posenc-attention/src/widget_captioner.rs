@@ -83,8 +83,7 @@ pub struct WidgetCaptioner {
 }
 
 impl WidgetCaptioner {
-    /// Draws a model on given vectors of words, row by row: its content from one stream, its encoding from another, so that models which
-    /// differ in their encoding share everything else.
+    /// Draws a model on given vectors of words, row by row: its content from one stream, its encoding from another.
     ///
     /// # Errors
     ///
@@ -133,11 +132,6 @@ impl WidgetCaptioner {
         })
     }
 
-    /// The position code.
-    pub fn position_encoding(&self) -> &PositionEncoding {
-        &self.position
-    }
-
     /// Trained numbers of each part, as the arithmetic of Table 5 has them.
     pub fn parts(&self) -> Vec<(&'static str, usize)> {
         let norms = self.pixels.norms().map(count_trained).sum();
@@ -155,12 +149,6 @@ impl WidgetCaptioner {
             ("convolutions", count_trained(&self.pixels) - norms),
             ("batch norms", norms),
         ]
-    }
-
-    /// The same model, which no step can be made of: what it computes is not kept.
-    #[must_use]
-    pub fn without_gradients(&self) -> Self {
-        self.clone().no_grad()
     }
 
     /// What is kept of each widget of a batch, `[W, D]`. With `statistics`, batch norms use and note those of the batch: this is
@@ -303,7 +291,7 @@ impl WidgetCaptioner {
         how: Search,
         device: &Device,
     ) -> Option<Vec<Vec<usize>>> {
-        let model = self.without_gradients();
+        let model = self.clone().no_grad();
         // Of all words, since any can be said; the start comes after them.
         let all = model.word_projection.forward(model.words.clone());
         let v = sizes.vocabulary;

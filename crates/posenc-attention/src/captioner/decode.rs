@@ -1,5 +1,6 @@
 //! What a captioner says: greedy and beam search.
 
+use burn::module::Module as _;
 use burn::tensor::{Device, activation};
 
 use super::{Batch, Captioner, ReadWords, ScreenInput, Sizes};
@@ -17,7 +18,7 @@ pub fn captions(
     how: Search,
     device: &Device,
 ) -> Option<Vec<Vec<usize>>> {
-    let model = model.without_gradients();
+    let model = model.clone().no_grad();
     let mut all = Vec::new();
     for chunk in screens.chunks(CHUNK) {
         let memory = model.memory(&Batch::new(chunk, sizes, device)?, None);

@@ -8,25 +8,17 @@ use crate::draw::constant;
 use crate::loss::{integers, weighted_cross_entropy};
 use crate::parameters::numbers;
 
-/// Weights of the terms; the same in costs and in the loss.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights {
-    /// Of the class.
-    pub class: f64,
-    /// Of the sum of differences of center, width and height.
-    pub distance: f64,
-    /// Of one less the generalized overlap.
-    pub overlap: f64,
-    /// In the class's term: of queries that are to say nothing.
-    pub nothing: f64,
-}
+/// Weight of the class, in costs and in the loss as DETR has it.
+const CLASS: f64 = 1.0;
 
-impl Default for Weights {
-    /// DETR's.
-    fn default() -> Self {
-        Weights { class: 1.0, distance: 5.0, overlap: 2.0, nothing: 0.1 }
-    }
-}
+/// Weight of the sum of differences of center, width and height.
+const DISTANCE: f64 = 5.0;
+
+/// Weight of one less the generalized overlap.
+const OVERLAP: f64 = 2.0;
+
+/// Weight, in the class's term, of queries that are to say nothing.
+const NOTHING: f32 = 0.1;
 
 /// Things and the queries that are to say them: the cheapest assignment. Where there are more things than queries, some are
 /// left out.
@@ -35,7 +27,6 @@ fn assign(
     boxes: &[f32],
     targets: &[GroundTruth],
     classes: usize,
-    weights: &Weights,
 ) -> Vec<(usize, usize)> {
     let queries = boxes.len() / 4;
     let mut costs = Vec::with_capacity(targets.len() * queries);
@@ -45,7 +36,7 @@ fn assign(
             let place = [0, 1, 2, 3].map(|c| f64::from(boxes[4 * query + c]));
             let distance: f64 = place.iter().zip(target.place).map(|(a, b)| (a - b).abs()).sum();
             let overlap = generalized_overlap(corners(place), corners(target.place));
-            let cost = -weights.class * p + weights.distance * distance - weights.overlap * overlap;
+            let cost = -CLASS * p + DISTANCE * distance - OVERLAP * overlap;
             // If the model has diverged, its loss is NaN, too.
             costs.push(if cost.is_finite() { cost } else { 1e9 });
         }
@@ -58,20 +49,12 @@ fn assign(
 
 /// Sum of the losses of what all layers say of images with `targets`: class, distance and overlap, the latter two
 /// per thing. Nothing said is no loss.
-pub fn loss(
-    predictions: &[Predictions],
-    targets: &[Vec<GroundTruth>],
-    weights: &Weights,
-) -> Option<Tensor<1>> {
-    let parts = predictions.iter().map(|own| of_layer(own, targets, weights));
+pub fn loss(predictions: &[Predictions], targets: &[Vec<GroundTruth>]) -> Option<Tensor<1>> {
+    let parts = predictions.iter().map(|own| of_layer(own, targets));
     parts.reduce(|sum, part| sum + part)
 }
 
-fn of_layer(
-    predictions: &Predictions,
-    targets: &[Vec<GroundTruth>],
-    weights: &Weights,
-) -> Tensor<1> {
+fn of_layer(predictions: &Predictions, targets: &[Vec<GroundTruth>]) -> Tensor<1> {
     let [b, q, scores] = predictions.classes.dims();
     let (classes, device) = (scores - 1, predictions.classes.device());
     let logarithms =
@@ -87,7 +70,7 @@ fn of_layer(
     for (image, targets) in targets.iter().enumerate() {
         let own = image * q..(image + 1) * q;
         let p = &probabilities[own.start * scores..own.end * scores];
-        let assigned = assign(p, &places[4 * own.start..4 * own.end], targets, classes, weights);
+        let assigned = assign(p, &places[4 * own.start..4 * own.end], targets, classes);
         for (thing, query) in assigned {
             let (target, row) = (&targets[thing], own.start + query);
             wanted[row] = target.class;
@@ -95,12 +78,12 @@ fn of_layer(
             things.extend(target.place.map(|v| v as f32));
         }
     }
-    let weight = |&class: &usize| if class == classes { weights.nothing as f32 } else { 1.0 };
+    let weight = |&class: &usize| if class == classes { NOTHING } else { 1.0 };
     let shares: Vec<f32> = wanted.iter().map(weight).collect();
     let whole: f32 = shares.iter().sum();
     let shares = constant(shares, [b * q, 1], &device);
     let class = weighted_cross_entropy(logarithms, integers(wanted, &device), shares);
-    let class = class.div_scalar(whole).mul_scalar(weights.class);
+    let class = class.div_scalar(whole).mul_scalar(CLASS);
     if rows.is_empty() {
         return class;
     }
@@ -109,7 +92,7 @@ fn of_layer(
     let things = constant(things, [count, 4], &device);
     let distance = (own.clone() - things.clone()).abs().sum().div_scalar(total as f64);
     let overlap = generalized(own, things).neg().add_scalar(1.0).sum().div_scalar(total as f64);
-    class + distance.mul_scalar(weights.distance) + overlap.mul_scalar(weights.overlap)
+    class + distance.mul_scalar(DISTANCE) + overlap.mul_scalar(OVERLAP)
 }
 
 /// Generalized intersection over union of boxes `[M, 4]` with others, by center and size; `[M, 1]`.
@@ -157,7 +140,6 @@ mod tests {
             let boxes: Vec<f32> =
                 uniform_vector(&mut rng, queries * 4, 0.1, 0.9).iter().map(|&v| v as f32).collect();
             let targets = targets(things);
-            let weights = Weights::default();
             let cost = |assigned: &[usize]| -> f64 {
                 let one = |(target, &query): (&GroundTruth, &usize)| {
                     let place = [0, 1, 2, 3].map(|c| f64::from(boxes[4 * query + c]));
@@ -170,7 +152,7 @@ mod tests {
                 };
                 targets.iter().zip(assigned).map(one).sum()
             };
-            let found = assign(&probabilities, &boxes, &targets, 3, &weights);
+            let found = assign(&probabilities, &boxes, &targets, 3);
             let mut best = f64::INFINITY;
             let mut all = vec![Vec::new()];
             for _ in 0..things {
@@ -196,7 +178,7 @@ mod tests {
     #[test]
     fn more_things_than_queries_are_left_out() {
         let boxes = [0.3, 0.3, 0.2, 0.2, 0.6, 0.6, 0.3, 0.3];
-        let found = assign(&[0.25; 8], &boxes, &targets(5), 3, &Weights::default());
+        let found = assign(&[0.25; 8], &boxes, &targets(5), 3);
         let queries: Vec<usize> = found.iter().map(|pair| pair.1).collect();
         assert!(queries.len() == 2 && queries[0] != queries[1], "{found:?}");
     }

@@ -55,11 +55,6 @@ impl Batch {
         })
     }
 
-    /// Rows and columns of pixels of each image.
-    pub fn sizes(&self) -> &[[usize; 2]] {
-        &self.sizes
-    }
-
     /// Positions of the cells of a feature map with `cells` rows and columns, and the attention bias that masks padding. A cell
     /// belongs to an image if the image contains the cell's first pixel.
     pub(super) fn places(

@@ -109,6 +109,18 @@ impl Words {
     fn place(&self, word: usize) -> i64 {
         self.places.get(&word).copied().unwrap_or(self.places.len()) as i64
     }
+
+    /// Adds the places of a text's words, and gives the place of the text; `none` for a text without words.
+    fn pooled(&self, text: &[usize], texts: &mut Vec<i64>, none: usize) -> i64 {
+        let Some(first) = looked_at(text).next() else {
+            return none as i64;
+        };
+        let place = texts.len() / TEXT_WORDS;
+        // The largest number does not change by a word that comes again.
+        let filled = looked_at(text).chain(std::iter::repeat(first));
+        texts.extend(filled.take(TEXT_WORDS).map(|&word| self.place(word)));
+        place as i64
+    }
 }
 
 /// What the model looks at of a text.
@@ -207,20 +219,6 @@ impl Batch {
     /// What a step on it is made on.
     pub fn size(&self) -> BatchSize {
         self.size
-    }
-}
-
-impl Words {
-    /// Adds the places of a text's words, and gives the place of the text; `none` for a text without words.
-    fn pooled(&self, text: &[usize], texts: &mut Vec<i64>, none: usize) -> i64 {
-        let Some(first) = looked_at(text).next() else {
-            return none as i64;
-        };
-        let place = texts.len() / TEXT_WORDS;
-        // The largest number does not change by a word that comes again.
-        let filled = looked_at(text).chain(std::iter::repeat(first));
-        texts.extend(filled.take(TEXT_WORDS).map(|&word| self.place(word)));
-        place as i64
     }
 }
 

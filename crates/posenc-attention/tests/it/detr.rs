@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
-use posenc_attention::detector::{Coordinates, GroundTruth, ImageInput, Weights, loss};
+use posenc_attention::detector::{Coordinates, GroundTruth, ImageInput, loss};
 use posenc_attention::detr::{Batch, Detr, Holds, Rates};
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
@@ -115,7 +115,7 @@ fn says_and_loses_what_the_public_model_does() {
         }
     }
     let targets: Vec<Vec<GroundTruth>> = images.iter().map(|i| i.targets.clone()).collect();
-    let loss = loss(&said, &targets, &Weights::default()).unwrap();
+    let loss = loss(&said, &targets).unwrap();
     let expected = example["loss"].as_f64().unwrap();
     assert!((parameters::number(loss.clone()) / expected - 1.0).abs() < 1e-5);
     let found = lengths(&model, &loss.backward());
