@@ -48,38 +48,36 @@ impl Need {
 
     /// Its name in [`REQUIRE`] and in the lines of [`skip`].
     pub fn word(self) -> &'static str {
-        match self {
-            Need::Slurm => "slurm",
-            Need::Ffmpeg => "ffmpeg",
-            Need::Vulkan => "vulkan",
-            Need::Chromium => "chromium",
-            Need::Data => "data",
-            Need::Mount => "mount",
-            Need::Curl => "curl",
-            Need::Cargo => "cargo",
-        }
+        self.word_and_remedy().0
     }
 
     /// How to get it.
     pub fn remedy(self) -> &'static str {
+        self.word_and_remedy().1
+    }
+
+    fn word_and_remedy(self) -> (&'static str, &'static str) {
         match self {
-            Need::Slurm => "install it with `apt-get install slurm-wlm munge`",
-            Need::Ffmpeg => {
+            Need::Slurm => ("slurm", "install it with `apt-get install slurm-wlm munge`"),
+            Need::Ffmpeg => (
+                "ffmpeg",
                 "install it with `apt-get install libavcodec-dev libavformat-dev libavutil-dev libavfilter-dev \
                  libavdevice-dev libswresample-dev libswscale-dev pkg-config libclang-dev clang` and run the tests by \
-                 `cargo xtask test`"
-            }
-            Need::Vulkan => {
+                 `cargo xtask test`",
+            ),
+            Need::Vulkan => (
+                "vulkan",
                 "install a software adapter with `apt-get install libvulkan1 mesa-vulkan-drivers` and run the tests by \
-                 `cargo xtask test`"
-            }
-            Need::Chromium => "install it with `apt-get install chromium`",
-            Need::Data => {
-                "set POSENC_DATA to a directory with the published data; `cargo xtask data list` shows its layout"
-            }
-            Need::Mount => "run the tests as root",
-            Need::Curl => "install it with `apt-get install curl`",
-            Need::Cargo => "run the tests by `cargo xtask test`",
+                 `cargo xtask test`",
+            ),
+            Need::Chromium => ("chromium", "install it with `apt-get install chromium`"),
+            Need::Data => (
+                "data",
+                "set POSENC_DATA to a directory with the published data; `cargo xtask data list` shows its layout",
+            ),
+            Need::Mount => ("mount", "run the tests as root"),
+            Need::Curl => ("curl", "install it with `apt-get install curl`"),
+            Need::Cargo => ("cargo", "run the tests by `cargo xtask test`"),
         }
     }
 
