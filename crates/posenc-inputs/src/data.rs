@@ -4,7 +4,7 @@
 //! place; other names are links to the same file.
 
 use std::io::{Cursor, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use posenc_data::interfaces::{
     CaptionVocabulary, LabelledScreens, ReferringScreens, ViewHierarchy, WidgetCaptions,
@@ -17,54 +17,40 @@ use posenc_data::{
 use tempfile::TempDir;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// A folder that holds one input under many names.
-struct Folder {
-    folder: TempDir,
-}
-
 /// A screen with two nodes that captions can describe.
 const SCREEN: &str = r#"{"activity":{"root":{"bounds":[0,0,1440,2560],"class":"View","clickable":false,
 "visibility":"visible","visible-to-user":true,"children":[{"bounds":[0,0,720,80],"class":"Button","clickable":true,
 "visibility":"visible","visible-to-user":true,"text":"go back"}]}}}"#;
 
-impl Folder {
-    fn new() -> std::io::Result<Self> {
-        let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory)?,
-            false => tempfile::tempdir()?,
-        };
-        let folder = Folder { folder };
-        for inner in ["split", "combined", "images"] {
-            std::fs::create_dir(folder.path(inner))?;
-        }
-        std::fs::write(folder.path("split/train.txt"), "0\n1\n")?;
-        std::fs::write(folder.path("split/dev.txt"), "2\n")?;
-        std::fs::write(folder.path("split/test.txt"), "")?;
-        std::fs::write(folder.path("combined/0.json"), SCREEN)?;
-        std::fs::write(folder.path("images/a.png"), "")?;
-        Ok(folder)
+/// A folder that holds one input under many names.
+fn folder() -> std::io::Result<TempDir> {
+    let memory = Path::new("/dev/shm");
+    let folder = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory)?,
+        false => tempfile::tempdir()?,
+    };
+    let path = |name: &str| folder.path().join(name);
+    for inner in ["split", "combined", "images"] {
+        std::fs::create_dir(path(inner))?;
     }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// The bytes under these names.
-    fn put(&self, bytes: &[u8], names: &[&str]) -> std::io::Result<()> {
-        names.iter().try_for_each(|name| std::fs::write(self.path(name), bytes))
-    }
+    std::fs::write(path("split/train.txt"), "0\n1\n")?;
+    std::fs::write(path("split/dev.txt"), "2\n")?;
+    std::fs::write(path("split/test.txt"), "")?;
+    std::fs::write(path("combined/0.json"), SCREEN)?;
+    std::fs::write(path("images/a.png"), "")?;
+    Ok(folder)
 }
 
 thread_local! {
-    static FOLDER: Option<Folder> = Folder::new().ok();
+    static FOLDER: Option<TempDir> = folder().ok();
 }
 
 /// Runs `read` on a folder that holds the bytes under these names.
-fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Folder) -> usize) -> usize {
-    FOLDER.with(|folder| match folder {
-        Some(folder) if folder.put(bytes, names).is_ok() => read(folder),
-        _ => 0,
+fn with(bytes: &[u8], names: &[&str], read: impl Fn(&Path) -> usize) -> usize {
+    FOLDER.with(|folder| {
+        let Some(folder) = folder.as_ref().map(TempDir::path) else { return 0 };
+        let is_written = names.iter().all(|name| std::fs::write(folder.join(name), bytes).is_ok());
+        if is_written { read(folder) } else { 0 }
     })
 }
 
@@ -74,7 +60,7 @@ pub fn npz(bytes: &[u8]) -> usize {
     let archive = with(bytes, &["val_data.npz"], read_archive);
     let tables = ["features.npy", "features.safetensors"];
     let features = with(bytes, &tables, |folder| {
-        tables.iter().filter(|name| read_numbers(&folder.path(name), None).is_ok()).count()
+        tables.iter().filter(|name| read_numbers(&folder.join(name), None).is_ok()).count()
     });
     let packed = packed(bytes);
     archive + features + packed.map_or(0, |bytes| with(&bytes, &["val_data.npz"], read_archive))
@@ -87,23 +73,23 @@ fn packed(array: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(archive.finish()?.into_inner())
 }
 
-fn read_archive(folder: &Folder) -> usize {
-    let path = folder.path("val_data.npz");
+fn read_archive(folder: &Path) -> usize {
+    let path = folder.join("val_data.npz");
     let names = archives::array_names(&path).unwrap_or_default();
     let arrays =
         names.iter().take(3).filter(|name| archives::read_array(&path, name).is_ok()).count();
     let features = usize::from(read_numbers(&path, None).is_ok());
     let clips =
         [None, Some(2)].into_iter().filter(|size| load_clip_file(&path, *size).is_ok()).count();
-    let images = DownsampledImages::open(folder.folder.path(), 2, Split::Validation);
+    let images = DownsampledImages::open(folder, 2, Split::Validation);
     arrays + features + clips + usize::from(images.is_ok_and(|images| images.first(3).is_ok()))
 }
 
 /// Annotations and screens: COCO's, RICO's trees, RICO Semantics, UIBert.
 pub fn json_data(bytes: &[u8]) -> usize {
     with(bytes, &["instances.json"], |folder| {
-        let path = folder.path("instances.json");
-        let annotated = AnnotatedImages::open(folder.folder.path(), Split::Training);
+        let path = folder.join("instances.json");
+        let annotated = AnnotatedImages::open(folder, Split::Training);
         let hierarchy = ViewHierarchy::read(&path);
         let read = [
             LabelledScreens::read(&path).is_ok(),
@@ -121,9 +107,9 @@ pub fn json_data(bytes: &[u8]) -> usize {
 pub fn csv_data(bytes: &[u8]) -> usize {
     let names = ["widget_captions.csv", "vectors.txt", "a.en", "a.de", "b.en.gz", "b.de.gz"];
     with(bytes, &names, |folder| {
-        let root = folder.folder.path();
+        let root = folder;
         let vocabulary = CaptionVocabulary::new(["go", "back", "the"], 10);
-        let vectors = WordVectors::read(&folder.path("vectors.txt"), &vocabulary, 3);
+        let vectors = WordVectors::read(&folder.join("vectors.txt"), &vocabulary, 3);
         let texts = ["a", "b"].map(|split| ParallelText::read(root, split, ["en", "de"]));
         let read = [WidgetCaptions::read(root, root).is_ok(), vectors.is_ok()];
         let texts = texts.into_iter().flatten();
@@ -139,9 +125,9 @@ pub fn picture(bytes: &[u8]) -> usize {
     let Ok(picture) = Picture::parse(Path::new("a.png"), bytes) else { return usize::from(own) };
     let _ = picture.pixels_sha256();
     let files = with(bytes, &["images/a.png"], |folder| {
-        let file = folder.path("images/a.png");
+        let file = folder.join("images/a.png");
         let pictures = [None, Some(2)].map(|size| load_picture_file(&file, size).is_ok());
-        let clip = load_clip_file(&folder.path("images"), Some(1)).is_ok();
+        let clip = load_clip_file(&folder.join("images"), Some(1)).is_ok();
         pictures.into_iter().chain([clip]).filter(|accepted| *accepted).count()
     });
     1 + usize::from(own) + files
@@ -150,7 +136,7 @@ pub fn picture(bytes: &[u8]) -> usize {
 /// Weights: safetensors, PyTorch's files, zipped and not.
 pub fn weights(bytes: &[u8]) -> usize {
     with(bytes, &["weights.pt"], |folder| {
-        let Ok(file) = WeightFile::open(&folder.path("weights.pt")) else { return 0 };
+        let Ok(file) = WeightFile::open(&folder.join("weights.pt")) else { return 0 };
         let arrays = ["a", "b.weight"].map(|name| {
             let shapes = [&[][..], &[2], &[2, 3]].into_iter();
             shapes.filter(|shape| file.has(name) && file.array(name, shape).is_ok()).count()

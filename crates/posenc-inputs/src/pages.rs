@@ -1,9 +1,8 @@
 //! Text of experiments on its way to pages.
 
 use posenc_experiments::Catalog;
-use posenc_report::{Inputs, Record, Records, render};
 
-use crate::records::{catalog, table};
+use crate::records::{catalog, rendered, table};
 use crate::text;
 
 /// A record with a row for each method of the demonstration.
@@ -26,18 +25,5 @@ pub fn pages(bytes: &[u8]) -> usize {
         experiment.plots.iter_mut().for_each(|plot| plot.caption = text.to_owned());
         experiment.tables.iter_mut().for_each(|table| table.title = text.to_owned());
     }
-    let record = table(RECORD).map(|table| Record { table, ..Record::default() });
-    let records = Records {
-        items: [(("demo".to_owned(), "fig1".to_owned()), record.unwrap_or_default())].into(),
-        ..Records::default()
-    };
-    let inputs = Inputs {
-        catalog: &catalog,
-        reference: &records,
-        local: None,
-        repository: "",
-        record: Some("record"),
-        costs: None,
-    };
-    usize::from(render(&inputs).is_ok())
+    rendered(&catalog, table(RECORD).unwrap_or_default())
 }

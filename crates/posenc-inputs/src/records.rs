@@ -27,16 +27,10 @@ pub(crate) fn catalog() -> Option<&'static Catalog> {
     let read = || {
         let document = |name: &str, text| Document::parse(Path::new(name), text).ok();
         let paper = Paper::from_document(&document("paper.yaml", PAPER)?).ok()?;
-        let experiment =
-            Experiment::from_document(&document("fig1.yaml", EXPERIMENT)?, posenc_protocols::KINDS)
-                .ok()?;
-        let published = Published::default();
-        Some(Catalog {
-            papers: vec![paper],
-            experiments: vec![experiment],
-            published,
-            ..Catalog::default()
-        })
+        let experiment = document("fig1.yaml", EXPERIMENT)?;
+        let experiment = Experiment::from_document(&experiment, posenc_protocols::KINDS).ok()?;
+        let (papers, experiments) = (vec![paper], vec![experiment]);
+        Some(Catalog { papers, experiments, ..Catalog::default() })
     };
     CATALOG.get_or_init(read).as_ref()
 }
@@ -100,6 +94,11 @@ fn enveloped(body: &str) -> String {
 pub fn report(bytes: &[u8]) -> usize {
     let parsed = text(bytes).and_then(table).filter(|table| table.rows.len() <= MOST_ROWS);
     let (Some(table), Some(catalog)) = (parsed, catalog()) else { return 0 };
+    rendered(catalog, table)
+}
+
+/// Whether the report of a catalog with this record can be rendered.
+pub(crate) fn rendered(catalog: &Catalog, table: Table) -> usize {
     let record = Record { table, ..Record::default() };
     let records = Records {
         items: [(("demo".to_owned(), "fig1".to_owned()), record)].into(),
