@@ -3,13 +3,11 @@
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::Fault;
 use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::widget::COORDINATES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_heads, positive, range};
-
-/// Coordinates of a box.
-const COORDINATES: usize = 4;
+use crate::checks::{positive, within};
 
 /// The unit of coordinates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -27,29 +25,6 @@ pub fn beta2() -> f64 {
     0.999
 }
 
-/// Default weight decay.
-pub fn hundredth() -> f64 {
-    0.01
-}
-
-/// Checks the sizes of a Transformer.
-pub fn check_layers(
-    width: usize,
-    heads: usize,
-    feed_forward: usize,
-    layers: usize,
-    dropout: f64,
-) -> Result<(), Fault> {
-    range("width", width, 1, 4096)?;
-    check_heads(heads, width)?;
-    range("feed_forward", feed_forward, 1, 65_536)?;
-    range("layers", layers, 0, 48)?;
-    if (0.0..1.0).contains(&dropout) {
-        return Ok(());
-    }
-    Err(("dropout", format!("{dropout} is not allowed; allowed: 0 up to below 1")))
-}
-
 /// Checks a weight decay.
 pub fn check_weight_decay(weight_decay: f64) -> Result<(), Fault> {
     if weight_decay == 0.0 { Ok(()) } else { positive("weight_decay", weight_decay, 1.0) }
@@ -63,8 +38,7 @@ pub fn check_encoding(encoding: &Encoding, scale: BoxScale, width: usize) -> Res
     if encoding.features == Features::Embed && scale == BoxScale::Shares {
         return Err(("scale", "shares is not allowed; tables have a row per hundredth".into()));
     }
-    let checked = encoding.check(COORDINATES, width);
-    checked.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+    within("encoding", encoding.check(COORDINATES, width))
 }
 
 /// Refuses a group without a set of screens: no synthetic data replaces them.

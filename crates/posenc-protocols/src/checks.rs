@@ -5,26 +5,61 @@ use posenc_experiments::schema::{Data, NumberList};
 use posenc_math::lff::divergence::Divergence;
 use posenc_math::lff::encoding::Encoding;
 
+/// What keys record that a sweep excludes.
+pub const WITHOUT_SWEEP: &str = "is recorded without a sweep only; make a variant for each value";
+
 /// Learning rates beyond these train nothing, or nothing that stays finite.
 pub const MIN_RATE: f64 = 1e-30;
 /// The largest learning rate.
 pub const MAX_RATE: f64 = 1e3;
 
-/// Heads of attention that can share a width.
-pub fn check_heads(heads: usize, width: usize) -> Result<(), Fault> {
+/// Sizes of a transformer.
+pub fn check_sizes(width: usize, heads: usize, feed_forward: usize) -> Result<(), Fault> {
+    range("width", width, 1, 4096)?;
     range("heads", heads, 1, 64)?;
-    if width.is_multiple_of(heads) {
-        return Ok(());
+    if !width.is_multiple_of(heads) {
+        return Err(("heads", format!("{heads} heads do not divide a width of {width}")));
     }
-    Err(("heads", format!("{heads} heads do not divide a width of {width}")))
+    range("feed_forward", feed_forward, 1, 65_536)
 }
 
-/// The decay of Adam's mean of squares.
-pub fn check_beta2(beta2: f64) -> Result<(), Fault> {
-    if (0.0..1.0).contains(&beta2) {
+/// A number that 1 is too large for, such as a decay of Adam or a dropout.
+pub fn below_one(key: &'static str, value: f64) -> Result<(), Fault> {
+    if (0.0..1.0).contains(&value) {
         return Ok(());
     }
-    Err(("beta2", format!("{beta2} is not allowed; allowed: 0 up to below 1")))
+    Err((key, format!("{value} is not allowed; allowed: 0 up to below 1")))
+}
+
+/// A fault of a mapping under `key`.
+pub fn within(key: &'static str, checked: Result<(), Fault>) -> Result<(), Fault> {
+    checked.map_err(|(inner, message)| (key, format!("{inner}: {message}")))
+}
+
+/// Refuses keys that are given although they belong to something else.
+pub fn absent(keys: &[(&'static str, bool)], message: &str) -> Result<(), Fault> {
+    match keys.iter().find(|(_, is_given)| *is_given) {
+        Some((key, _)) => Err((key, message.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// A group whose protocol has no synthetic data.
+pub fn check_has_data(protocol: &str, data: Option<&Data>) -> Result<(), Fault> {
+    if data.is_some() {
+        return Ok(());
+    }
+    Err(("protocol", format!("`{protocol}` needs `data: {{set: …}}`; see data/manifest.yaml")))
+}
+
+/// Known positions: a grid, or a share of all.
+pub fn check_positions(step: Option<usize>, fraction: Option<f64>) -> Result<(), Fault> {
+    absent(
+        &[("fraction", step.is_some() && fraction.is_some())],
+        "excludes `step`; give one of the two",
+    )?;
+    step.map_or(Ok(()), |step| range("step", step, 2, 64))?;
+    fraction.map_or(Ok(()), check_fraction)
 }
 
 /// The term of `lff` Eq. 10 on an encoding.
@@ -91,14 +126,19 @@ pub fn whole(key: &'static str, numbers: &NumberList, least: f64, most: f64) -> 
     }
 }
 
-/// The default 1.
-pub fn one<T: From<u8>>() -> T {
-    T::from(1)
-}
-
 /// The default of a key: a whole number.
 pub fn preset<const N: u16, T: From<u16>>() -> T {
     T::from(N)
+}
+
+/// The default of a key: a number of hundredths.
+pub fn hundredths<const N: u16>() -> f64 {
+    f64::from(N) / 100.0
+}
+
+/// Default L2 weight decay of coordinate networks.
+pub fn default_decay() -> f64 {
+    1e-8
 }
 
 /// For keys that are left out of canonical settings where they are `false`.

@@ -61,7 +61,7 @@ impl Resumption<'_> {
             if self.checkpoint.is_due()
                 && let Ok(bytes) = save()
             {
-                self.write(&[&done.encode(), &bytes]);
+                self.write(&[&encode(done), &bytes]);
             }
         };
         if let Some(bytes) = resume {
@@ -79,7 +79,7 @@ impl Resumption<'_> {
     /// Keeps what is finished, if it is time to.
     pub fn keep(&self, done: &Done) {
         if self.checkpoint.is_due() {
-            self.write(&[&done.encode()]);
+            self.write(&[&encode(done)]);
         }
     }
 
@@ -87,18 +87,19 @@ impl Resumption<'_> {
     /// train again.
     pub fn keep_all(&self, done: &Done) {
         if !self.checkpoint.has_failed() {
-            self.write(&[&done.encode()]);
+            self.write(&[&encode(done)]);
         }
     }
 
-    /// Says that a checkpoint was not used.
-    fn distrust(&self, why: &str, remarks: &mut Vec<String>) {
+    /// Says that a checkpoint was not used, and why.
+    pub fn distrust(&self, why: &str, remarks: &mut Vec<String>) {
         let remark = format!("a checkpoint was not used, training began anew: {why}");
         (self.note)(&format!("{remark} ({})", self.checkpoint.file().display()));
         remarks.push(remark);
     }
 
-    fn write(&self, body: &[&[u8]]) {
+    /// Writes a checkpoint; a note says where it cannot.
+    pub fn write(&self, body: &[&[u8]]) {
         if let Some(error) = self.checkpoint.write(body) {
             (self.note)(&format!(
                 "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
@@ -106,6 +107,30 @@ impl Resumption<'_> {
             ));
         }
     }
+}
+
+/// Says how many runs diverged.
+pub fn divergence(values: &[Value]) -> Option<String> {
+    let count = |metric: &str| values.iter().filter(|v| v.metric == metric).count();
+    let (diverged, runs) = (count("diverged_epoch"), count("train_psnr"));
+    (diverged > 0).then(|| {
+        format!("{diverged} of {runs} runs diverged; their values are NaN, a lower learning rate may help")
+    })
+}
+
+/// Splits off a list of elements of `size` bytes each, which follows its length. Returns the list and the rest.
+pub fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("ends too early")?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let length = length.checked_mul(size).ok_or("ends too early")?;
+    Ok(rest.split_at_checked(length).ok_or("ends too early")?)
+}
+
+/// JSON after its length.
+pub fn encode(own: &impl Serialize) -> Vec<u8> {
+    // Numbers and texts only: there is nothing that JSON could refuse.
+    let json = serde_json::to_vec(own).unwrap_or_default();
+    [&(json.len() as u64).to_le_bytes()[..], &json].concat()
 }
 
 /// What is finished.
@@ -126,15 +151,6 @@ impl Done {
         Done { values: 0, runs: 0, records: vec![Vec::new(); units] }
     }
 
-    /// The finished part with its length; the bytes of the fit follow.
-    pub fn encode(&self) -> Vec<u8> {
-        // Numbers and texts only: there is nothing that JSON could refuse.
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(json);
-        bytes
-    }
-
     /// The finished part and, if one was in flight, the bytes of the fit. `units`, `values` and
     /// `runs` are what the job has.
     pub fn decode(
@@ -143,9 +159,7 @@ impl Done {
         values: usize,
         runs: usize,
     ) -> Result<(Self, Option<Vec<u8>>), String> {
-        let (length, rest) = body.split_first_chunk::<8>().ok_or("ends too early")?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let (json, fit) = rest.split_at_checked(length).ok_or("ends too early")?;
+        let (json, fit) = split(body, 1)?;
         let done: Done = serde_json::from_slice(json).map_err(|e| e.to_string())?;
         let fits = done.records.len() == units
             && (done.values < values && done.runs <= runs
@@ -171,12 +185,12 @@ mod tests {
             runs: 2,
             records: vec![vec![number(1.0 / 3.0), number(f64::INFINITY)], vec![number(f64::NAN)]],
         };
-        let mut body = done.encode();
+        let mut body = encode(&done);
         let whole = body.len();
         body.extend(b"fit");
         let (read, fit) = Done::decode(&body, 2, 4, 5).unwrap();
         // NaN differs from itself; its text does not.
-        assert_eq!(read.encode(), done.encode());
+        assert_eq!(encode(&read), encode(&done));
         assert_eq!(fit.as_deref(), Some(&b"fit"[..]));
         assert_eq!(Done::decode(&body[..whole], 2, 4, 5).unwrap().1, None);
         for (units, values, runs) in [(1, 4, 5), (2, 1, 5), (2, 4, 1), (2, 0, 5)] {

@@ -77,6 +77,8 @@ mod attention;
 mod fit_state;
 #[cfg(feature = "run")]
 mod memory;
+#[cfg(feature = "run")]
+mod streams;
 
 use posenc_experiments::Kinds;
 use posenc_experiments::schema::protocol::{Kind, ReadNumbers};

@@ -12,8 +12,8 @@ const MOST_WEIGHTS: f64 = 2e9;
 /// Maximum bytes that a step, or the held-out data, keeps at once.
 const MOST_STEP_BYTES: f64 = 64e9;
 
-/// A lower bound of a transformer's size.
-#[derive(Debug, Clone, Copy)]
+/// A transformer, roughly.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Transformer {
     pub layers: usize,
     pub width: usize,
@@ -23,16 +23,19 @@ pub struct Transformer {
     pub others: f64,
     /// Items of a batch.
     pub batch: usize,
-    /// Length of an item.
+    /// Tokens of an item.
     pub length: usize,
 }
 
 impl Transformer {
-    /// Refuses a model that has more weights, or a step that keeps more, than any machine it is meant for.
+    fn numbers(self) -> [f64; 6] {
+        [self.layers, self.width, self.heads, self.feed_forward, self.batch, self.length]
+            .map(|n| n as f64)
+    }
+
+    /// Refuses a model that has more weights, or a step that keeps more, than any machine it is meant for. Both are lower bounds.
     pub fn check(self) -> Result<(), Fault> {
-        let [layers, width, heads, feed_forward, batch, length] =
-            [self.layers, self.width, self.heads, self.feed_forward, self.batch, self.length]
-                .map(|n| n as f64);
+        let [layers, width, heads, feed_forward, batch, length] = self.numbers();
         let weights = layers * (4.0 * width * width + 2.0 * width * feed_forward) + self.others;
         if weights > MOST_WEIGHTS {
             let message = format!(
@@ -49,6 +52,23 @@ impl Transformer {
             kept,
             "`batch`, the length of items or the number of layers",
         )
+    }
+
+    /// Bytes that training takes.
+    #[cfg(feature = "attention")]
+    pub fn bytes(self) -> f64 {
+        let [layers, width, heads, feed_forward, batch, length] = self.numbers();
+        let weights = layers * (8.0 * width * width + 2.0 * width * feed_forward) + self.others;
+        // Kept from the pass forward to the pass back: weights of attention, inputs and outputs of all parts.
+        let token = 2.0 * heads * length + 12.0 * width + 3.0 * feed_forward;
+        1.5 * crate::memory::WEIGHT * weights + 4.0 * layers * batch * length * token
+    }
+
+    /// The sizes of the model.
+    #[cfg(feature = "attention")]
+    pub fn sizes(self) -> posenc_attention::layers::TransformerSizes {
+        let Transformer { width, heads, feed_forward, layers, .. } = self;
+        posenc_attention::layers::TransformerSizes { width, heads, feed_forward, layers }
     }
 }
 

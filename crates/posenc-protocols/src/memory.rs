@@ -46,6 +46,22 @@ pub fn embedding_matrix(embedder: &dyn Embedder, positions: &[f64]) -> Result<Ma
     Ok(embedder::matrix(embedder, positions))
 }
 
+/// ψ(x).
+pub fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
+    let mut row = vec![0.0; embedder.dimension()];
+    embedder.embed(x, &mut row);
+    row
+}
+
+/// Divides a matrix by a norm. A norm of 0 belongs to an embedding of zeros, which is refused elsewhere.
+pub fn divide(matrix: &mut Mat<f64>, norm: f64) {
+    if norm > 0.0 {
+        for j in 0..matrix.ncols() {
+            matrix.col_as_slice_mut(j).iter_mut().for_each(|value| *value /= norm);
+        }
+    }
+}
+
 /// The largest of several numbers.
 pub fn largest(numbers: &NumberList) -> f64 {
     numbers.0.iter().copied().fold(0.0, f64::max)
@@ -58,55 +74,21 @@ pub fn square(n: f64) -> f64 {
 
 /// The embedding dimension d of the variant.
 pub fn feature_count(job: &Job<'_>) -> f64 {
-    parameter(job, None, "dimension").unwrap_or(1000.0)
+    own_dimension(job).unwrap_or(1000.0)
 }
 
 /// The largest embedding dimension d along a sweep.
 pub fn dimension(job: &Job<'_>, sweep: Option<&Sweep>) -> f64 {
-    parameter(job, sweep, "dimension").unwrap_or(256.0)
+    let swept = sweep.filter(|sweep| sweep.parameter == "dimension");
+    let swept = swept.map(|sweep| largest(&sweep.values));
+    swept.or_else(|| own_dimension(job)).unwrap_or(256.0)
 }
 
-/// The largest value of a parameter of the variant's embedder along a sweep.
-fn parameter(job: &Job<'_>, sweep: Option<&Sweep>, name: &str) -> Option<f64> {
-    let swept = sweep.filter(|sweep| sweep.parameter == name);
-    let swept = swept.map(|sweep| largest(&sweep.values));
-    let embedder = job.variant.embedder.as_ref();
-    swept.or_else(|| match name {
-        "dimension" => embedder?.dimension(),
-        _ => embedder?.number_of(name),
-    })
+fn own_dimension(job: &Job<'_>) -> Option<f64> {
+    job.variant.embedder.as_ref()?.dimension()
 }
 
 /// Side and axes of the signals, reduced to `side` if there is one.
 pub fn reduced(shape: SignalShape, side: Option<usize>) -> (f64, i32) {
     (side.map_or(shape.side, |side| side as f64), shape.axes as i32)
-}
-
-/// A transformer, roughly.
-#[cfg(feature = "attention")]
-#[derive(Default)]
-pub struct Transformer {
-    pub layers: usize,
-    pub width: usize,
-    pub heads: usize,
-    pub feed_forward: usize,
-    /// Weights next to those of the layers.
-    pub others: f64,
-    pub batch: usize,
-    /// Tokens of an item.
-    pub length: usize,
-}
-
-#[cfg(feature = "attention")]
-impl Transformer {
-    /// Bytes that training takes.
-    pub fn bytes(&self) -> f64 {
-        let [layers, width, heads, feed_forward, batch, length] =
-            [self.layers, self.width, self.heads, self.feed_forward, self.batch, self.length]
-                .map(|n| n as f64);
-        let weights = layers * (8.0 * width * width + 2.0 * width * feed_forward) + self.others;
-        // Kept from the pass forward to the pass back: weights of attention, inputs and outputs of all parts.
-        let token = 2.0 * heads * length + 12.0 * width + 3.0 * feed_forward;
-        1.5 * WEIGHT * weights + 4.0 * layers * batch * length * token
-    }
 }

@@ -1,10 +1,15 @@
 //! What protocols with attention models share.
 
 pub mod real_boxes;
+pub mod record;
 pub mod train_state;
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
 use posenc_attention::Device;
+use posenc_data::FileIdentity;
+use posenc_experiments::schema::protocol::Fault;
 use posenc_harness::protocol::{Context, Placement};
 
 /// Where attention models train.
@@ -18,6 +23,44 @@ pub const PLACEMENT: Placement =
 /// An adapter that does not open for them.
 pub fn device(context: &Context<'_>) -> Result<Device> {
     adapter(context).map(|own| own.unwrap_or_else(posenc_attention::cpu))
+}
+
+/// A model whose encoding was accepted.
+///
+/// # Errors
+///
+/// The key of the encoding that was not.
+pub fn accepted<M>(model: Result<M, Fault>) -> Result<M> {
+    model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))
+}
+
+/// The folder of `data.set`. Without `data`, `generate` writes files into a folder, which goes with the second value.
+///
+/// # Errors
+///
+/// Files that are missing, or that cannot be written.
+pub fn files(
+    context: &Context<'_>,
+    what: &str,
+    generate: impl FnOnce(&Path) -> Result<()>,
+) -> Result<(PathBuf, Option<tempfile::TempDir>)> {
+    if let Some(data) = &context.job.group.data {
+        return Ok((context.data.folder(&data.set)?, None));
+    }
+    let folder = tempfile::tempdir().with_context(|| format!("a folder for generated {what}"))?;
+    generate(folder.path())?;
+    Ok((folder.path().to_owned(), Some(folder)))
+}
+
+/// The files of `data.weights`, if available.
+///
+/// # Errors
+///
+/// Files that are there and cannot be read.
+pub fn weights(context: &Context<'_>) -> Result<Option<FileIdentity>> {
+    let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
+    let files = set.map(|set| context.data.files(set)).transpose()?.flatten();
+    Ok(files.and_then(|files| files.found.clone().ok()))
 }
 
 #[cfg(not(feature = "attention-wgpu"))]

@@ -1,25 +1,14 @@
-//! What trainings on boxes of real screens share: units of coordinates, splits, batches, curves.
+//! What trainings on boxes of real screens share: units of coordinates, splits, batches.
 
 use std::collections::BTreeMap;
 
 use posenc_attention::boxes::Bounds;
 use posenc_attention::optimizer::Adam;
 use posenc_data::interfaces::{BORDER, Corners};
-use posenc_experiments::record::Value;
 use posenc_math::random::below;
 use rand_chacha::ChaCha8Rng;
 
 use crate::boxes::BoxScale;
-use posenc_harness::machine;
-
-/// Steps over which a point of the curve of the loss is a mean.
-const POINT: usize = 25;
-
-/// Steps over which the loss at the end is.
-const LAST: usize = 50;
-
-/// Operations per second of a step on one core.
-pub const RATE: f64 = 24e9;
 
 /// A box on the scale of the encoding.
 pub fn bounds(corners: Corners, scale: BoxScale) -> Bounds {
@@ -83,31 +72,6 @@ pub fn batch(
     (0..size).map(one).collect()
 }
 
-/// The loss over steps, mean of 25 each and of all runs, and the mean of the last 50 steps.
-pub fn record_losses(runs: &[Vec<f64>], unit: &str, values: &mut Vec<Value>) {
-    let steps = runs.iter().map(Vec::len).max().unwrap_or(0);
-    let mean = |from: usize, to: usize| {
-        let own = runs.iter().flat_map(|losses| losses.iter().take(to).skip(from));
-        let (sum, count) = own.fold((0.0, 0usize), |(sum, count), loss| (sum + loss, count + 1));
-        sum / count as f64
-    };
-    for from in (0..steps).step_by(POINT) {
-        let to = (from + POINT).min(steps);
-        values.push(Value::new("training_curve", mean(from, to)).unit(unit).at(to as f64));
-    }
-    let last = mean(steps.saturating_sub(LAST), steps);
-    values.push(Value::new("training_loss", last).unit(unit));
-}
-
-/// What a unit cost: seconds with and without those of killed runs, operations of this run.
-pub fn record_cost(seconds: f64, earlier: f64, work: f64, values: &mut Vec<Value>) {
-    values.push(Value::new("time", seconds + earlier).unit("s"));
-    values.push(Value::new("rate", work / seconds / 1e9).unit("GFLOP/s"));
-    if let Some(bytes) = machine::peak_memory() {
-        values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,23 +121,5 @@ mod tests {
             assert_eq!(round, all);
         }
         assert_ne!(drawn[..5], drawn[5..10]);
-    }
-
-    /// Would catch means over the wrong steps or runs.
-    #[test]
-    fn losses_are_means_of_steps_and_runs() {
-        let runs: Vec<Vec<f64>> =
-            [0.0, 1.0].map(|run| (0..60).map(|i| run + f64::from(i)).collect()).to_vec();
-        let mut values = Vec::new();
-        record_losses(&runs, "nats", &mut values);
-        let found: Vec<_> = values.iter().map(|v| (v.metric.as_str(), v.x, v.value)).collect();
-        let curve = "training_curve";
-        let wanted = [
-            (curve, Some(25.0), 12.5),
-            (curve, Some(50.0), 37.5),
-            (curve, Some(60.0), 55.0),
-            ("training_loss", None, 35.0),
-        ];
-        assert_eq!(found, wanted);
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Context;
+use crate::fit_state::{self, Resumption, split};
 use posenc_harness::checkpoint::Saved;
 
 /// Places of streams of random numbers.
@@ -33,12 +34,11 @@ pub fn keep<T: Serialize>(context: &Context<'_>, reached: impl FnOnce() -> (Trai
         return;
     }
     let (reached, own) = reached();
-    if let Some(error) = context.checkpoint.write(&[&encode(&reached, &own)]) {
-        (context.note)(&format!(
-            "no checkpoint can be written, an interruption will lose the unit ({}: {error})",
-            context.checkpoint.file().display()
-        ));
-    }
+    resumption(context).write(&[&encode(&reached, &own)]);
+}
+
+fn resumption<'a>(context: &Context<'a>) -> Resumption<'a> {
+    Resumption { checkpoint: context.checkpoint, note: context.note }
 }
 
 /// What a killed run left. `take` resumes from it, and says whether it could.
@@ -65,31 +65,17 @@ pub fn resume<T: DeserializeOwned>(
             Err(why) => why,
         },
     };
-    let remark = format!("a checkpoint was not used, training began anew: {why}");
-    (context.note)(&format!("{remark} ({})", context.checkpoint.file().display()));
-    remarks.push(remark);
+    resumption(context).distrust(&why, remarks);
 }
 
 fn encode<T: Serialize>(reached: &TrainState, own: &T) -> Vec<u8> {
-    // Numbers and texts only: there is nothing that JSON could refuse.
-    let json = serde_json::to_vec(&(reached.steps, own)).unwrap_or_default();
-    let numbers: usize = reached.numbers.iter().map(Vec::len).sum();
-    let mut bytes = Vec::with_capacity(64 + json.len() + 4 * numbers);
-    bytes.extend((json.len() as u64).to_le_bytes());
-    bytes.extend(json);
+    let mut bytes = fit_state::encode(&(reached.steps, own));
+    bytes.reserve(64 + 4 * reached.numbers.iter().map(Vec::len).sum::<usize>());
     for list in &reached.numbers {
         bytes.extend((list.len() as u64).to_le_bytes());
         bytes.extend(list.iter().flat_map(|number| number.to_le_bytes()));
     }
     bytes
-}
-
-/// Splits off a list of elements of `size` bytes each, which follows its length. Returns the list and the rest.
-fn split(bytes: &[u8], size: usize) -> Result<(&[u8], &[u8]), String> {
-    let (length, rest) = bytes.split_first_chunk::<8>().ok_or("ends too early")?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
-    let length = length.checked_mul(size).ok_or("ends too early")?;
-    Ok(rest.split_at_checked(length).ok_or("ends too early")?)
 }
 
 fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(TrainState, T), String> {

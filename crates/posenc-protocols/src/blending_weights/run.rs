@@ -4,51 +4,46 @@ use anyhow::Result;
 use posenc_experiments::record::Value;
 use posenc_math::blending::{DistanceSource, WeightVariant, blend, distance_function};
 use posenc_math::distance::ANCHOR;
-use posenc_math::embedder::Embedder;
 
 use super::{BlendingWeights, InnerProducts, Weights};
+use crate::memory::row;
 use posenc_harness::protocol::{Context, Emit, Protocol};
 
-/// `blending-weights`.
-fn run(context: &Context<'_>, settings: &BlendingWeights) -> Result<Vec<Value>> {
-    let embedder = context.embedder()?;
-    let source = match settings.distance {
-        InnerProducts::Code => DistanceSource::Code,
-        InnerProducts::Law => DistanceSource::Law,
-        InnerProducts::Sampled => DistanceSource::Sampled,
-    };
-    let variant = match settings.weights {
-        Weights::Printed => WeightVariant::Printed,
-        Weights::Normalized => WeightVariant::Normalized,
-    };
-    let distance = distance_function(source, context.spec()?, &*embedder)?;
-    let row = |offset: f64| row(&*embedder, ANCHOR + offset);
-    let nodes = [row(0.0), row(settings.spacing)];
-    let mut values = Vec::new();
-    let mut departure = 0.0_f64;
-    for &beta in &settings.ratios.0 {
-        let weights = blend(&*distance, settings.spacing, beta, variant)?;
-        let [alpha_0, alpha_1] = weights;
-        let excess = alpha_0 - (1.0 - beta);
-        departure = departure.max(excess.abs());
-        let here = row(beta * settings.spacing);
-        values.extend([
-            Value::new("alpha_0", alpha_0).at(beta),
-            Value::new("alpha_1", alpha_1).at(beta),
-            Value::new("linear", 1.0 - beta).at(beta),
-            Value::new("excess", excess).at(beta),
-            Value::new("weight_sum", alpha_0 + alpha_1).at(beta),
-            Value::new("encoding_error", relative_error(&here, &nodes, weights)).at(beta),
-        ]);
+impl Protocol for BlendingWeights {
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let embedder = context.embedder()?;
+        let source = match self.distance {
+            InnerProducts::Code => DistanceSource::Code,
+            InnerProducts::Law => DistanceSource::Law,
+            InnerProducts::Sampled => DistanceSource::Sampled,
+        };
+        let variant = match self.weights {
+            Weights::Printed => WeightVariant::Printed,
+            Weights::Normalized => WeightVariant::Normalized,
+        };
+        let distance = distance_function(source, context.spec()?, &*embedder)?;
+        let row = |offset: f64| row(&*embedder, ANCHOR + offset);
+        let nodes = [row(0.0), row(self.spacing)];
+        let mut values = Vec::new();
+        let mut departure = 0.0_f64;
+        for &beta in &self.ratios.0 {
+            let weights = blend(&*distance, self.spacing, beta, variant)?;
+            let [alpha_0, alpha_1] = weights;
+            let excess = alpha_0 - (1.0 - beta);
+            departure = departure.max(excess.abs());
+            let here = row(beta * self.spacing);
+            values.extend([
+                Value::new("alpha_0", alpha_0).at(beta),
+                Value::new("alpha_1", alpha_1).at(beta),
+                Value::new("linear", 1.0 - beta).at(beta),
+                Value::new("excess", excess).at(beta),
+                Value::new("weight_sum", alpha_0 + alpha_1).at(beta),
+                Value::new("encoding_error", relative_error(&here, &nodes, weights)).at(beta),
+            ]);
+        }
+        values.push(Value::new("departure_from_linear", departure));
+        emit(0, values.into())
     }
-    values.push(Value::new("departure_from_linear", departure));
-    Ok(values)
-}
-
-fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
-    let mut row = vec![0.0; embedder.dimension()];
-    embedder.embed(x, &mut row);
-    row
 }
 
 /// ‖ψ(x) − α0 ψ(x0) − α1 ψ(x1)‖ / ‖ψ(x)‖.
@@ -59,10 +54,4 @@ fn relative_error(here: &[f64], nodes: &[Vec<f64>; 2], [alpha_0, alpha_1]: [f64;
     });
     let norm = here.iter().map(|x| x * x).sum::<f64>();
     (squares.sum::<f64>() / norm).sqrt()
-}
-
-impl Protocol for BlendingWeights {
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
-    }
 }

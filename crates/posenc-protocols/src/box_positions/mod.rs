@@ -14,8 +14,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::captioning::jitter;
-use crate::checks::{is_false, range};
+use crate::checks::{hundredths, is_false, range};
 
 /// The kind `box-positions`.
 pub const KIND: Kind = Kind {
@@ -36,7 +35,7 @@ pub struct BoxPositions {
     #[serde(default, skip_serializing_if = "is_false")]
     pub captioned: bool,
     /// As for `captioning`.
-    #[serde(default = "jitter")]
+    #[serde(default = "hundredths::<110>")]
     pub jitter: f64,
 }
 
@@ -51,10 +50,7 @@ impl Settings for BoxPositions {
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
         if self.screens.is_some() == data.is_some() {
-            return Err((
-                "protocol.screens",
-                "allowed without `data`, and needed there".to_owned(),
-            ));
+            return Err(("protocol.screens", "allowed without `data`, and needed there".into()));
         }
         Ok(())
     }

@@ -10,34 +10,6 @@ use super::BoxPositions;
 use crate::captioning::measure;
 use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult};
 
-/// `box-positions`: how rare the positions of widgets, or of labelled boxes, are (Fig. 5).
-fn run(context: &Context<'_>, s: &BoxPositions) -> Result<UnitResult> {
-    let mut outcome = UnitResult::default();
-    outcome.values = match &context.job.group.data {
-        None => {
-            let grammar = ScreenGrammar::new(s.jitter);
-            let name = format!("{} screens", context.job.experiment.id());
-            let mut rng = stream(context.seed, &name);
-            let count = s.screens.unwrap_or_default();
-            let screens: Vec<Screen> = (0..count).map(|_| grammar.draw(&mut rng)).collect();
-            measure::positions(measure::widgets(&screens).map(|(_, place)| place))
-        }
-        Some(data) if s.captioned => {
-            // No word need be known.
-            let all = WidgetScreens::open(&context.data.folder(&data.set)?, 1)?;
-            outcome.remarks.extend(all.report().lines().map(str::to_owned));
-            measure::positions(all.trained().iter().map(|&corners| quantized(corners)))
-        }
-        Some(data) => {
-            let file = context.data.folder(&data.set)?.join(LABELLED_SCREENS);
-            let all = LabelledScreens::read(&file)?;
-            let boxes = all.screens.iter().flat_map(|screen| &screen.boxes);
-            measure::positions(boxes.map(|own| quantized(own.corners)))
-        }
-    };
-    Ok(outcome)
-}
-
 impl Protocol for BoxPositions {
     fn reads(&self) -> Option<Format> {
         match self.screens {
@@ -47,7 +19,31 @@ impl Protocol for BoxPositions {
         }
     }
 
+    /// How rare the positions of widgets, or of labelled boxes, are (Fig. 5).
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
+        let mut outcome = UnitResult::default();
+        outcome.values = match &context.job.group.data {
+            None => {
+                let grammar = ScreenGrammar::new(self.jitter);
+                let name = format!("{} screens", context.job.experiment.id());
+                let mut rng = stream(context.seed, &name);
+                let count = self.screens.unwrap_or_default();
+                let screens: Vec<Screen> = (0..count).map(|_| grammar.draw(&mut rng)).collect();
+                measure::positions(measure::widgets(&screens).map(|(_, place)| place))
+            }
+            Some(data) if self.captioned => {
+                // No word need be known.
+                let all = WidgetScreens::open(&context.data.folder(&data.set)?, 1)?;
+                outcome.remarks.extend(all.report().lines().map(str::to_owned));
+                measure::positions(all.trained().iter().map(|&corners| quantized(corners)))
+            }
+            Some(data) => {
+                let file = context.data.folder(&data.set)?.join(LABELLED_SCREENS);
+                let all = LabelledScreens::read(&file)?;
+                let boxes = all.screens.iter().flat_map(|screen| &screen.boxes);
+                measure::positions(boxes.map(|own| quantized(own.corners)))
+            }
+        };
+        emit(0, outcome)
     }
 }

@@ -33,6 +33,22 @@ pub fn widgets(screens: &[Screen]) -> impl Iterator<Item = (&Widget, [u8; 4])> {
     })
 }
 
+/// Metrics times 100 of captions and their references. Returns CIDEr, with the frequencies of the whole set: subsets are scored by
+/// the same measure.
+pub fn record_corpus(corpus: &[Candidate], values: &mut Vec<Value>) -> Scores {
+    let [first, second] = bleu(corpus).corpus;
+    let cider = Cider::new(corpus).scores(corpus);
+    let numbers = [
+        ("bleu_1", first),
+        ("bleu_2", second),
+        ("rouge", rouge(corpus).mean),
+        ("meteor", meteor(corpus).mean),
+        ("cider", cider.mean),
+    ];
+    values.extend(numbers.map(|(metric, value)| Value::new(metric, 100.0 * value)));
+    cider
+}
+
 /// Metrics times 100 of what was said of the widgets of `held_out`.
 pub fn record(
     trained: &[Screen],
@@ -51,15 +67,8 @@ pub fn record(
             references: widget.references.iter().map(|caption| words(caption)).collect(),
         })
         .collect();
+    let cider = record_corpus(&corpus, values);
     let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value));
-    let [first, second] = bleu(&corpus).corpus;
-    add("bleu_1", 100.0 * first);
-    add("bleu_2", 100.0 * second);
-    add("rouge", 100.0 * rouge(&corpus).mean);
-    add("meteor", 100.0 * meteor(&corpus).mean);
-    // Frequencies of the whole set: subsets are scored by the same measure.
-    let cider = Cider::new(&corpus).scores(&corpus);
-    add("cider", 100.0 * cider.mean);
     let pairs: Vec<_> = all
         .iter()
         .zip(said)

@@ -24,9 +24,9 @@ use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::boxes::BoxScale;
+use crate::boxes::{BoxScale, check_encoding};
 use crate::checks::{
-    check_beta2, check_divergence, check_heads, check_training, positive, preset, range,
+    below_one, check_divergence, check_sizes, check_training, hundredths, positive, preset, range,
 };
 use crate::limits::Transformer;
 
@@ -38,9 +38,6 @@ pub const KIND: Kind = Kind {
     runner: attention_runner!(Captioning),
     ..Kind::of::<Captioning>("captioning")
 };
-
-/// Coordinates of a box.
-const COORDINATES: usize = 4;
 
 /// Most screens that a report shows.
 const MOST_SHOWN: usize = 16;
@@ -59,7 +56,7 @@ pub struct Captioning {
     /// Held-out screens, shared by all seeds.
     pub held_out: usize,
     /// Factor on the ranges of margins, gaps and sizes.
-    #[serde(default = "jitter")]
+    #[serde(default = "hundredths::<110>")]
     pub jitter: f64,
     /// Width of the model.
     pub width: usize,
@@ -83,7 +80,7 @@ pub struct Captioning {
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
-    #[serde(default = "beta2")]
+    #[serde(default = "hundredths::<99>")]
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +90,7 @@ pub struct Captioning {
     #[serde(default = "preset::<1, usize>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
-    #[serde(default = "length_penalty")]
+    #[serde(default = "hundredths::<60>")]
     pub length_penalty: f64,
     /// Regularizer of Eq. 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,19 +108,6 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// Default jitter of generated screens.
-pub fn jitter() -> f64 {
-    1.1
-}
-
-fn beta2() -> f64 {
-    0.99
-}
-
-fn length_penalty() -> f64 {
-    0.6
-}
-
 /// A screen has more nodes.
 const LEAST_NODES: usize = 8;
 
@@ -132,37 +116,17 @@ impl Settings for Captioning {
         range("screens", self.screens, 1, 1_000_000)?;
         range("held_out", self.held_out, 1, 100_000)?;
         range("jitter", self.jitter, 0.0, 2.0)?;
-        range("width", self.width, 1, 4096)?;
-        check_heads(self.heads, self.width)?;
-        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        check_sizes(self.width, self.heads, self.feed_forward)?;
         range("encoder_layers", self.encoder_layers, 0, 48)?;
         range("decoder_layers", self.decoder_layers, 1, 48)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
-        check_beta2(self.beta2)?;
-        if let Some(longest) = self.max_grad_norm {
-            positive("max_grad_norm", longest, 1e9)?;
-        }
-        Transformer {
-            layers: self.encoder_layers + self.decoder_layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            others: 0.0,
-            batch: self.batch,
-            length: LEAST_NODES,
-        }
-        .check()?;
+        below_one("beta2", self.beta2)?;
+        self.max_grad_norm.map_or(Ok(()), |longest| positive("max_grad_norm", longest, 1e9))?;
+        self.transformer(LEAST_NODES).check()?;
         range("beams", self.beams, 1, 64)?;
         range("length_penalty", self.length_penalty, 0.0, 10.0)?;
         range("shown", self.shown, 0, MOST_SHOWN)?;
-        if self.encoding.flat {
-            return Err(("encoding", "flat: boxes have four coordinates here".into()));
-        }
-        if self.encoding.features == Features::Embed && self.scale == BoxScale::Shares {
-            return Err(("scale", "shares is not allowed; tables have a row per hundredth".into()));
-        }
-        let encoding = self.encoding.check(COORDINATES, self.width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        check_encoding(&self.encoding, self.scale, self.width)?;
         if let Some([largest, step]) = self.similarity {
             if self.encoding.features != Features::Fourier || self.encoding.groups != 2 {
                 let message = "belongs to `encoding.features: fourier` in 2 groups";
@@ -172,6 +136,20 @@ impl Settings for Captioning {
             range("similarity", step, 1, largest)?;
         }
         check_divergence(self.divergence.as_ref(), &self.encoding)
+    }
+}
+
+impl Captioning {
+    fn transformer(&self, length: usize) -> Transformer {
+        Transformer {
+            layers: self.encoder_layers + self.decoder_layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length,
+            ..Transformer::default()
+        }
     }
 }
 

@@ -27,19 +27,14 @@ use posenc_math::random::{below, stream};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Captioning;
-use super::{kept, measure};
-use crate::attention;
-use crate::attention::train_state;
+use super::{Captioning, kept, measure};
+use crate::attention::record::{record_curve, record_peak_memory, six_digits, with_unit};
+use crate::attention::{self, train_state};
 use crate::boxes::BoxScale;
-use crate::memory::Transformer;
-use posenc_harness::machine;
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
-
-/// Most words of a generated caption.
-const LONGEST: usize = MOST_CAPTION_TOKENS;
 
 /// Adam's ε, as in the library that the paper used.
 const EPSILON: f64 = 1e-9;
@@ -51,7 +46,7 @@ const RATE: f64 = 30e9;
 const MEAN_OVER: usize = 50;
 
 /// What a checkpoint keeps next to the model.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     places: Vec<u64>,
@@ -62,15 +57,14 @@ struct Own {
 /// `captioning`.
 fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let started = Instant::now();
-    let item = context.job.experiment.id();
     let seed = context.job.seed_index;
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let [trained, held_out] = screens(context, s);
     let sizes = sizes(s);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Captioner::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut model = attention::accepted(model)?;
     if s.divergence.is_some() {
         model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
     }
@@ -81,53 +75,49 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
-    let (mut left, mut losses) = (Vec::new(), Vec::new());
+    let mut own = Own::default();
     let mut outcome = UnitResult::default();
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let fits = own.losses.len() == reached.steps
-            && own.places.len() == 2
-            && own.left.iter().all(|&screen| screen < trained.len())
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
+        let fits = found.losses.len() == reached.steps
+            && found.places.len() == 2
+            && found.left.iter().all(|&screen| screen < trained.len())
             && trainer.restore(reached);
         if fits {
-            (left, losses) = (own.left, own.losses);
+            own = found;
         }
         fits && train_state::move_to([&mut batches, &mut masks], &own.places)
     });
     while trainer.is_running() {
         let batch: Vec<ScreenInput> = (0..s.batch)
             .map(|_| {
-                if left.is_empty() {
-                    left.extend(0..trained.len());
+                if own.left.is_empty() {
+                    own.left.extend(0..trained.len());
                 }
-                let screen = left.swap_remove(below(&mut batches, left.len()));
+                let screen = own.left.swap_remove(below(&mut batches, own.left.len()));
                 input(&trained[screen], s.scale, Some(&mut batches))
             })
             .collect();
-        losses.push(
+        own.losses.push(
             trainer.step(|model| model.loss(&batch, &sizes, s.divergence, &mut masks, &device)),
         );
         train_state::keep(context, || {
             let places = train_state::places([&batches, &masks]);
-            (trainer.state(), Own { places, left: left.clone(), losses: losses.clone() })
+            (trainer.state(), Own { places, ..own.clone() })
         });
         if trainer.steps().is_multiple_of(500) {
             (context.note)(&format!("step {} of {}", trainer.steps(), s.steps));
         }
     }
     outcome.earlier = context.checkpoint.earlier();
-    for (i, losses) in losses.chunks(MEAN_OVER).enumerate() {
-        let mean = losses.iter().sum::<f64>() / losses.len() as f64;
-        let step = (i * MEAN_OVER + losses.len()) as f64;
-        outcome.values.push(Value::new("training_curve", mean).unit("nats/word").at(step));
-    }
+    record_curve(&[own.losses], MEAN_OVER, "nats/word", &mut outcome.values);
     let rate = trainer.operations() / started.elapsed().as_secs_f64() / 1e9;
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
-    add("params", parameters::count(&trainer.model) as f64, "count");
-    let sides = [BINS; COORDINATES];
-    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
-    add("rate", rate, "GFLOP/s");
+    let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
+    let numbers = [
+        ("params", parameters::count(&trainer.model) as f64, "count"),
+        ("encoding_params", encoding_params as f64, "count"),
+        ("rate", rate, "GFLOP/s"),
+    ];
+    outcome.values.extend(numbers.map(with_unit));
     if let Some(diverged) = trainer.diverged() {
         outcome.remarks.push(diverged.to_string());
         outcome.values.push(Value::new("slot_accuracy", f64::NAN));
@@ -135,7 +125,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     }
     let inputs: Vec<ScreenInput> =
         held_out.iter().map(|screen| input(screen, s.scale, None)).collect();
-    let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: LONGEST };
+    let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: MOST_CAPTION_TOKENS };
     let said = captions(&trainer.model, &sizes, &inputs, how, &device)
         .context("a screen is not a valid input of the model")?;
     measure::record(&trained, &held_out, &said, &mut outcome.values);
@@ -154,9 +144,7 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     }
     let seconds = started.elapsed().as_secs_f64() + outcome.earlier;
     outcome.values.push(Value::new("time", seconds).unit("s"));
-    if let Some(bytes) = machine::peak_memory() {
-        outcome.values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
-    }
+    record_peak_memory(&mut outcome.values);
     Ok(outcome)
 }
 
@@ -175,13 +163,8 @@ fn sizes(s: &Captioning) -> Sizes {
         node_words: CONTEXT_WORDS + 1,
         node_kinds: NODE_KINDS,
         vocabulary: screen_vocabulary().len(),
-        max_len: LONGEST,
-        transformer: TransformerSizes {
-            width: s.width,
-            heads: s.heads,
-            feed_forward: s.feed_forward,
-            layers: s.encoder_layers,
-        },
+        max_len: MOST_CAPTION_TOKENS,
+        transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
         decoder_layers: s.decoder_layers,
     }
 }
@@ -235,7 +218,7 @@ fn map(s: &Captioning, when: &str, rows: &[f64], coordinates: usize, values: &mu
     let side: Vec<i64> = (-largest..=largest).filter(|at| at % step == 0).collect();
     for &y in &side {
         for &x in &side {
-            let h = (2.0 * features.kernel(&[x as f64, y as f64]) * 1e6).round() / 1e6;
+            let h = six_digits(2.0 * features.kernel(&[x as f64, y as f64]));
             let value = Value::new(format!("{when}_similarity"), h);
             values.push(value.at(x as f64).and(y as f64));
         }
@@ -257,17 +240,7 @@ impl Protocol for Captioning {
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
         // Nodes of a screen and words of its captions.
-        let length = 17 + 20;
-        Transformer {
-            layers: self.encoder_layers + self.decoder_layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length,
-            ..Transformer::default()
-        }
-        .bytes()
+        self.transformer(17 + 20).bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -12,7 +12,7 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, is_false, preset, range};
+use crate::checks::{absent, below_one, check_fraction, check_has_data, is_false, preset, range};
 use crate::network_nd::Blending;
 
 /// The kind `closed-form`.
@@ -103,44 +103,29 @@ impl Solver {
 impl Settings for ClosedForm {
     fn check(&self) -> Result<(), Fault> {
         range("step", self.step, 2, 64)?;
-        if let Some(side) = self.side {
-            range("side", side, 4, 4096)?;
-        }
-        let share = |key, value: Option<f64>| match value {
-            Some(v) if !(0.0..1.0).contains(&v) => {
-                Err((key, format!("{v} is not allowed; allowed: 0 up to below 1")))
-            }
-            _ => Ok(()),
-        };
-        share("cutoff", self.cutoff)?;
+        self.side.map_or(Ok(()), |side| range("side", side, 4, 4096))?;
+        below_one("cutoff", self.cutoff.unwrap_or(0.0))?;
         if let Some(fraction) = self.fraction {
             check_fraction(fraction)?;
-            if self.cutoff.is_some() {
-                let message = "belongs to a grid; an iteration ends by `tolerance` or `iterations`";
-                return Err(("cutoff", message.to_owned()));
-            }
-            if !self.solver.is_default() {
-                return Err((
-                    "solver",
-                    "belongs to a grid; leave it out with `fraction`".to_owned(),
-                ));
-            }
-            share("tolerance", self.tolerance)?;
+            absent(
+                &[("cutoff", self.cutoff.is_some())],
+                "belongs to a grid; an iteration ends by `tolerance` or `iterations`",
+            )?;
+            absent(
+                &[("solver", !self.solver.is_default())],
+                "belongs to a grid; leave it out with `fraction`",
+            )?;
+            below_one("tolerance", self.tolerance.unwrap_or(0.0))?;
             range("iterations", self.iterations.unwrap_or(1), 1, 1_000_000)?;
-            range("ridge", self.ridge.unwrap_or(0.0), 0.0, 1e12)?;
-            return Ok(());
+            return range("ridge", self.ridge.unwrap_or(0.0), 0.0, 1e12);
         }
-        for (key, given) in [
+        let of_random_positions = [
             ("blending", self.blending.is_some()),
             ("tolerance", self.tolerance.is_some()),
             ("iterations", self.iterations.is_some()),
             ("ridge", self.ridge.is_some()),
-        ] {
-            if given {
-                return Err((key, "belongs to random positions; set `fraction`".into()));
-            }
-        }
-        Ok(())
+        ];
+        absent(&of_random_positions, "belongs to random positions; set `fraction`")
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
@@ -152,13 +137,7 @@ impl Settings for ClosedForm {
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
-        match data {
-            Some(_) => Ok(()),
-            None => Err((
-                "protocol",
-                "`closed-form` needs `data: {set: …}`; see data/manifest.yaml".to_owned(),
-            )),
-        }
+        check_has_data(KIND.name, data)
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

@@ -19,11 +19,34 @@ use crate::network_nd::reconstruction::{
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
 use posenc_harness::unit::Unit;
 
-/// `closed-form`: one factorization of Ψ serves all signals and channels of the job.
-fn run(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
-    match settings.precision {
-        Precision::Single => typed::<f32>(context, settings, emit),
-        Precision::Double => typed::<f64>(context, settings, emit),
+impl Protocol for ClosedForm {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
+        // At random positions it is solved iteratively.
+        Estimate::of(match self.fraction {
+            Some(_) => self.iterations.unwrap_or(100) as f64 * 0.02,
+            None => 0.03,
+        })
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let d = dimension(work.job, None);
+        let (side, axes) = reduced(work.shape, self.side);
+        let (points, weights) = (side.powi(axes), d.powi(axes));
+        let corners = f64::from(1 << axes);
+        let solver = match self.fraction {
+            // Vectors of the iteration, and the blending of all points.
+            Some(_) => 8.0 * 3.0 * 6.0 * weights + 12.0 * corners * points,
+            None => 8.0 * 3.0 * 4.0 * side.max(d).powi(axes),
+        };
+        solver + 8.0 * 3.0 * 3.0 * points + 8.0 * 4.0 * side * d
+    }
+
+    /// One factorization of Ψ serves all signals and channels of the job.
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        match self.precision {
+            Precision::Single => typed::<f32>(context, self, emit),
+            Precision::Double => typed::<f64>(context, self, emit),
+        }
     }
 }
 
@@ -172,32 +195,4 @@ fn scattered<T: Real>(
         ));
     }
     Ok(outcome)
-}
-
-impl Protocol for ClosedForm {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        // At random positions it is solved iteratively.
-        let each = match self.fraction {
-            Some(_) => self.iterations.unwrap_or(100) as f64 * 0.02,
-            None => 0.03,
-        };
-        Estimate::of(each)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let d = dimension(work.job, None);
-        let (side, axes) = reduced(work.shape, self.side);
-        let (points, weights) = (side.powi(axes), d.powi(axes));
-        let corners = f64::from(1 << axes);
-        let solver = match self.fraction {
-            // Vectors of the iteration, and the blending of all points.
-            Some(_) => 8.0 * 3.0 * 6.0 * weights + 12.0 * corners * points,
-            None => 8.0 * 3.0 * 4.0 * side.max(d).powi(axes),
-        };
-        solver + 8.0 * 3.0 * 3.0 * points + 8.0 * 4.0 * side * d
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        run(context, self, emit)
-    }
 }

@@ -35,63 +35,71 @@ fn bytes(settings: &Complexity) -> f64 {
     2.0 * each.filter(|bytes| *bytes <= LARGEST_BYTES).max().unwrap_or(0) as f64
 }
 
-/// `complexity`: one linear layer with one output on N^D points, N = K.
-fn run(context: &Context<'_>, settings: &Complexity) -> Result<Vec<Value>> {
-    let mut rng = context.stream("matrices");
-    let mut values = Vec::new();
-    let mut series: [Vec<f64>; 4] = Default::default(); // size, operations, bytes, time
-    for &size in &settings.sizes.0 {
-        let n = size as usize;
-        let counted = counted(settings, size)?;
-        let bytes = counted.bytes(8);
-        if bytes > LARGEST_BYTES {
-            bail!(
-                "size {n} takes {bytes} bytes; allowed are {LARGEST_BYTES}: leave it out of `sizes`"
-            );
-        }
-        let numbers = gaussian_vector(&mut rng, n * n);
-        let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
-        let mut weights = numbers.iter().cycle().copied();
-        let layer = Layer::new(settings, &psi, &mut || weights.next().unwrap_or(1.0));
-        // One run that is not counted brings the matrices into the caches.
-        std::hint::black_box(layer.forward(&psi));
-        let seconds = (0..settings.repeats).map(|_| {
-            let started = Instant::now();
-            // The result is looked at, so that the work cannot be left out.
-            let sum = std::hint::black_box(layer.forward(&psi));
-            let elapsed = started.elapsed().as_secs_f64();
-            debug_assert!(sum.is_finite());
-            elapsed
-        });
-        let seconds = median(&seconds.collect::<Vec<f64>>());
-        let operations = counted.multiply_adds as f64;
-        values.push(Value::new("operations", operations).at(size));
-        values.push(Value::new("bytes", bytes as f64).at(size).unit("B"));
-        if settings.scheme == Scheme::Separable {
-            let printed = printed_separable_memory(n as u64, settings.axes as u32)?;
-            values.push(Value::new("bytes_printed", 8.0 * printed as f64).at(size).unit("B"));
-        }
-        values.push(Value::new("time", seconds).at(size).unit("s"));
-        for (list, v) in series.iter_mut().zip([size, operations, bytes as f64, seconds]) {
-            list.push(v);
-        }
+impl Protocol for Complexity {
+    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
+        Estimate::of(self.repeats as f64 * self.sizes.0.len() as f64 * 0.005)
     }
-    let [sizes, operations, bytes, seconds] = &series;
-    for (metric, of) in
-        [("operations_exponent", operations), ("bytes_exponent", bytes), ("time_exponent", seconds)]
-    {
-        values.push(Value::new(metric, power_law_exponent(sizes, of)?));
+
+    fn memory(&self, _: &Workload<'_>) -> f64 {
+        bytes(self)
     }
-    Ok(values)
+
+    /// One linear layer with one output on N^D points, N = K.
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let mut rng = context.stream("matrices");
+        let mut values = Vec::new();
+        let mut series: [Vec<f64>; 4] = Default::default(); // size, operations, bytes, time
+        for &size in &self.sizes.0 {
+            let n = size as usize;
+            let counted = counted(self, size)?;
+            let bytes = counted.bytes(8);
+            if bytes > LARGEST_BYTES {
+                bail!(
+                    "size {n} takes {bytes} bytes; allowed are {LARGEST_BYTES}: leave it out of `sizes`"
+                );
+            }
+            let numbers = gaussian_vector(&mut rng, n * n);
+            let psi = Mat::from_fn(n, n, |i, j| numbers[i * n + j]);
+            let mut weights = numbers.iter().cycle().copied();
+            let layer = Layer::new(self, &psi, &mut || weights.next().unwrap_or(1.0));
+            // One run that is not counted brings the matrices into the caches.
+            std::hint::black_box(layer.forward(&psi));
+            let seconds = (0..self.repeats).map(|_| {
+                let started = Instant::now();
+                // The result is looked at, so that the work cannot be left out.
+                let sum = std::hint::black_box(layer.forward(&psi));
+                let elapsed = started.elapsed().as_secs_f64();
+                debug_assert!(sum.is_finite());
+                elapsed
+            });
+            let seconds = median(&seconds.collect::<Vec<f64>>());
+            let operations = counted.multiply_adds as f64;
+            values.push(Value::new("operations", operations).at(size));
+            values.push(Value::new("bytes", bytes as f64).at(size).unit("B"));
+            if self.scheme == Scheme::Separable {
+                let printed = printed_separable_memory(n as u64, self.axes as u32)?;
+                values.push(Value::new("bytes_printed", 8.0 * printed as f64).at(size).unit("B"));
+            }
+            values.push(Value::new("time", seconds).at(size).unit("s"));
+            for (list, v) in series.iter_mut().zip([size, operations, bytes as f64, seconds]) {
+                list.push(v);
+            }
+        }
+        let [sizes, operations, bytes, seconds] = &series;
+        for (metric, of) in [
+            ("operations_exponent", operations),
+            ("bytes_exponent", bytes),
+            ("time_exponent", seconds),
+        ] {
+            values.push(Value::new(metric, power_law_exponent(sizes, of)?));
+        }
+        emit(0, values.into())
+    }
 }
 
 /// A linear layer with its weights.
 enum Layer {
-    Simple {
-        features: Mat<f64>,
-        weights: Mat<f64>,
-    },
-    Naive {
+    WrittenOut {
         features: Mat<f64>,
         weights: Mat<f64>,
     },
@@ -114,19 +122,13 @@ impl Layer {
         let n = psi.nrows();
         let mut column = |rows: usize| Mat::from_fn(rows, 1, |_, _| number());
         match (settings.scheme, settings.axes) {
-            (Scheme::Simple, axes) => {
-                let plane = simple_features(psi.as_ref(), psi.as_ref());
-                let features =
-                    if axes == 2 { plane } else { simple_features(psi.as_ref(), plane.as_ref()) };
+            (Scheme::Simple | Scheme::Naive, axes) => {
+                let is_simple = settings.scheme == Scheme::Simple;
+                let join = if is_simple { simple_features } else { complex_features };
+                let plane = join(psi.as_ref(), psi.as_ref());
+                let features = if axes == 2 { plane } else { join(psi.as_ref(), plane.as_ref()) };
                 let weights = column(features.ncols());
-                Layer::Simple { features, weights }
-            }
-            (Scheme::Naive, axes) => {
-                let plane = complex_features(psi.as_ref(), psi.as_ref());
-                let features =
-                    if axes == 2 { plane } else { complex_features(psi.as_ref(), plane.as_ref()) };
-                let weights = column(features.ncols());
-                Layer::Naive { features, weights }
+                Layer::WrittenOut { features, weights }
             }
             (Scheme::Separable, 2) => Layer::Plane { weights: Mat::from_fn(n, n, |_, _| number()) },
             (Scheme::Separable, _) => Layer::Space { weights: Cube::from_fn([n; 3], |_| number()) },
@@ -154,16 +156,14 @@ impl Layer {
                 posenc_math::kronecker::separable_3d([psi.as_ref(); 3], weights)
                     .map_or_else(|_| Vec::new(), Cube::into_values)
             }
-            Layer::Simple { .. } | Layer::Naive { .. } | Layer::Blended { .. } => Vec::new(),
+            Layer::WrittenOut { .. } | Layer::Blended { .. } => Vec::new(),
         }
     }
 
     /// One forward pass; returns an entry of the result.
     fn forward(&self, psi: &Mat<f64>) -> f64 {
         match self {
-            Layer::Simple { features, weights } | Layer::Naive { features, weights } => {
-                (features * weights)[(0, 0)]
-            }
+            Layer::WrittenOut { features, weights } => (features * weights)[(0, 0)],
             Layer::Plane { weights } => separable_2d(psi.as_ref(), weights.as_ref(), psi.as_ref())
                 .map_or(f64::NAN, |m| m[(0, 0)]),
             Layer::Space { weights } => {
@@ -213,21 +213,6 @@ fn blending(n: usize, axes: usize, number: &mut dyn FnMut() -> f64) -> (Vec<u32>
         }
     }
     (nodes, weights)
-}
-
-impl Protocol for Complexity {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        let seconds = self.repeats as f64 * self.sizes.0.len() as f64 * 0.005;
-        Estimate::of(seconds)
-    }
-
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        bytes(self)
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
-    }
 }
 
 #[cfg(test)]

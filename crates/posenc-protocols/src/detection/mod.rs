@@ -11,12 +11,14 @@ pub(crate) mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::divergence::Divergence;
-use posenc_math::lff::encoding::Encoding;
+use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_divergence, check_heads, check_training, positive, preset, range};
+use crate::checks::{
+    check_divergence, check_sizes, check_training, hundredths, positive, preset, range, within,
+};
 use crate::limits::{Transformer, check_bytes};
 
 /// The kind `detection`.
@@ -35,6 +37,25 @@ pub enum PatchCoordinates {
     Normalized,
     /// Row and column.
     Cells,
+}
+
+impl PatchCoordinates {
+    /// Checks the encoding of `places` that have two coordinates. Tables need cells.
+    pub(super) fn check(
+        self,
+        encoding: &Encoding,
+        places: &str,
+        width: usize,
+    ) -> Result<(), Fault> {
+        if encoding.flat {
+            return Err(("encoding", format!("flat: {places} have rows and columns here")));
+        }
+        if encoding.features == Features::Embed && self == PatchCoordinates::Normalized {
+            let message = "normalized is not allowed; tables have a row per cell: set `cells`";
+            return Err(("coordinates", message.into()));
+        }
+        within("encoding", encoding.check(2, width))
+    }
 }
 
 /// Where the position code enters.
@@ -104,33 +125,25 @@ pub struct Detection {
     /// Steps between measurements; the last step is always measured.
     pub measure_every: usize,
     /// Average precision that defines `steps_to_level`.
-    #[serde(default = "level")]
+    #[serde(default = "hundredths::<20>")]
     pub level: f64,
     /// Regularizer of Eq. 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<Divergence>,
 }
 
-fn level() -> f64 {
-    0.2
-}
-
 impl Settings for Detection {
     fn check(&self) -> Result<(), Fault> {
         range("patch", self.patch, 1, 64)?;
         range("held_out", self.held_out, 1, 100_000)?;
-        range("width", self.width, 1, 4096)?;
-        check_heads(self.heads, self.width)?;
-        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        check_sizes(self.width, self.heads, self.feed_forward)?;
         range("encoder_layers", self.encoder_layers, 0, 48)?;
         range("decoder_layers", self.decoder_layers, 1, 48)?;
         // No scene has more than two things.
         range("queries", self.queries, 2, 1000)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         range("weight_decay", self.weight_decay, 0.0, 1.0)?;
-        if let Some(longest) = self.max_grad_norm {
-            positive("max_grad_norm", longest, 1e9)?;
-        }
+        self.max_grad_norm.map_or(Ok(()), |longest| positive("max_grad_norm", longest, 1e9))?;
         range("measure_every", self.measure_every, 1, self.steps)?;
         range("level", self.level, 0.0, 1.0)?;
         let largest = self.sides.iter().copied().max().unwrap_or(0);
@@ -151,24 +164,24 @@ impl Settings for Detection {
             return Err(("sides", "empty; allowed: multiples of the patch".into()));
         }
         let largest = largest.max(self.test_sides.iter().copied().max().unwrap_or(0));
+        self.transformer((largest / self.patch).pow(2)).check()?;
+        let pixels = self.held_out as f64 * (largest * largest) as f64;
+        check_bytes("held_out", "the scenes would take", 12.0 * pixels, "`held_out` or `sides`")?;
+        self.coordinates.check(&self.encoding, "patches", self.width)?;
+        check_divergence(self.divergence.as_ref(), &self.encoding)
+    }
+}
+
+impl Detection {
+    fn transformer(&self, length: usize) -> Transformer {
         Transformer {
             layers: self.encoder_layers + self.decoder_layers,
             width: self.width,
             heads: self.heads,
             feed_forward: self.feed_forward,
-            others: 0.0,
             batch: self.batch,
-            length: (largest / self.patch).pow(2),
+            length,
+            ..Transformer::default()
         }
-        .check()?;
-        let pixels = self.held_out as f64 * (largest * largest) as f64;
-        check_bytes("held_out", "the scenes would take", 12.0 * pixels, "`held_out` or `sides`")?;
-        if self.encoding.flat {
-            return Err(("encoding", "flat: patches have rows and columns here".into()));
-        }
-        self.coordinates.check(&self.encoding)?;
-        let encoding = self.encoding.check(2, self.width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
-        check_divergence(self.divergence.as_ref(), &self.encoding)
     }
 }

@@ -21,12 +21,11 @@ use posenc_math::lff::schedule::LearningRate;
 use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::pictures;
-use super::{CodePlace, Detection, PatchCoordinates};
-use crate::attention;
-use crate::attention::train_state;
-use crate::memory::{Transformer, square};
-use posenc_harness::machine;
+use super::{CodePlace, Detection, PatchCoordinates, pictures};
+use crate::attention::record::{record_peak_memory, with_unit};
+use crate::attention::{self, train_state};
+use crate::memory::square;
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -59,8 +58,7 @@ struct Own {
 fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let started = Instant::now();
     let item = context.job.experiment.id();
-    let seed = context.job.seed_index;
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let sizes = sizes(s);
     let device = attention::device(context)?;
     // One set of scenes for all repetitions, painted at every side.
@@ -74,7 +72,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
     let held_out = painted(largest);
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Detector::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut model = attention::accepted(model)?;
     if s.divergence.is_some() {
         model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
     }
@@ -133,7 +131,7 @@ fn run(context: &Context<'_>, s: &Detection) -> Result<UnitResult> {
         let mean = unseen.iter().sum::<f64>() / unseen.len() as f64;
         outcome.values.push(Value::new("ap_unseen_side", mean));
     }
-    if seed == 0 {
+    if context.job.seed_index == 0 {
         let found = detections(&trainer.model, &sizes, &held_out, &device);
         let found = found.context("images of another size")?;
         outcome.pictures = pictures::pictures(&held_out, &found);
@@ -145,12 +143,7 @@ fn sizes(s: &Detection) -> Sizes {
     Sizes {
         patch: s.patch,
         cells: s.sides.iter().copied().max().unwrap_or(s.patch) / s.patch,
-        transformer: TransformerSizes {
-            width: s.width,
-            heads: s.heads,
-            feed_forward: s.feed_forward,
-            layers: s.encoder_layers,
-        },
+        transformer: TransformerSizes { layers: s.encoder_layers, ..s.transformer(0).sizes() },
         decoder_layers: s.decoder_layers,
         queries: s.queries,
         classes: CLASSES,
@@ -199,30 +192,26 @@ fn record(
         values.push(Value::new("ap_curve", point.mean).at(step));
         values.push(Value::new("ap75_curve", point.at_75).at(step));
     }
-    if let Some(diverged) = trainer.diverged() {
-        outcome.remarks.push(diverged.to_string());
-    }
+    outcome.remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
     let nothing = Point { step: 0, mean: f64::NAN, at_50: f64::NAN, at_75: f64::NAN };
     let last = curve.last().filter(|_| trainer.diverged().is_none()).unwrap_or(&nothing);
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        values.push(Value::new(metric, value).unit(unit));
-    };
-    add("ap", last.mean, "");
-    add("ap50", last.at_50, "");
-    add("ap75", last.at_75, "");
-    // Rises where precision is gained at tight overlaps more than in the mean.
-    add("ap75_less_ap", last.at_75 - last.mean, "");
-    add("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, "");
-    add("steps_to_level", steps_to(curve, s.level), "steps");
-    add("params", parameters::count(&trainer.model) as f64, "count");
-    let sides = [2 * sizes.cells; 2];
-    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
-    add("time", seconds, "s");
+    let encoding_params = s.encoding.parameter_count(&[2 * sizes.cells; 2], s.width);
     let steps = trainer.steps() as f64;
-    add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
-    if let Some(bytes) = machine::peak_memory() {
-        add("peak_memory", bytes as f64 / 1e6, "MB");
-    }
+    let numbers = [
+        ("ap", last.mean, ""),
+        ("ap50", last.at_50, ""),
+        ("ap75", last.at_75, ""),
+        // Rises where precision is gained at tight overlaps more than in the mean.
+        ("ap75_less_ap", last.at_75 - last.mean, ""),
+        ("mean_ap", curve.iter().map(|p| p.mean).sum::<f64>() / curve.len() as f64, ""),
+        ("steps_to_level", steps_to(curve, s.level), "steps"),
+        ("params", parameters::count(&trainer.model) as f64, "count"),
+        ("encoding_params", encoding_params as f64, "count"),
+        ("time", seconds, "s"),
+        ("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s"),
+    ];
+    values.extend(numbers.map(with_unit));
+    record_peak_memory(values);
 }
 
 /// The step at which a curve first reaches a level, between measurements on a straight line; infinite where it does not.
@@ -254,16 +243,8 @@ impl Protocol for Detection {
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
         let side = self.sides.iter().chain(&self.test_sides).copied().max().unwrap_or(1);
-        let model = Transformer {
-            layers: self.encoder_layers + self.decoder_layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length: square((side / self.patch.max(1)) as f64) as usize + self.queries,
-            ..Transformer::default()
-        };
-        model.bytes() + 12.0 * self.held_out as f64 * square(side as f64)
+        let length = square((side / self.patch.max(1)) as f64) as usize + self.queries;
+        self.transformer(length).bytes() + 12.0 * self.held_out as f64 * square(side as f64)
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -14,11 +14,11 @@ mod run;
 
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::detr::{Resizing, STRIDE, Sizes};
-use posenc_math::lff::encoding::{Encoding, Features};
+use posenc_math::lff::encoding::Encoding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{positive, preset, range};
+use crate::checks::{hundredths, positive, preset, range, within};
 use crate::detection::PatchCoordinates;
 use crate::limits::Transformer;
 
@@ -67,8 +67,7 @@ pub struct Detr {
     #[serde(default = "rate")]
     pub weight_decay: f64,
     /// Gradient clipping: largest global norm.
-    #[serde(default = "longest")]
-    #[serde(rename(serialize = "longest_gradient"))]
+    #[serde(default = "hundredths::<10>", rename(serialize = "longest_gradient"))]
     pub max_grad_norm: f64,
 }
 
@@ -80,51 +79,35 @@ fn backbone_rate() -> f64 {
     1e-5
 }
 
-fn longest() -> f64 {
-    0.1
-}
-
 impl Settings for Detr {
     fn check(&self) -> Result<(), Fault> {
-        let model = self.model.check();
-        model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
-        let resizing = self.resizing.check();
-        resizing.map_err(|(key, message)| ("resizing", format!("{key}: {message}")))?;
+        within("model", self.model.check())?;
+        within("resizing", self.resizing.check())?;
         range("batch", self.batch, 1, 4096)?;
         range("steps", self.steps, 0, 10_000_000)?;
         range("held_out", self.held_out, 0, 1_000_000)?;
         positive("learning_rate", self.learning_rate, 10.0)?;
+        // The shorter side of a photograph is brought to one of these.
+        let shortest = self.resizing.short_sides.iter().min().unwrap_or(&STRIDE);
+        self.transformer((shortest / STRIDE).pow(2)).check()?;
+        range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;
+        range("weight_decay", self.weight_decay, 0.0, 1.0)?;
+        positive("max_grad_norm", self.max_grad_norm, 1e9)?;
+        self.coordinates.check(&self.encoding, "cells", self.model.width)
+    }
+}
+
+impl Detr {
+    fn transformer(&self, length: usize) -> Transformer {
         let model = &self.model;
         Transformer {
             layers: model.encoder_layers + model.decoder_layers,
             width: model.width,
             heads: model.heads,
             feed_forward: model.feed_forward,
-            others: 0.0,
             batch: self.batch,
-            // The shorter side of a photograph is brought to one of these.
-            length: (self.resizing.short_sides.iter().min().unwrap_or(&STRIDE) / STRIDE).pow(2),
+            length,
+            ..Transformer::default()
         }
-        .check()?;
-        range("backbone_rate", self.backbone_rate, 0.0, 10.0)?;
-        range("weight_decay", self.weight_decay, 0.0, 1.0)?;
-        positive("max_grad_norm", self.max_grad_norm, 1e9)?;
-        if self.encoding.flat {
-            return Err(("encoding", "flat: cells have rows and columns here".into()));
-        }
-        self.coordinates.check(&self.encoding)?;
-        let encoding = self.encoding.check(2, self.model.width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
-    }
-}
-
-impl PatchCoordinates {
-    /// Tables need cells.
-    pub(super) fn check(self, encoding: &Encoding) -> Result<(), Fault> {
-        if encoding.features == Features::Embed && self == PatchCoordinates::Normalized {
-            let message = "normalized is not allowed; tables have a row per cell: set `cells`";
-            return Err(("coordinates", message.into()));
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! DETR at the paper's scale (`lff` Table 4, Appendix C): its size, and what a step costs.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -10,7 +11,8 @@ use posenc_attention::trainer::Trainer;
 use posenc_attention::{Device, parameters};
 use posenc_data::generate::{CLASSES, ObjectScene};
 use posenc_data::{
-    AnnotatedBox, AnnotatedImage, AnnotatedImages, Photograph, Split, WeightFile, write_annotated,
+    AnnotatedBox, AnnotatedImage, AnnotatedImages, Format, Photograph, Split, WeightFile,
+    write_annotated,
 };
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::center;
@@ -21,12 +23,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Detr;
-use crate::attention;
-use crate::attention::train_state;
+use crate::attention::record::{record_peak_memory, with_unit};
+use crate::attention::{self, train_state};
 use crate::detection;
-use crate::memory::{Transformer, WEIGHT};
-use posenc_data::Format;
-use posenc_harness::machine;
+use crate::memory::WEIGHT;
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -44,7 +45,7 @@ const SIDE: usize = 96;
 const RATE: f64 = 35e9;
 
 /// What a checkpoint keeps next to the model.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     /// Images that were not yet taken in this round.
@@ -57,22 +58,19 @@ struct Own {
 
 /// `detr`.
 fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
-    let item = context.job.experiment.id();
-    let seed = context.job.seed_index;
-    // Without the method: all encodings share weights, batches and masks.
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = model::Detr::new(&s.model, &s.encoding, &mut content, &mut code, &device);
-    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut model = attention::accepted(model)?;
     let mut outcome = UnitResult::default();
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
-    add("params", parameters::count(&model) as f64 / 1e6, "M");
-    add("trained_params", parameters::count_trained(&model) as f64 / 1e6, "M");
-    let own = s.encoding.parameter_count(&[s.model.cells; 2], s.model.width);
-    add("encoding_params", own as f64, "count");
+    let encoding_params = s.encoding.parameter_count(&[s.model.cells; 2], s.model.width);
+    let counts = [
+        ("params", parameters::count(&model) as f64 / 1e6, "M"),
+        ("trained_params", parameters::count_trained(&model) as f64 / 1e6, "M"),
+        ("encoding_params", encoding_params as f64, "count"),
+    ];
+    outcome.values.extend(counts.map(with_unit));
     if s.steps == 0 {
         return Ok(outcome);
     }
@@ -85,13 +83,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let coordinates = detection::run::coordinates(s.coordinates);
     let (mut batches, mut masks) = (draw("batches"), draw("masks"));
-    let mut own = Own {
-        left: Vec::new(),
-        places: Vec::new(),
-        curve: Vec::new(),
-        seconds: Vec::new(),
-        work: Vec::new(),
-    };
+    let mut own = Own::default();
     let count = images.trained.images().len();
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
         let steps = reached.steps;
@@ -101,10 +93,9 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
             && found.left.iter().all(|&image| image < count)
             && trainer.restore(reached);
         if fits {
-            train_state::move_to([&mut batches, &mut masks], &found.places);
             own = found;
         }
-        fits
+        fits && train_state::move_to([&mut batches, &mut masks], &own.places)
     });
     while trainer.is_running() {
         let batch = images.batch(s, &mut own.left, &mut batches)?;
@@ -128,36 +119,28 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
         (context.note)(&format!("step {step} of {}", s.steps));
         train_state::keep(context, || {
             let places = train_state::places([&batches, &masks]);
-            let Own { left, curve, seconds, work, .. } = &own;
-            let (left, curve) = (left.clone(), curve.clone());
-            let (seconds, work) = (seconds.clone(), work.clone());
-            (trainer.state(), Own { left, places, curve, seconds, work })
+            (trainer.state(), Own { places, ..own.clone() })
         });
     }
     outcome.earlier = context.checkpoint.earlier();
     for (step, loss) in own.curve.iter().enumerate() {
         outcome.values.push(Value::new("training_curve", *loss).at((step + 1) as f64));
     }
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
     let seconds: f64 = own.seconds.iter().sum();
     let work: f64 = own.work.iter().sum();
-    add("time_of_image", seconds / (own.seconds.len() * s.batch) as f64, "s");
-    add("operations_of_image", work / (own.seconds.len() * s.batch) as f64 / 1e9, "GFLOP");
-    add("rate", work / seconds / 1e9, "GFLOP/s");
-    add("images", count as f64, "count");
-    if let Some(bytes) = machine::peak_memory() {
-        add("peak_memory", bytes as f64 / 1e6, "MB");
-    }
+    let taken = (own.seconds.len() * s.batch) as f64;
+    let costs = [
+        ("time_of_image", seconds / taken, "s"),
+        ("operations_of_image", work / taken / 1e9, "GFLOP"),
+        ("rate", work / seconds / 1e9, "GFLOP/s"),
+        ("images", count as f64, "count"),
+    ];
+    outcome.values.extend(costs.map(with_unit));
+    record_peak_memory(&mut outcome.values);
     if s.held_out > 0 && trainer.diverged().is_none() {
         let ap = measure(&trainer.model, s, &images, &device)?;
-        let mut add = |metric: &str, value: f64| {
-            outcome.values.push(Value::new(metric, value));
-        };
-        add("ap", ap.mean);
-        add("ap50", ap.at_50);
-        add("ap75", ap.at_75);
+        let numbers = [("ap", ap.mean), ("ap50", ap.at_50), ("ap75", ap.at_75)];
+        outcome.values.extend(numbers.map(|(metric, value)| Value::new(metric, value)));
     }
     outcome.remarks.extend(images.remarks);
     Ok(outcome)
@@ -169,12 +152,7 @@ fn with_weights(
     model: model::Detr,
     remarks: &mut Vec<String>,
 ) -> Result<model::Detr> {
-    let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
-    let found = match set {
-        Some(set) => context.data.files(set)?,
-        None => None,
-    };
-    let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
+    let Some(found) = attention::weights(context)? else {
         remarks.push(
             "no trained weights were found: the convolutional network is sampled like the rest, and its frozen norms only \
              divide what each block adds"
@@ -211,14 +189,8 @@ struct Images {
 
 impl Images {
     fn open(context: &Context<'_>, s: &Detr) -> Result<Self> {
-        let (path, folder) = match &context.job.group.data {
-            Some(data) => (context.data.folder(&data.set)?, None),
-            None => {
-                let folder = tempfile::tempdir().context("a folder for generated scenes")?;
-                generate(context, &folder)?;
-                (folder.path().to_owned(), Some(folder))
-            }
-        };
+        let (path, folder) =
+            attention::files(context, "scenes", |folder| generate(context, folder))?;
         let open = |split| -> Result<AnnotatedImages> {
             let images = AnnotatedImages::open(&path, split)?;
             let largest = images.categories().keys().next_back().copied().unwrap_or(0);
@@ -271,7 +243,7 @@ fn input(photograph: &Photograph) -> ImageInput {
 }
 
 /// Scenes in COCO's format.
-fn generate(context: &Context<'_>, folder: &tempfile::TempDir) -> Result<()> {
+fn generate(context: &Context<'_>, folder: &Path) -> Result<()> {
     let mut rng = stream(context.seed, "detr scenes");
     let scenes: Vec<_> = (0..GENERATED)
         .map(|_| {
@@ -287,7 +259,7 @@ fn generate(context: &Context<'_>, folder: &tempfile::TempDir) -> Result<()> {
         .collect();
     let names = ["rectangle", "ellipse", "triangle"];
     let names: Vec<&str> = names.into_iter().take(CLASSES).collect();
-    Ok(write_annotated(folder.path(), &names, &scenes)?)
+    Ok(write_annotated(folder, &names, &scenes)?)
 }
 
 /// Average precision on the first images of the other split, one at a time.
@@ -343,27 +315,11 @@ impl Protocol for Detr {
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
         let widths = self.model.channels as f64 / 64.0;
-        let short = self
-            .resizing
-            .short_sides
-            .iter()
-            .copied()
-            .max()
-            .unwrap_or(0)
-            .max(self.resizing.measured);
-        let short = short.min(self.resizing.longest) as f64;
+        let largest = self.resizing.short_sides.iter().copied().max().unwrap_or(0);
+        let short = largest.max(self.resizing.measured).min(self.resizing.longest) as f64;
         // A photograph is about a third longer than it is wide.
         let pixels = short * (short * 4.0 / 3.0).min(self.resizing.longest as f64);
-        let tokens = pixels / 1024.0;
-        let model = Transformer {
-            layers: self.model.encoder_layers + self.model.decoder_layers,
-            width: self.model.width,
-            heads: self.model.heads,
-            feed_forward: self.model.feed_forward,
-            batch: self.batch,
-            length: tokens as usize,
-            ..Transformer::default()
-        };
+        let model = self.transformer((pixels / 1024.0) as usize);
         let trained = if self.steps > 0 { self.batch as f64 } else { 0.5 };
         let backbone = widths * RESNET_PIXEL * pixels * trained;
         WEIGHT * widths * widths * RESNET_WEIGHTS + backbone + model.bytes()

@@ -11,7 +11,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{one, range};
+use crate::checks::{preset, range};
 
 /// The kind `distance`.
 pub const KIND: Kind = Kind {
@@ -29,7 +29,7 @@ pub struct Distance {
     /// Displacements Δ from the center x = 1/2.
     pub displacements: NumberList,
     /// Exponent k of the threshold 10^-k for the preserved length.
-    #[serde(default = "one::<f64>")]
+    #[serde(default = "preset::<1, f64>")]
     pub threshold_exponent: f64,
 }
 

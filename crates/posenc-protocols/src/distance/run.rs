@@ -9,41 +9,36 @@ use super::Distance;
 use crate::memory::feature_count;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
-/// `distance`: D(Δ)/D(0) around the center, its law, and the length over which it is preserved.
-fn run(context: &Context<'_>, settings: &Distance) -> Result<Vec<Value>> {
-    let embedder = context.embedder()?;
-    let displacements = &settings.displacements.0;
-    let measured = measured_distance(&*embedder, displacements)?;
-    let mut values = Vec::new();
-    for (&delta, d) in displacements.iter().zip(&measured) {
-        values.push(Value::new("distance", *d).at(delta));
-        if let Some(law) = embedder.distance_law(delta) {
-            values.push(Value::new("distance_law", law).at(delta));
-        }
-    }
-    let spec = context.job.variant.embedder.as_ref();
-    let printed =
-        spec.and_then(|spec| find(&spec.kind)?.printed_law?(&|name| spec.number_of(name)));
-    if let Some(printed) = printed {
-        for &delta in displacements {
-            values.push(Value::new("distance_printed", printed(delta)).at(delta));
-        }
-    }
-    if embedder.distance_law(0.0).is_some() {
-        let law = |delta: f64| embedder.distance_law(delta).unwrap_or(0.0);
-        let length = preserved_length(law, settings.threshold_exponent, 0.5);
-        values.push(Value::new("preserved_length", length));
-    }
-    Ok(values)
-}
-
 impl Protocol for Distance {
     fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let seconds = self.displacements.0.len() as f64 * feature_count(work.job) * 4e-9;
-        Estimate::of(seconds)
+        Estimate::of(self.displacements.0.len() as f64 * feature_count(work.job) * 4e-9)
     }
 
+    /// D(Δ)/D(0) around the center, its law, and the length over which it is preserved.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
+        let embedder = context.embedder()?;
+        let displacements = &self.displacements.0;
+        let measured = measured_distance(&*embedder, displacements)?;
+        let mut values = Vec::new();
+        for (&delta, d) in displacements.iter().zip(&measured) {
+            values.push(Value::new("distance", *d).at(delta));
+            if let Some(law) = embedder.distance_law(delta) {
+                values.push(Value::new("distance_law", law).at(delta));
+            }
+        }
+        let spec = context.job.variant.embedder.as_ref();
+        let printed =
+            spec.and_then(|spec| find(&spec.kind)?.printed_law?(&|name| spec.number_of(name)));
+        if let Some(printed) = printed {
+            for &delta in displacements {
+                values.push(Value::new("distance_printed", printed(delta)).at(delta));
+            }
+        }
+        if embedder.distance_law(0.0).is_some() {
+            let law = |delta: f64| embedder.distance_law(delta).unwrap_or(0.0);
+            let length = preserved_length(law, self.threshold_exponent, 0.5);
+            values.push(Value::new("preserved_length", length));
+        }
+        emit(0, values.into())
     }
 }

@@ -6,75 +6,65 @@ use posenc_math::embedder::Embedder;
 use posenc_math::spectrum::dot;
 
 use super::DistanceMap;
-use crate::memory::{RECORDED, square};
+use crate::memory::{RECORDED, row, square};
 use crate::network_nd::Directions;
 use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
-
-/// `distance-map`: D(Δ) = ψ(c)·ψ(c + Δ)/‖ψ(c)‖² around the center c of the unit square.
-fn run(context: &Context<'_>, settings: &DistanceMap) -> Result<Vec<Value>> {
-    let n = settings.points;
-    let offset = |i: usize| settings.extent * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
-    let map: Box<dyn Fn(f64, f64) -> f64> = match settings.directions {
-        Directions::Axes | Directions::Diagonals => {
-            let inner = inner_products(context.embedder()?);
-            let diagonals = settings.directions == Directions::Diagonals;
-            Box::new(move |x, y| {
-                let axes = inner(x) + inner(y);
-                let slanted =
-                    if diagonals { inner((x + y) / 2.0) + inner((x - y) / 2.0) } else { 0.0 };
-                axes + slanted
-            })
-        }
-        Directions::Grid => {
-            let inner = inner_products(context.embedder()?);
-            Box::new(move |x, y| inner(x) * inner(y))
-        }
-        Directions::Joint => {
-            // The pairs (sin, cos) of the two axes, at the displacement: cos of the sum of phases.
-            let rows = |purpose: &str| context.embedder_from(purpose, None);
-            let (first, second) = (rows("embedder axis 0")?, rows("embedder axis 1")?);
-            Box::new(move |x, y| {
-                let (a, b) = (row(&*first, x), row(&*second, y));
-                let half = a.len() / 2;
-                (0..half).map(|k| a[half + k] * b[half + k] - a[k] * b[k]).sum()
-            })
-        }
-    };
-    let whole = map(0.0, 0.0);
-    let mut values = Vec::with_capacity(n * n + n);
-    for i in 0..n {
-        for j in 0..n {
-            let (x, y) = (offset(j), offset(i));
-            values.push(Value::new("distance", map(x, y) / whole).at(x).and(y));
-        }
-    }
-    for i in 0..n {
-        let radius = settings.extent * i as f64 / (n - 1) as f64;
-        let slanted = radius / std::f64::consts::SQRT_2;
-        values.push(Value::new("distance_axis", map(radius, 0.0) / whole).at(radius));
-        values.push(Value::new("distance_diagonal", map(slanted, slanted) / whole).at(radius));
-    }
-    Ok(values)
-}
-
-/// Δ ↦ ψ(1/2)·ψ(1/2 + Δ).
-fn inner_products(embedder: Box<dyn Embedder>) -> impl Fn(f64) -> f64 {
-    let center = row(&*embedder, 0.5);
-    move |delta| dot(&center, &row(&*embedder, 0.5 + delta))
-}
-
-fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
-    let mut row = vec![0.0; embedder.dimension()];
-    embedder.embed(x, &mut row);
-    row
-}
 
 impl Protocol for DistanceMap {
     fn memory(&self, _: &Workload<'_>) -> f64 {
         RECORDED * square(self.points as f64)
     }
 
+    /// D(Δ) = ψ(c)·ψ(c + Δ)/‖ψ(c)‖² around the center c of the unit square.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
+        let n = self.points;
+        let offset = |i: usize| self.extent * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
+        let map: Box<dyn Fn(f64, f64) -> f64> = match self.directions {
+            Directions::Axes | Directions::Diagonals => {
+                let inner = inner_products(context.embedder()?);
+                let diagonals = self.directions == Directions::Diagonals;
+                Box::new(move |x, y| {
+                    let axes = inner(x) + inner(y);
+                    let slanted =
+                        if diagonals { inner((x + y) / 2.0) + inner((x - y) / 2.0) } else { 0.0 };
+                    axes + slanted
+                })
+            }
+            Directions::Grid => {
+                let inner = inner_products(context.embedder()?);
+                Box::new(move |x, y| inner(x) * inner(y))
+            }
+            Directions::Joint => {
+                // The pairs (sin, cos) of the two axes, at the displacement: cos of the sum of phases.
+                let rows = |purpose: &str| context.embedder_from(purpose, None);
+                let (first, second) = (rows("embedder axis 0")?, rows("embedder axis 1")?);
+                Box::new(move |x, y| {
+                    let (a, b) = (row(&*first, x), row(&*second, y));
+                    let half = a.len() / 2;
+                    (0..half).map(|k| a[half + k] * b[half + k] - a[k] * b[k]).sum()
+                })
+            }
+        };
+        let whole = map(0.0, 0.0);
+        let mut values = Vec::with_capacity(n * n + n);
+        for i in 0..n {
+            for j in 0..n {
+                let (x, y) = (offset(j), offset(i));
+                values.push(Value::new("distance", map(x, y) / whole).at(x).and(y));
+            }
+        }
+        for i in 0..n {
+            let radius = self.extent * i as f64 / (n - 1) as f64;
+            let slanted = radius / std::f64::consts::SQRT_2;
+            values.push(Value::new("distance_axis", map(radius, 0.0) / whole).at(radius));
+            values.push(Value::new("distance_diagonal", map(slanted, slanted) / whole).at(radius));
+        }
+        emit(0, values.into())
     }
+}
+
+/// Δ ↦ ψ(1/2)·ψ(1/2 + Δ).
+fn inner_products(embedder: Box<dyn Embedder>) -> impl Fn(f64) -> f64 {
+    let center = row(&*embedder, 0.5);
+    move |delta| dot(&center, &row(&*embedder, 0.5 + delta))
 }

@@ -2,11 +2,11 @@
 
 use anyhow::{Result, ensure};
 use posenc_experiments::record::Value;
+use posenc_math::embedder::line;
 use posenc_math::spectrum::{numerical_rank, singular_values};
 
 use super::Embedding;
-use crate::memory::embedding_matrix;
-use crate::memory::{RECORDED, dimension};
+use crate::memory::{RECORDED, dimension, embedding_matrix};
 use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 /// Singular values below this share of the largest are rounding.
@@ -18,53 +18,47 @@ const LARGEST_ROW: usize = 100_000;
 /// Rows in one record; each value of a row is one of it.
 const LARGEST_RECORD: usize = 1_000_000;
 
-/// `embedding`: ψ(t_j, x) for a few x, and what many rows have in common.
-fn run(context: &Context<'_>, settings: &Embedding) -> Result<Vec<Value>> {
-    let embedder = context.embedder()?;
-    let d = embedder.dimension();
-    ensure!(d <= LARGEST_ROW, "dimension {d}: a row to draw has at most {LARGEST_ROW} values");
-    let n_values = d * settings.positions.0.len();
-    ensure!(
-        n_values <= LARGEST_RECORD,
-        "rows of {d} values at {} positions have {n_values}; allowed: {LARGEST_RECORD}. Lower `dimension` or take fewer `positions`",
-        settings.positions.0.len()
-    );
-    let mut values = Vec::new();
-    let mut row = vec![0.0; d];
-    for &x in &settings.positions.0 {
-        embedder.embed(x, &mut row);
-        for (j, &v) in row.iter().enumerate() {
-            values.push(
-                Value::new("embedding", v).at(j as f64 / d as f64).signal(format!("x = {x}")),
-            );
-        }
-        // Equal to nine digits is the same value: the samples are rounded differently.
-        let mut rounded: Vec<i64> = row.iter().map(|v| (v * 1e9).round() as i64).collect();
-        rounded.sort_unstable();
-        rounded.dedup();
-        let distinct = Value::new("distinct_values", rounded.len() as f64);
-        values.push(distinct.signal(format!("x = {x}")));
-    }
-    let n = settings.rank_points;
-    let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
-    let sigma = singular_values(embedding_matrix(&*embedder, &positions)?.as_ref())?;
-    values.push(Value::new("rank", numerical_rank(&sigma, RANK_TOLERANCE) as f64));
-    // Over the middle of the interval, so that open ends do not count.
-    let squares: Vec<f64> =
-        (0..=n).map(|i| embedder.row_norm(0.4 + 0.2 * i as f64 / n as f64).powi(2)).collect();
-    let least = squares.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = squares.iter().copied().fold(0.0, f64::max);
-    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-    values.push(Value::new("norm_spread", (most - least) / mean));
-    Ok(values)
-}
-
 impl Protocol for Embedding {
     fn memory(&self, work: &Workload<'_>) -> f64 {
         RECORDED * self.positions.0.len() as f64 * dimension(work.job, None)
     }
 
+    /// ψ(t_j, x) for a few x, and what many rows have in common.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
+        let embedder = context.embedder()?;
+        let d = embedder.dimension();
+        ensure!(d <= LARGEST_ROW, "dimension {d}: a row to draw has at most {LARGEST_ROW} values");
+        let n_values = d * self.positions.0.len();
+        ensure!(
+            n_values <= LARGEST_RECORD,
+            "rows of {d} values at {} positions have {n_values}; allowed: {LARGEST_RECORD}. Lower `dimension` or take fewer `positions`",
+            self.positions.0.len()
+        );
+        let mut values = Vec::new();
+        let mut row = vec![0.0; d];
+        for &x in &self.positions.0 {
+            embedder.embed(x, &mut row);
+            for (j, &v) in row.iter().enumerate() {
+                let value = Value::new("embedding", v).at(j as f64 / d as f64);
+                values.push(value.signal(format!("x = {x}")));
+            }
+            // Equal to nine digits is the same value: the samples are rounded differently.
+            let mut rounded: Vec<i64> = row.iter().map(|v| (v * 1e9).round() as i64).collect();
+            rounded.sort_unstable();
+            rounded.dedup();
+            let distinct = Value::new("distinct_values", rounded.len() as f64);
+            values.push(distinct.signal(format!("x = {x}")));
+        }
+        let n = self.rank_points;
+        let sigma = singular_values(embedding_matrix(&*embedder, &line(n))?.as_ref())?;
+        values.push(Value::new("rank", numerical_rank(&sigma, RANK_TOLERANCE) as f64));
+        // Over the middle of the interval, so that open ends do not count.
+        let squares: Vec<f64> =
+            (0..=n).map(|i| embedder.row_norm(0.4 + 0.2 * i as f64 / n as f64).powi(2)).collect();
+        let least = squares.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = squares.iter().copied().fold(0.0, f64::max);
+        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+        values.push(Value::new("norm_spread", (most - least) / mean));
+        emit(0, values.into())
     }
 }

@@ -7,54 +7,45 @@ use posenc_experiments::record::Value;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 use posenc_math::errata::{self, Inputs};
 
-/// `errata`: every check of the experiment's paper, one method per erratum.
-fn run(context: &Context<'_>) -> Result<Vec<Value>> {
-    let paper = context.job.experiment.paper.as_str();
-    // Published values lie next to the experiments: <root>/experiments/<paper>/<file>.
-    let root = context
-        .job
-        .experiment
-        .file
-        .ancestors()
-        .nth(3)
-        .context("the experiment file is not in experiments/<paper>/")?;
-    let papers = ["rethinking", "trading", "lff"];
-    let published = Published::read(&root.join("data/papers"), papers.into_iter())?;
-    let lookup = |paper: &str, item: &str, group: &str, method: &str, metric: &str, x| {
-        published.value(paper, item, group, method, metric, x).and_then(|v| v.value)
-    };
-    let inputs = Inputs { published: &lookup, seed: context.seed };
-    let mut values = Vec::new();
-    for erratum in errata::all().iter().filter(|e| e.paper() == paper) {
-        let finding = (erratum.check)(&inputs)
-            .map_err(|message| anyhow::anyhow!("erratum {}: {message}", erratum.id))?;
-        let holds = f64::from(u8::from(finding.holds));
-        values.push(Value::new("holds", holds).method(erratum.id));
-        for quantity in finding.quantities {
-            for (metric, number) in [
-                ("printed", quantity.printed),
-                ("measured", quantity.measured),
-                ("corrected", quantity.corrected),
-            ] {
-                let Some(number) = number else { continue };
-                values.push(
-                    Value::new(metric, number)
-                        .unit(quantity.unit)
-                        .method(erratum.id)
-                        .signal(quantity.name.clone()),
-                );
-            }
-        }
-    }
-    Ok(values)
-}
-
 impl Protocol for Errata {
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
         Estimate::of(0.3)
     }
 
+    /// Every check of the experiment's paper, one method per erratum.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context)?.into())
+        let paper = context.job.experiment.paper.as_str();
+        // Published values lie next to the experiments: <root>/experiments/<paper>/<file>.
+        let root = context.job.experiment.file.ancestors().nth(3);
+        let root = root.context("the experiment file is not in experiments/<paper>/")?;
+        let papers = ["rethinking", "trading", "lff"];
+        let published = Published::read(&root.join("data/papers"), papers.into_iter())?;
+        let lookup = |paper: &str, item: &str, group: &str, method: &str, metric: &str, x| {
+            published.value(paper, item, group, method, metric, x).and_then(|v| v.value)
+        };
+        let inputs = Inputs { published: &lookup, seed: context.seed };
+        let mut values = Vec::new();
+        for erratum in errata::all().iter().filter(|e| e.paper() == paper) {
+            let finding = (erratum.check)(&inputs)
+                .map_err(|message| anyhow::anyhow!("erratum {}: {message}", erratum.id))?;
+            let holds = f64::from(u8::from(finding.holds));
+            values.push(Value::new("holds", holds).method(erratum.id));
+            for quantity in finding.quantities {
+                for (metric, number) in [
+                    ("printed", quantity.printed),
+                    ("measured", quantity.measured),
+                    ("corrected", quantity.corrected),
+                ] {
+                    let Some(number) = number else { continue };
+                    values.push(
+                        Value::new(metric, number)
+                            .unit(quantity.unit)
+                            .method(erratum.id)
+                            .signal(quantity.name.clone()),
+                    );
+                }
+            }
+        }
+        emit(0, values.into())
     }
 }

@@ -10,7 +10,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{one, range, whole};
+use crate::checks::{preset, range, whole};
 
 /// The kind `feature-curve`.
 pub const KIND: Kind = Kind {
@@ -31,7 +31,7 @@ pub struct FeatureCurve {
     /// Embedding dimensions d; the stable rank is taken on all N = d points.
     pub dimensions: NumberList,
     /// Exponent k of the threshold 10^-k.
-    #[serde(default = "one::<f64>")]
+    #[serde(default = "preset::<1, f64>")]
     pub threshold_exponent: f64,
 }
 

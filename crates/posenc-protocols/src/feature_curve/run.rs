@@ -4,62 +4,14 @@ use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
 use posenc_math::distance::{cyclic_distance, sampled_preserved_length};
 use posenc_math::embedder::{EmbedderSpec, build, names};
-use posenc_math::random::{stream, uniform_vector};
+use posenc_math::random::uniform_vector;
 use posenc_math::spectrum::{circulant_stable_rank, toeplitz_stable_rank};
 use posenc_math::theory::stable_rank_for_interval;
 
 use super::{CurveEmbedder, FeatureCurve};
-use crate::memory::{largest, square};
+use crate::memory::{largest, row, square};
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
-
-/// `feature-curve`.
-fn run(context: &Context<'_>, settings: &FeatureCurve) -> Result<Vec<Value>> {
-    // One list of uniform numbers for both embedders, as in the notebook: the label therefore
-    // leaves the variant out.
-    let label = format!("{} seed {} widths", context.job.experiment.id(), context.job.seed_index);
-    let uniform = uniform_vector(&mut stream(context.seed, &label), settings.draws, 0.0, 1.0);
-    let mut frequencies = context.stream("embedder");
-    let mut values = Vec::new();
-    for &d in &settings.dimensions.0 {
-        for &u in &uniform {
-            let spec = match settings.embedder {
-                CurveEmbedder::Gaussian => EmbedderSpec::new(names::GAUSSIAN)
-                    .number("sigma", 10f64.powf(-3.0 + 2.0 * u))
-                    .text("boundary", "periodic"),
-                CurveEmbedder::Rff => EmbedderSpec::new(names::RFF).number("sigma", 100f64.powf(u)),
-            };
-            let embedder = build(&spec.number("dimension", d), &mut frequencies)?;
-            let n = d as usize;
-            // D at all multiples of 1/n, and the stable rank of the rows at all n of them.
-            let (distances, rank) = match settings.embedder {
-                // The rows of a periodic embedder are one row shifted: a circulant matrix.
-                CurveEmbedder::Gaussian => {
-                    let mut row = vec![0.0; n];
-                    embedder.embed(0.0, &mut row);
-                    (cyclic_distance(&row)?, circulant_stable_rank(&row)?)
-                }
-                // The Gram matrix is Toeplitz; its first row is D without normalization.
-                CurveEmbedder::Rff => {
-                    let kernel = |j: usize| embedder.gram_kernel(j as f64 / n as f64);
-                    let row = (0..n)
-                        .map(kernel)
-                        .collect::<Option<Vec<f64>>>()
-                        .context("random Fourier features have a Gram kernel")?;
-                    // Displacements from -1/2 to 1/2, as in the notebook: D is even.
-                    let distances =
-                        (0..n).map(|i| row[(i as isize - n as isize / 2).unsigned_abs()] / row[0]);
-                    (distances.collect(), toeplitz_stable_rank(&row)?)
-                }
-            };
-            let length = sampled_preserved_length(&distances, settings.threshold_exponent);
-            let signal = format!("d = {d}");
-            values.push(Value::new("stable_rank", rank).at(length).signal(signal.clone()));
-            let curve = stable_rank_for_interval(length, settings.threshold_exponent);
-            values.push(Value::new("stable_rank_curve", curve).at(length).signal(signal));
-        }
-    }
-    Ok(values)
-}
 
 impl Protocol for FeatureCurve {
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
@@ -72,6 +24,49 @@ impl Protocol for FeatureCurve {
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
+        // One list of uniform numbers for both embedders, as in the notebook.
+        let uniform = uniform_vector(&mut shared_stream(context, "widths"), self.draws, 0.0, 1.0);
+        let mut frequencies = context.stream("embedder");
+        let mut values = Vec::new();
+        for &d in &self.dimensions.0 {
+            for &u in &uniform {
+                let spec = match self.embedder {
+                    CurveEmbedder::Gaussian => EmbedderSpec::new(names::GAUSSIAN)
+                        .number("sigma", 10f64.powf(-3.0 + 2.0 * u))
+                        .text("boundary", "periodic"),
+                    CurveEmbedder::Rff => {
+                        EmbedderSpec::new(names::RFF).number("sigma", 100f64.powf(u))
+                    }
+                };
+                let embedder = build(&spec.number("dimension", d), &mut frequencies)?;
+                let n = d as usize;
+                // D at all multiples of 1/n, and the stable rank of the rows at all n of them.
+                let (distances, rank) = match self.embedder {
+                    // The rows of a periodic embedder are one row shifted: a circulant matrix.
+                    CurveEmbedder::Gaussian => {
+                        let row = row(&*embedder, 0.0);
+                        (cyclic_distance(&row)?, circulant_stable_rank(&row)?)
+                    }
+                    // The Gram matrix is Toeplitz; its first row is D without normalization.
+                    CurveEmbedder::Rff => {
+                        let kernel = |j: usize| embedder.gram_kernel(j as f64 / n as f64);
+                        let row = (0..n)
+                            .map(kernel)
+                            .collect::<Option<Vec<f64>>>()
+                            .context("random Fourier features have a Gram kernel")?;
+                        // Displacements from -1/2 to 1/2, as in the notebook: D is even.
+                        let distances = (0..n)
+                            .map(|i| row[(i as isize - n as isize / 2).unsigned_abs()] / row[0]);
+                        (distances.collect(), toeplitz_stable_rank(&row)?)
+                    }
+                };
+                let length = sampled_preserved_length(&distances, self.threshold_exponent);
+                let signal = format!("d = {d}");
+                values.push(Value::new("stable_rank", rank).at(length).signal(signal.clone()));
+                let curve = stable_rank_for_interval(length, self.threshold_exponent);
+                values.push(Value::new("stable_rank_curve", curve).at(length).signal(signal));
+            }
+        }
+        emit(0, values.into())
     }
 }

@@ -18,10 +18,8 @@ use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::boxes::{
-    BoxScale, beta2, check_encoding, check_has_screens, check_layers, check_weight_decay, hundredth,
-};
-use crate::checks::{check_beta2, check_training, range};
+use crate::boxes::{BoxScale, beta2, check_encoding, check_has_screens, check_weight_decay};
+use crate::checks::{below_one, check_sizes, check_training, hundredths, range};
 use crate::limits::Transformer;
 
 /// The kind `icon-labels`.
@@ -47,7 +45,7 @@ pub struct IconLabels {
     #[serde(rename(serialize = "most_boxes"))]
     pub max_boxes: usize,
     /// Share of held-out screens, sampled again for each seed.
-    #[serde(default = "fifth")]
+    #[serde(default = "hundredths::<20>")]
     pub held_out: f64,
     /// Width of the model.
     pub width: usize,
@@ -77,12 +75,8 @@ pub struct IconLabels {
     #[serde(default = "beta2")]
     pub beta2: f64,
     /// Weight decay of AdamW.
-    #[serde(default = "hundredth")]
+    #[serde(default = "hundredths::<1>")]
     pub weight_decay: f64,
-}
-
-fn fifth() -> f64 {
-    0.2
 }
 
 impl Settings for IconLabels {
@@ -93,11 +87,13 @@ impl Settings for IconLabels {
             let message = format!("{} is not allowed; allowed: above 0, below 1", self.held_out);
             return Err(("held_out", message));
         }
-        check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
+        check_sizes(self.width, self.heads, self.feed_forward)?;
+        range("layers", self.layers, 0, 48)?;
+        below_one("dropout", self.dropout)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         self.transformer().check()?;
         range("measure_every", self.measure_every, 1, 10_000_000)?;
-        check_beta2(self.beta2)?;
+        below_one("beta2", self.beta2)?;
         check_weight_decay(self.weight_decay)?;
         check_encoding(&self.encoding, self.scale, self.width)
     }
@@ -114,9 +110,9 @@ impl IconLabels {
             width: self.width,
             heads: self.heads,
             feed_forward: self.feed_forward,
-            others: 0.0,
             batch: self.batch,
             length: self.max_boxes,
+            ..Transformer::default()
         }
     }
 }

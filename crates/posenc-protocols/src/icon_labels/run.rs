@@ -10,28 +10,26 @@ use posenc_attention::Device;
 use posenc_attention::boxes::{
     BINS, COORDINATES, LabelledScreen, Labeller, Layers, Masks, ScreenModel as _,
 };
-use posenc_attention::layers::TransformerSizes;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
+use posenc_data::Format;
 use posenc_data::interfaces::{LABELLED_SCREENS, LabelledScreens};
 use posenc_experiments::record::Value;
 use posenc_math::classification::{accuracy, macro_f1};
 use posenc_math::lff::schedule::LearningRate;
-use posenc_math::random::stream;
 use serde::{Deserialize, Serialize};
 
 use super::IconLabels;
-use crate::attention;
-use crate::attention::real_boxes::{adam, batch, bounds, record_cost, record_losses, split};
-use crate::attention::train_state;
-use crate::memory::Transformer;
-use posenc_data::Format;
+use crate::attention::real_boxes::{adam, batch, bounds, split};
+use crate::attention::record::{record_cost, record_losses, with_unit};
+use crate::attention::{self, train_state};
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
 
 /// What a checkpoint keeps next to the model.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     places: Vec<u64>,
@@ -52,8 +50,7 @@ struct Point {
 /// `icon-labels`.
 fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let started = Instant::now();
-    let (item, seed) = (context.job.experiment.id(), context.job.seed_index);
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let mut outcome = UnitResult::default();
     let data = context.job.group.data.as_ref().context("this protocol needs `data`")?;
     let all = LabelledScreens::read(&context.data.folder(&data.set)?.join(LABELLED_SCREENS))?;
@@ -63,36 +60,35 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     let (device, sizes) = (attention::device(context)?, layers(s));
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Labeller::new(sizes, classes, &s.encoding, &mut content, &mut code, &device);
-    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let model = attention::accepted(model)?;
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate);
     let mut streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
-    let (mut left, mut losses, mut curve) = (Vec::new(), Vec::new(), Vec::new());
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let fits = own.losses.len() == reached.steps
-            && own.places.len() == streams.len()
-            && own.left.iter().all(|&screen| screen < screens.len())
+    let mut own = Own::default();
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
+        let fits = found.losses.len() == reached.steps
+            && found.places.len() == streams.len()
+            && found.left.iter().all(|&screen| screen < screens.len())
             && trainer.restore(reached);
         if fits {
-            (left, losses, curve) = (own.left, own.losses, own.curve);
+            own = found;
         }
         fits && train_state::move_to(streams.each_mut(), &own.places)
     });
     while trainer.is_running() {
         let [batches, layers, code] = &mut streams;
-        let drawn = batch(&trained, &mut left, s.batch, batches);
+        let drawn = batch(&trained, &mut own.left, s.batch, batches);
         let drawn: Vec<&LabelledScreen> = drawn.into_iter().map(|i| &screens[i]).collect();
         let masks = Masks { layers, code };
-        losses.push(trainer.step(|model| model.loss(&drawn, Some(masks), &device)));
+        own.losses.push(trainer.step(|model| model.loss(&drawn, Some(masks), &device)));
         let step = trainer.steps();
         if trainer.is_measured(s.measure_every) {
-            curve.push(measure(&trainer.model, step, &held_out, &device)?);
+            own.curve.push(measure(&trainer.model, step, &held_out, &device)?);
         }
         train_state::keep(context, || {
             let places = train_state::places(streams.each_ref());
-            let (left, losses, curve) = (left.clone(), losses.clone(), curve.clone());
-            (trainer.state(), Own { places, left, losses, curve })
+            (trainer.state(), Own { places, ..own.clone() })
         });
         if step.is_multiple_of(500) {
             (context.note)(&format!("step {step} of {}", s.steps));
@@ -100,31 +96,31 @@ fn run(context: &Context<'_>, s: &IconLabels) -> Result<UnitResult> {
     }
     outcome.earlier = context.checkpoint.earlier();
     let values = &mut outcome.values;
-    record_losses(&[losses], "nats/box", values);
-    for point in &curve {
+    record_losses(&[own.losses], "nats/box", values);
+    for point in &own.curve {
         let step = point.step as f64;
         values.push(Value::new("accuracy_curve", point.accuracy).unit("%").at(step));
         values.push(Value::new("macro_f1_curve", point.macro_f1).unit("%").at(step));
     }
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        values.push(Value::new(metric, value).unit(unit));
-    };
     let nothing = Point { step: 0, accuracy: f64::NAN, macro_f1: f64::NAN };
     let last = match trainer.diverged() {
-        None => *curve.last().unwrap_or(&nothing),
+        None => *own.curve.last().unwrap_or(&nothing),
         Some(diverged) => {
             outcome.remarks.push(diverged.to_string());
             nothing
         }
     };
-    add("accuracy", last.accuracy, "%");
-    add("macro_f1", last.macro_f1, "%");
     let trained: Vec<&LabelledScreen> = trained.iter().map(|&i| &screens[i]).collect();
-    add("majority", majority(&trained, &held_out, classes), "%");
-    add("held_out_boxes", truth(&held_out).len() as f64, "count");
-    add("params", parameters::count(&trainer.model) as f64, "count");
-    let sides = [BINS; COORDINATES];
-    add("encoding_params", s.encoding.parameter_count(&sides, s.width) as f64, "count");
+    let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.width);
+    let numbers = [
+        ("accuracy", last.accuracy, "%"),
+        ("macro_f1", last.macro_f1, "%"),
+        ("majority", majority(&trained, &held_out, classes), "%"),
+        ("held_out_boxes", truth(&held_out).len() as f64, "count"),
+        ("params", parameters::count(&trainer.model) as f64, "count"),
+        ("encoding_params", encoding_params as f64, "count"),
+    ];
+    values.extend(numbers.map(with_unit));
     record_cost(started.elapsed().as_secs_f64(), outcome.earlier, trainer.operations(), values);
     Ok(outcome)
 }
@@ -205,13 +201,7 @@ fn majority(trained: &[&LabelledScreen], measured: &[&LabelledScreen], classes: 
 }
 
 fn layers(s: &IconLabels) -> Layers {
-    let sizes = TransformerSizes {
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        layers: s.layers,
-    };
-    Layers { sizes, dropout: s.dropout }
+    Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
 }
 
 /// Operations per second on one core.
@@ -227,23 +217,12 @@ impl Protocol for IconLabels {
     }
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::training(
-            layers(self).operations(self.batch, self.max_boxes) * self.steps as f64,
-            RATE,
-        )
+        let step = layers(self).operations(self.batch, self.max_boxes);
+        Estimate::training(step * self.steps as f64, RATE)
     }
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
-        Transformer {
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length: self.max_boxes,
-            ..Transformer::default()
-        }
-        .bytes()
+        self.transformer().bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

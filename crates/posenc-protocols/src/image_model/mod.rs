@@ -20,8 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{
-    check_beta2, check_divergence, check_heads, check_photographs, check_training, is_one, one,
-    range,
+    below_one, check_divergence, check_photographs, check_sizes, check_training, hundredths,
+    is_one, preset, range, within,
 };
 use crate::limits::Transformer;
 
@@ -45,7 +45,7 @@ pub struct ImageModel {
     /// Number of gray levels.
     pub levels: usize,
     /// With `data`: photographs are reduced by this factor before they are cut.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "preset::<1, usize>", skip_serializing_if = "is_one")]
     pub reduce: usize,
     /// Held-out images.
     pub held_out: usize,
@@ -74,7 +74,7 @@ pub struct ImageModel {
     #[serde(default)]
     pub decay: Decay,
     /// Adam's β₂.
-    #[serde(default = "beta2")]
+    #[serde(default = "hundredths::<98>")]
     pub beta2: f64,
     /// Steps between measurements; the last step is always measured.
     pub measure_every: usize,
@@ -86,10 +86,6 @@ pub struct ImageModel {
     pub similarity: Option<usize>,
 }
 
-fn beta2() -> f64 {
-    0.98
-}
-
 impl Settings for ImageModel {
     fn check(&self) -> Result<(), Fault> {
         range("side", self.side, 2, 64)?;
@@ -97,27 +93,15 @@ impl Settings for ImageModel {
         range("reduce", self.reduce, 1, 64)?;
         range("held_out", self.held_out, 1, 100_000)?;
         range("layers", self.layers, 1, 48)?;
-        range("width", self.width, 1, 4096)?;
-        check_heads(self.heads, self.width)?;
-        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        check_sizes(self.width, self.heads, self.feed_forward)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
-        check_beta2(self.beta2)?;
+        below_one("beta2", self.beta2)?;
         range("measure_every", self.measure_every, 1, self.steps)?;
         if let Some(width) = self.concatenated {
             range("concatenated", width, 1, self.width.saturating_sub(1))?;
         }
-        let encoding = self.encoding.check(2, self.concatenated.unwrap_or(self.width));
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
-        Transformer {
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            others: 0.0,
-            batch: self.batch,
-            length: self.side * self.side,
-        }
-        .check()?;
+        within("encoding", self.encoding.check(2, self.concatenated.unwrap_or(self.width)))?;
+        self.transformer().check()?;
         // The weights of attention of all layers are kept from the pass forward to the pass back.
         let length = (self.side * self.side) as f64;
         let weights = self.layers as f64 * (self.batch * self.heads) as f64 * length * length * 4.0;
@@ -131,13 +115,25 @@ impl Settings for ImageModel {
         if self.encoding.features != Features::Fourier && self.similarity.is_some() {
             return Err(("similarity", "belongs to `encoding.features: fourier`".into()));
         }
-        if let Some(largest) = self.similarity {
-            range("similarity", largest, 1, 64)?;
-        }
+        self.similarity.map_or(Ok(()), |largest| range("similarity", largest, 1, 64))?;
         check_divergence(self.divergence.as_ref(), &self.encoding)
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
         check_photographs(data, self.reduce)
+    }
+}
+
+impl ImageModel {
+    fn transformer(&self) -> Transformer {
+        Transformer {
+            layers: self.layers,
+            width: self.width,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            batch: self.batch,
+            length: self.side * self.side,
+            ..Transformer::default()
+        }
     }
 }

@@ -9,7 +9,6 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use posenc_attention::Device;
 use posenc_attention::image_model::{self as model, Measured, Sizes, evaluate};
-use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
@@ -23,10 +22,9 @@ use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
 use super::ImageModel;
-use crate::attention;
-use crate::attention::train_state;
-use crate::memory::Transformer;
-use posenc_harness::machine;
+use crate::attention::record::{record_peak_memory, six_digits, with_unit};
+use crate::attention::{self, train_state};
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -78,18 +76,16 @@ impl Images {
 /// `image-model`.
 fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let started = Instant::now();
-    let item = context.job.experiment.id();
-    let seed = context.job.seed_index;
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let images = Images::new(context, s.side, s.levels, s.reduce)?;
     // One set for all repetitions.
-    let mut rng = stream(context.seed, &format!("{item} held out"));
+    let mut rng = stream(context.seed, &format!("{} held out", context.job.experiment.id()));
     let held_out: Vec<Vec<u8>> = (0..s.held_out).map(|_| images.measured(&mut rng)).collect();
     let sizes = sizes(s);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = model::ImageModel::new(&sizes, &s.encoding, &mut content, &mut code, &device);
-    let mut model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let mut model = attention::accepted(model)?;
     if s.divergence.is_some() {
         model = model.with_target(s.encoding.gamma.unwrap_or(1.0), &device);
     }
@@ -137,11 +133,8 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         shape(s, "learned", &after, coordinates, &mut values);
     }
     let earlier = context.checkpoint.earlier();
-    let mut outcome = UnitResult { values, remarks, earlier, ..UnitResult::default() };
-    if let Some(diverged) = trainer.diverged() {
-        outcome.remarks.push(diverged.to_string());
-    }
-    Ok(outcome)
+    remarks.extend(trainer.diverged().map(|diverged| diverged.to_string()));
+    Ok(UnitResult { values, remarks, earlier, ..UnitResult::default() })
 }
 
 fn sizes(s: &ImageModel) -> Sizes {
@@ -149,12 +142,7 @@ fn sizes(s: &ImageModel) -> Sizes {
         side: s.side,
         levels: s.levels,
         concatenated: s.concatenated,
-        transformer: TransformerSizes {
-            width: s.width,
-            heads: s.heads,
-            feed_forward: s.feed_forward,
-            layers: s.layers,
-        },
+        transformer: s.transformer().sizes(),
     }
 }
 
@@ -177,16 +165,17 @@ fn record(
     let bits = last.map_or(f64::NAN, |m| m.evaluation.bits);
     let mean =
         measurements.iter().map(|m| m.evaluation.bits).sum::<f64>() / measurements.len() as f64;
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        values.push(Value::new(metric, value).unit(unit));
-    };
-    add("bits", bits, "bits/dim");
-    add("share_of_uniform", bits / (s.levels as f64).log2(), "");
-    add("mean_bits", if trainer.diverged().is_some() { f64::NAN } else { mean }, "bits/dim");
+    let mean = if trainer.diverged().is_some() { f64::NAN } else { mean };
+    let numbers = [
+        ("bits", bits, "bits/dim"),
+        ("share_of_uniform", bits / (s.levels as f64).log2(), ""),
+        ("mean_bits", mean, "bits/dim"),
+    ];
+    values.extend(numbers.map(with_unit));
     let most = |weights: &[f64]| weights.iter().copied().fold(f64::NAN, f64::max);
     if let Some(m) = last {
-        add("left_attention", most(&m.evaluation.left), "");
-        add("upper_attention", most(&m.evaluation.upper), "");
+        values.push(Value::new("left_attention", most(&m.evaluation.left)));
+        values.push(Value::new("upper_attention", most(&m.evaluation.upper)));
     }
     let fixed = trainer.model.fix(sizes, device);
     let codes = trainer.model.codes(&fixed);
@@ -198,16 +187,17 @@ fn record(
     let norms = codes
         .chunks_exact(width)
         .map(|c| c.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt());
-    add("code_norm", norms.sum::<f64>() / count as f64, "");
-    add("params", parameters::count(&trainer.model) as f64, "count");
-    let own = s.encoding.parameter_count(&[s.side; 2], sizes.token_widths().1);
-    add("encoding_params", own as f64, "count");
-    add("time", seconds, "s");
+    let encoding_params = s.encoding.parameter_count(&[s.side; 2], sizes.token_widths().1);
     let steps = trainer.diverged().map_or(s.steps, |diverged| diverged.step) as f64;
-    add("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s");
-    if let Some(bytes) = machine::peak_memory() {
-        add("peak_memory", bytes as f64 / 1e6, "MB");
-    }
+    let numbers = [
+        ("code_norm", norms.sum::<f64>() / count as f64, ""),
+        ("params", parameters::count(&trainer.model) as f64, "count"),
+        ("encoding_params", encoding_params as f64, "count"),
+        ("time", seconds, "s"),
+        ("rate", sizes.operations(s.batch) * steps / seconds / 1e9, "GFLOP/s"),
+    ];
+    values.extend(numbers.map(with_unit));
+    record_peak_memory(values);
     Ok(())
 }
 
@@ -224,7 +214,7 @@ fn shape(s: &ImageModel, when: &str, rows: &[f64], coordinates: usize, values: &
         side.clone().flat_map(|y| side.clone().flat_map(move |x| [y as f64, x as f64])).collect();
     if coordinates == 2 {
         for delta in displacements.chunks_exact(2) {
-            let h = (2.0 * features.kernel(delta) * 1e6).round() / 1e6;
+            let h = six_digits(2.0 * features.kernel(delta));
             values.push(Value::new(format!("{when}_similarity"), h).at(delta[1]).and(delta[0]));
         }
     }
@@ -255,16 +245,7 @@ impl Protocol for ImageModel {
     }
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
-        Transformer {
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length: self.side * self.side,
-            ..Transformer::default()
-        }
-        .bytes()
+        self.transformer().bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -55,22 +55,21 @@ pub fn interpolate(
         Rule::Random { .. } => Pattern::Random,
     };
     let train = || split.train.clone();
-    match signal.sides[..] {
+    let (values, selection) = match signal.sides[..] {
         [rows, columns] => {
             let known = LatticeSamples::new([rows, columns], train(), known, signal.channels)?;
             let samples = known.samples();
             let fill = |interpolant: &dyn Interpolant<2>| known.fill(interpolant, parallel);
-            let values = match method {
-                Method::Linear => fill(&Linear::new(samples)),
-                Method::Cubic => fill(&CloughTocher::new(samples, CloughTocher::TOLERANCE)),
+            match method {
+                Method::Linear => (fill(&Linear::new(samples)), None),
+                Method::Cubic => (fill(&CloughTocher::new(samples, CloughTocher::TOLERANCE)), None),
                 Method::Auto => {
                     let selection = selection::choose_for_image(&known, pattern, parallel);
                     let values = adaptive::reconstruct(&known, &selection.settings, parallel);
-                    return Ok(Interpolated { values, selection: Some(selection) });
+                    (values, Some(selection))
                 }
-                _ => in_any_dimension(method, &known, parallel)?,
-            };
-            Ok(Interpolated { values, selection: None })
+                _ => (in_any_dimension(method, &known, parallel)?, None),
+            }
         }
         [frames, rows, columns] => {
             let known =
@@ -78,13 +77,14 @@ pub fn interpolate(
             if method == Method::Auto {
                 let selection = selection::choose(&known, pattern, parallel);
                 let values = adaptive::isotropic(&known, &selection.settings, parallel);
-                return Ok(Interpolated { values, selection: Some(selection) });
+                (values, Some(selection))
+            } else {
+                (in_any_dimension(method, &known, parallel)?, None)
             }
-            let values = in_any_dimension(method, &known, parallel)?;
-            Ok(Interpolated { values, selection: None })
         }
         _ => bail!("interpolation needs images or clips"),
-    }
+    };
+    Ok(Interpolated { values, selection })
 }
 
 /// Methods that need neither a grid nor triangles.

@@ -30,7 +30,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, is_false, range};
+use crate::checks::{check_has_data, check_positions, is_false, range};
 
 #[cfg(feature = "run")]
 pub use threads::Threads;
@@ -108,29 +108,12 @@ impl Method {
 
 impl Settings for Interpolation {
     fn check(&self) -> Result<(), Fault> {
-        if self.step.is_some() && self.fraction.is_some() {
-            return Err(("fraction", "excludes `step`; give one of the two".to_owned()));
-        }
-        if let Some(step) = self.step {
-            range("step", step, 2, 64)?;
-        }
-        if let Some(fraction) = self.fraction {
-            check_fraction(fraction)?;
-        }
-        match self.side {
-            Some(side) => range("side", side, 4, 4096),
-            None => Ok(()),
-        }
+        check_positions(self.step, self.fraction)?;
+        self.side.map_or(Ok(()), |side| range("side", side, 4, 4096))
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
-        match data {
-            Some(_) => Ok(()),
-            None => Err((
-                "protocol",
-                "`interpolation` needs `data: {set: …}`; see data/manifest.yaml".to_owned(),
-            )),
-        }
+        check_has_data(KIND.name, data)
     }
 
     fn has_model_of(&self, other: &dyn Settings) -> Option<bool> {

@@ -3,13 +3,13 @@
 use anyhow::{Result, ensure};
 use faer::Mat;
 use posenc_experiments::record::Value;
+use posenc_math::embedder::line;
 use posenc_math::kronecker::{complex_features, simple_features};
 use posenc_math::random::gaussian_vector;
 use posenc_math::spectrum::{numerical_rank, singular_values, stable_rank_of};
 
 use super::KroneckerRank;
-use crate::memory::{check_memory, embedding_matrix};
-use crate::memory::{dimension, square};
+use crate::memory::{check_memory, dimension, embedding_matrix, square};
 use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 
 const RANK_TOLERANCE: f64 = 1e-9;
@@ -17,71 +17,62 @@ const RANK_TOLERANCE: f64 = 1e-9;
 /// Products of two rows, each a row of the record.
 const MOST_PRODUCTS: f64 = 1e6;
 
-/// `kronecker-rank`.
-fn run(context: &Context<'_>, settings: &KroneckerRank) -> Result<Vec<Value>> {
-    let embedder = context.embedder()?;
-    let n = settings.points;
-    let positions: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
-    let psi = embedding_matrix(&*embedder, &positions)?;
-    let complex = psi.ncols() as f64 * n as f64;
-    // The products of two rows are recorded one by one.
-    let products = psi.ncols() as f64 * psi.ncols() as f64;
-    ensure!(
-        products <= MOST_PRODUCTS,
-        "`dimension` {} yields {products} products to record; allowed: {MOST_PRODUCTS}",
-        psi.ncols()
-    );
-    check_memory("the complex feature matrix", complex * complex)?;
-    let ranks = |m: &Mat<f64>| -> Result<[f64; 2]> {
-        let singular_values = singular_values(m.as_ref())?;
-        let rank = numerical_rank(&singular_values, RANK_TOLERANCE) as f64;
-        Ok([rank, stable_rank_of(&singular_values)?])
-    };
-    let simple = simple_features(psi.as_ref(), psi.as_ref());
-    let [axis, stable_axis] = ranks(&psi)?;
-    let [rank_simple, stable_simple] = ranks(&simple)?;
-    let [rank_complex, stable_complex] = ranks(&complex_features(psi.as_ref(), psi.as_ref()))?;
-    // The image of a linear layer on the simple features, with random weights.
-    let weights = gaussian_vector(&mut context.stream("weights"), simple.ncols());
-    let image = Mat::from_fn(n, n, |row, column| {
-        (0..simple.ncols()).map(|k| simple[(row * n + column, k)] * weights[k]).sum()
-    });
-    let [rank_image, _] = ranks(&image)?;
-    let mut values = vec![
-        Value::new("rank_axis", axis),
-        Value::new("rank_axis_squared", axis * axis),
-        Value::new("rank_simple", rank_simple),
-        Value::new("rank_complex", rank_complex),
-        Value::new("rank_simple_image", rank_image),
-        Value::new("stable_rank_axis", stable_axis),
-        Value::new("stable_rank_axis_squared", stable_axis * stable_axis),
-        Value::new("stable_rank_simple", stable_simple),
-        Value::new("stable_rank_complex", stable_complex),
-    ];
-    let [x, y] = settings.position;
-    let at = embedding_matrix(&*embedder, &[x, y])?;
-    let k = at.ncols();
-    for i in 0..k {
-        values.push(Value::new("simple_encoding", at[(0, i)]).at(i as f64));
-    }
-    for j in 0..k {
-        values.push(Value::new("simple_encoding", at[(1, j)]).at((k + j) as f64));
-    }
-    for j in 0..k {
-        for i in 0..k {
-            let product = at[(0, i)] * at[(1, j)];
-            values.push(Value::new("complex_encoding", product).at(i as f64).and(j as f64));
-        }
-    }
-    Ok(values)
-}
-
 impl Protocol for KroneckerRank {
     fn memory(&self, work: &Workload<'_>) -> f64 {
         24.0 * square(self.points as f64 * dimension(work.job, None)).max(1.0)
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
+        let embedder = context.embedder()?;
+        let n = self.points;
+        let psi = embedding_matrix(&*embedder, &line(n))?;
+        let complex = psi.ncols() as f64 * n as f64;
+        // The products of two rows are recorded one by one.
+        let products = psi.ncols() as f64 * psi.ncols() as f64;
+        ensure!(
+            products <= MOST_PRODUCTS,
+            "`dimension` {} yields {products} products to record; allowed: {MOST_PRODUCTS}",
+            psi.ncols()
+        );
+        check_memory("the complex feature matrix", complex * complex)?;
+        let ranks = |m: &Mat<f64>| -> Result<[f64; 2]> {
+            let singular_values = singular_values(m.as_ref())?;
+            let rank = numerical_rank(&singular_values, RANK_TOLERANCE) as f64;
+            Ok([rank, stable_rank_of(&singular_values)?])
+        };
+        let simple = simple_features(psi.as_ref(), psi.as_ref());
+        let [axis, stable_axis] = ranks(&psi)?;
+        let [rank_simple, stable_simple] = ranks(&simple)?;
+        let [rank_complex, stable_complex] = ranks(&complex_features(psi.as_ref(), psi.as_ref()))?;
+        // The image of a linear layer on the simple features, with random weights.
+        let weights = gaussian_vector(&mut context.stream("weights"), simple.ncols());
+        let image = Mat::from_fn(n, n, |row, column| {
+            (0..simple.ncols()).map(|k| simple[(row * n + column, k)] * weights[k]).sum()
+        });
+        let [rank_image, _] = ranks(&image)?;
+        let mut values = vec![
+            Value::new("rank_axis", axis),
+            Value::new("rank_axis_squared", axis * axis),
+            Value::new("rank_simple", rank_simple),
+            Value::new("rank_complex", rank_complex),
+            Value::new("rank_simple_image", rank_image),
+            Value::new("stable_rank_axis", stable_axis),
+            Value::new("stable_rank_axis_squared", stable_axis * stable_axis),
+            Value::new("stable_rank_simple", stable_simple),
+            Value::new("stable_rank_complex", stable_complex),
+        ];
+        let [x, y] = self.position;
+        let at = embedding_matrix(&*embedder, &[x, y])?;
+        let k = at.ncols();
+        for i in 0..2 * k {
+            values.push(Value::new("simple_encoding", at[(i / k, i % k)]).at(i as f64));
+        }
+        for j in 0..k {
+            for i in 0..k {
+                let product = at[(0, i)] * at[(1, j)];
+                values.push(Value::new("complex_encoding", product).at(i as f64).and(j as f64));
+            }
+        }
+        emit(0, values.into())
     }
 }

@@ -21,10 +21,6 @@ const WIDE_ADAM: f64 = 2e-9;
 /// Estimated time; a unit is one image.
 pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
     let Workload { job, shape, units: images } = *workload;
-    let values: Vec<Option<f64>> = match &s.sweep {
-        Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
-        None => vec![None],
-    };
     let runs = (images * s.lines.count() * s.repeats) as f64;
     let parameter = |name: &str, value: Option<f64>| match (&s.sweep, value) {
         (Some(sweep), Some(value)) if sweep.parameter == name => Some(value),
@@ -71,5 +67,5 @@ pub fn estimate(workload: &Workload<'_>, s: &Network1d) -> Estimate {
             + embeddings * 2.0 * points * d * (8e-9 + points / 40e9);
         Estimate { seconds, operations }
     };
-    values.into_iter().map(one).sum()
+    s.swept_values().into_iter().map(one).sum()
 }

@@ -8,7 +8,7 @@ use posenc_nets::Input;
 
 use super::Scale;
 use super::signals::Split;
-use crate::memory::embedding_matrix;
+use crate::memory::{divide, embedding_matrix};
 
 /// What all runs of one value of the sweep share.
 pub struct Inputs {
@@ -69,15 +69,7 @@ impl Inputs {
     fn scale_as_training(&self, matrix: &mut Mat<f64>) {
         match self.scale {
             Scale::Unit => scale_to_unit_rows(matrix),
-            // A divisor of 0 belongs to an embedding of zeros, which is not scaled.
-            _ if self.divisor == 1.0 || self.divisor == 0.0 => {}
-            _ => {
-                for j in 0..matrix.ncols() {
-                    for value in matrix.col_as_slice_mut(j) {
-                        *value /= self.divisor;
-                    }
-                }
-            }
+            _ => divide(matrix, self.divisor),
         }
     }
 }

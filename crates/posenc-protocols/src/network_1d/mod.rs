@@ -34,7 +34,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use posenc_experiments::schema::NumberList;
 
-use crate::checks::{MAX_RATE, MIN_RATE, check_rate, positive, preset, range};
+use crate::checks::{
+    MAX_RATE, MIN_RATE, WITHOUT_SWEEP, absent, below_one, check_rate, default_decay, hundredths,
+    positive, preset, range, whole,
+};
 use crate::limits::check_curves;
 use crate::sweep::Sweep;
 
@@ -117,10 +120,6 @@ pub struct Network1d {
     /// Whether the trained model is recorded as a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconstruction: Option<Reconstruction>,
-}
-
-fn default_decay() -> f64 {
-    1e-8
 }
 
 /// Lines of an image. Indices may repeat.
@@ -256,12 +255,8 @@ pub enum Abscissa {
 #[serde(deny_unknown_fields)]
 pub struct Reconstruction {
     /// How far beyond both ends of [0, 1) it is recorded.
-    #[serde(default = "quarter")]
+    #[serde(default = "hundredths::<25>")]
     pub outside: f64,
-}
-
-fn quarter() -> f64 {
-    0.25
 }
 
 impl Settings for Network1d {
@@ -271,10 +266,7 @@ impl Settings for Network1d {
         positive("value_scale", self.value_scale, 1e6)?;
         range("depth", self.depth, 0, 16)?;
         range("width", self.width, 1, 8192)?;
-        if !(0.0..1.0).contains(&self.weight_decay) {
-            let message = format!("{} is not allowed; allowed: 0 up to below 1", self.weight_decay);
-            return Err(("weight_decay", message));
-        }
+        below_one("weight_decay", self.weight_decay)?;
         range("epochs", self.epochs, 1, 100_000_000)?;
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
         range("curve_every", self.curve_every, 0, self.epochs)?;
@@ -289,15 +281,8 @@ impl Settings for Network1d {
             }
         }
         if self.curve_every == 0 {
-            for (key, given) in [("mean_of_first", self.mean_of_first > 0), ("layers", self.layers)]
-            {
-                if given {
-                    return Err((
-                        key,
-                        "is taken from curves; set `curve_every` to at least 1".into(),
-                    ));
-                }
-            }
+            let of_curves = [("mean_of_first", self.mean_of_first > 0), ("layers", self.layers)];
+            absent(&of_curves, "is taken from curves; set `curve_every` to at least 1")?;
         }
         if let Some(reconstruction) = self.reconstruction {
             range("reconstruction.outside", reconstruction.outside, 0.0, 1.0)?;
@@ -328,24 +313,20 @@ impl Settings for Network1d {
             (Some(sweep), _) if sweep.parameter == "sigma" => sweep.values.0.clone(),
             (_, Some(ParameterValue::Number(sigma))) => vec![*sigma],
             _ => {
-                return Err((
-                    "learning_rate",
-                    format!(
-                        "depends on `sigma`, which the embedder `{}` does not have; write a number",
-                        spec.kind
-                    ),
-                ));
+                let message = format!(
+                    "depends on `sigma`, which the embedder `{}` does not have; write a number",
+                    spec.kind
+                );
+                return Err(("learning_rate", message));
             }
         };
         for sigma in sigmas {
             let rate = self.learning_rate.at(Some(sigma)).unwrap_or(f64::NAN);
             if !(MIN_RATE..=MAX_RATE).contains(&rate) {
-                return Err((
-                    "learning_rate",
-                    format!(
-                        "is {rate:e} at sigma = {sigma}; allowed: {MIN_RATE:e} to {MAX_RATE:e}"
-                    ),
-                ));
+                let message = format!(
+                    "is {rate:e} at sigma = {sigma}; allowed: {MIN_RATE:e} to {MAX_RATE:e}"
+                );
+                return Err(("learning_rate", message));
             }
         }
         Ok(())
@@ -362,21 +343,21 @@ impl Settings for Network1d {
 }
 
 impl Network1d {
+    /// The values of the sweep; without one, `None` alone.
+    #[cfg(feature = "run")]
+    fn swept_values(&self) -> Vec<Option<f64>> {
+        match &self.sweep {
+            Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
+            None => vec![None],
+        }
+    }
+
     fn check_lines(&self) -> Result<(), Fault> {
         for (key, list) in
             [("lines.rows", &self.lines.rows), ("lines.columns", &self.lines.columns)]
         {
-            for v in list.iter().flat_map(|n| &n.0) {
-                if v.fract() != 0.0 || *v < 0.0 || *v >= LONGEST_LINE as f64 {
-                    return Err((
-                        key,
-                        format!(
-                            "{v} is not allowed; allowed: whole numbers from 0 to {}",
-                            LONGEST_LINE - 1
-                        ),
-                    ));
-                }
-            }
+            let last = (LONGEST_LINE - 1) as f64;
+            list.as_ref().map_or(Ok(()), |list| whole(key, list, 0.0, last))?;
         }
         range("lines.random", self.lines.random, 0, LONGEST_LINE)?;
         if self.lines.count() == 0 {
@@ -395,38 +376,19 @@ impl Network1d {
         let Some(sweep) = &self.sweep else {
             return Ok(());
         };
-        let over_step = sweep.parameter == STEP;
-        if over_step {
-            for v in &sweep.values.0 {
-                if v.fract() != 0.0 || *v < 1.0 || *v > LONGEST_LINE as f64 {
-                    return Err((
-                        "sweep.values",
-                        format!(
-                            "{v} is not allowed; allowed: whole numbers from 1 to {LONGEST_LINE}"
-                        ),
-                    ));
-                }
-            }
+        if sweep.parameter == STEP {
+            whole("sweep.values", &sweep.values, 1.0, LONGEST_LINE as f64)?;
         } else if self.abscissa == Abscissa::Samples {
-            return Err((
-                "abscissa",
-                format!(
-                    "the number of samples does not depend on `{}`; allowed: parameter, stable-rank",
-                    sweep.parameter
-                ),
-            ));
+            let message = format!(
+                "the number of samples does not depend on `{}`; allowed: parameter, stable-rank",
+                sweep.parameter
+            );
+            return Err(("abscissa", message));
         }
-        for (key, given) in [
+        let of_one_value = [
             ("curve_every", self.curve_every > 0),
             ("reconstruction", self.reconstruction.is_some()),
-        ] {
-            if given {
-                return Err((
-                    key,
-                    "is recorded without a sweep only; make a variant for each value".into(),
-                ));
-            }
-        }
-        Ok(())
+        ];
+        absent(&of_one_value, WITHOUT_SWEEP)
     }
 }

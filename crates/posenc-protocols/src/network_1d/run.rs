@@ -19,9 +19,8 @@ use posenc_nets::{Adam, Engine, Network, Samples, Session, Task};
 use super::inputs::Inputs;
 use super::signals::{Line, Split, split};
 use super::{Abscissa, Network1d, STEP};
-use crate::fit_state::{Done, Resumption};
-use crate::memory::check_memory;
-use crate::memory::{RECORDED, WEIGHT, dimension};
+use crate::fit_state::{Done, Resumption, divergence};
+use crate::memory::{RECORDED, WEIGHT, check_memory, dimension};
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -33,20 +32,53 @@ pub const COLUMNS: usize = posenc_nets::cpu::GROUP;
 /// Maximum bytes of the runs of one task: parameters, their moments, activations.
 pub const LARGEST_TASK: usize = 256 << 20;
 
-/// `network-1d`.
-fn run(context: &Context<'_>, settings: &Network1d, emit: &mut Emit<'_>) -> Result<()> {
-    let lines = super::signals::lines(context, settings)?;
-    let (records, remarks) = train(context, settings, &lines, context.engine(), LARGEST_TASK)?;
-    let mut earlier = context.checkpoint.earlier();
-    for (unit, values) in records.into_iter().enumerate() {
-        let mut remarks = remarks.clone();
-        remarks.extend(divergence(&values));
-        let values = averaged_curves(values);
-        emit(unit, UnitResult { values, remarks, earlier, ..UnitResult::default() })?;
-        // What killed runs spent is counted once.
-        earlier = 0.0;
+impl Protocol for Network1d {
+    fn placement(&self) -> Placement {
+        Placement::Device
     }
-    Ok(())
+
+    fn estimate(&self, work: &Workload<'_>) -> Estimate {
+        super::estimate::estimate(work, self)
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let d = dimension(work.job, self.sweep.as_ref());
+        // Shorter steps give more points.
+        let step = match &self.sweep {
+            Some(sweep) if sweep.parameter == STEP => {
+                sweep.values.0.iter().copied().fold(f64::INFINITY, f64::min)
+            }
+            _ => self.step as f64,
+        };
+        let points = 512.0 * (0.5 / step.max(1.0) + 1.0);
+        let (depth, width) =
+            (self.depth as f64, if self.depth == 0 { 1.0 } else { self.width as f64 });
+        let weights = (d + 1.0) * width + (depth - 1.0).max(0.0) * width * (width + 1.0) + width;
+        let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
+        let runs = (work.units * self.lines.count() * self.repeats) as f64;
+        // A task takes as many runs as fit into its limit, one at least.
+        let task = run.max((runs * run).min(LARGEST_TASK as f64));
+        let values = self.swept_values().len() as f64;
+        let curves = self.epochs.checked_div(self.curve_every).unwrap_or(0) as f64;
+        let recorded =
+            runs * (2.0 * curves + if self.reconstruction.is_some() { 2048.0 } else { 4.0 });
+        2.0 * task + 20.0 * points * d + RECORDED * recorded * values
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let lines = super::signals::lines(context, self)?;
+        let (records, remarks) = train(context, self, &lines, context.engine(), LARGEST_TASK)?;
+        let mut earlier = context.checkpoint.earlier();
+        for (unit, values) in records.into_iter().enumerate() {
+            let mut remarks = remarks.clone();
+            remarks.extend(divergence(&values));
+            let values = averaged_curves(values);
+            emit(unit, UnitResult { values, remarks, earlier, ..UnitResult::default() })?;
+            // What killed runs spent is counted once.
+            earlier = 0.0;
+        }
+        Ok(())
+    }
 }
 
 /// One line with one set of initial weights.
@@ -93,10 +125,7 @@ fn train(
         .flat_map(|line| (0..settings.repeats as u64).map(move |repeat| Run { line, repeat }));
     let n = lines.first().map_or(0, |line| line.values.len());
     let training = Training { context, settings, engine, runs: runs.collect(), n, largest_task };
-    let values: Vec<Option<f64>> = match &settings.sweep {
-        Some(sweep) => sweep.values.0.iter().copied().map(Some).collect(),
-        None => vec![None],
-    };
+    let values = settings.swept_values();
     let mut remarks = Vec::new();
     let (mut done, mut resume) = training.saved(values.len(), &mut remarks);
     let is_trained = done.values == values.len();
@@ -250,7 +279,7 @@ impl Training<'_> {
             mean_of_last: self.settings.mean_of_last.min(self.settings.epochs),
         };
         let start = || self.engine.start(self.task(prepared, runs));
-        let values = self.settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let values = self.settings.swept_values().len();
         let share = |runs: usize| {
             (done.values as f64 + runs as f64 / self.runs.len() as f64) / values as f64
         };
@@ -313,7 +342,7 @@ impl Training<'_> {
     /// What belongs to an embedding, not to a run.
     fn shared(&self, p: &Prepared, records: &mut Vec<Value>, named: impl Fn(Value) -> Value) {
         let mut add = |metric: &str, number: f64, unit: &str| {
-            records.push(named(placed(Value::new(metric, number).unit(unit), p.x)));
+            records.push(named(Value { x: p.x, ..Value::new(metric, number).unit(unit) }));
         };
         add("stable_rank", p.inputs.stable_rank, "");
         add("params", p.network.parameter_count() as f64, "count");
@@ -336,12 +365,13 @@ impl Training<'_> {
     ) {
         let summary = &history.summaries[place];
         let db = |metric: &str, psnr: f64| named(Value::new(metric, psnr).unit("dB"));
-        records.push(placed(db("train_psnr", summary.train_psnr), p.x));
+        let placed = |value: Value| Value { x: p.x, ..value };
+        records.push(placed(db("train_psnr", summary.train_psnr)));
         if let Some(test) = summary.test_psnr {
-            records.push(placed(db("test_psnr", test), p.x));
+            records.push(placed(db("test_psnr", test)));
         }
         if let Some(epoch) = summary.diverged {
-            records.push(placed(named(Value::new("diverged_epoch", epoch as f64)), p.x));
+            records.push(placed(named(Value::new("diverged_epoch", epoch as f64))));
         }
         let mut first = [(0.0, 0usize); 2];
         for point in &history.curve {
@@ -373,7 +403,7 @@ impl Training<'_> {
             if count > 0 {
                 // A run that diverged has no mean, even if it did so after these epochs.
                 let mean = if summary.diverged.is_some() { f64::NAN } else { sum / count as f64 };
-                records.push(placed(db(metric, mean), p.x));
+                records.push(placed(db(metric, mean)));
             }
         }
     }
@@ -419,22 +449,6 @@ impl Training<'_> {
     }
 }
 
-fn placed(value: Value, x: Option<f64>) -> Value {
-    match x {
-        Some(x) => value.at(x),
-        None => value,
-    }
-}
-
-/// Says how many runs of a unit diverged.
-fn divergence(values: &[Value]) -> Option<String> {
-    let count = |metric: &str| values.iter().filter(|v| v.metric == metric).count();
-    let (diverged, runs) = (count("diverged_epoch"), count("train_psnr"));
-    (diverged > 0).then(|| {
-        format!("{diverged} of {runs} runs diverged; their values are NaN, a lower learning rate may help")
-    })
-}
-
 /// Curves as means over the repeats of a line, in the place and with the seed of the first.
 fn averaged_curves(values: Vec<Value>) -> Vec<Value> {
     let is_curve = |metric: &str| {
@@ -467,44 +481,6 @@ fn averaged_curves(values: Vec<Value>) -> Vec<Value> {
         averaged[place].value /= count as f64;
     }
     averaged
-}
-
-impl Protocol for Network1d {
-    fn placement(&self) -> Placement {
-        Placement::Device
-    }
-
-    fn estimate(&self, work: &Workload<'_>) -> Estimate {
-        super::estimate::estimate(work, self)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let d = dimension(work.job, self.sweep.as_ref());
-        // Shorter steps give more points.
-        let step = match &self.sweep {
-            Some(sweep) if sweep.parameter == STEP => {
-                sweep.values.0.iter().copied().fold(f64::INFINITY, f64::min)
-            }
-            _ => self.step as f64,
-        };
-        let points = 512.0 * (0.5 / step.max(1.0) + 1.0);
-        let (depth, width) =
-            (self.depth as f64, if self.depth == 0 { 1.0 } else { self.width as f64 });
-        let weights = (d + 1.0) * width + (depth - 1.0).max(0.0) * width * (width + 1.0) + width;
-        let run = WEIGHT * weights + 12.0 * points * (depth * width + 1.0);
-        let runs = (work.units * self.lines.count() * self.repeats) as f64;
-        // A task takes as many runs as fit into its limit, one at least.
-        let task = run.max((runs * run).min(LARGEST_TASK as f64));
-        let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len()) as f64;
-        let curves = self.epochs.checked_div(self.curve_every).unwrap_or(0) as f64;
-        let recorded =
-            runs * (2.0 * curves + if self.reconstruction.is_some() { 2048.0 } else { 4.0 });
-        2.0 * task + 20.0 * points * d + RECORDED * recorded * values
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        run(context, self, emit)
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, ensure};
 use posenc_data::Image;
-use posenc_math::random::{gaussian_vector, sample_without_replacement, stream};
+use posenc_math::random::{gaussian_vector, sample_without_replacement};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Lines, Network1d, TestSamples};
+use crate::streams::shared_stream;
 use posenc_harness::protocol::Context;
 
 /// Side of the array of noise that stands for an image where a group has no data.
@@ -66,13 +67,6 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
         anyhow::bail!("{} has {length} samples, others {n}; use square images", other.name);
     }
     Ok(lines)
-}
-
-/// A stream that all groups and variants of the experiment share: they are compared on the same
-/// lines and the same noise.
-fn shared_stream(context: &Context<'_>, purpose: &str) -> ChaCha8Rng {
-    let job = context.job;
-    stream(context.seed, &format!("{} seed {} {purpose}", job.experiment.id(), job.seed_index))
 }
 
 /// Independent standard-normal numbers in the shape of an image.
@@ -147,6 +141,7 @@ pub fn split(n: usize, step: usize, test: TestSamples) -> Split {
 #[cfg(test)]
 mod tests {
     use posenc_experiments::schema::NumberList;
+    use posenc_math::random::stream;
 
     use super::*;
 

@@ -27,12 +27,15 @@ use posenc_experiments::schema::NumberList;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
 use std::collections::BTreeMap;
 
-use posenc_math::embedder::{self, EmbedderSpec, FitModel, ParameterValue};
+use posenc_math::embedder::{self, EmbedderSpec, FitModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blending_weights::{InnerProducts, Weights};
-use crate::checks::{check_fraction, check_rate, is_false, positive, preset, range};
+use crate::checks::{
+    WITHOUT_SWEEP, absent, below_one, check_positions, check_rate, default_decay, is_false,
+    positive, preset, range,
+};
 use crate::limits::check_curves;
 use crate::network_1d::Scale;
 
@@ -122,10 +125,6 @@ fn by_training_rows() -> Scale {
     Scale::Train
 }
 
-fn default_decay() -> f64 {
-    1e-8
-}
-
 /// Which positions test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -191,31 +190,21 @@ pub enum Products {
 
 /// How a complex encoding is blended to positions off its virtual grid.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Blending {
     /// What is done to the least-squares weights; they are divided by their sum, as in the
     /// released code.
-    #[serde(default = "normalized")]
     pub weights: Weights,
     /// Where the nodes of the virtual grid lie.
-    #[serde(default)]
     pub nodes: Nodes,
     /// What the weights are computed from.
-    #[serde(default)]
     pub distance: InnerProducts,
-}
-
-fn normalized() -> Weights {
-    Weights::Normalized
 }
 
 impl Default for Blending {
     fn default() -> Self {
-        Blending {
-            weights: normalized(),
-            nodes: Nodes::default(),
-            distance: InnerProducts::default(),
-        }
+        let (nodes, distance) = (Nodes::default(), InnerProducts::default());
+        Blending { weights: Weights::Normalized, nodes, distance }
     }
 }
 
@@ -257,24 +246,10 @@ impl JointSweep {
     }
 }
 
-/// Longest side of a signal.
-const LONGEST_SIDE: usize = 4096;
-
 impl Settings for NetworkNd {
     fn check(&self) -> Result<(), Fault> {
-        if let Some(side) = self.side {
-            range("side", side, 4, LONGEST_SIDE)?;
-        }
-        if self.step.is_some() && self.fraction.is_some() {
-            let message = "excludes `step`; give one of the two".to_owned();
-            return Err(("fraction", message));
-        }
-        if let Some(step) = self.step {
-            range("step", step, 2, 64)?;
-        }
-        if let Some(fraction) = self.fraction {
-            check_fraction(fraction)?;
-        }
+        self.side.map_or(Ok(()), |side| range("side", side, 4, 4096))?;
+        check_positions(self.step, self.fraction)?;
         let even_step = self.grid_step().is_some_and(|step| step % 2 == 0);
         if self.test == TestPositions::Centers && !even_step {
             return Err(("test", "`centers` needs an even `step`".into()));
@@ -283,13 +258,8 @@ impl Settings for NetworkNd {
         range("depth", self.depth, 0, 16)?;
         range("width", self.width, 1, 8192)?;
         check_rate("learning_rate", self.learning_rate)?;
-        if !(0.0..1.0).contains(&self.weight_decay) {
-            let message = format!("{} is not allowed; allowed: 0 up to below 1", self.weight_decay);
-            return Err(("weight_decay", message));
-        }
-        if let Some(beta2) = self.beta2.filter(|b| !(0.0..1.0).contains(b)) {
-            return Err(("beta2", format!("{beta2} is not allowed; allowed: 0 up to below 1")));
-        }
+        below_one("weight_decay", self.weight_decay)?;
+        below_one("beta2", self.beta2.unwrap_or(0.0))?;
         range("epochs", self.epochs, 1, 100_000_000)?;
         range("mean_of_last", self.mean_of_last, 1, 100_000_000)?;
         if let Some(late_epochs) = self.late_epochs {
@@ -311,36 +281,32 @@ impl Settings for NetworkNd {
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
-        if self.directions == Directions::Joint
-            && !embedder::find(&spec.kind).is_some_and(|kind| kind.is_joint)
-        {
-            let joint = embedder::registry().iter().filter(|kind| kind.is_joint);
-            let allowed: Vec<&str> = joint.map(|kind| kind.name).collect();
-            let message = format!(
-                "`joint` samples frequencies, which `{}` does not have; allowed: {}",
-                spec.kind,
-                allowed.join(", ")
-            );
-            return Err(("directions", message));
-        }
-        if self.directions == Directions::Joint && spec.parameters.contains_key("scaling") {
-            let message =
-                "`joint` needs plain sines and cosines; leave out the embedder's `scaling`";
-            return Err(("directions", message.to_owned()));
-        }
-        if self.directions == Directions::Joint && spec.parameters.contains_key("torch_seed") {
-            let message = "`joint` samples the frequencies of each axis from a stream of its own; leave out the embedder's \
-                           `torch_seed`";
-            return Err(("directions", message.to_owned()));
+        if self.directions == Directions::Joint {
+            if !embedder::find(&spec.kind).is_some_and(|kind| kind.is_joint) {
+                let joint = embedder::registry().iter().filter(|kind| kind.is_joint);
+                let allowed: Vec<&str> = joint.map(|kind| kind.name).collect();
+                let message = format!(
+                    "`joint` samples frequencies, which `{}` does not have; allowed: {}",
+                    spec.kind,
+                    allowed.join(", ")
+                );
+                return Err(("directions", message));
+            }
+            absent(
+                &[("directions", spec.parameters.contains_key("scaling"))],
+                "`joint` needs plain sines and cosines; leave out the embedder's `scaling`",
+            )?;
+            absent(
+                &[("directions", spec.parameters.contains_key("torch_seed"))],
+                "`joint` samples the frequencies of each axis from a stream of its own; leave out the embedder's \
+                 `torch_seed`",
+            )?;
         }
         let Some(sweep) = &self.sweep else {
             return Ok(());
         };
         for index in 0..sweep.values.0.len() {
-            let mut changed = spec.clone();
-            for (name, value) in self.at(index).1 {
-                changed.parameters.insert(name.to_owned(), ParameterValue::Number(value));
-            }
+            let changed = changed(spec, &self.at(index).1);
             embedder::validate(&changed).map_err(|error| ("sweep", error.to_string()))?;
         }
         Ok(())
@@ -376,10 +342,10 @@ impl NetworkNd {
 
     fn check_encoding(&self) -> Result<(), Fault> {
         if self.encoding == Encoding::Complex {
-            if self.directions != Directions::Axes {
-                let message = "belongs to a simple encoding; a complex one has its axes".to_owned();
-                return Err(("directions", message));
-            }
+            absent(
+                &[("directions", self.directions != Directions::Axes)],
+                "belongs to a simple encoding; a complex one has its axes",
+            )?;
             if self.depth > 1 {
                 let message =
                     format!("{} is not allowed for a complex encoding; allowed: 0, 1", self.depth);
@@ -387,14 +353,9 @@ impl NetworkNd {
             }
             return Ok(());
         }
-        for (key, given) in
-            [("blending", self.blending.is_some()), ("products", self.products.is_some())]
-        {
-            if given {
-                return Err((key, "belongs to `encoding: complex`".into()));
-            }
-        }
-        Ok(())
+        let of_complex =
+            [("blending", self.blending.is_some()), ("products", self.products.is_some())];
+        absent(&of_complex, "belongs to `encoding: complex`")
     }
 
     fn check_sweep(&self) -> Result<(), Fault> {
@@ -420,15 +381,8 @@ impl NetworkNd {
                 return Err(("sweep.values", message));
             }
         }
-        for (key, given) in [("curve_every", self.curve_every > 0), ("pictures", self.pictures)] {
-            if given {
-                return Err((
-                    key,
-                    "is recorded without a sweep only; make a variant for each value".into(),
-                ));
-            }
-        }
-        Ok(())
+        let of_one_value = [("curve_every", self.curve_every > 0), ("pictures", self.pictures)];
+        absent(&of_one_value, WITHOUT_SWEEP)
     }
 
     /// The settings at one value of the sweep, and the embedder's parameters that change.
@@ -443,4 +397,9 @@ impl NetworkNd {
         });
         (settings, changes)
     }
+}
+
+/// The specification with some parameters changed.
+fn changed(spec: &EmbedderSpec, changes: &[(&str, f64)]) -> EmbedderSpec {
+    changes.iter().fold(spec.clone(), |spec, &(name, value)| spec.number(name, value))
 }

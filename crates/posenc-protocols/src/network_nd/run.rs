@@ -12,11 +12,11 @@ use posenc_experiments::record::{Picture, Value};
 use posenc_math::random::stream;
 use posenc_nets::train::{History, Schedule, Summary};
 
-use super::NetworkNd;
 use super::reconstruction::{
     self, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
 };
-use crate::fit_state::{Done, Resumption};
+use super::{NetworkNd, changed};
+use crate::fit_state::{Done, Resumption, divergence};
 use crate::memory::dimension;
 use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::protocol::{
@@ -24,15 +24,42 @@ use posenc_harness::protocol::{
 };
 use posenc_harness::unit::Unit;
 
-/// `network-nd`.
-fn run(context: &Context<'_>, settings: &NetworkNd, emit: &mut Emit<'_>) -> Result<()> {
-    for index in 0..context.units.len() {
-        let training = Training::new(context, settings, index)?;
-        let outcome = training.run().with_context(|| context.units[index].signal.clone())?;
-        emit(index, outcome)?;
-        training.checkpoint.remove();
+impl Protocol for NetworkNd {
+    fn placement(&self) -> Placement {
+        // Where two ways to a gradient are compared, it is the CPU engine's that are.
+        match self.products {
+            None => Placement::Device,
+            Some(_) => Placement::Cpu,
+        }
     }
-    Ok(())
+
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        super::estimate::estimate(work.job, work.shape, self)
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
+        let at = |index| {
+            let (settings, changes) = self.at(index);
+            let swept = changes.iter().find(|(name, _)| *name == "dimension");
+            super::estimate::memory(
+                work.shape,
+                &settings,
+                swept.map_or(dimension(work.job, None), |(_, d)| *d),
+            )
+        };
+        (0..values).map(at).fold(0.0, f64::max)
+    }
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        for index in 0..context.units.len() {
+            let training = Training::new(context, self, index)?;
+            let outcome = training.run().with_context(|| context.units[index].signal.clone())?;
+            emit(index, outcome)?;
+            training.checkpoint.remove();
+        }
+        Ok(())
+    }
 }
 
 /// One unit.
@@ -63,7 +90,9 @@ impl<'a> Training<'a> {
     fn run(&self) -> Result<UnitResult> {
         let (mut remarks, mut shown) = (Vec::new(), Vec::new());
         let steps = self.settings.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
-        let (mut done, mut resume) = self.saved(steps, &mut remarks);
+        let goes_on =
+            |_: &Done, _| format!("{}: resumes where it was interrupted", self.unit.signal);
+        let (mut done, mut resume) = self.resumption().read([1, steps, 0], goes_on, &mut remarks);
         while done.values < steps {
             let swept =
                 self.settings.sweep.as_ref().and_then(|s| s.at(done.values).first().copied());
@@ -71,9 +100,10 @@ impl<'a> Training<'a> {
                 Some((name, value)) => format!("{name} = {value}"),
                 None => "training".to_owned(),
             };
+            let times = done.records[0].iter().filter(|v| v.metric == "time").map(|v| v.value);
             // What killed runs spent on this value.
             let spent = match &resume {
-                Some(_) => (self.checkpoint.earlier() - total_time(&done.records[0])).max(0.0),
+                Some(_) => (self.checkpoint.earlier() - times.sum::<f64>()).max(0.0),
                 None => 0.0,
             };
             let share = |values: usize| values as f64 / steps as f64;
@@ -86,33 +116,13 @@ impl<'a> Training<'a> {
             done.values += 1;
         }
         let values = std::mem::take(&mut done.records[0]);
-        let diverged = values.iter().filter(|v| v.metric == "diverged_epoch").count();
-        if diverged > 0 {
-            remarks.push(format!(
-                "{diverged} of {steps} runs diverged; their values are NaN, a lower learning rate may help"
-            ));
-        }
+        remarks.extend(divergence(&values));
         let earlier = self.checkpoint.earlier();
         Ok(UnitResult { values, pictures: shown, remarks, earlier, ..UnitResult::default() })
     }
 
     fn resumption(&self) -> Resumption<'_> {
         Resumption { checkpoint: &self.checkpoint, note: self.context.note }
-    }
-
-    /// What a killed run left, or the beginning.
-    fn saved(&self, steps: usize, remarks: &mut Vec<String>) -> (Done, Option<Vec<u8>>) {
-        let goes_on =
-            |_: &Done, _| format!("{}: resumes where it was interrupted", self.unit.signal);
-        self.resumption().read([1, steps, 0], goes_on, remarks)
-    }
-
-    /// Names a random stream by item, method and repetition, without the group: groups that vary
-    /// one setting of a method compare the same draws.
-    fn label(&self, purpose: &str) -> String {
-        let job = self.context.job;
-        let (item, method) = (job.experiment.id(), &job.variant.id);
-        format!("{item} {method} seed {} {purpose}", job.seed_index)
     }
 
     /// Trains at the next value of the sweep.
@@ -124,12 +134,17 @@ impl<'a> Training<'a> {
     ) -> Result<Trained> {
         let started = Instant::now();
         let (settings, changes) = self.settings.at(done.values);
-        let draw = |purpose: &str| stream(self.context.seed, &self.label(purpose));
+        let job = self.context.job;
+        let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
+        // Without the group: groups that vary one setting of a method compare the same draws.
+        let draw = |purpose: &str| {
+            stream(self.context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
+        };
         let problem = Problem {
             signal: &self.signal,
             split: &self.split,
             settings: &settings,
-            spec: reconstruction::changed(self.context.spec()?, &changes).resolved(
+            spec: changed(self.context.spec()?, &changes).resolved(
                 self.settings.model(),
                 positions_per_axis(self.split.train.len(), self.signal.sides.len()),
             ),
@@ -188,11 +203,7 @@ struct Trained {
 fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Value>) {
     let summary = &trained.history.summaries[0];
     let mut add = |metric: &str, number: f64, unit: &str| {
-        let value = Value::new(metric, number).unit(unit);
-        values.push(match x {
-            Some(x) => value.at(x),
-            None => value,
-        });
+        values.push(Value { x, ..Value::new(metric, number).unit(unit) });
     };
     let [test_psnr, train_psnr] = psnrs(summary, trained.late);
     add("test_psnr", test_psnr, "dB");
@@ -220,42 +231,5 @@ fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Valu
                 values.push(Value::new(metric, psnr).unit("dB").at(point.epoch as f64));
             }
         }
-    }
-}
-
-/// Seconds of the values of a sweep that are finished.
-fn total_time(values: &[Value]) -> f64 {
-    values.iter().filter(|v| v.metric == "time").map(|v| v.value).sum()
-}
-
-impl Protocol for NetworkNd {
-    fn placement(&self) -> Placement {
-        // Where two ways to a gradient are compared, it is the CPU engine's that are.
-        match self.products {
-            None => Placement::Device,
-            Some(_) => Placement::Cpu,
-        }
-    }
-
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        super::estimate::estimate(work.job, work.shape, self)
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let values = self.sweep.as_ref().map_or(1, |sweep| sweep.values.0.len());
-        let at = |index| {
-            let (settings, changes) = self.at(index);
-            let swept = changes.iter().find(|(name, _)| *name == "dimension");
-            super::estimate::memory(
-                work.shape,
-                &settings,
-                swept.map_or(dimension(work.job, None), |(_, d)| *d),
-            )
-        };
-        (0..values).map(at).fold(0.0, f64::max)
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        run(context, self, emit)
     }
 }

@@ -10,7 +10,7 @@ use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_photographs, is_one, one, range};
+use crate::checks::{check_photographs, is_one, preset, range};
 
 /// The kind `pixel-entropies`.
 pub const KIND: Kind = Kind {
@@ -29,7 +29,7 @@ pub struct PixelEntropies {
     /// Number of gray levels.
     pub levels: usize,
     /// With `data`: photographs are reduced by this factor before they are cut.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "preset::<1, usize>", skip_serializing_if = "is_one")]
     pub reduce: usize,
     /// Images that are counted.
     pub images: usize,

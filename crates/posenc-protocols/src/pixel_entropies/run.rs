@@ -6,23 +6,7 @@ use posenc_math::lff::information::pixel_entropies;
 
 use super::PixelEntropies;
 use crate::image_model::run::Images;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
-
-/// `pixel-entropies`.
-fn run(context: &Context<'_>, s: &PixelEntropies) -> Result<UnitResult> {
-    let images = Images::new(context, s.side, s.levels, s.reduce)?;
-    let mut rng = context.stream("images");
-    let drawn: Vec<Vec<u8>> = (0..s.images).map(|_| images.trained(&mut rng)).collect();
-    let e = pixel_entropies(drawn.iter().map(Vec::as_slice), s.side, s.levels);
-    let named = [
-        ("uniform", (s.levels as f64).log2()),
-        ("alone", e.alone),
-        ("given_left", e.given_left),
-        ("given_left_and_upper", e.given_left_and_upper),
-    ];
-    let values = named.map(|(metric, bits)| Value::new(metric, bits).unit("bits/dim"));
-    Ok(Vec::from(values).into())
-}
+use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
 impl Protocol for PixelEntropies {
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
@@ -34,6 +18,17 @@ impl Protocol for PixelEntropies {
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
+        let images = Images::new(context, self.side, self.levels, self.reduce)?;
+        let mut rng = context.stream("images");
+        let drawn: Vec<Vec<u8>> = (0..self.images).map(|_| images.trained(&mut rng)).collect();
+        let e = pixel_entropies(drawn.iter().map(Vec::as_slice), self.side, self.levels);
+        let named = [
+            ("uniform", (self.levels as f64).log2()),
+            ("alone", e.alone),
+            ("given_left", e.given_left),
+            ("given_left_and_upper", e.given_left_and_upper),
+        ];
+        let values = named.map(|(metric, bits)| Value::new(metric, bits).unit("bits/dim"));
+        emit(0, Vec::from(values).into())
     }
 }

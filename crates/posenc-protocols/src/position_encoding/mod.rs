@@ -17,7 +17,7 @@ use posenc_math::lff::encoding::{Encoding, Features};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{range, whole};
+use crate::checks::{range, whole, within};
 
 /// The kind `position-encoding`.
 pub const KIND: Kind = Kind {
@@ -55,8 +55,7 @@ impl Settings for PositionEncoding {
         if self.encoding.features == Features::None {
             return Err(("encoding", "features: none has no parameters to check".into()));
         }
-        let encoding = self.encoding.check(self.coordinates, self.width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))?;
+        within("encoding", self.encoding.check(self.coordinates, self.width))?;
         let sides = self.count_sides.0.iter().copied().chain([self.side as f64]);
         let rows = sides.fold(0.0, f64::max).powi(if self.encoding.flat {
             self.coordinates as i32

@@ -5,7 +5,7 @@ use posenc_attention::draw::Draw;
 use posenc_attention::position_encoding::{PositionEncoding as Module, Positions};
 use posenc_attention::{Device, parameters};
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{Context, Emit, Protocol, UnitResult, Workload};
+use posenc_harness::protocol::{Context, Emit, Protocol, Workload};
 use posenc_math::lff::encoding::{Encoding, Features};
 use posenc_math::random::gaussian_vector;
 use rand_chacha::ChaCha8Rng;
@@ -195,31 +195,42 @@ fn shift_change(encoder: &Encoder, [x, y, moved_x, moved_y]: [&[f64]; 4]) -> f64
     mean(&changes) / mean(&products(&codes, &codes, width))
 }
 
-/// `position-encoding`.
-fn run(context: &Context<'_>, s: &PositionEncoding) -> Result<UnitResult> {
-    let encoding = &s.encoding;
-    let sides = |side: usize| vec![side; s.coordinates];
-    let encoder = |side| Encoder::new(encoding, sides(side), s.width, context.stream("parameters"));
-    let mut rng = context.stream("positions");
-    let x: Vec<f64> = (0..s.positions * s.coordinates).map(|_| below(&mut rng, s.side)).collect();
-    let initial = encoder(s.side)?;
-    let (codes, [rows, columns]) = initial.encode(&x);
-    let mut values = vec![
-        Value::new("positions", s.positions as f64).unit("count"),
-        Value::new("output_rows", rows as f64).unit("count"),
-        Value::new("encoding_width", s.width as f64).unit("count"),
-        Value::new("output_columns", columns as f64).unit("count"),
-        Value::new("params", parameters::count(&initial.module) as f64).unit("count"),
-    ];
-    for &side in &s.count_sides.0 {
-        let params = parameters::count(&encoder(side as usize)?.module) as f64;
-        values.push(Value::new("params_at_side", params).unit("count").at(side));
+impl Protocol for PositionEncoding {
+    fn memory(&self, _: &Workload<'_>) -> f64 {
+        let count =
+            |side: usize| self.encoding.parameter_count(&vec![side; self.coordinates], self.width);
+        let sides = self.count_sides.0.iter().map(|side| *side as usize).chain([self.side]);
+        let most = sides.map(count).max().unwrap_or(0);
+        24.0 * (most + self.positions * self.width) as f64
     }
-    if encoding.features == Features::Fourier {
-        let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value));
-        fourier(context, s, initial, [&x, &codes], &mut rng, &mut add)?;
+
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let encoding = &self.encoding;
+        let sides = |side: usize| vec![side; self.coordinates];
+        let encoder =
+            |side| Encoder::new(encoding, sides(side), self.width, context.stream("parameters"));
+        let mut rng = context.stream("positions");
+        let x: Vec<f64> =
+            (0..self.positions * self.coordinates).map(|_| below(&mut rng, self.side)).collect();
+        let initial = encoder(self.side)?;
+        let (codes, [rows, columns]) = initial.encode(&x);
+        let mut values = vec![
+            Value::new("positions", self.positions as f64).unit("count"),
+            Value::new("output_rows", rows as f64).unit("count"),
+            Value::new("encoding_width", self.width as f64).unit("count"),
+            Value::new("output_columns", columns as f64).unit("count"),
+            Value::new("params", parameters::count(&initial.module) as f64).unit("count"),
+        ];
+        for &side in &self.count_sides.0 {
+            let params = parameters::count(&encoder(side as usize)?.module) as f64;
+            values.push(Value::new("params_at_side", params).unit("count").at(side));
+        }
+        if encoding.features == Features::Fourier {
+            let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value));
+            fourier(context, self, initial, [&x, &codes], &mut rng, &mut add)?;
+        }
+        emit(0, values.into())
     }
-    Ok(values.into())
 }
 
 /// What only Fourier features have.
@@ -294,20 +305,6 @@ fn fourier(
 /// A whole number from 0, below `side`.
 fn below(rng: &mut ChaCha8Rng, side: usize) -> f64 {
     (rng.next_u64() % side.max(1) as u64) as f64
-}
-
-impl Protocol for PositionEncoding {
-    fn memory(&self, _: &Workload<'_>) -> f64 {
-        let count =
-            |side: usize| self.encoding.parameter_count(&vec![side; self.coordinates], self.width);
-        let sides = self.count_sides.0.iter().map(|side| *side as usize).chain([self.side]);
-        let most = sides.map(count).max().unwrap_or(0);
-        24.0 * (most + self.positions * self.width) as f64
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?)
-    }
 }
 
 #[cfg(test)]

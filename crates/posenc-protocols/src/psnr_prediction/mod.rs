@@ -212,10 +212,8 @@ impl Settings for PsnrPrediction {
         }
         let embedders = self.count();
         if embedders > MAX_EMBEDDERS {
-            return Err((
-                "families",
-                format!("{embedders} embedders; allowed: up to {MAX_EMBEDDERS}"),
-            ));
+            let message = format!("{embedders} embedders; allowed: up to {MAX_EMBEDDERS}");
+            return Err(("families", message));
         }
         for (index, family) in self.families.iter().enumerate() {
             if self.families[..index].iter().any(|other| other.name == family.name) {

@@ -73,16 +73,14 @@ impl Properties {
             let mean = signal.sum() / n as f64;
             let centered = Mat::from_fn(n, 1, |i, _| signal[(i, 0)] - mean);
             properties.alignment.push(RidgeFit::line(axis, &[centered])?.alignment());
-            let scores =
-                RidgeFit::line(axis, std::slice::from_ref(signal))?.scores(Ridge::Axes(ridge));
-            properties.likelihood.push(scores.likelihood);
-            properties.leave_one_out.push(scores.leave_one_out);
-            let of_network = match network {
-                Some(axis) => {
-                    RidgeFit::line(axis, std::slice::from_ref(signal))?.scores(Ridge::Axes(ridge))
-                }
-                None => scores,
+            let scores = |axis| -> Result<_> {
+                let fit = RidgeFit::line(axis, std::slice::from_ref(signal))?;
+                Ok(fit.scores(Ridge::Axes(ridge)))
             };
+            let own = scores(axis)?;
+            properties.likelihood.push(own.likelihood);
+            properties.leave_one_out.push(own.leave_one_out);
+            let of_network = network.map_or(Ok(own), scores)?;
             properties.tangent_leave_one_out.push(of_network.leave_one_out);
         }
         Ok(properties)

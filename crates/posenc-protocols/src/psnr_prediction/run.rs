@@ -249,8 +249,7 @@ impl<'a> Study<'a> {
         let schedule =
             Schedule { epochs: training.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
         fit(&mut *session, &schedule, None, &mut |_, _| self.context.checkpoint.count_step())?;
-        let everywhere: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
-        let predicted = session.predict(&inputs.at(embedder, &everywhere)?)?;
+        let predicted = session.predict(&inputs.at(embedder, &line(n))?)?;
         let psnr =
             |(s, signal): (usize, &Signal)| test_psnr(signal, |i| f64::from(predicted[(i, s)]));
         Ok(self.signals.iter().enumerate().map(psnr).collect())

@@ -25,10 +25,8 @@ use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::boxes::{
-    BoxScale, beta2, check_encoding, check_has_screens, check_layers, check_weight_decay, hundredth,
-};
-use crate::checks::{check_beta2, check_training, preset, range};
+use crate::boxes::{BoxScale, beta2, check_encoding, check_has_screens, check_weight_decay};
+use crate::checks::{below_one, check_sizes, check_training, hundredths, preset, range};
 use crate::limits::Transformer;
 
 /// The kind `referred-box`.
@@ -84,7 +82,7 @@ pub struct ReferredBox {
     #[serde(default = "beta2")]
     pub beta2: f64,
     /// As for `icon-labels`.
-    #[serde(default = "hundredth")]
+    #[serde(default = "hundredths::<1>")]
     pub weight_decay: f64,
 }
 
@@ -94,10 +92,12 @@ impl Settings for ReferredBox {
         range("max_len", self.max_len, 1, 256)?;
         range("classes", self.classes, 1, 10_000)?;
         range("folds", self.folds, 2, 100)?;
-        check_layers(self.width, self.heads, self.feed_forward, self.layers, self.dropout)?;
+        check_sizes(self.width, self.heads, self.feed_forward)?;
+        range("layers", self.layers, 0, 48)?;
+        below_one("dropout", self.dropout)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
         self.transformer().check()?;
-        check_beta2(self.beta2)?;
+        below_one("beta2", self.beta2)?;
         check_weight_decay(self.weight_decay)?;
         check_encoding(&self.encoding, self.scale, self.width)
     }
@@ -114,9 +114,9 @@ impl ReferredBox {
             width: self.width,
             heads: self.heads,
             feed_forward: self.feed_forward,
-            others: 0.0,
             batch: self.batch,
             length: self.max_boxes,
+            ..Transformer::default()
         }
     }
 }

@@ -12,7 +12,6 @@ use posenc_attention::boxes::{
     BINS, COORDINATES, Candidate, Layers, Masks, Referrer, ReferrerSizes, ReferringScreen,
     ScreenModel as _,
 };
-use posenc_attention::layers::TransformerSizes;
 use posenc_attention::parameters;
 use posenc_attention::trainer::Trainer;
 use posenc_data::interfaces::{
@@ -22,15 +21,15 @@ use posenc_data::interfaces::{
 use posenc_experiments::record::Value;
 use posenc_math::detection::boxes::overlap;
 use posenc_math::lff::schedule::LearningRate;
-use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::ReferredBox;
-use crate::attention;
-use crate::attention::real_boxes::{RATE, adam, batch, bounds, folds, record_cost, record_losses};
-use crate::attention::train_state;
-use crate::memory::Transformer;
+use crate::attention::real_boxes::{adam, batch, bounds, folds};
+use crate::attention::record::{record_cost, record_losses};
+use crate::attention::{self, train_state};
+use crate::limits::Transformer;
+use crate::streams::shared_stream;
 use posenc_data::Format;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
@@ -39,11 +38,14 @@ use posenc_harness::protocol::{
 /// Words that occur once in the expressions of training are treated as unknown, so that this word is learned, too.
 const LEAST_WORDS: usize = 2;
 
+/// Operations per second of a step on one core.
+const RATE: f64 = 24e9;
+
 /// Numbers of a vocabulary that are no words.
 const SPECIAL: usize = 4;
 
 /// What a checkpoint keeps next to the model.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     fold: usize,
@@ -63,7 +65,6 @@ struct Fold {
     measured: Vec<usize>,
     trainer: Trainer<Referrer>,
     streams: [ChaCha8Rng; 3],
-    left: Vec<usize>,
 }
 
 /// `referred-box`.
@@ -73,8 +74,7 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
     let data = context.job.group.data.as_ref().context("this protocol needs `data`")?;
     let all = ReferringScreens::read(&context.data.folder(&data.set)?.join(REFERRING_SCREENS))?;
     let screens = kept(&all, s, &mut outcome.remarks)?;
-    let (item, seed) = (context.job.experiment.id(), context.job.seed_index);
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let names: Vec<&str> = screens.iter().map(|screen| screen.screen.as_str()).collect();
     let fold_of = folds(&names, s.folds, &mut draw("folds"));
     let nodes: Vec<Vec<Option<usize>>> = screens.iter().map(|screen| nodes(screen)).collect();
@@ -83,68 +83,66 @@ fn run(context: &Context<'_>, s: &ReferredBox) -> Result<UnitResult> {
         let own = |purpose: &str| draw(&format!("fold {fold} {purpose}"));
         begin(s, fold, &screens, &nodes, &fold_of, &own, &device)
     };
-    let mut at = 0;
-    let mut fold = begin(at)?;
-    let mut losses = vec![Vec::new()];
-    let mut right: Vec<Option<bool>> = vec![None; screens.len()];
-    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, own: Own| {
-        let fits = own.fold < s.folds
-            && own.losses.len() == own.fold + 1
-            && own.losses.last().is_some_and(|losses| losses.len() == reached.steps)
-            && own.right.len() == screens.len()
-            && own.left.iter().all(|&screen| screen < screens.len());
-        let Some(mut other) = fits.then(|| begin(own.fold).ok()).flatten() else {
+    let mut fold = begin(0)?;
+    let (losses, right) = (vec![Vec::new()], vec![None; screens.len()]);
+    let mut own = Own { losses, right, ..Own::default() };
+    train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
+        let fits = found.fold < s.folds
+            && found.losses.len() == found.fold + 1
+            && found.losses.last().is_some_and(|losses| losses.len() == reached.steps)
+            && found.right.len() == screens.len()
+            && found.left.iter().all(|&screen| screen < screens.len());
+        let Some(mut other) = fits.then(|| begin(found.fold).ok()).flatten() else {
             return false;
         };
-        if !other.trainer.restore(reached)
-            || !train_state::move_to(other.streams.each_mut(), &own.places)
-        {
-            return false;
+        let fits = other.trainer.restore(reached)
+            && train_state::move_to(other.streams.each_mut(), &found.places);
+        if fits {
+            (fold, own) = (other, found);
         }
-        other.left = own.left;
-        (at, fold, losses, right) = (own.fold, other, own.losses, own.right);
-        true
+        fits
     });
-    context.checkpoint.begin(s.steps * s.folds, losses.iter().map(Vec::len).sum());
+    context.checkpoint.begin(s.steps * s.folds, own.losses.iter().map(Vec::len).sum());
     let mut work = 0.0;
     loop {
         while fold.trainer.is_running() {
             let [batches, layers, code] = &mut fold.streams;
-            let drawn = batch(&fold.trained, &mut fold.left, s.batch, batches);
+            let drawn = batch(&fold.trained, &mut own.left, s.batch, batches);
             let drawn: Vec<&ReferringScreen> =
                 drawn.into_iter().map(|i| &fold.screens[i]).collect();
             let masks = Masks { layers, code };
             let loss = fold.trainer.step(|model| model.loss(&drawn, Some(masks), &device));
-            losses.last_mut().context("no fold")?.push(loss);
+            own.losses.last_mut().context("no fold")?.push(loss);
             train_state::keep(context, || {
                 let places = train_state::places(fold.streams.each_ref());
-                let (left, losses, right) = (fold.left.clone(), losses.clone(), right.clone());
-                (fold.trainer.state(), Own { fold: at, places, left, losses, right })
+                (fold.trainer.state(), Own { places, ..own.clone() })
             });
         }
         work += fold.trainer.operations();
         if let Some(diverged) = fold.trainer.diverged() {
-            outcome.remarks.push(format!("fold {at}: {diverged}"));
+            outcome.remarks.push(format!("fold {}: {diverged}", own.fold));
             // Screens without a choice make the means no numbers.
             break;
         }
-        let own: Vec<&ReferringScreen> = fold.measured.iter().map(|&i| &fold.screens[i]).collect();
-        let choices = fold.trainer.model.choices(&own, &device);
+        let measured: Vec<&ReferringScreen> =
+            fold.measured.iter().map(|&i| &fold.screens[i]).collect();
+        let choices = fold.trainer.model.choices(&measured, &device);
         let choices = choices.context("a screen is not a valid input of the model")?;
-        for ((&i, screen), choice) in fold.measured.iter().zip(own).zip(choices) {
-            right[i] = Some(screen.referred == choice);
+        for ((&i, screen), choice) in fold.measured.iter().zip(measured).zip(choices) {
+            own.right[i] = Some(screen.referred == choice);
         }
-        at += 1;
-        if at == s.folds {
+        own.fold += 1;
+        if own.fold == s.folds {
             break;
         }
-        fold = begin(at)?;
-        losses.push(Vec::new());
+        fold = begin(own.fold)?;
+        own.left.clear();
+        own.losses.push(Vec::new());
     }
     outcome.earlier = context.checkpoint.earlier();
     let values = &mut outcome.values;
-    record_losses(&losses, "nats/screen", values);
-    record(&screens, &right, values);
+    record_losses(&own.losses, "nats/screen", values);
+    record(&screens, &own.right, values);
     let mut add = |metric: &str, value: f64| values.push(Value::new(metric, value).unit("count"));
     add("params", parameters::count(&fold.trainer.model) as f64);
     let sides = [BINS; COORDINATES];
@@ -237,12 +235,12 @@ fn begin(
     };
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = Referrer::new(&sizes, &s.encoding, &mut content, &mut code, device);
-    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
+    let model = attention::accepted(model)?;
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let trainer = Trainer::new(model, adam(s.beta2, s.weight_decay), learning_rate);
     let streams = [draw("batches"), draw("dropout"), draw("dropout of the code")];
-    Ok(Fold { screens: inputs, trained, measured, trainer, streams, left: Vec::new() })
+    Ok(Fold { screens: inputs, trained, measured, trainer, streams })
 }
 
 /// A screen as a model reads it: its boxes with what the nodes that overlap them most say.
@@ -304,13 +302,7 @@ fn record(screens: &[&Read], right: &[Option<bool>], values: &mut Vec<Value>) {
 }
 
 fn layers(s: &ReferredBox) -> Layers {
-    let sizes = TransformerSizes {
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        layers: s.layers,
-    };
-    Layers { sizes, dropout: s.dropout }
+    Layers { sizes: s.transformer().sizes(), dropout: s.dropout }
 }
 
 impl Protocol for ReferredBox {
@@ -328,16 +320,7 @@ impl Protocol for ReferredBox {
     }
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
-        Transformer {
-            layers: self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            batch: self.batch,
-            length: self.max_boxes + self.max_len,
-            ..Transformer::default()
-        }
-        .bytes()
+        Transformer { length: self.max_boxes + self.max_len, ..self.transformer() }.bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
@@ -348,32 +331,13 @@ impl Protocol for ReferredBox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::boxes::BoxScale;
     use posenc_data::interfaces::Candidate as Node;
-    use posenc_math::lff::encoding::Encoding;
-    use posenc_math::lff::schedule::Decay;
+    use posenc_math::random::stream;
 
     fn settings() -> ReferredBox {
-        ReferredBox {
-            encoding: Encoding::none(),
-            scale: BoxScale::Hundredths,
-            max_boxes: 8,
-            max_len: 4,
-            classes: 1,
-            folds: 2,
-            width: 4,
-            heads: 1,
-            feed_forward: 4,
-            layers: 1,
-            dropout: 0.0,
-            batch: 1,
-            steps: 1,
-            learning_rate: 0.01,
-            warm_up: 0,
-            decay: Decay::Constant,
-            beta2: 0.999,
-            weight_decay: 0.0,
-        }
+        let text = "{ encoding: { features: none }, max_boxes: 8, max_len: 4, classes: 1, folds: 2, width: 4, heads: 1, \
+                    feed_forward: 4, layers: 1, batch: 1, steps: 1, learning_rate: 0.01, warm_up: 0 }";
+        serde_yaml::from_str(text).unwrap()
     }
 
     fn words(text: &str) -> Vec<String> {

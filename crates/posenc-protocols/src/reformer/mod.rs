@@ -17,7 +17,7 @@ use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{positive, preset, range};
+use crate::checks::{positive, preset, range, within};
 use crate::limits::{Transformer, check_bytes};
 
 /// The kind `reformer`.
@@ -67,8 +67,7 @@ fn rate() -> f64 {
 
 impl Settings for Reformer {
     fn check(&self) -> Result<(), Fault> {
-        let model = self.model.check();
-        model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
+        within("model", self.model.check())?;
         if self.steps > 0 && self.model.levels != 256 {
             let message = format!("levels: {} is not allowed; images have 256", self.model.levels);
             return Err(("model", message));
@@ -102,7 +101,6 @@ impl Settings for Reformer {
         } else {
             (2, self.model.pixel_width)
         };
-        let encoding = self.encoding.check(axes, width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
+        within("encoding", self.encoding.check(axes, width))
     }
 }

@@ -2,26 +2,24 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use posenc_attention::image_model::tokens;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::parameters;
 use posenc_attention::reformer as model;
 use posenc_attention::trainer::Trainer;
 use posenc_data::generate::Generator;
-use posenc_data::{Channels, DownsampledImages, Place, Split, Variant, write_archive};
+use posenc_data::{Channels, DownsampledImages, Format, Place, Split, Variant, write_archive};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
-use posenc_math::random::stream;
 use posenc_math::statistics::median;
 use serde::{Deserialize, Serialize};
 
 use super::Reformer;
-use crate::attention;
-use crate::attention::train_state;
+use crate::attention::record::{record_peak_memory, with_unit};
+use crate::attention::{self, train_state};
 use crate::memory::WEIGHT;
-use posenc_data::Format;
-use posenc_harness::machine;
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -34,10 +32,7 @@ const RATE: f64 = 50e9;
 
 /// `reformer`.
 fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
-    let item = context.job.experiment.id();
-    let seed = context.job.seed_index;
-    // Without the method: all encodings share weights, batches and hashes.
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
     let model = model::Reformer::new(&s.model, &s.encoding, &mut content, &mut code, &device);
@@ -49,12 +44,11 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
         (&flat[..2], s.model.pixel_width)
     };
     let mut outcome = UnitResult::default();
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
-    add("params", parameters::count(&model) as f64 / 1e6, "M");
-    let own = s.encoding.parameter_count(sides, width);
-    add("encoding_params", own as f64, "count");
+    let counts = [
+        ("params", parameters::count(&model) as f64 / 1e6, "M"),
+        ("encoding_params", s.encoding.parameter_count(sides, width) as f64, "count"),
+    ];
+    outcome.values.extend(counts.map(with_unit));
     if s.steps == 0 {
         return Ok(outcome);
     }
@@ -111,17 +105,15 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
         let value = Value::new("training_curve", *bits).unit("bits/dim").at((step + 1) as f64);
         outcome.values.push(value);
     }
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
     let is_archives = images.trained.variant() == Variant::Archives;
-    add("archives", f64::from(u8::from(is_archives)), "");
     let middle = median(&seconds);
-    add("time_of_step", middle, "s");
-    add("rate", s.model.operations(s.batch) / middle / 1e9, "GFLOP/s");
-    if let Some(bytes) = machine::peak_memory() {
-        add("peak_memory", bytes as f64 / 1e6, "MB");
-    }
+    let costs = [
+        ("archives", f64::from(u8::from(is_archives)), ""),
+        ("time_of_step", middle, "s"),
+        ("rate", s.model.operations(s.batch) / middle / 1e9, "GFLOP/s"),
+    ];
+    outcome.values.extend(costs.map(with_unit));
+    record_peak_memory(&mut outcome.values);
     if s.held_out > 0 {
         let (mut sum, mut count) = (0.0, 0);
         let mut hashes = draw("hashes of measurements");
@@ -129,7 +121,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
             sum += trainer.model.bits(&tokens(&[image], &device), &fixed, &mut hashes);
             count += 1;
         }
-        add("bits", sum / f64::from(count), "bits/dim");
+        outcome.values.push(Value::new("bits", sum / f64::from(count)).unit("bits/dim"));
     }
     outcome.remarks.extend(images.remarks);
     Ok(outcome)
@@ -158,23 +150,18 @@ impl Images {
     fn open(context: &Context<'_>, s: &Reformer) -> Result<Self> {
         let side = s.model.side;
         let mut remarks = Vec::new();
-        let (path, folder) = match &context.job.group.data {
-            Some(data) => (context.data.folder(&data.set)?, None),
-            None => {
-                let folder = tempfile::tempdir().context("a folder for generated images")?;
-                for (name, set) in [("train_data_batch_1", "train"), ("val_data", "validation")] {
-                    let generated: Vec<Vec<u8>> = (0..GENERATED)
-                        .map(|i| {
-                            let images = Generator::DeadLeaves;
-                            let image = images.image(context.seed, set, i, side, Channels::Rgb);
-                            image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect()
-                        })
-                        .collect();
-                    write_archive(&folder.path().join(format!("{name}.npz")), side, &generated)?;
-                }
-                (folder.path().to_owned(), Some(folder))
+        let (path, folder) = attention::files(context, "images", |folder| {
+            for (name, set) in [("train_data_batch_1", "train"), ("val_data", "validation")] {
+                let one = |i| {
+                    let images = Generator::DeadLeaves;
+                    let image = images.image(context.seed, set, i, side, Channels::Rgb);
+                    image.pixels.iter().map(|v| (v * 255.0).round() as u8).collect()
+                };
+                let generated: Vec<Vec<u8>> = (0..GENERATED).map(one).collect();
+                write_archive(&folder.join(format!("{name}.npz")), side, &generated)?;
             }
-        };
+            Ok(())
+        })?;
         let open = |split| DownsampledImages::open(&path, side, split);
         let (trained, measured) = (open(Split::Training)?, open(Split::Validation)?);
         if folder.is_none() {

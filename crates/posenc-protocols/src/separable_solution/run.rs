@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_math::closed_form::{Factorization, normal_equations, predict_2d, solve_2d};
+use posenc_math::embedder::line;
 use posenc_math::kronecker::{dense, separable_2d};
 use posenc_math::random::gaussian_vector;
 
@@ -18,79 +19,86 @@ const RANK_TOLERANCE: f64 = 1e-12;
 /// Entries of the written-out matrix. Its singular values take a time that grows much faster.
 const LARGEST: f64 = 1e6;
 
-/// `separable-solution`: random weights and a random signal on a grid of M × N points.
-fn run(context: &Context<'_>, settings: &SeparableSolution) -> Result<Vec<Value>> {
-    let embedder = context.embedder()?;
-    let [n, m] = settings.points;
-    let encoded = |points: usize| {
-        let positions: Vec<f64> = (0..points).map(|i| i as f64 / points as f64).collect();
-        embedding_matrix(&*embedder, &positions)
-    };
-    let (psi_x, psi_y) = (encoded(n)?, encoded(m)?);
-    let k = psi_x.ncols();
-    let entries = (n * m) as f64 * (k * k) as f64;
-    ensure!(
-        entries <= LARGEST,
-        "the written-out product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed \
-         are {LARGEST}, whose singular values take seconds: take fewer `points` or lower `dimension`"
-    );
-    let mut rng = context.stream("weights and signal");
-    let mut gaussian = |rows: usize, columns: usize| {
-        let numbers = gaussian_vector(&mut rng, rows * columns);
-        Mat::from_fn(rows, columns, |i, j| numbers[i * columns + j])
-    };
-    let weights = gaussian(k, k);
-    let signal = gaussian(m, n);
+impl Protocol for SeparableSolution {
+    /// Random weights and a random signal on a grid of M × N points.
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let embedder = context.embedder()?;
+        let [n, m] = self.points;
+        let encoded = |points: usize| embedding_matrix(&*embedder, &line(points));
+        let (psi_x, psi_y) = (encoded(n)?, encoded(m)?);
+        let k = psi_x.ncols();
+        let entries = (n * m) as f64 * (k * k) as f64;
+        ensure!(
+            entries <= LARGEST,
+            "the written-out product of {n} × {m} points and {k} × {k} features has {entries} entries; allowed \
+             are {LARGEST}, whose singular values take seconds: take fewer `points` or lower `dimension`"
+        );
+        let mut rng = context.stream("weights and signal");
+        let mut gaussian = |rows: usize, columns: usize| {
+            let numbers = gaussian_vector(&mut rng, rows * columns);
+            Mat::from_fn(rows, columns, |i, j| numbers[i * columns + j])
+        };
+        let weights = gaussian(k, k);
+        let signal = gaussian(m, n);
 
-    let written_out = dense(psi_y.as_ref(), psi_x.as_ref());
-    let evaluated = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
-    let forward = difference(&by_rows(&evaluated), &(&written_out * by_rows(&weights)));
+        let written_out = dense(psi_y.as_ref(), psi_x.as_ref());
+        let evaluated = separable_2d(psi_y.as_ref(), weights.as_ref(), psi_x.as_ref())?;
+        let forward = difference(&by_rows(&evaluated), &(&written_out * by_rows(&weights)));
 
-    // The reference: least squares of least norm, from the singular values of the whole matrix.
-    let svd = written_out.thin_svd().ok().context("the singular values did not converge")?;
-    let values = svd.S().column_vector();
-    let rank = (0..values.nrows()).filter(|&i| values[i] > RANK_TOLERANCE * values[0]).count();
-    let mut coefficients = svd.U().subcols(0, rank).transpose() * by_rows(&signal);
-    for i in 0..rank {
-        coefficients[(i, 0)] /= values[i];
+        // The reference: least squares of least norm, from the singular values of the whole matrix.
+        let svd = written_out.thin_svd().ok().context("the singular values did not converge")?;
+        let values = svd.S().column_vector();
+        let rank = (0..values.nrows()).filter(|&i| values[i] > RANK_TOLERANCE * values[0]).count();
+        let mut coefficients = svd.U().subcols(0, rank).transpose() * by_rows(&signal);
+        for i in 0..rank {
+            coefficients[(i, 0)] /= values[i];
+        }
+        let reference = svd.V().subcols(0, rank) * coefficients;
+        let residual =
+            |weights: &Mat<f64>| difference(&(&written_out * weights), &by_rows(&signal));
+
+        // (Ψyᵀ Ψy)⁻¹ Ψyᵀ S Ψx (Ψxᵀ Ψx)⁻¹ with one row per point; the paper has one column per point.
+        let right = psi_y.transpose() * &signal * &psi_x;
+        let half = normal_equations(psi_y.as_ref(), &right);
+        let printed = by_rows(
+            &normal_equations(psi_x.as_ref(), &half.transpose().to_owned()).transpose().to_owned(),
+        );
+        ensure!(
+            printed.col(0).iter().all(|w| w.is_finite()),
+            "Eq. 12 has no solution for this embedder: the Gram matrix of {k} features at {n} and {m} \
+             points is singular; lower `dimension` or take more points"
+        );
+
+        let (rows, columns) =
+            (Factorization::new(psi_y.as_ref())?, Factorization::new(psi_x.as_ref())?);
+        let ours = solve_2d(&rows, &columns, &[signal.as_ref()])?;
+        let predicted = predict_2d(psi_y.as_ref(), psi_x.as_ref(), &[ours[0].as_ref()])?;
+        let full = k * k;
+        let smallest = values[full.min(n * m) - 1] / values[0];
+        let ours_deviation = difference(&by_rows(&ours[0]), &reference);
+        let printed_deviation = difference(&printed, &reference);
+        emit(
+            0,
+            vec![
+                Value::new("forward_deviation", forward),
+                Value::new("forward_digits", digits(forward)),
+                Value::new("rank", rank as f64),
+                Value::new("condition_digits", digits(smallest)),
+                Value::new("weights_deviation", printed_deviation),
+                Value::new("weights_digits", digits(printed_deviation)),
+                Value::new("weights_digits_orthogonal", digits(ours_deviation)),
+                Value::new("residual_printed", residual(&printed)),
+                Value::new(
+                    "residual_orthogonal",
+                    difference(&by_rows(&predicted[0]), &by_rows(&signal)),
+                ),
+                Value::new("residual_least", residual(&reference)),
+                Value::new("multiply_adds_naive", (n * m) as f64 * full as f64),
+                Value::new("multiply_adds_separable", (m * k * k + m * k * n) as f64),
+            ]
+            .into(),
+        )
     }
-    let reference = svd.V().subcols(0, rank) * coefficients;
-    let residual = |weights: &Mat<f64>| difference(&(&written_out * weights), &by_rows(&signal));
-
-    // (Ψyᵀ Ψy)⁻¹ Ψyᵀ S Ψx (Ψxᵀ Ψx)⁻¹ with one row per point; the paper has one column per point.
-    let right = psi_y.transpose() * &signal * &psi_x;
-    let half = normal_equations(psi_y.as_ref(), &right);
-    let printed = by_rows(
-        &normal_equations(psi_x.as_ref(), &half.transpose().to_owned()).transpose().to_owned(),
-    );
-    ensure!(
-        printed.col(0).iter().all(|w| w.is_finite()),
-        "Eq. 12 has no solution for this embedder: the Gram matrix of {k} features at {n} and {m} \
-         points is singular; lower `dimension` or take more points"
-    );
-
-    let (rows, columns) =
-        (Factorization::new(psi_y.as_ref())?, Factorization::new(psi_x.as_ref())?);
-    let ours = solve_2d(&rows, &columns, &[signal.as_ref()])?;
-    let predicted = predict_2d(psi_y.as_ref(), psi_x.as_ref(), &[ours[0].as_ref()])?;
-    let full = k * k;
-    let smallest = values[full.min(n * m) - 1] / values[0];
-    let ours_deviation = difference(&by_rows(&ours[0]), &reference);
-    let printed_deviation = difference(&printed, &reference);
-    Ok(vec![
-        Value::new("forward_deviation", forward),
-        Value::new("forward_digits", digits(forward)),
-        Value::new("rank", rank as f64),
-        Value::new("condition_digits", digits(smallest)),
-        Value::new("weights_deviation", printed_deviation),
-        Value::new("weights_digits", digits(printed_deviation)),
-        Value::new("weights_digits_orthogonal", digits(ours_deviation)),
-        Value::new("residual_printed", residual(&printed)),
-        Value::new("residual_orthogonal", difference(&by_rows(&predicted[0]), &by_rows(&signal))),
-        Value::new("residual_least", residual(&reference)),
-        Value::new("multiply_adds_naive", (n * m) as f64 * full as f64),
-        Value::new("multiply_adds_separable", (m * k * k + m * k * n) as f64),
-    ])
 }
 
 /// The entries of a matrix row by row, as the columns of a Kronecker product go.
@@ -107,10 +115,4 @@ fn difference(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
 /// −log₁₀ of a ratio, at most the sixteen digits that double precision has.
 fn digits(ratio: f64) -> f64 {
     -ratio.max(1e-16).log10()
-}
-
-impl Protocol for SeparableSolution {
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
-    }
 }

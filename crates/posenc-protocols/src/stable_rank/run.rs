@@ -11,33 +11,52 @@ use crate::memory::{dimension, feature_count, largest, square};
 use crate::sweep::Sweep;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, Workload};
 
-/// `stable-rank`: measured, with the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic
-/// kernel, and for kinds with random frequencies the limit d → ∞ on the open interval.
-fn run(context: &Context<'_>, settings: &StableRank) -> Result<Vec<Value>> {
-    let mut values = Vec::new();
-    match &settings.sweep {
-        None => {
-            let embedder = context.embedder()?;
-            for &n in &settings.samples.0 {
-                measure(&*embedder, n as usize, n, None, &mut values)
-                    .with_context(|| format!("N = {n}"))?;
+impl Protocol for StableRank {
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let d = feature_count(work.job);
+        let kind = work.job.variant.embedder.as_ref().and_then(|e| find(&e.kind));
+        let fourier = kind.is_some_and(|kind| kind.family == Family::Fourier);
+        let per_n = |n: &f64| {
+            let gram = if fourier { 0.0 } else { n * n * d / 20e9 };
+            gram + n * d * 4e-9
+        };
+        let values = Sweep::count(self.sweep.as_ref()).max(1) as f64;
+        Estimate::of(0.02 + values * self.samples.0.iter().map(per_n).sum::<f64>())
+    }
+
+    fn memory(&self, work: &Workload<'_>) -> f64 {
+        let n = largest(&self.samples);
+        8.0 * (2.0 * n * dimension(work.job, self.sweep.as_ref()) + 2.0 * square(n))
+    }
+
+    /// Measured, with the bound min(N, b), the law N·D(0)/Σ D(j/N) of a periodic kernel, and for kinds with random frequencies
+    /// the limit d → ∞ on the open interval.
+    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        let mut values = Vec::new();
+        match &self.sweep {
+            None => {
+                let embedder = context.embedder()?;
+                for &n in &self.samples.0 {
+                    measure(&*embedder, n as usize, n, None, &mut values)
+                        .with_context(|| format!("N = {n}"))?;
+                }
             }
-        }
-        Some(sweep) => {
-            let several = settings.samples.0.len() > 1;
-            for &parameter in &sweep.values.0 {
-                let embedder = context
-                    .embedder_from("embedder", Some((&sweep.parameter, parameter)))
-                    .with_context(|| format!("sweep at {} = {parameter}", sweep.parameter))?;
-                for &n in &settings.samples.0 {
-                    let signal = several.then(|| format!("N = {n}"));
-                    measure(&*embedder, n as usize, parameter, signal, &mut values)
-                        .with_context(|| format!("{} = {parameter}", sweep.parameter))?;
+            Some(sweep) => {
+                let several = self.samples.0.len() > 1;
+                for &parameter in &sweep.values.0 {
+                    let embedder = context
+                        .embedder_from("embedder", Some((&sweep.parameter, parameter)))
+                        .with_context(|| format!("sweep at {} = {parameter}", sweep.parameter))?;
+                    for &n in &self.samples.0 {
+                        let signal = several.then(|| format!("N = {n}"));
+                        measure(&*embedder, n as usize, parameter, signal, &mut values)
+                            .with_context(|| format!("{} = {parameter}", sweep.parameter))?;
+                    }
                 }
             }
         }
+        emit(0, values.into())
     }
-    Ok(values)
 }
 
 fn measure(
@@ -65,27 +84,4 @@ fn measure(
         }
     }
     Ok(())
-}
-
-impl Protocol for StableRank {
-    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
-        let d = feature_count(work.job);
-        let kind = work.job.variant.embedder.as_ref().and_then(|e| find(&e.kind));
-        let fourier = kind.is_some_and(|kind| kind.family == Family::Fourier);
-        let per_n = |n: &f64| {
-            let gram = if fourier { 0.0 } else { n * n * d / 20e9 };
-            gram + n * d * 4e-9
-        };
-        let values = Sweep::count(self.sweep.as_ref()).max(1) as f64;
-        Estimate::of(0.02 + values * self.samples.0.iter().map(per_n).sum::<f64>())
-    }
-
-    fn memory(&self, work: &Workload<'_>) -> f64 {
-        let n = largest(&self.samples);
-        8.0 * (2.0 * n * dimension(work.job, self.sweep.as_ref()) + 2.0 * square(n))
-    }
-
-    fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        emit(0, run(context, self)?.into())
-    }
 }

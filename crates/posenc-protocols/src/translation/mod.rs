@@ -15,7 +15,7 @@ use posenc_math::lff::schedule::Decay;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_heads, check_training, range};
+use crate::checks::{check_sizes, check_training, range};
 use crate::limits::Transformer;
 
 /// The kind `translation`.
@@ -41,13 +41,6 @@ pub enum SentenceLengths {
     Natural,
     /// With `data`: concatenates sentences until both sides have the maximum length.
     Filled,
-}
-
-impl SentenceLengths {
-    /// Whether it belongs to text that is read, and not to generated languages.
-    pub fn is_of_text(self) -> bool {
-        matches!(self, SentenceLengths::Natural | SentenceLengths::Filled)
-    }
 }
 
 /// Settings of `translation`.
@@ -94,11 +87,26 @@ impl Settings for Translation {
         range("max_len", self.max_len, 4, 512)?;
         range("held_out", self.held_out, 1, 100_000)?;
         range("layers", self.layers, 1, 48)?;
-        range("width", self.width, 1, 4096)?;
-        check_heads(self.heads, self.width)?;
-        range("feed_forward", self.feed_forward, 1, 65_536)?;
+        check_sizes(self.width, self.heads, self.feed_forward)?;
         range("deviation", self.deviation, 0.0, 10.0)?;
         check_training(self.batch, self.steps, self.learning_rate, self.warm_up)?;
+        self.transformer().check()?;
+        range("bin", self.bin, 1, self.max_len / 2)
+    }
+
+    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
+        let is_of_text = matches!(self.lengths, SentenceLengths::Natural | SentenceLengths::Filled);
+        if is_of_text == data.is_some() {
+            return Ok(());
+        }
+        let message =
+            "allowed with `data`: natural, filled; without: log-normal, constant, uniform";
+        Err(("protocol.lengths", message.to_owned()))
+    }
+}
+
+impl Translation {
+    fn transformer(&self) -> Transformer {
         Transformer {
             layers: 2 * self.layers,
             width: self.width,
@@ -108,16 +116,5 @@ impl Settings for Translation {
             batch: self.batch,
             length: self.max_len,
         }
-        .check()?;
-        range("bin", self.bin, 1, self.max_len / 2)
-    }
-
-    fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
-        if self.lengths.is_of_text() == data.is_some() {
-            return Ok(());
-        }
-        let message =
-            "allowed with `data`: natural, filled; without: log-normal, constant, uniform";
-        Err(("protocol.lengths", message.to_owned()))
     }
 }

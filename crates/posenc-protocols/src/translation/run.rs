@@ -7,20 +7,17 @@ use posenc_attention::layers::TransformerSizes;
 use posenc_attention::optimizer::Adam;
 use posenc_attention::trainer::Trainer;
 use posenc_attention::translator::{Sizes, Translator, evaluate};
-use posenc_data::generate::{self as generate, Lengths, Pair};
-use posenc_data::{Corpus, ParallelText, Vocabulary};
+use posenc_data::generate::{self, Lengths, Pair};
+use posenc_data::{Corpus, Format, ParallelText, Vocabulary};
 use posenc_experiments::record::Value;
 use posenc_math::lff::schedule::LearningRate;
 use posenc_math::lff::table::{neighbor_peaks, similarities};
-use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 
 use super::{SentenceLengths, Translation};
-use crate::attention;
-use crate::attention::real_boxes::record_cost;
-use crate::attention::train_state;
-use crate::memory::Transformer;
-use posenc_data::Format;
+use crate::attention::record::{record_cost, six_digits};
+use crate::attention::{self, train_state};
+use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -34,22 +31,15 @@ const RATE: f64 = 54e9;
 /// `translation`.
 fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     let started = Instant::now();
-    let item = context.job.experiment.id();
-    let seed = context.job.seed_index;
-    // Without the method: corpora that differ in their lengths share words and initial weights.
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    // Corpora that differ in their lengths share words and initial weights.
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let mut remarks = Vec::new();
     let pairs = Pairs::new(context, s, &mut draw("languages"), &mut remarks)?;
     let device = attention::device(context)?;
-    let sizes = sizes(s, pairs.words(s));
+    let sizes = sizes(s, pairs.words);
     let model = Translator::new(&sizes, s.deviation, &mut draw("content"), &device);
     let mut rng = draw("held out");
-    let held_out: Vec<_> = (0..s.held_out)
-        .map(|_| {
-            let pair = pairs.measured(s, &mut rng);
-            (pair.source, pair.target)
-        })
-        .collect();
+    let held_out: Vec<_> = (0..s.held_out).map(|_| pairs.pair(false, s, &mut rng)).collect();
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let every = (s.steps / 4).max(1);
@@ -67,13 +57,10 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
         fits && train_state::move_to([&mut rng], &places)
     });
     while trainer.is_running() {
-        let batch: Vec<_> = (0..s.batch)
-            .map(|_| {
-                let pair = pairs.trained(s, &mut rng);
-                counts[..pair.source.len()].iter_mut().for_each(|n| *n += 1);
-                (pair.source, pair.target)
-            })
-            .collect();
+        let batch: Vec<_> = (0..s.batch).map(|_| pairs.pair(true, s, &mut rng)).collect();
+        for (source, _) in &batch {
+            counts[..source.len()].iter_mut().for_each(|n| *n += 1);
+        }
         trainer.step(|model| model.loss(&batch, &sizes, &device));
         if trainer.is_measured(every) {
             losses.push((trainer.steps(), evaluate(&trainer.model, &held_out, &device)));
@@ -83,18 +70,18 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
         });
     }
     let earlier = context.checkpoint.earlier();
-    let mut values = Vec::new();
+    let mut outcome = UnitResult { remarks, earlier, ..UnitResult::default() };
+    let values = &mut outcome.values;
     for (step, loss) in &losses {
         values.push(Value::new("loss_curve", *loss).unit("nats/token").at(*step as f64));
     }
     if let Some(diverged) = trainer.diverged() {
-        let mut outcome = UnitResult { values, remarks, earlier, ..UnitResult::default() };
-        outcome.values.push(Value::new("loss", f64::NAN).unit("nats/token"));
+        values.push(Value::new("loss", f64::NAN).unit("nats/token"));
         outcome.remarks.push(diverged.to_string());
         return Ok(outcome);
     }
     values.push(Value::new("loss", losses.last().map_or(f64::NAN, |l| l.1)).unit("nats/token"));
-    values.push(Value::new("loss_of_guessing", pairs.guessing(s)).unit("nats/token"));
+    values.push(Value::new("loss_of_guessing", pairs.guessing).unit("nats/token"));
     for (position, &count) in counts.iter().enumerate() {
         values.push(Value::new("count", count as f64).at(position as f64));
     }
@@ -104,20 +91,28 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
             table.len() == s.max_len * s.width,
             "the table of positions could not be read back"
         );
-        record(name, &table, s, &mut values);
+        record(name, &table, s, values);
         // One map is enough to look at, and the largest part of a record.
-        if name == "source" && seed == 0 {
-            map(&table, s, &mut values);
+        if name == "source" && context.job.seed_index == 0 {
+            map(&table, s, values);
         }
     }
-    record_cost(started.elapsed().as_secs_f64(), earlier, trainer.operations(), &mut values);
-    Ok(UnitResult { values, remarks, earlier, ..UnitResult::default() })
+    record_cost(started.elapsed().as_secs_f64(), earlier, trainer.operations(), values);
+    Ok(outcome)
 }
 
-/// Where pairs of sentences come from.
-enum Pairs {
+/// Pairs of sentences.
+struct Pairs {
+    /// Words of each language.
+    words: usize,
+    /// Loss of one who knows how frequent words are, and nothing else, in nats per word.
+    guessing: f64,
+    source: Source,
+}
+
+enum Source {
     Generated(generate::Translation),
-    Text { trained: Corpus, measured: Corpus, words: usize, unigram: f64 },
+    Text { trained: Corpus, measured: Corpus },
 }
 
 impl Pairs {
@@ -136,9 +131,9 @@ impl Pairs {
                     bail!("`lengths` belongs to text; name its set under `data`")
                 }
             };
-            return Ok(Pairs::Generated(generate::Translation::new(
-                s.words, lengths, s.max_len, rng,
-            )));
+            let languages = generate::Translation::new(s.words, lengths, s.max_len, rng);
+            let (words, guessing) = (s.words, (s.words as f64).ln());
+            return Ok(Pairs { words, guessing, source: Source::Generated(languages) });
         };
         let folder = context.data.folder(&data.set)?;
         let read = |split: &str| ParallelText::read(&folder, split, LANGUAGES);
@@ -153,45 +148,29 @@ impl Pairs {
         }
         let vocabulary = Vocabulary::new(&train, s.words);
         let (trained, measured) = (vocabulary.number(&train), vocabulary.number(&validation));
-        let unigram = trained.target_entropy(vocabulary.size(), s.max_len);
-        Ok(Pairs::Text { trained, measured, words: vocabulary.size(), unigram })
+        let guessing = trained.target_entropy(vocabulary.size(), s.max_len);
+        let source = Source::Text { trained, measured };
+        Ok(Pairs { words: vocabulary.size(), guessing, source })
     }
 
-    /// Words of each language.
-    fn words(&self, s: &Translation) -> usize {
-        match self {
-            Pairs::Generated(_) => s.words,
-            Pairs::Text { words, .. } => *words,
-        }
-    }
-
-    /// Loss of one who knows how frequent words are, and nothing else, in nats per word.
-    fn guessing(&self, s: &Translation) -> f64 {
-        match self {
-            Pairs::Generated(_) => (s.words as f64).ln(),
-            Pairs::Text { unigram, .. } => *unigram,
-        }
-    }
-
-    fn trained(&self, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
-        match self {
-            Pairs::Generated(languages) => languages.pair(rng),
-            Pairs::Text { trained, .. } => of_text(trained, s, rng),
-        }
-    }
-
-    fn measured(&self, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
-        match self {
-            Pairs::Generated(languages) => languages.pair(rng),
-            Pairs::Text { measured, .. } => of_text(measured, s, rng),
-        }
-    }
-}
-
-fn of_text(corpus: &Corpus, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
-    match s.lengths {
-        SentenceLengths::Filled => corpus.filled(s.max_len, rng),
-        _ => corpus.natural(s.max_len, rng),
+    /// Source and target of a pair to train on, or to measure on.
+    fn pair(
+        &self,
+        is_trained: bool,
+        s: &Translation,
+        rng: &mut ChaCha8Rng,
+    ) -> (Vec<usize>, Vec<usize>) {
+        let Pair { source, target } = match &self.source {
+            Source::Generated(languages) => languages.pair(rng),
+            Source::Text { trained, measured } => {
+                let corpus = if is_trained { trained } else { measured };
+                match s.lengths {
+                    SentenceLengths::Filled => corpus.filled(s.max_len, rng),
+                    _ => corpus.natural(s.max_len, rng),
+                }
+            }
+        };
+        (source, target)
     }
 }
 
@@ -199,8 +178,8 @@ fn of_text(corpus: &Corpus, s: &Translation, rng: &mut ChaCha8Rng) -> Pair {
 fn map(table: &[f64], s: &Translation, values: &mut Vec<Value>) {
     for (i, similarity) in similarities(table, s.width).into_iter().enumerate() {
         let (row, column) = (i / s.max_len, i % s.max_len);
-        let six = (similarity * 1e6).round() / 1e6;
-        values.push(Value::new("source_similarity", six).at(column as f64).and(row as f64));
+        let value = Value::new("source_similarity", six_digits(similarity));
+        values.push(value.at(column as f64).and(row as f64));
     }
 }
 
@@ -221,12 +200,7 @@ fn record(name: &str, table: &[f64], s: &Translation, values: &mut Vec<Value>) {
 }
 
 fn sizes(s: &Translation, words: usize) -> Sizes {
-    let transformer = TransformerSizes {
-        width: s.width,
-        heads: s.heads,
-        feed_forward: s.feed_forward,
-        layers: s.layers,
-    };
+    let transformer = TransformerSizes { layers: s.layers, ..s.transformer().sizes() };
     Sizes { words, positions: s.max_len, transformer }
 }
 
@@ -240,23 +214,12 @@ impl Protocol for Translation {
     }
 
     fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
-        Estimate::training(
-            sizes(self, self.words).operations(self.batch, self.max_len) * self.steps as f64,
-            RATE,
-        )
+        let step = sizes(self, self.words).operations(self.batch, self.max_len);
+        Estimate::training(step * self.steps as f64, RATE)
     }
 
     fn memory(&self, _: &Workload<'_>) -> f64 {
-        Transformer {
-            layers: 2 * self.layers,
-            width: self.width,
-            heads: self.heads,
-            feed_forward: self.feed_forward,
-            others: 3.0 * (self.words * self.width) as f64,
-            batch: self.batch,
-            length: self.max_len,
-        }
-        .bytes()
+        self.transformer().bytes()
     }
 
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {

@@ -9,13 +9,10 @@ use posenc_attention::caption::Search;
 use posenc_attention::widget_captioner::WidgetCaptioner;
 use posenc_data::interfaces::{BORDER, CaptionSplit, Corners, bins};
 use posenc_experiments::record::Value;
-use posenc_math::captions::bleu::bleu;
-use posenc_math::captions::cider::Cider;
-use posenc_math::captions::meteor::meteor;
-use posenc_math::captions::rouge::rouge;
-use posenc_math::captions::{Candidate, Scores};
+use posenc_math::captions::Candidate;
 
 use super::screens::Screens;
+use crate::captioning::measure::record_corpus;
 
 /// Columns and rows of the canvas that boxes are given on.
 const CANVAS: [f64; 2] = [1440.0, 2560.0];
@@ -54,23 +51,12 @@ pub fn record(
             places.push(node.corners);
         }
     }
-    let mut add = |metric: String, value: f64| values.push(Value::new(metric, value));
-    add("test_widgets".to_owned(), corpus.len() as f64);
+    values.push(Value::new("test_widgets", corpus.len() as f64));
     if corpus.is_empty() {
         return Ok(());
     }
-    let [first, second] = bleu(&corpus).corpus;
-    // Frequencies of the whole set: subsets are scored by the same measure.
-    let cider = Cider::new(&corpus).scores(&corpus);
-    for (metric, value) in [
-        ("bleu_1", first),
-        ("bleu_2", second),
-        ("rouge", rouge(&corpus).mean),
-        ("meteor", meteor(&corpus).mean),
-        ("cider", cider.mean),
-    ] {
-        add(metric.to_owned(), 100.0 * value);
-    }
+    let cider = record_corpus(&corpus, values);
+    let mut add = |metric: String, value: f64| values.push(Value::new(metric, value));
     let trained = screens.files().trained();
     for (suffix, of) in [("", hundredths as fn(Corners) -> [i64; 4]), ("_pixels", pixels)] {
         let known: BTreeSet<[i64; 4]> = trained.iter().map(|&corners| of(corners)).collect();
@@ -80,15 +66,12 @@ pub fn record(
             add(format!("{name}_widgets{suffix}"), count as f64);
             // Of no widgets there is no mean.
             if count > 0 {
-                add(format!("cider_{name}{suffix}"), 100.0 * mean(&cider, &seen, wanted));
+                let own = cider.subset(|i| seen.get(i) == Some(&wanted));
+                add(format!("cider_{name}{suffix}"), 100.0 * own.mean);
             }
         }
     }
     Ok(())
-}
-
-fn mean(scores: &Scores, seen: &[bool], wanted: bool) -> f64 {
-    scores.subset(|i| seen.get(i) == Some(&wanted)).mean
 }
 
 #[cfg(test)]

@@ -21,11 +21,12 @@ mod screens;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings};
 use posenc_math::lff::encoding::Encoding;
 use posenc_math::lff::schedule::Decay;
-use posenc_math::lff::widget::{COORDINATES, Sizes};
+use posenc_math::lff::widget::Sizes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_beta2, positive, preset, range};
+use crate::boxes::{BoxScale, check_encoding};
+use crate::checks::{below_one, hundredths, positive, preset, range, within};
 use crate::limits::Transformer;
 
 /// The kind `widget-captioning`.
@@ -73,14 +74,13 @@ pub struct WidgetCaptioning {
     #[serde(default = "beta2")]
     pub beta2: f64,
     /// Gradient clipping: largest global norm.
-    #[serde(default = "preset::<5, f64>")]
-    #[serde(rename(serialize = "longest_gradient"))]
+    #[serde(default = "preset::<5, f64>", rename(serialize = "longest_gradient"))]
     pub max_grad_norm: f64,
     /// Beam width; 1 is greedy decoding.
     #[serde(default = "preset::<4, usize>")]
     pub beams: usize,
     /// Length penalty α of the beam search.
-    #[serde(default = "length_penalty")]
+    #[serde(default = "hundredths::<60>")]
     pub length_penalty: f64,
 }
 
@@ -93,14 +93,9 @@ fn beta2() -> f64 {
     0.997
 }
 
-fn length_penalty() -> f64 {
-    0.6
-}
-
 impl Settings for WidgetCaptioning {
     fn check(&self) -> Result<(), Fault> {
-        let model = self.model.check();
-        model.map_err(|(key, message)| ("model", format!("{key}: {message}")))?;
+        within("model", self.model.check())?;
         range("screens", self.screens, 1, 100_000)?;
         range("batch", self.batch, 1, 4096)?;
         let model = &self.model;
@@ -108,28 +103,30 @@ impl Settings for WidgetCaptioning {
             + (model.tree_rows + model.types) as f64 * model.width as f64;
         // Each stage has convolutions of three times three.
         let convolutions = model.channels.iter().map(|c| 9.0 * (c * c) as f64).sum::<f64>();
+        self.transformer(rows + convolutions, 1).check()?;
+        range("steps", self.steps, 0, 10_000_000)?;
+        range("held_out", self.held_out, 0, 1_000_000)?;
+        positive("learning_rate", self.learning_rate, 10.0)?;
+        range("warm_up", self.warm_up, 0, 10_000_000)?;
+        below_one("beta2", self.beta2)?;
+        positive("max_grad_norm", self.max_grad_norm, 1e9)?;
+        range("beams", self.beams, 1, 64)?;
+        range("length_penalty", self.length_penalty, 0.0, 10.0)?;
+        check_encoding(&self.encoding, BoxScale::Hundredths, self.model.width)
+    }
+}
+
+impl WidgetCaptioning {
+    fn transformer(&self, others: f64, length: usize) -> Transformer {
+        let model = &self.model;
         Transformer {
             layers: model.encoder_layers + model.decoder_layers,
             width: model.width,
             heads: model.heads,
             feed_forward: model.feed_forward,
-            others: rows + convolutions,
+            others,
             batch: self.batch,
-            length: 1,
+            length,
         }
-        .check()?;
-        range("steps", self.steps, 0, 10_000_000)?;
-        range("held_out", self.held_out, 0, 1_000_000)?;
-        positive("learning_rate", self.learning_rate, 10.0)?;
-        range("warm_up", self.warm_up, 0, 10_000_000)?;
-        check_beta2(self.beta2)?;
-        positive("max_grad_norm", self.max_grad_norm, 1e9)?;
-        range("beams", self.beams, 1, 64)?;
-        range("length_penalty", self.length_penalty, 0.0, 10.0)?;
-        if self.encoding.flat {
-            return Err(("encoding", "flat: boxes have four coordinates here".into()));
-        }
-        let encoding = self.encoding.check(COORDINATES, self.model.width);
-        encoding.map_err(|(key, message)| ("encoding", format!("{key}: {message}")))
     }
 }

@@ -1,5 +1,6 @@
 //! The widget captioner at the paper's scale (`lff` Tables 1, 2 and 5): its size, what a step costs, and captions.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -17,14 +18,12 @@ use posenc_math::random::stream;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::WidgetCaptioning;
-use super::measure;
 use super::screens::Screens;
-use crate::attention;
-use crate::attention::train_state;
-use crate::memory::Transformer;
+use super::{WidgetCaptioning, measure};
+use crate::attention::record::{record_curve, record_peak_memory, with_unit};
+use crate::attention::{self, train_state};
+use crate::streams::shared_stream;
 use posenc_data::Format;
-use posenc_harness::machine;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
@@ -51,7 +50,7 @@ const RATE: f64 = 20e9;
 const READING: f64 = 0.04;
 
 /// What a checkpoint keeps next to the model.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
     /// Screens that were not yet taken in this round.
@@ -64,10 +63,7 @@ struct Own {
 
 /// `widget-captioning`.
 fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
-    let item = context.job.experiment.id();
-    let seed = context.job.seed_index;
-    // Without the method: all encodings share weights, screens, captions and masks.
-    let draw = |purpose: &str| stream(context.seed, &format!("{item} seed {seed} {purpose}"));
+    let draw = |purpose: &str| shared_stream(context, purpose);
     let device = attention::device(context)?;
     let mut outcome = UnitResult::default();
     let (mut content, mut code, mut vectors) =
@@ -82,13 +78,13 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
     };
     let model =
         WidgetCaptioner::new(&s.model, &s.encoding, words, &mut content, &mut code, &device);
-    let model = model.map_err(|(key, message)| anyhow::anyhow!("encoding.{key}: {message}"))?;
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
-    add("params", parameters::count_trained(&model) as f64 / 1e6, "M");
-    let own = s.encoding.parameter_count(&[BINS; COORDINATES], s.model.width);
-    add("encoding_params", own as f64, "count");
+    let model = attention::accepted(model)?;
+    let encoding_params = s.encoding.parameter_count(&[BINS; COORDINATES], s.model.width);
+    let counts = [
+        ("params", parameters::count_trained(&model) as f64 / 1e6, "M"),
+        ("encoding_params", encoding_params as f64, "count"),
+    ];
+    outcome.values.extend(counts.map(with_unit));
     for (part, count) in model.parts() {
         outcome.values.push(Value::new("module_params", count as f64).signal(part.to_owned()));
     }
@@ -102,8 +98,7 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
     let (mut batches, mut masks) = (draw("batches"), draw("dropout"));
-    let mut own =
-        Own { left: Vec::new(), places: Vec::new(), curve: Vec::new(), seconds: 0.0, work: 0.0 };
+    let mut own = Own::default();
     let count = screens.files().count(CaptionSplit::Training);
     train_state::resume(context, s.steps, &mut outcome.remarks, |reached, found: Own| {
         let fits = found.curve.len() == reached.steps
@@ -111,10 +106,9 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
             && found.left.iter().all(|&screen| screen < count)
             && trainer.restore(reached);
         if fits {
-            train_state::move_to([&mut batches, &mut masks], &found.places);
             own = found;
         }
-        fits
+        fits && train_state::move_to([&mut batches, &mut masks], &own.places)
     });
     while trainer.is_running() {
         let inputs = screens.batch(s.batch, &mut own.left, &mut batches)?;
@@ -138,35 +132,26 @@ fn run(context: &Context<'_>, s: &WidgetCaptioning) -> Result<UnitResult> {
         }
         train_state::keep(context, || {
             let places = train_state::places([&batches, &masks]);
-            let Own { left, curve, seconds, work, .. } = &own;
-            let (left, curve) = (left.clone(), curve.clone());
-            let own = Own { left, places, curve, seconds: *seconds, work: *work };
-            (trainer.state(), own)
+            (trainer.state(), Own { places, ..own.clone() })
         });
     }
     outcome.earlier = context.checkpoint.earlier();
-    let every = s.steps.div_ceil(POINTS).max(1);
-    for (i, losses) in own.curve.chunks(every).enumerate() {
-        let mean = losses.iter().sum::<f64>() / losses.len() as f64;
-        let step = (i * every + losses.len()) as f64;
-        outcome.values.push(Value::new("training_curve", mean).unit("nats/word").at(step));
-    }
-    let mut add = |metric: &str, value: f64, unit: &str| {
-        outcome.values.push(Value::new(metric, value).unit(unit));
-    };
     let taken = (own.curve.len() * s.batch) as f64;
-    add("time_of_screen", own.seconds / taken, "s");
-    add("operations_of_screen", own.work / taken / 1e9, "GFLOP");
-    add("rate", own.work / own.seconds / 1e9, "GFLOP/s");
-    add("screens", count as f64, "count");
-    add("widgets", screens.files().trained().len() as f64, "count");
+    let every = s.steps.div_ceil(POINTS).max(1);
+    record_curve(&[own.curve], every, "nats/word", &mut outcome.values);
+    let costs = [
+        ("time_of_screen", own.seconds / taken, "s"),
+        ("operations_of_screen", own.work / taken / 1e9, "GFLOP"),
+        ("rate", own.work / own.seconds / 1e9, "GFLOP/s"),
+        ("screens", count as f64, "count"),
+        ("widgets", screens.files().trained().len() as f64, "count"),
+    ];
+    outcome.values.extend(costs.map(with_unit));
     if s.held_out > 0 && trainer.diverged().is_none() {
         let how = Search { beams: s.beams, alpha: s.length_penalty, max_len: s.model.longest };
         measure::record(&trainer.model, s, screens, how, &device, &mut outcome.values)?;
     }
-    if let Some(bytes) = machine::peak_memory() {
-        outcome.values.push(Value::new("peak_memory", bytes as f64 / 1e6).unit("MB"));
-    }
+    record_peak_memory(&mut outcome.values);
     Ok(outcome)
 }
 
@@ -179,14 +164,8 @@ struct Opened {
 }
 
 fn open(context: &Context<'_>, s: &WidgetCaptioning) -> Result<Opened> {
-    let (path, folder) = match &context.job.group.data {
-        Some(data) => (context.data.folder(&data.set)?, None),
-        None => {
-            let folder = tempfile::tempdir().context("a folder for generated screens")?;
-            generate(context, s, &folder)?;
-            (folder.path().to_owned(), Some(folder))
-        }
-    };
+    let (path, folder) =
+        attention::files(context, "screens", |folder| generate(context, s, folder))?;
     let files = WidgetScreens::open(&path, s.model.vocabulary)?;
     let mut remarks: Vec<String> = files.report().lines().map(str::to_owned).collect();
     remarks
@@ -196,14 +175,14 @@ fn open(context: &Context<'_>, s: &WidgetCaptioning) -> Result<Opened> {
 }
 
 /// Screens in the form of RICO.
-fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &tempfile::TempDir) -> Result<()> {
+fn generate(context: &Context<'_>, s: &WidgetCaptioning, folder: &Path) -> Result<()> {
     let grammar = ScreenGrammar::new(JITTER);
     let mut rng = stream(context.seed, "widget-captioning screens");
     let [chosen, tested] = GENERATED;
     let mut some =
         |count: usize| -> Vec<_> { (0..count).map(|_| grammar.draw(&mut rng)).collect() };
     let splits = [some(s.screens), some(chosen), some(tested)];
-    Ok(write_widget_screens(folder.path(), [&splits[0], &splits[1], &splits[2]])?)
+    Ok(write_widget_screens(folder, [&splits[0], &splits[1], &splits[2]])?)
 }
 
 /// Vectors of all words, from a file if available, else sampled.
@@ -215,12 +194,7 @@ fn table(
     remarks: &mut Vec<String>,
 ) -> Result<Vec<f32>> {
     let (rows, width) = (s.model.vocabulary, s.model.word_width);
-    let set = context.job.group.data.as_ref().and_then(|data| data.weights.as_ref());
-    let found = match set {
-        Some(set) => context.data.files(set)?,
-        None => None,
-    };
-    let Some(found) = found.as_deref().and_then(|files| files.found.as_ref().ok()) else {
+    let Some(found) = attention::weights(context)? else {
         remarks.push(format!(
             "no word vectors were found: they are sampled with deviation {VECTOR_DEVIATION} and carry no meaning"
         ));
@@ -274,15 +248,7 @@ impl Protocol for WidgetCaptioning {
         // As in the estimate of its seconds; generated screens are smaller.
         let nodes = if has_data { 90 } else { 24 };
         let rows = model.vocabulary as f64 * (model.word_width + model.width) as f64;
-        let text = Transformer {
-            layers: model.encoder_layers + model.decoder_layers,
-            width: model.width,
-            heads: model.heads,
-            feed_forward: model.feed_forward,
-            others: rows,
-            batch: self.batch,
-            length: nodes,
-        };
+        let text = self.transformer(rows, nodes);
         // Convolutions of the picture of each node.
         let pixels = 48.0 * (model.side() * model.side()) as f64 * (self.batch * nodes) as f64;
         // A screen of RICO takes about 25 kB.

@@ -1,6 +1,7 @@
 //! Screens as the model reads them, kept once they were read: a training of the paper's length takes each several hundred times.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use anyhow::{Context as _, Result};
 use posenc_attention::widget_captioner::{Node, ScreenInput, WidgetInput};
@@ -66,13 +67,14 @@ impl Screens {
     }
 
     fn kept(&mut self, screen: usize) -> Result<&Kept> {
-        if !self.kept.contains_key(&screen) {
-            let read = self.files.read(CaptionSplit::Training, screen, self.side)?;
-            let read = read.context("a screen of the split is gone")?;
-            let kept = keep(self.files.vocabulary(), read);
-            self.kept.insert(screen, kept);
-        }
-        self.kept.get(&screen).context("a screen that was read is gone")
+        Ok(match self.kept.entry(screen) {
+            Entry::Occupied(kept) => kept.into_mut(),
+            Entry::Vacant(place) => {
+                let read = self.files.read(CaptionSplit::Training, screen, self.side)?;
+                let read = read.context("a screen of the split is gone")?;
+                place.insert(keep(self.files.vocabulary(), read))
+            }
+        })
     }
 
     /// A screen to measure on, with its widgets in their order.

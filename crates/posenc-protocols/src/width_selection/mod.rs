@@ -26,7 +26,7 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{preset, range};
+use crate::checks::{check_has_data, hundredths, preset, range};
 
 /// The kind `width-selection`.
 pub const KIND: Kind = Kind {
@@ -52,25 +52,19 @@ pub struct WidthSelection {
     #[serde(default = "preset::<4, usize>")]
     pub rows: usize,
     /// Widths reach from this many octaves below the rule to as many above.
-    #[serde(default = "octaves")]
+    #[serde(default = "hundredths::<250>")]
     pub octaves: f64,
     /// Widths per octave.
     #[serde(default = "preset::<8, usize>")]
     pub per_octave: usize,
 }
 
-fn octaves() -> f64 {
-    2.5
-}
-
 impl Settings for WidthSelection {
     fn check(&self) -> Result<(), Fault> {
         range("samples", self.samples, 8, 1024)?;
         if !self.samples.is_multiple_of(4) {
-            return Err((
-                "samples",
-                format!("{} is not allowed; allowed: multiples of 4", self.samples),
-            ));
+            let message = format!("{} is not allowed; allowed: multiples of 4", self.samples);
+            return Err(("samples", message));
         }
         range("axes", self.axes, 1, 2)?;
         range("rows", self.rows, 1, 2 * self.samples)?;
@@ -92,12 +86,6 @@ impl Settings for WidthSelection {
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {
-        match data {
-            Some(_) => Ok(()),
-            None => Err((
-                "protocol",
-                "`width-selection` needs `data: {set: …}`; see data/manifest.yaml".to_owned(),
-            )),
-        }
+        check_has_data(KIND.name, data)
     }
 }

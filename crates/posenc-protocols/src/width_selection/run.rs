@@ -41,21 +41,14 @@ impl Sample {
         let mut samples = Vec::new();
         for (unit, part) in context.units.iter().enumerate() {
             let signal = Signal::of_unit(context, part, Some(side))?;
-            let mut add = |name, is_image, channels| {
-                let (candidates, widths) = Default::default();
-                samples.push(Sample {
-                    unit,
-                    name,
-                    is_image,
-                    channels,
-                    candidates,
-                    widths,
-                    paper: f64::NAN,
-                });
+            let mut add = |name: Option<String>, channels| {
+                let (candidates, widths, paper) = (Vec::new(), Vec::new(), f64::NAN);
+                let is_image = name.is_none();
+                samples.push(Sample { unit, name, is_image, channels, candidates, widths, paper });
             };
             if settings.axes == 2 {
                 let channel = |c| Mat::from_fn(side, side, |i, j| signal.at(i * side + j, c));
-                add(None, true, (0..signal.channels).map(channel).collect());
+                add(None, (0..signal.channels).map(channel).collect());
                 continue;
             }
             for k in 0..settings.rows {
@@ -65,11 +58,8 @@ impl Sample {
                     let sum: f64 = (0..signal.channels).map(|c| signal.at(row * side + i, c)).sum();
                     sum / signal.channels as f64
                 };
-                add(
-                    Some(format!("{} row {row}", part.signal)),
-                    false,
-                    vec![Mat::from_fn(side, 1, value)],
-                );
+                let name = format!("{} row {row}", part.signal);
+                add(Some(name), vec![Mat::from_fn(side, 1, value)]);
             }
         }
         Ok(samples)
@@ -162,9 +152,8 @@ impl Sample {
             Value::new("best_octaves", octaves),
             Value::new("test_psnr", rule).unit("dB"),
         ];
-        values.extend(
-            chosen.map(|(name, psnr)| Value::new(format!("regret_{name}"), best - psnr).unit("dB")),
-        );
+        let regret = |(name, psnr)| Value::new(format!("regret_{name}"), best - psnr).unit("dB");
+        values.extend(chosen.map(regret));
         for value in &mut values {
             value.signal.clone_from(&self.name);
         }
@@ -191,43 +180,6 @@ fn axis(
     Ok(Some(RidgeAxis::new(training.as_ref(), all.as_ref())?))
 }
 
-/// All units together, since they share the decompositions.
-fn run(context: &Context<'_>, settings: &WidthSelection, emit: &mut Emit<'_>) -> Result<()> {
-    let spec = context.spec()?;
-    let parameter = spec.auto().context("`width-selection` needs a parameter that is `auto`")?;
-    let n = settings.samples;
-    let dimension = spec.dimension().unwrap_or(0.0);
-    let half = spec.clone().number("dimension", dimension / 2.0);
-    let mut samples = Sample::all(context, settings)?;
-    let steps = (settings.octaves * settings.per_octave as f64).floor() as i32;
-    for step in -steps..=steps {
-        let octaves = f64::from(step) / settings.per_octave as f64;
-        let value = |n: usize| parameter.shifted(FitModel::Ridge, n as f64, octaves);
-        let Some(fine) = axis(context, spec, &parameter, value(n), n)? else {
-            anyhow::ensure!(step != 0, "{} = {} is out of range", parameter.name, value(n));
-            continue;
-        };
-        let coarse = axis(context, &half, &parameter, value(n / 2), n / 2)?;
-        for sample in &mut samples {
-            sample.add_width(octaves, &fine, coarse.as_ref())?;
-        }
-    }
-    let width = parameter.value(FitModel::ClosedForm, n as f64);
-    if let Some(axis) = axis(context, spec, &parameter, width, n)? {
-        let ridge = default_rcond(n, dimension as usize).powi(2);
-        for sample in &mut samples {
-            let fit = sample.fit(&axis, &sample.halved(&sample.channels))?;
-            sample.paper =
-                psnr_of(sample.error(&sample.channels, &fit.predict(Ridge::Axes(ridge))));
-        }
-    }
-    for unit in 0..context.units.len() {
-        let values = samples.iter().filter(|s| s.unit == unit).flat_map(Sample::values);
-        emit(unit, UnitResult::from(values.collect::<Vec<_>>()))?;
-    }
-    Ok(())
-}
-
 impl Protocol for WidthSelection {
     fn estimate(&self, work: &Workload<'_>) -> Estimate {
         let n = self.samples as f64;
@@ -245,7 +197,41 @@ impl Protocol for WidthSelection {
         8.0 * (work.units as f64 * values + 40.0 * n * n)
     }
 
+    /// All units together, since they share the decompositions.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-        run(context, self, emit)
+        let spec = context.spec()?;
+        let parameter =
+            spec.auto().context("`width-selection` needs a parameter that is `auto`")?;
+        let n = self.samples;
+        let dimension = spec.dimension().unwrap_or(0.0);
+        let half = spec.clone().number("dimension", dimension / 2.0);
+        let mut samples = Sample::all(context, self)?;
+        let steps = (self.octaves * self.per_octave as f64).floor() as i32;
+        for step in -steps..=steps {
+            let octaves = f64::from(step) / self.per_octave as f64;
+            let value = |n: usize| parameter.shifted(FitModel::Ridge, n as f64, octaves);
+            let Some(fine) = axis(context, spec, &parameter, value(n), n)? else {
+                anyhow::ensure!(step != 0, "{} = {} is out of range", parameter.name, value(n));
+                continue;
+            };
+            let coarse = axis(context, &half, &parameter, value(n / 2), n / 2)?;
+            for sample in &mut samples {
+                sample.add_width(octaves, &fine, coarse.as_ref())?;
+            }
+        }
+        let width = parameter.value(FitModel::ClosedForm, n as f64);
+        if let Some(axis) = axis(context, spec, &parameter, width, n)? {
+            let ridge = default_rcond(n, dimension as usize).powi(2);
+            for sample in &mut samples {
+                let fit = sample.fit(&axis, &sample.halved(&sample.channels))?;
+                sample.paper =
+                    psnr_of(sample.error(&sample.channels, &fit.predict(Ridge::Axes(ridge))));
+            }
+        }
+        for unit in 0..context.units.len() {
+            let values = samples.iter().filter(|s| s.unit == unit).flat_map(Sample::values);
+            emit(unit, UnitResult::from(values.collect::<Vec<_>>()))?;
+        }
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@ use posenc_experiments::{Experiment, Profile};
 use posenc_nets::{CpuEngine, Input, NetError, Parameters, Progress, SampleSet, State};
 
 use super::*;
+use crate::fit_state::encode;
 use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::data::DataSets;
 use posenc_harness::device::{CPU, Devices};
@@ -251,8 +252,8 @@ fn a_damaged_checkpoint_is_remarked_and_training_begins_anew() {
     let bodies: [Vec<u8>; 3] = [
         b"too short".to_vec(),
         // What is finished belongs to more units, and a fit that is none.
-        Done::nothing(7).encode(),
-        [Done::nothing(1).encode(), b"no fit".to_vec()].concat(),
+        encode(&Done::nothing(7)),
+        [encode(&Done::nothing(1)), b"no fit".to_vec()].concat(),
     ];
     for body in bodies {
         bench.with(|context, _| context.checkpoint.write(&[&body]));

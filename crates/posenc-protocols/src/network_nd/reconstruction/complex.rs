@@ -13,7 +13,7 @@ use posenc_nets::Input;
 
 use super::points::Split;
 use crate::blending_weights::{InnerProducts, Weights};
-use crate::memory::{check_memory, embedding_matrix};
+use crate::memory::{check_memory, divide, embedding_matrix};
 use crate::network_1d::Scale;
 use crate::network_nd as settings;
 use crate::network_nd::{NetworkNd, Nodes};
@@ -58,15 +58,6 @@ impl Lattice {
             lattice.full.push(full);
         }
         Ok(lattice)
-    }
-}
-
-/// A norm of 0 belongs to an embedding of zeros, which is refused elsewhere.
-fn divide(matrix: &mut Mat<f64>, norm: f64) {
-    if norm > 0.0 {
-        for j in 0..matrix.ncols() {
-            matrix.col_as_slice_mut(j).iter_mut().for_each(|value| *value /= norm);
-        }
     }
 }
 
@@ -133,6 +124,12 @@ impl Scattered {
         Ok(Blending::new(axes, points.iter().map(place).collect())?)
     }
 
+    /// Some positions for the engine.
+    fn input(&self, points: &[u32]) -> Result<Input> {
+        let nodes = vec![self.nodes.clone(); self.sides.len()];
+        Ok(Input::kronecker_blended(columns(&nodes), self.matrix(points)?)?)
+    }
+
     /// B of some positions, points × nodes.
     fn matrix(&self, points: &[u32]) -> Result<CsrMatrix<f32>> {
         let corners = (points.len() << self.sides.len()) as f64;
@@ -182,19 +179,14 @@ impl Complex {
         Ok(match self {
             Complex::Lattice(lattice) => (
                 Input::kronecker(columns(&lattice.train))?,
-                match tests {
-                    true => Some(Input::kronecker_at(columns(&lattice.test), split.test.clone())?),
-                    false => None,
-                },
+                tests
+                    .then(|| Input::kronecker_at(columns(&lattice.test), split.test.clone()))
+                    .transpose()?,
             ),
-            Complex::Scattered(scattered) => {
-                let at = |points: &[u32]| -> Result<Input> {
-                    let nodes = vec![scattered.nodes.clone(); scattered.sides.len()];
-                    let matrix = scattered.matrix(points)?;
-                    Ok(Input::kronecker_blended(columns(&nodes), matrix)?)
-                };
-                (at(&split.train)?, if tests { Some(at(&split.test)?) } else { None })
-            }
+            Complex::Scattered(scattered) => (
+                scattered.input(&split.train)?,
+                tests.then(|| scattered.input(&split.test)).transpose()?,
+            ),
         })
     }
 
@@ -204,10 +196,7 @@ impl Complex {
             Complex::Lattice(lattice) => Input::kronecker(columns(&lattice.full))?,
             Complex::Scattered(scattered) => {
                 let points: usize = scattered.sides.iter().product();
-                let all: Vec<u32> = (0..points as u32).collect();
-                let nodes = vec![scattered.nodes.clone(); scattered.sides.len()];
-                let matrix = scattered.matrix(&all)?;
-                Input::kronecker_blended(columns(&nodes), matrix)?
+                scattered.input(&(0..points as u32).collect::<Vec<u32>>())?
             }
         })
     }

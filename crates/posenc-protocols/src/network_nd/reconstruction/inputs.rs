@@ -233,6 +233,7 @@ mod tests {
     use posenc_math::random::stream;
 
     use super::*;
+    use crate::memory::row;
 
     fn settings(text: &str) -> NetworkNd {
         serde_json::from_str(&format!("{{\"learning_rate\": 0.1, \"epochs\": 1{text}}}")).unwrap()
@@ -240,12 +241,6 @@ mod tests {
 
     fn embedder(spec: &EmbedderSpec, purpose: &str) -> Box<dyn Embedder> {
         build(spec, &mut stream(0, purpose)).unwrap()
-    }
-
-    fn row(embedder: &dyn Embedder, x: f64) -> Vec<f64> {
-        let mut row = vec![0.0; embedder.dimension()];
-        embedder.embed(x, &mut row);
-        row
     }
 
     fn gaussian() -> EmbedderSpec {

@@ -18,7 +18,7 @@ use posenc_harness::unit::Unit;
 pub use complex::Scattered;
 pub use pictures::pictures;
 pub use points::{Rule, Split, mean_squared_error, positions_per_axis, split};
-pub use problem::{Problem, changed, interleaved};
+pub use problem::{Problem, interleaved};
 pub use signal::Signal;
 
 /// Iterations of the closed form at scattered positions where none are asked for.

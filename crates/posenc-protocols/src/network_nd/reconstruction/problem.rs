@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use faer::Mat;
-use posenc_math::embedder::{self, Embedder, EmbedderSpec, ParameterValue};
+use posenc_math::embedder::{self, Embedder, EmbedderSpec};
 use posenc_nets::{Adam, CpuEngine, Input, Network, OutputActivation, Samples, Task, cpu};
 use rand_chacha::ChaCha8Rng;
 
@@ -158,15 +158,6 @@ fn test_batches(split: &Split, features: &Features) -> Result<Vec<Batch>> {
         rest = others;
     }
     Ok(batches)
-}
-
-/// The specification with some parameters changed.
-pub fn changed(spec: &EmbedderSpec, changes: &[(&str, f64)]) -> EmbedderSpec {
-    let mut spec = spec.clone();
-    for (name, value) in changes {
-        spec.parameters.insert((*name).to_owned(), ParameterValue::Number(*value));
-    }
-    spec
 }
 
 /// Outputs of an engine, points × channels, with the channels fastest.
