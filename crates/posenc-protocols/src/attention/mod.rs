@@ -12,6 +12,9 @@ use posenc_data::FileIdentity;
 use posenc_experiments::schema::protocol::Fault;
 use posenc_harness::protocol::{Context, Placement};
 
+/// Adam's ε, as in the library that the paper used.
+pub const EPSILON: f64 = 1e-9;
+
 /// Where attention models train.
 pub const PLACEMENT: Placement =
     if cfg!(feature = "attention-wgpu") { Placement::Device } else { Placement::CpuInThisBuild };

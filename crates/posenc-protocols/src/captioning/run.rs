@@ -29,15 +29,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Captioning, kept, measure};
 use crate::attention::record::{record_curve, record_peak_memory, six_digits, with_unit};
-use crate::attention::{self, train_state};
+use crate::attention::{self, EPSILON, train_state};
 use crate::boxes::BoxScale;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
-
-/// Adam's ε, as in the library that the paper used.
-const EPSILON: f64 = 1e-9;
 
 /// Operations per second of a step on one core.
 const RATE: f64 = 30e9;
@@ -59,7 +56,13 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     let started = Instant::now();
     let seed = context.job.seed_index;
     let draw = |purpose: &str| shared_stream(context, purpose);
-    let [trained, held_out] = screens(context, s);
+    let grammar = ScreenGrammar::new(s.jitter);
+    let screens = |purpose: &str, count: usize| -> Vec<Screen> {
+        let name = format!("{} {purpose}", context.job.experiment.id());
+        let mut rng = stream(context.seed, &name);
+        (0..count).map(|_| grammar.draw(&mut rng)).collect()
+    };
+    let (trained, held_out) = (screens("screens", s.screens), screens("held out", s.held_out));
     let sizes = sizes(s);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
@@ -146,16 +149,6 @@ fn run(context: &Context<'_>, s: &Captioning) -> Result<UnitResult> {
     outcome.values.push(Value::new("time", seconds).unit("s"));
     record_peak_memory(&mut outcome.values);
     Ok(outcome)
-}
-
-/// Screens that are trained on, and screens that are measured on.
-fn screens(context: &Context<'_>, s: &Captioning) -> [Vec<Screen>; 2] {
-    let item = context.job.experiment.id();
-    let grammar = ScreenGrammar::new(s.jitter);
-    [("screens", s.screens), ("held out", s.held_out)].map(|(purpose, count)| {
-        let mut rng = stream(context.seed, &format!("{item} {purpose}"));
-        (0..count).map(|_| grammar.draw(&mut rng)).collect()
-    })
 }
 
 fn sizes(s: &Captioning) -> Sizes {

@@ -31,7 +31,7 @@ use posenc_harness::protocol::{
 };
 
 /// Detections of an image that count, per class.
-const LIMIT: usize = 100;
+pub const LIMIT: usize = 100;
 
 /// Operations per second of a step on one core.
 const RATE: f64 = 35e9;

@@ -25,15 +25,12 @@ use serde::{Deserialize, Serialize};
 use super::Detr;
 use crate::attention::record::{record_peak_memory, with_unit};
 use crate::attention::{self, train_state};
-use crate::detection;
+use crate::detection::run::{LIMIT, coordinates};
 use crate::memory::WEIGHT;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
-
-/// Detections of an image that count, per class.
-const LIMIT: usize = 100;
 
 /// Scenes that are generated if there are no photographs.
 const GENERATED: usize = 12;
@@ -81,7 +78,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     let (peak, decay) = (s.learning_rate, Decay::Constant);
     let learning_rate = LearningRate { peak, warm_up: 0, decay, steps: s.steps };
     let mut trainer = Trainer::new(model, adam, learning_rate);
-    let coordinates = detection::run::coordinates(s.coordinates);
+    let coordinates = coordinates(s.coordinates);
     let (mut batches, mut masks) = (draw("batches"), draw("masks"));
     let mut own = Own::default();
     let count = images.trained.images().len();
@@ -275,8 +272,7 @@ fn measure(
         let resized =
             photograph(&images.measured, image)?.resized(s.resizing.measured, s.resizing.longest);
         let batch = Batch::new(&[input(&resized)], device).context("an image without pixels")?;
-        let predictions =
-            model.forward(&s.model, &batch, detection::run::coordinates(s.coordinates), None);
+        let predictions = model.forward(&s.model, &batch, coordinates(s.coordinates), None);
         let last = predictions.into_iter().next_back().context("a decoder without layers")?;
         let detections = into_detections(last, &[image.size]).pop().unwrap_or_default();
         let truth = |own: &AnnotatedBox| Truth {

@@ -23,14 +23,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::ImageModel;
 use crate::attention::record::{record_peak_memory, six_digits, with_unit};
-use crate::attention::{self, train_state};
+use crate::attention::{self, EPSILON, train_state};
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
-
-/// Adam's ε, as in the library that the paper used.
-const EPSILON: f64 = 1e-9;
 
 /// Operations per second of a step on one core.
 const RATE: f64 = 40e9;
@@ -56,19 +53,14 @@ impl Images {
         Ok(Images::Photographs { trained: crops(&data.set)?, measured: crops(held_out)? })
     }
 
-    /// An image to train on.
-    pub fn trained(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    /// An image to train on, or to measure on.
+    pub fn image(&self, is_trained: bool, rng: &mut ChaCha8Rng) -> Vec<u8> {
         match self {
             Images::Generated(law) => law.image(rng),
-            Images::Photographs { trained, .. } => trained.image(rng),
-        }
-    }
-
-    /// An image to measure on.
-    fn measured(&self, rng: &mut ChaCha8Rng) -> Vec<u8> {
-        match self {
-            Images::Generated(law) => law.image(rng),
-            Images::Photographs { measured, .. } => measured.image(rng),
+            Images::Photographs { trained, measured } => {
+                let crops = if is_trained { trained } else { measured };
+                crops.image(rng)
+            }
         }
     }
 }
@@ -80,7 +72,7 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
     let images = Images::new(context, s.side, s.levels, s.reduce)?;
     // One set for all repetitions.
     let mut rng = stream(context.seed, &format!("{} held out", context.job.experiment.id()));
-    let held_out: Vec<Vec<u8>> = (0..s.held_out).map(|_| images.measured(&mut rng)).collect();
+    let held_out: Vec<Vec<u8>> = (0..s.held_out).map(|_| images.image(false, &mut rng)).collect();
     let sizes = sizes(s);
     let device = attention::device(context)?;
     let (mut content, mut code) = (draw("content"), draw("encoding"));
@@ -111,7 +103,7 @@ fn run(context: &Context<'_>, s: &ImageModel) -> Result<UnitResult> {
         },
     );
     while trainer.is_running() {
-        let batch: Vec<_> = (0..s.batch).map(|_| images.trained(&mut batches)).collect();
+        let batch: Vec<_> = (0..s.batch).map(|_| images.image(true, &mut batches)).collect();
         let nats = trainer
             .step(|model| Some(model.loss(&batch, &sizes, &fixed, s.divergence, &mut masks)));
         measured.record(&trainer, nats, s.measure_every, |model| {

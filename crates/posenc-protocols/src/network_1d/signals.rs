@@ -43,8 +43,11 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
     };
     match &context.job.group.data {
         None => {
-            let noise = noise(&mut shared_stream(context, "noise"));
-            add(0, "noise", "", &noise)?;
+            // Independent standard-normal numbers in the shape of an image.
+            let (width, height) = (NOISE_SIDE, NOISE_SIDE);
+            let pixels = gaussian_vector(&mut shared_stream(context, "noise"), width * height);
+            let name = "noise".to_owned();
+            add(0, "noise", "", &Image { name, width, height, channels: 1, pixels })?;
         }
         Some(data) => {
             let images = context.data.load(&data.set)?;
@@ -67,17 +70,6 @@ pub fn lines(context: &Context<'_>, settings: &Network1d) -> Result<Vec<Line>> {
         anyhow::bail!("{} has {length} samples, others {n}; use square images", other.name);
     }
     Ok(lines)
-}
-
-/// Independent standard-normal numbers in the shape of an image.
-fn noise(rng: &mut ChaCha8Rng) -> Image {
-    Image {
-        name: "noise".to_owned(),
-        width: NOISE_SIDE,
-        height: NOISE_SIDE,
-        channels: 1,
-        pixels: gaussian_vector(rng, NOISE_SIDE * NOISE_SIDE),
-    }
 }
 
 /// The lines of one image with their names: rows, columns, then those that are drawn.

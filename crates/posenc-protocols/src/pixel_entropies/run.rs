@@ -20,7 +20,7 @@ impl Protocol for PixelEntropies {
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
         let images = Images::new(context, self.side, self.levels, self.reduce)?;
         let mut rng = context.stream("images");
-        let drawn: Vec<Vec<u8>> = (0..self.images).map(|_| images.trained(&mut rng)).collect();
+        let drawn: Vec<Vec<u8>> = (0..self.images).map(|_| images.image(true, &mut rng)).collect();
         let e = pixel_entropies(drawn.iter().map(Vec::as_slice), self.side, self.levels);
         let named = [
             ("uniform", (self.levels as f64).log2()),

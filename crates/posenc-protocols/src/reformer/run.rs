@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Reformer;
 use crate::attention::record::{record_peak_memory, with_unit};
-use crate::attention::{self, train_state};
+use crate::attention::{self, EPSILON, train_state};
 use crate::memory::WEIGHT;
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{
@@ -56,7 +56,7 @@ fn run(context: &Context<'_>, s: &Reformer) -> Result<UnitResult> {
     let fixed = model.fix(&s.model, &device);
     let learning_rate =
         LearningRate { peak: s.learning_rate, warm_up: s.warm_up, decay: s.decay, steps: s.steps };
-    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, EPSILON), learning_rate);
     let (mut batches, mut masks) = (draw("batches"), draw("hashes and masks"));
     let (mut curve, mut seconds) = (Vec::new(), Vec::new());
     let mut failure = None;

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{SentenceLengths, Translation};
 use crate::attention::record::{record_cost, six_digits};
-use crate::attention::{self, train_state};
+use crate::attention::{self, EPSILON, train_state};
 use crate::streams::shared_stream;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
@@ -46,7 +46,7 @@ fn run(context: &Context<'_>, s: &Translation) -> Result<UnitResult> {
     // How often each position is trained, over all sentences of the run.
     let mut counts = vec![0usize; s.max_len];
     let mut rng = draw("batches");
-    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, 1e-9), learning_rate);
+    let mut trainer = Trainer::new(model, Adam::new(0.9, 0.98, EPSILON), learning_rate);
     let mut losses: Vec<(usize, f64)> = Vec::new();
     train_state::resume(context, s.steps, &mut remarks, |reached, own| {
         let (found, before, places): (Vec<(usize, f64)>, Vec<usize>, Vec<u64>) = own;

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::screens::Screens;
 use super::{WidgetCaptioning, measure};
 use crate::attention::record::{record_curve, record_peak_memory, with_unit};
-use crate::attention::{self, train_state};
+use crate::attention::{self, EPSILON, train_state};
 use crate::streams::shared_stream;
 use posenc_data::Format;
 use posenc_harness::protocol::{
@@ -36,9 +36,6 @@ const JITTER: f64 = 1.1;
 
 /// Deviation of vectors of words that are drawn: about that of GloVe's numbers.
 const VECTOR_DEVIATION: f64 = 0.4;
-
-/// Adam's ε, as in the library that the paper used.
-const EPSILON: f64 = 1e-9;
 
 /// Most points of the curve of the loss; each is a mean over as many steps.
 const POINTS: usize = 1000;
