@@ -57,7 +57,8 @@ pub enum Holds {
 }
 
 impl Detr {
-    /// Draws a model: its content from one stream, its encoding from another.
+    /// Samples a model: its content from one stream, its encoding from another, so that models which differ in their
+    /// encoding share everything else.
     ///
     /// # Errors
     ///

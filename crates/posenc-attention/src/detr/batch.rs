@@ -22,7 +22,7 @@ pub struct Batch {
     /// What is on each image.
     pub(super) targets: Vec<Vec<GroundTruth>>,
     /// Rows and columns of pixels of each.
-    sizes: Vec<[usize; 2]>,
+    pub sizes: Vec<[usize; 2]>,
 }
 
 impl Batch {

@@ -97,7 +97,7 @@ fn run(context: &Context<'_>, s: &Detr) -> Result<UnitResult> {
     while trainer.is_running() {
         let batch = images.batch(s, &mut own.left, &mut batches)?;
         let batch = Batch::new(&batch, &device).context("a batch without images")?;
-        let largest = [0, 1].map(|axis| batch.sizes().iter().map(|size| size[axis]).max());
+        let largest = [0, 1].map(|axis| batch.sizes.iter().map(|size| size[axis]).max());
         let filled = largest.map(|side| side.unwrap_or(0));
         own.work.push(s.model.operations(&vec![filled; s.batch]));
         let started = Instant::now();
