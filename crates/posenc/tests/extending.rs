@@ -258,7 +258,7 @@ impl Workshop {
             follow(&repository.join(name), &self.tree.join(name));
         }
         let (from, to) = (&self.release, self.target.join("release"));
-        for (folder, linked) in [("deps", true), ("build", true), (".fingerprint", false)] {
+        for (folder, linked) in [("deps", true), ("build", false), (".fingerprint", false)] {
             adopt(&from.join(folder), &to.join(folder), linked);
         }
         let output = self.command("build", &["--workspace", "--bin", "posenc"]).output().unwrap();
@@ -316,7 +316,7 @@ fn follow(from: &Path, to: &Path) {
 }
 
 /// Copies the files of dependencies from `from` to `to`, with their times, so that cargo treats them as fresh. Large files,
-/// which are never written again, are linked.
+/// which are never written again, are linked if `linked`.
 fn adopt(from: &Path, to: &Path, linked: bool) {
     std::fs::create_dir_all(to).unwrap();
     let Ok(entries) = std::fs::read_dir(from) else { return };
@@ -331,7 +331,7 @@ fn adopt(from: &Path, to: &Path, linked: bool) {
             adopt(&source, &target, linked);
             continue;
         }
-        // Outputs of build scripts are small and are overwritten in place.
+        // Outputs of build scripts are overwritten in place.
         let large = linked && std::fs::metadata(&source).is_ok_and(|m| m.len() > 1 << 16);
         if target.exists() || (large && std::fs::hard_link(&source, &target).is_ok()) {
             continue;
