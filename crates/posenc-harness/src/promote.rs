@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use posenc_experiments::record::gallery::{Content, is_publishable};
 use posenc_experiments::record::{
-    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Provenance, Row, Table, is_clean, pair,
+    CaptionRecord, CaptionedMethod, Gallery, GalleryPicture, Origin, Provenance, Row, Table,
+    is_clean, pair,
 };
 use posenc_experiments::{Experiment, Group, Profile};
 use posenc_files::is_there;
@@ -55,14 +56,26 @@ fn is_same(a: &[impl Borrow<Row>], b: &[impl Borrow<Row>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.borrow().is_same(b.borrow()))
 }
 
-/// Adds the units of an earlier run of the same protocol that this run does not have.
+fn unit(row: &Row) -> (u64, String) {
+    (row.seed, row.signal.clone())
+}
+
+/// Adds the units of an earlier run of the same protocol that this run does not have. All rows get the larger profile: a smaller one
+/// may be the same protocol with fewer signals.
 fn joined(mine: Vec<Row>, theirs: Vec<Row>) -> Vec<Row> {
-    let unit = |row: &Row| (row.seed, row.signal.clone());
     let own: HashSet<(u64, String)> = mine.iter().map(unit).collect();
     let others = theirs.into_iter().filter(|row| !own.contains(&unit(row)));
     let mut rows: Vec<Row> = others.chain(mine).collect();
     rows.sort_by_key(unit);
+    let profile = rows.iter().map(|row| row.profile).max();
+    rows.iter_mut().for_each(|row| row.profile = profile.unwrap_or(row.profile));
     rows
+}
+
+/// Whether a run measured units that the reference lacks.
+fn has_new_units(mine: &[Row], theirs: &[Row]) -> bool {
+    let known: HashSet<(u64, String)> = theirs.iter().map(unit).collect();
+    mine.iter().any(|row| !known.contains(&unit(row)))
 }
 
 /// What became of the rows of a local record.
@@ -84,6 +97,7 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
         false => Default::default(),
     };
     let mut merged = Table::default();
+    let mut provenance = local.provenance.clone();
     let mut kept = Vec::new();
     let mut stays = BTreeSet::new();
     let mut taken = HashSet::new();
@@ -126,10 +140,21 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
                 || worth_mine == worth_theirs && (complete || mine.len() >= theirs.len());
             let name = format!("{}/{method}", group.id);
             let origins = (local.provenance.origins.get(&name), before.origins.get(&name));
-            let is_same_protocol =
-                matches!(origins, (Some(a), Some(b)) if a.differences(b).is_empty());
-            if !complete && is_same_protocol && worth_mine == worth_theirs {
+            // Profiles of the same protocol may differ in the number of signals.
+            let same_protocol = match origins {
+                (Some(own), Some(earlier)) => {
+                    let signals = own.signals.max(earlier.signals);
+                    let with_all = |origin: &Origin| Origin { signals, ..origin.clone() };
+                    let is_same = with_all(own).differences(&with_all(earlier)).is_empty();
+                    is_same.then(|| with_all(own))
+                }
+                _ => None,
+            };
+            // A run of all signals of a smaller profile adds to a larger one only if the reference lacks some of them.
+            let is_part = !complete || worth_mine < worth_theirs && has_new_units(&mine, &theirs);
+            if let Some(origin) = same_protocol.filter(|_| is_part) {
                 merged.rows.extend(joined(mine, theirs));
+                provenance.origins.insert(name.clone(), origin);
                 taken.insert(name);
             } else if better {
                 merged.rows.extend(mine);
@@ -141,7 +166,6 @@ pub fn promote(experiment: &Experiment, local: &Collected, directory: &Path) -> 
             }
         }
     }
-    let mut provenance = local.provenance.clone();
     let is_identified = set_commits(&mut provenance, &taken, &merged, (&old_rows, &before));
     // Equal numbers of another version: without its origin, `--from` would refuse the record.
     let is_newer = provenance.origins.iter().any(|(variant, own)| {

@@ -291,6 +291,36 @@ fn runs_of_different_signals_join() {
     assert_eq!(promote(&["a", "b", "c"], 3.0, "closed-form 2"), ["a 3", "b 3", "c 3"]);
 }
 
+/// Catches a signal that is all of a smaller profile, and that the reference therefore refuses or loses.
+#[test]
+fn a_smaller_profile_of_the_same_protocol_joins() {
+    use Profile::{Paper, Smoke};
+    let promoted = |runs: &[(&str, Profile)]| {
+        let directory = tempfile::tempdir().unwrap();
+        for (value, (signal, profile)) in runs.iter().enumerate() {
+            let signal = (*signal).to_owned();
+            let of = Row { signal, profile: *profile, ..row("images", "Gau", value as f64) };
+            let mut local = measured("a", &[of]);
+            if *profile == Paper {
+                local.incomplete.push(("images".into(), "Gau".into()));
+            }
+            let signals = if *profile == Paper { 3 } else { 1 };
+            let origin = Origin { signals, ..origin("closed-form 1") };
+            local.provenance.origins.insert("images/Gau".into(), origin);
+            promote(&experiment(), &local, directory.path()).unwrap();
+        }
+        let (csv, json) = files(directory.path(), &experiment());
+        let (table, provenance) = pair::read(&csv, &json, "p", "i").unwrap();
+        assert_eq!(provenance.origins["images/Gau"].signals, 3);
+        let one = |row: &Row| format!("{} {} {}", row.signal, row.value, row.profile);
+        table.rows.iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(promoted(&[("a", Smoke), ("b", Paper)]), ["a 0 paper", "b 1 paper"]);
+    assert_eq!(promoted(&[("b", Paper), ("a", Smoke)]), ["a 1 paper", "b 0 paper"]);
+    // A unit on record is not replaced by that of a smaller profile.
+    assert_eq!(promoted(&[("a", Paper), ("a", Smoke)]), ["a 0 paper"]);
+}
+
 /// Catches generated signals that take the place of the real ones that replace a paper's.
 #[test]
 fn real_signals_are_worth_more_than_generated_ones() {

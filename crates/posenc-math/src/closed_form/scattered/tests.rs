@@ -156,7 +156,8 @@ proptest! {
         let target = vector(n_points, seed + 3);
         let system = ScatteredSystem::new(psi.each_ref().map(Mat::as_ref), &blending).unwrap();
         let solution = system.solve(&[&target], &EXACT).unwrap().remove(0);
-        prop_assert!(solution.converged(), "{:?}", solution);
+        // A residual near zero leaves a gradient that rounding keeps from falling further.
+        prop_assert!(solution.converged() || solution.stop == Stop::Rounding, "{:?}", solution);
         let expected = reference(&a, &target);
         assert_all_close(&solution.weights, &expected, Tolerance::absolute(1e-5 * norm(&expected).max(1e-6)));
     }
