@@ -82,7 +82,7 @@ fn has_new_units(mine: &[Row], theirs: &[Row]) -> bool {
 pub struct Promoted {
     /// Whether those of any method are the reference now.
     pub is_taken: bool,
-    /// Methods (`group/method`) of which the reference stays, since it is better.
+    /// Methods (`group/method`) whose rows in the reference stay, since they are better.
     pub kept: Vec<String>,
 }
 
