@@ -3,7 +3,7 @@
 //! `D(Δ) = ψ(x0)·ψ(x0 + Δ) / ‖ψ(x0)‖²` is measured from the middle x0 = 1/2 of the line
 //! (`rethinking` Eq. 5, Fig. 3b). D is a similarity: 1 at Δ = 0 and smaller elsewhere.
 
-use rustfft::{FftPlanner, num_complex::Complex};
+use posenc_fft::{Complex, forward, inverse};
 
 use crate::{
     Error,
@@ -83,13 +83,12 @@ pub fn measured_distance(
 /// When the row is empty, zero or not finite.
 pub fn cyclic_distance(row: &[f64]) -> Result<Vec<f64>, Error> {
     check_values(row)?;
-    let mut planner = FftPlanner::new();
     let mut spectrum: Vec<Complex<f64>> = row.iter().map(|&v| Complex::new(v, 0.0)).collect();
-    planner.plan_fft_forward(row.len()).process(&mut spectrum);
+    forward(row.len()).process(&mut spectrum);
     for value in &mut spectrum {
         *value = Complex::new(value.norm_sqr(), 0.0);
     }
-    planner.plan_fft_inverse(row.len()).process(&mut spectrum);
+    inverse(row.len()).process(&mut spectrum);
     let square = spectrum[0].re;
     if square == 0.0 {
         return Err(all_zero());

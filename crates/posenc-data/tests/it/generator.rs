@@ -1,7 +1,6 @@
 use posenc_data::generate::Generator;
 use posenc_data::{Channels, Clip, Image};
-use rustfft::FftPlanner;
-use rustfft::num_complex::Complex;
+use posenc_fft::{Complex, forward};
 
 use crate::support::sha256;
 
@@ -21,7 +20,7 @@ fn radial_spectrum(image: &Image) -> Vec<f64> {
     let mean = gray.iter().sum::<f64>() / gray.len() as f64;
     let window: Vec<f64> =
         (0..n).map(|i| 0.5 - 0.5 * (std::f64::consts::TAU * i as f64 / n as f64).cos()).collect();
-    let transform = FftPlanner::new().plan_fft_forward(n);
+    let transform = forward(n);
     let mut rows: Vec<Complex<f64>> = (0..n * n)
         .map(|i| Complex::new((gray[i] - mean) * window[i / n] * window[i % n], 0.0))
         .collect();

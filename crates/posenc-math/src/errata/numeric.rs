@@ -6,8 +6,7 @@ pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
 use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};
 use faer::{Mat, MatRef};
 use rand_chacha::ChaCha8Rng;
-use rustfft::FftPlanner;
-use rustfft::num_complex::Complex;
+use posenc_fft::{Complex, forward};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Whether $|a - b| \le r\,|b|$, or $|a| \le r$ if `b` is zero.
@@ -66,7 +65,7 @@ pub fn kernel_stable_rank(n: usize, kernel: impl Fn(f64) -> f64) -> Result<f64, 
 /// Discrete Fourier transform, unnormalized.
 pub fn dft(signal: &[f64]) -> Vec<Complex<f64>> {
     let mut buffer: Vec<Complex<f64>> = signal.iter().map(|v| Complex::new(*v, 0.0)).collect();
-    FftPlanner::new().plan_fft_forward(buffer.len()).process(&mut buffer);
+    forward(buffer.len()).process(&mut buffer);
     buffer
 }
 

@@ -3,7 +3,7 @@
 //! For `C_{ij} = c_{(i-j) mod n}`, `C = F⁻¹ diag(Fc) F` (without the further 1/n of `rethinking`
 //! Eq. 11), which is normal: the singular values are |Fc|.
 
-use rustfft::{FftPlanner, num_complex::Complex};
+use posenc_fft::{Complex, forward};
 
 use super::{check_values, stable_rank_of};
 use crate::Error;
@@ -36,7 +36,7 @@ pub(super) fn shifted_rows_stable_rank(row: &[f64], n: usize) -> Result<f64, Err
 fn fourier_magnitudes(c: &[f64]) -> Result<Vec<f64>, Error> {
     check_values(c)?;
     let mut spectrum: Vec<Complex<f64>> = c.iter().map(|&value| Complex::new(value, 0.0)).collect();
-    FftPlanner::new().plan_fft_forward(spectrum.len()).process(&mut spectrum);
+    forward(spectrum.len()).process(&mut spectrum);
     Ok(spectrum.iter().map(|value| value.norm()).collect())
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn check_finite(x: MatRef<'_, f64>) -> Result<(), Error> {
     }
 }
 
-/// The same for a list of values.
+/// Returns an error if the list is empty or contains a value that is not finite.
 pub(crate) fn check_values(values: &[f64]) -> Result<(), Error> {
     if values.is_empty() {
         return Err(empty(0, 0));

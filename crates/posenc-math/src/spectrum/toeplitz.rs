@@ -6,7 +6,7 @@
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
-use rustfft::{Fft, FftPlanner, num_complex::Complex};
+use posenc_fft::{Complex, Fft, forward, inverse};
 
 use super::{all_zero, check_values, lanczos};
 use crate::Error;
@@ -50,7 +50,7 @@ fn start_vector(first_row: &[f64]) -> Vec<f64> {
     let m = fast_length(2 * n);
     // The Rayleigh quotients of all sinusoids are the transform of the row under Fejér weights.
     let mut quotients = symmetric_extension(first_row, m, |j| 1.0 - j as f64 / n as f64);
-    FftPlanner::new().plan_fft_forward(m).process(&mut quotients);
+    forward(m).process(&mut quotients);
     let peak =
         (0..=m / 2).max_by(|&a, &b| quotients[a].re.total_cmp(&quotients[b].re)).unwrap_or(0);
     let frequency = peak as f64 / m as f64;
@@ -99,8 +99,7 @@ struct Operator {
 impl Operator {
     fn new(first_row: &[f64]) -> Self {
         let m = fast_length(2 * first_row.len());
-        let mut planner = FftPlanner::new();
-        let (forward, inverse) = (planner.plan_fft_forward(m), planner.plan_fft_inverse(m));
+        let (forward, inverse) = (forward(m), inverse(m));
         let mut work = symmetric_extension(first_row, m, |_| 1.0);
         let scratch_length =
             forward.get_inplace_scratch_len().max(inverse.get_inplace_scratch_len());

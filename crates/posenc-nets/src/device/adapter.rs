@@ -167,7 +167,7 @@ impl Gpu {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
     }
 
-    /// A buffer of so many bytes.
+    /// A buffer of `size` bytes.
     pub fn buffer(&self, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
         let (label, mapped_at_creation) = (None, false);
         let buffer = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };

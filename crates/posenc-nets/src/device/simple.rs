@@ -143,7 +143,7 @@ pub struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// What is in the place of a layer's outputs: point by point, all runs of a point side by side.
+    /// The outputs of a layer: point by point, all runs of a point side by side.
     fn outputs_of(&self, l: usize) -> Operand<'a> {
         let Layout { slots, runs, .. } = &self.context.layout;
         let batch = slots[l].fan_out;

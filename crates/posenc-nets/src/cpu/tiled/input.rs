@@ -164,7 +164,7 @@ impl Tiles {
         }
     }
 
-    /// Ψ on a tile, where it is whole: as it is, or as [`Tiles::forward`] has expanded it.
+    /// Ψ on a tile: the stored features, or those that [`Tiles::forward`] has expanded.
     fn features<'a>(
         &'a self,
         places: &Range<usize>,
