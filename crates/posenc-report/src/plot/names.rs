@@ -256,16 +256,17 @@ fn cover(
     };
     let mut cost: f64 = points.iter().filter(|(p, _)| holds(&p)).map(|(_, cost)| cost).sum();
     let middle = (0.5 * (frame.left + frame.right), 0.5 * (frame.top + frame.bottom));
-    let distance = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).hypot(a.1 - b.1);
+    let square = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).powi(2) + (a.1 - b.1).powi(2);
     for (i, curve) in curves.iter().enumerate() {
         let covered = curve.iter().filter(holds).count() as f64;
         if i == own {
             cost += 0.3 * covered;
             continue;
         }
-        let nearest = |to| curve.iter().map(|p| distance(*p, to)).fold(f64::INFINITY, f64::min);
+        let nearest =
+            |to| curve.iter().map(|p| square(*p, to)).fold(f64::INFINITY, f64::min).sqrt();
         // A name must be closer to its own curve than to another.
-        let closer = distance(anchor, middle) + 3.0 - nearest(middle);
+        let closer = square(anchor, middle).sqrt() + 3.0 - nearest(middle);
         cost += 4.0 * covered + (16.0 - nearest(anchor)).max(0.0) + 2.0 * closer.max(0.0);
     }
     cost
