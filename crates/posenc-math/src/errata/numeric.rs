@@ -5,8 +5,8 @@ use crate::random::gaussian_vector;
 pub use crate::spectrum::{circulant_stable_rank, singular_values, stable_rank};
 use crate::spectrum::{no_convergence, numerical_rank, toeplitz_stable_rank};
 use faer::{Mat, MatRef};
-use rand_chacha::ChaCha8Rng;
 use posenc_fft::{Complex, forward};
+use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Whether $|a - b| \le r\,|b|$, or $|a| \le r$ if `b` is zero.

@@ -114,13 +114,12 @@ fn compile(values: &Values) -> Result<Formula, EmbedderError> {
 }
 
 /// Formulas that [`probe`] has accepted: experiment files name the same ones thousands of times.
-static PROBED: LazyLock<Mutex<HashSet<(String, Vec<u64>)>>> = LazyLock::new(Mutex::default);
+static PROBED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 /// Evaluates the profile on a grid of [-range, range] that contains 0.
 fn probe(formula: &Formula, range: f64) -> Result<(), String> {
     const STEPS: i32 = 1000;
-    let numbers = formula.variables.iter().chain([&range]).map(|number| number.to_bits());
-    let key = (formula.expression.unparse().to_owned(), numbers.collect());
+    let key = format!("{} {:?} {range}", formula.expression.unparse(), formula.variables);
     let probed = || PROBED.lock().unwrap_or_else(PoisonError::into_inner);
     if probed().contains(&key) {
         return Ok(());
