@@ -23,6 +23,8 @@ use posenc_files::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, Stopped};
+use crate::device::CPU;
+use crate::stopwatch::Stopwatch;
 use crate::unit::Unit;
 
 /// The first bytes of a checkpoint; the number counts changes of the format.
@@ -110,6 +112,8 @@ pub struct Checkpoint {
     key: String,
     owner: Option<Owner>,
     started: Instant,
+    /// What this process spends.
+    spent: Stopwatch,
     /// Seconds that killed runs of the job spent before.
     earlier: Cell<f64>,
     next: Cell<Instant>,
@@ -146,11 +150,13 @@ impl Checkpoint {
 
     fn with(directory: &Path, key: String, owner: Option<Owner>) -> Self {
         let started = Instant::now();
+        let spent = Stopwatch::start(owner.as_ref().map_or(CPU, |owner| &owner.parts.device));
         Checkpoint {
             file: directory.join(format!("{key}.bin")),
             key,
             owner,
             started,
+            spent,
             earlier: Cell::new(0.0),
             next: Cell::new(started + FIRST_INTERVAL),
             failed: Cell::new(false),
@@ -311,7 +317,7 @@ impl Checkpoint {
     pub fn write(&self, body: &[&[u8]]) -> Option<std::io::Error> {
         let began = Instant::now();
         self.control.saving(true);
-        let spent = self.earlier.get() + self.started.elapsed().as_secs_f64();
+        let spent = self.earlier.get() + self.spent.seconds();
         let seconds = spent.to_le_bytes();
         // Numbers and texts only: there is nothing that JSON could refuse.
         let owner = serde_json::to_vec(&self.owner).unwrap_or_default();

@@ -33,6 +33,7 @@ mod running;
 pub mod shape;
 pub mod slurm;
 pub mod span;
+pub mod stopwatch;
 pub mod store;
 pub mod supervisor;
 pub mod unit;

@@ -1,8 +1,6 @@
 //! Closed-form least squares on images and clips (`trading` Eq. 12, Tables 1 and 3), and our own for
 //! scattered positions.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
 use posenc_math::closed_form::{self, LeastSquaresOptions, RIDGE_CUTOFF, Real};
@@ -16,7 +14,9 @@ use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
 use crate::network_nd::reconstruction::{
     self, Rule, Scattered, Signal, pictures, positions_per_axis, split,
 };
+use posenc_harness::device::CPU;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 
 impl Protocol for ClosedForm {
@@ -169,10 +169,10 @@ fn scattered<T: Real>(
     let rule = Rule::Random { fraction };
     let mut rng = reconstruction::mask(context, unit);
     let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
-    let started = Instant::now();
+    let stopwatch = Stopwatch::start(CPU);
     let blending = settings.blending.unwrap_or_default();
     let grid = Scattered::new(embedder, context.spec()?, &signal.sides, blending, Scale::None)?;
-    let encoding = started.elapsed().as_secs_f64();
+    let encoding = stopwatch.seconds();
     let options = LeastSquaresOptions {
         tolerance: settings.tolerance.unwrap_or(LeastSquaresOptions::default().tolerance),
         max_iterations: settings.iterations.unwrap_or(reconstruction::ITERATIONS),

@@ -1,10 +1,10 @@
 //! Interpolation of images and clips.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
+use posenc_harness::device::CPU;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 use posenc_math::quality::psnr_of;
 
@@ -22,9 +22,9 @@ fn run_unit(context: &Context<'_>, settings: &Interpolation, unit: &Unit) -> Res
     };
     let mut rng = reconstruction::mask(context, unit);
     let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
-    let started = Instant::now();
+    let stopwatch = Stopwatch::start(CPU);
     let interpolated = interpolate(settings.method, &signal, &split, rule, &Threads(1))?;
-    let seconds = started.elapsed().as_secs_f64();
+    let seconds = stopwatch.seconds();
     let test_psnr = split.psnr(&signal, &interpolated.values);
     let mut values =
         vec![Value::new("test_psnr", test_psnr).unit("dB"), Value::new("time", seconds).unit("s")];

@@ -12,7 +12,7 @@
 //!
 //! Records per image or clip `test_psnr`, `train_psnr`, `params`, `memory` (four bytes per parameter), `time`, the curves `train_curve`
 //! and `test_curve`, and pictures; with `late_epochs` also `late_test_psnr`, `late_test_psnr_sd`, `late_train_psnr` and
-//! `late_train_psnr_sd`. `time` is the time of one signal on one core, from before the embedding until after the last epoch and its
+//! `late_train_psnr_sd`. `time` is the time that one signal takes on one core, from before the embedding until after the last epoch and its
 //! test. The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
 //! therefore share their random numbers.
 

@@ -5,8 +5,6 @@
 //! run next to it moves no bit. Units are trained one after the other, each with a
 //! checkpoint of its own: what is finished is on disk before the next one starts.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
 use posenc_math::random::stream;
@@ -22,6 +20,7 @@ use posenc_harness::checkpoint::Checkpoint;
 use posenc_harness::protocol::{
     Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
 };
+use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 
 impl Protocol for NetworkNd {
@@ -132,7 +131,7 @@ impl<'a> Training<'a> {
         done: &Done,
         remarks: &mut Vec<String>,
     ) -> Result<Trained> {
-        let started = Instant::now();
+        let stopwatch = Stopwatch::start(self.context.device_class());
         let (settings, changes) = self.settings.at(done.values);
         let job = self.context.job;
         let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
@@ -165,7 +164,7 @@ impl<'a> Training<'a> {
         let start = || engine.start(prepared.task.clone());
         let (mut session, history) =
             self.resumption().fit(start, &schedule, resume, done, remarks)?;
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = stopwatch.seconds();
         let parameters = prepared.task.network.parameter_count();
         let late = settings.late_epochs.is_some();
         let test_psnr = psnrs(&history.summaries[0], late)[0];

@@ -353,6 +353,13 @@ fn keys(view: &View<'_>, table: &Table) -> Vec<RowKey> {
                 }
             }
         }
+        // A list of methods for several groups names some that not every group has.
+        let is_of_group = |method: &String| {
+            own.is_none_or(|g| g.variants.iter().any(|v| v.id == *method))
+                || published(view, group, Some(method)).next().is_some()
+                || view.runs().any(|run| run.rows(group, method, None, None).next().is_some())
+        };
+        methods.retain(is_of_group);
         for method in methods {
             let key = |signal: Option<String>, x: Option<f64>| RowKey {
                 group: group.clone(),

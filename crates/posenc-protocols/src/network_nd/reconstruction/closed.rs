@@ -1,10 +1,10 @@
 //! Weights of the linear complex encoding in closed form: on a grid by factorization, at scattered
 //! positions by iteration.
 
-use std::time::Instant;
-
 use anyhow::{Result, bail, ensure};
 use faer::{Mat, MatRef};
+use posenc_harness::device::CPU;
+use posenc_harness::stopwatch::Stopwatch;
 use posenc_math::closed_form::{
     Factorization, LeastSquares, LeastSquaresOptions, RankReport, Real, ScatteredSystem, Solver,
     default_rcond, predict_2d, predict_3d, solve_2d, solve_3d,
@@ -73,11 +73,11 @@ impl<T: Real> Axis<T> {
     ) -> Result<Self> {
         let positions = line(side);
         let training: Vec<f64> = positions.iter().step_by(step).copied().collect();
-        let started = Instant::now();
+        let stopwatch = Stopwatch::start(CPU);
         let psi = typed_matrix::<T>(&embedding_matrix(embedder, &training)?);
         let cutoff = cutoff.unwrap_or_else(|| default_rcond(training.len(), embedder.dimension()));
         let factorization = Factorization::with_solver(psi.as_ref(), cutoff, solver)?;
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = stopwatch.seconds();
         let full = typed_matrix(&embedding_matrix(embedder, &positions)?);
         Ok(Axis { side, full, factorization, seconds })
     }
@@ -129,10 +129,10 @@ pub fn separable<T: Real>(signal: &Signal, axes: &[&Axis<T>], step: usize) -> Re
                     Mat::from_fn(h, w, |i, j| at(i * step * width + j * step))
                 })
                 .collect();
-            let started = Instant::now();
+            let stopwatch = Stopwatch::start(CPU);
             let views: Vec<MatRef<'_, T>> = training.iter().map(Mat::as_ref).collect();
             let weights = solve_2d(&rows.factorization, &columns.factorization, &views)?;
-            let seconds = started.elapsed().as_secs_f64();
+            let seconds = stopwatch.seconds();
             let views: Vec<MatRef<'_, T>> = weights.iter().map(Mat::as_ref).collect();
             let predictions = predict_2d(rows.full.as_ref(), columns.full.as_ref(), &views)?;
             let flat = |m: &Mat<T>| {
@@ -150,10 +150,10 @@ pub fn separable<T: Real>(signal: &Signal, axes: &[&Axis<T>], step: usize) -> Re
                     Cube::from_fn(shape, |[i, j, k]| at(((i * h + j) * w + k) * step))
                 })
                 .collect();
-            let started = Instant::now();
+            let stopwatch = Stopwatch::start(CPU);
             let factors = [frames, rows, columns].map(|axis| &axis.factorization);
             let weights = solve_3d(factors, &training)?;
-            let seconds = started.elapsed().as_secs_f64();
+            let seconds = stopwatch.seconds();
             let full = [frames, rows, columns].map(|axis| axis.full.as_ref());
             let predictions = predict_3d(full, &weights)?;
             let flat = |cube: &Cube<T>| cube.values().iter().map(|v| v.to_f64()).collect();
@@ -189,7 +189,7 @@ fn in_dimensions<T: Real, const D: usize>(
 ) -> Result<(Solved, Vec<LeastSquares<T>>)> {
     let weights = (grid.nodes.ncols() as f64).powi(D as i32);
     check_memory("weights and products", 8.0 * signal.channels as f64 * weights)?;
-    let started = Instant::now();
+    let stopwatch = Stopwatch::start(CPU);
     let targets: Vec<Vec<T>> = (0..signal.channels)
         .map(|c| split.train.iter().map(|&p| T::from_f64(signal.at(p as usize, c))).collect())
         .collect();
@@ -198,7 +198,7 @@ fn in_dimensions<T: Real, const D: usize>(
     let system = ScatteredSystem::new([psi.as_ref(); D], &blending)?;
     let channels: Vec<&[T]> = targets.iter().map(Vec::as_slice).collect();
     let solutions = system.solve(&channels, options)?;
-    let seconds = started.elapsed().as_secs_f64();
+    let seconds = stopwatch.seconds();
     let all: Vec<u32> = (0..signal.points() as u32).collect();
     let blending = grid.blending::<T, D>(&all)?;
     let everywhere = ScatteredSystem::new([psi.as_ref(); D], &blending)?;
