@@ -45,7 +45,7 @@ pub fn render(
     text.push_str(&choice::render(views, view));
     let mut drawn = String::new();
     for plot in &experiment.plots {
-        drawn.push_str(&picture(inputs, view, plot, files)?);
+        drawn.push_str(&picture(view, plot, files)?);
     }
     for grid in &experiment.pictures {
         drawn.push_str(&pictures::render(inputs, view, grid, files)?);
@@ -54,9 +54,10 @@ pub fn render(
     let tabulated: String = experiment.tables.iter().map(|t| tables::render(view, t)).collect();
     // What the paper shows comes first.
     match experiment.kind {
-        ItemKind::Table => text.extend([tabulated, sources(inputs, view), drawn]),
-        _ => text.extend([drawn, tabulated, sources(inputs, view)]),
+        ItemKind::Table => text.extend([tabulated, drawn]),
+        _ => text.extend([drawn, tabulated]),
     }
+    text.push_str(&sources(inputs, view));
     text.push_str(&failures::render(view));
     let claims = claims::render(view);
     if !claims.is_empty() {
@@ -127,7 +128,7 @@ fn folded(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     text
 }
 
-/// Links to the definition and the numbers behind a figure or table, and the command that measures them again.
+/// Links to the definition and the numbers behind the figures and tables, and the command that measures them again.
 fn sources(inputs: &Inputs<'_>, view: &View<'_>) -> String {
     if view.runs().next().is_none() {
         return String::new();
@@ -150,7 +151,7 @@ fn sources(inputs: &Inputs<'_>, view: &View<'_>) -> String {
 }
 
 /// Renders the plot of each run that has rows for it.
-fn picture(inputs: &Inputs<'_>, view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
+fn picture(view: &View<'_>, plot: &Plot, files: &mut Files) -> Result<String> {
     let experiment = view.experiment;
     let mut text = String::new();
     let mut shown = Vec::new();
@@ -177,7 +178,7 @@ fn picture(inputs: &Inputs<'_>, view: &View<'_>, plot: &Plot, files: &mut Files)
         return Ok(format!("*No plot yet: {}*\n\n", inline(&plot.caption)));
     }
     shown.insert(0, block(&plot.caption));
-    text.push_str(&format!("{}\n\n{}", shown.join(" "), sources(inputs, view)));
+    text.push_str(&format!("{}\n\n", shown.join(" ")));
     Ok(text)
 }
 
