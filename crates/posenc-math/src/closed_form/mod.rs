@@ -51,7 +51,7 @@ mod scattered;
 mod solve;
 
 pub use factorization::{Factorization, Method, RIDGE_CUTOFF, RankReport, Solver};
-pub use ridge::{Ridge, RidgeAxis, RidgeFit, RidgeScores};
+pub use ridge::{Evidence, LineFit, Lines, Ridge, RidgeAxis, RidgeFit, RidgeScores, SHORTEST_LINE};
 pub use scattered::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
 pub use solve::{Separable2d, normal_equations, predict_2d, predict_3d, solve_2d, solve_3d};
 

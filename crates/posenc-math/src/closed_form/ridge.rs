@@ -9,6 +9,10 @@
 //! - *leave-one-out error*: a sample is predicted from the others with error `[K⁻¹S]_i / [K⁻¹]_ii`, where K is the covariance.
 //! - *generalized cross-validation*: the same with the mean of the diagonal.
 
+mod lines;
+
+pub use lines::{Evidence, LineFit, Lines, SHORTEST_LINE};
+
 use faer::{Mat, MatRef, Side};
 
 use super::{check_entries, check_length, no_convergence};
@@ -53,6 +57,15 @@ impl RidgeAxis {
         let vectors = eigen.U().to_owned();
         let positions = times(gram, vectors.as_ref());
         Ok(Self { eigenvalues, vectors, positions })
+    }
+
+    /// The same axis, which predicts some of the positions only.
+    #[must_use]
+    pub fn at(&self, positions: impl Iterator<Item = usize>) -> Self {
+        let rows: Vec<usize> = positions.collect();
+        let all = &self.positions;
+        let positions = Mat::from_fn(rows.len(), all.ncols(), |i, j| all[(rows[i], j)]);
+        Self { eigenvalues: self.eigenvalues.clone(), vectors: self.vectors.clone(), positions }
     }
 
     /// Eigenvalues of ΨΨᵀ, in ascending order and not negative.

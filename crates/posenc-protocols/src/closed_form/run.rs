@@ -10,6 +10,7 @@ use super::{ClosedForm, Precision, Solver};
 use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
+use crate::network_nd::reconstruction::auto_width::{Choice, choose};
 use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
 use crate::network_nd::reconstruction::{
     self, Rule, Scattered, Signal, pictures, positions_per_axis, split,
@@ -51,24 +52,42 @@ impl Protocol for ClosedForm {
 }
 
 fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
-    // With `auto`, embedder and axes change with the number of training positions.
+    // With `auto`, embedder, cutoff and axes change from signal to signal.
     let (mut known, mut axes): (_, Vec<Axis<T>>) = (None, Vec::new());
     for (index, unit) in context.units.iter().enumerate() {
         let signal = Signal::of_unit(context, unit, settings.side)?;
-        let spec = settings.resolved(context.spec()?, &signal);
-        if known.as_ref().is_none_or(|(other, _)| *other != spec) {
-            let embedder = context.embedder_of(&spec)?;
-            known = Some((spec, embedder));
+        let stopwatch = Stopwatch::start(CPU);
+        let chosen = settings.chosen(context, &signal)?;
+        let seconds = stopwatch.seconds();
+        let parameter = context.spec()?.auto();
+        let resolved = match &chosen {
+            Some(choice) => (choice.spec.clone(), Some(choice.cutoff)),
+            None => (settings.resolved(context.spec()?, &signal), settings.cutoff()),
+        };
+        if known.as_ref().is_none_or(|(other, _)| *other != resolved) {
+            let embedder = context.embedder_of(&resolved.0)?;
+            known = Some((resolved, embedder));
             axes.clear();
         }
-        let Some((_, embedder)) = &known else { unreachable!("the embedder was built") };
+        let Some(((spec, cutoff), embedder)) = &known else {
+            unreachable!("the embedder was built")
+        };
         let outcome = match settings.fraction {
             Some(fraction) => {
                 scattered::<T>(context, settings, &**embedder, &signal, unit, fraction)
             }
-            None => on_grid(context, settings, &**embedder, &signal, &mut axes),
+            None => on_grid(context, settings, &**embedder, *cutoff, &signal, &mut axes),
         };
-        emit(index, outcome.with_context(|| unit.signal.clone())?)?;
+        let mut outcome = outcome.with_context(|| unit.signal.clone())?;
+        if let (Some(_), Some(parameter)) = (chosen, parameter) {
+            let value = spec.number_of(parameter.name).unwrap_or(f64::NAN);
+            outcome.values.extend([
+                Value::new(parameter.name, value),
+                Value::new("cutoff", cutoff.unwrap_or(f64::NAN)),
+                Value::new("selection_time", seconds).unit("s"),
+            ]);
+        }
+        emit(index, outcome)?;
     }
     Ok(())
 }
@@ -77,6 +96,7 @@ fn on_grid<T: Real>(
     context: &Context<'_>,
     settings: &ClosedForm,
     embedder: &dyn Embedder,
+    cutoff: Option<f64>,
     signal: &Signal,
     known: &mut Vec<Axis<T>>,
 ) -> Result<UnitResult> {
@@ -87,7 +107,7 @@ fn on_grid<T: Real>(
         Solver::FixedOrderQr => closed_form::Solver::FixedOrderQr,
         Solver::Ridge => closed_form::Solver::Ridge,
     };
-    let axes = closed::axes(known, embedder, signal, step, (settings.cutoff(), solver))?;
+    let axes = closed::axes(known, embedder, signal, step, (cutoff, solver))?;
     let solved = closed::separable(signal, &axes, step)?;
     let trains = |point: usize| {
         let mut rest = point;
@@ -121,6 +141,15 @@ impl ClosedForm {
             Solver::Ridge => Some(self.cutoff.unwrap_or(RIDGE_CUTOFF)),
             _ => self.cutoff,
         }
+    }
+
+    /// The width and the cutoff that suit the samples, where ridge regression on a grid may choose.
+    fn chosen(&self, context: &Context<'_>, signal: &Signal) -> Result<Option<Choice>> {
+        if self.solver != Solver::Ridge || self.fraction.is_some() {
+            return Ok(None);
+        }
+        let build = |spec: &EmbedderSpec| context.embedder_of(spec);
+        choose(signal, self.step, context.spec()?, self.cutoff, &build)
     }
 
     /// With what `auto` stands for at the signal's number of training positions.

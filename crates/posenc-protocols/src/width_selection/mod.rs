@@ -1,17 +1,19 @@
 //! Compares ways to choose the width of an embedder (σ, or another parameter that may be `auto`) from N training samples per axis (ours).
 //!
 //! Every second position of a row or an image trains, and ridge regression predicts the others. Candidates are widths around the rule
-//! that `auto` stands for, each with four ridges: along each axis, or for `likelihood`, `gcv` and `loo` on the samples, whose noise their
+//! for natural images, each with four ridges: along each axis, or for `likelihood`, `gcv` and `loo` on the samples, whose noise their
 //! theory takes as independent. A criterion sees the training samples only:
 //!
 //! | criterion | chooses |
 //! |---|---|
-//! | `rule` | the width of `auto` and the ridge 10⁻⁴ σ_1², whatever the samples are |
+//! | `rule` | the width of the rule and the ridge 10⁻⁴ σ_1², whatever the samples are |
 //! | `paper` | the width of *Trading*'s Table 1 in sample distances, and a ridge at the level of its rank cutoff |
 //! | `likelihood` | the largest marginal likelihood of the equivalent Gaussian process, which compares spectra |
 //! | `gcv` | the smallest error of generalized cross-validation |
 //! | `loo` | the smallest leave-one-out error |
 //! | `hold_out` | the smallest error at every second training sample, predicted from the others with doubled width and half the features |
+//! | `auto` | what `auto` stands for with `solver: ridge`: the best agreement with linear and cubic interpolation, hold-out and leave-one-out on lines |
+//! | `half_test` | the smallest error at half of the *test* samples: no criterion, but a limit of what samples can tell |
 //!
 //! Records per row or image `best_psnr`, the test PSNR with the best width at the ridge of the rule; `best_octaves`, the logarithm of
 //! this width relative to the rule; `test_psnr`, that of the rule; and for each criterion `regret_CRITERION`, by how much its test PSNR

@@ -4,19 +4,16 @@ use anyhow::{Context as _, Result};
 use faer::Mat;
 use posenc_experiments::record::Value;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
-use posenc_math::closed_form::{RIDGE_CUTOFF, Ridge, RidgeAxis, RidgeFit, default_rcond};
+use posenc_math::closed_form::{LineFit, Lines, Ridge, RidgeAxis, RidgeFit, default_rcond};
 use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
 use posenc_math::quality::psnr_of;
 
 use super::WidthSelection;
 use crate::network_nd::reconstruction::Signal;
+use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
 
-/// Ridges that are tried, as shares of the largest squared singular value.
-const RIDGES: [f64; 4] = [1e-8, 1e-6, RIDGE_CUTOFF * RIDGE_CUTOFF, 1e-2];
-/// The one of the rule.
-const RULE: usize = 2;
 /// Criteria that score each width and ridge.
-const CRITERIA: [&str; 4] = ["likelihood", "gcv", "loo", "hold_out"];
+const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];
 
 /// A row or an image.
 struct Sample {
@@ -26,6 +23,8 @@ struct Sample {
     is_image: bool,
     /// Values at all positions, by channel.
     channels: Vec<Mat<f64>>,
+    /// Training samples by line.
+    lines: Lines,
     /// Test PSNR of each candidate, and its score by each criterion; the smallest is chosen.
     candidates: Vec<(f64, [f64; CRITERIA.len()])>,
     /// Test PSNR of each width with the ridge of the rule, after the octaves from the rule.
@@ -41,14 +40,34 @@ impl Sample {
         let mut samples = Vec::new();
         for (unit, part) in context.units.iter().enumerate() {
             let signal = Signal::of_unit(context, part, Some(side))?;
-            let mut add = |name: Option<String>, channels| {
-                let (candidates, widths, paper) = (Vec::new(), Vec::new(), f64::NAN);
+            let mut add = |name: Option<String>, channels: Vec<Mat<f64>>| -> Result<()> {
                 let is_image = name.is_none();
-                samples.push(Sample { unit, name, is_image, channels, candidates, widths, paper });
+                let training = halved(&channels, is_image);
+                let columns = training.iter().flat_map(|channel| {
+                    let rows = channel.row_iter().filter(|_| is_image);
+                    let rows = rows.map(|row| row.iter().copied().collect::<Vec<f64>>());
+                    let columns = channel.col_iter().map(|c| c.iter().copied().collect());
+                    columns.chain(rows).collect::<Vec<Vec<f64>>>()
+                });
+                let columns: Vec<Vec<f64>> = columns.collect();
+                let count = columns.len().min(MOST_LINES);
+                let line = |j: usize| &columns[j * columns.len() / count];
+                let lines = Mat::from_fn(settings.samples, count, |i, j| line(j)[i]);
+                samples.push(Sample {
+                    unit,
+                    name,
+                    is_image,
+                    channels,
+                    lines: Lines::new(lines)?,
+                    candidates: Vec::new(),
+                    widths: Vec::new(),
+                    paper: f64::NAN,
+                });
+                Ok(())
             };
             if settings.axes == 2 {
                 let channel = |c| Mat::from_fn(side, side, |i, j| signal.at(i * side + j, c));
-                add(None, (0..signal.channels).map(channel).collect());
+                add(None, (0..signal.channels).map(channel).collect())?;
                 continue;
             }
             for k in 0..settings.rows {
@@ -59,21 +78,10 @@ impl Sample {
                     sum / signal.channels as f64
                 };
                 let name = format!("{} row {row}", part.signal);
-                add(Some(name), vec![Mat::from_fn(side, 1, value)]);
+                add(Some(name), vec![Mat::from_fn(side, 1, value)])?;
             }
         }
         Ok(samples)
-    }
-
-    /// Every second position of the channels along each axis.
-    fn halved(&self, channels: &[Mat<f64>]) -> Vec<Mat<f64>> {
-        let half = |channel: &Mat<f64>| {
-            let columns = if self.is_image { channel.ncols() / 2 } else { 1 };
-            Mat::from_fn(channel.nrows() / 2, columns, |i, j| {
-                channel[(2 * i, if self.is_image { 2 * j } else { 0 })]
-            })
-        };
-        channels.iter().map(half).collect()
     }
 
     fn fit<'a>(&self, axis: &'a RidgeAxis, training: &[Mat<f64>]) -> Result<RidgeFit<'a>> {
@@ -83,20 +91,23 @@ impl Sample {
         })
     }
 
-    /// Mean squared error at the positions that [`Sample::halved`] leaves out.
-    fn error(&self, values: &[Mat<f64>], predicted: &[Mat<f64>]) -> f64 {
-        let (mut sum, mut count) = (0.0, 0.0);
+    /// Mean squared error at the positions that [`halved`] leaves out, and at every second of these.
+    fn errors(&self, values: &[Mat<f64>], predicted: &[Mat<f64>]) -> [f64; 2] {
+        let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
         for (value, predicted) in values.iter().zip(predicted) {
             for j in 0..value.ncols() {
                 for i in 0..value.nrows() {
                     if i % 2 == 1 || j % 2 == 1 {
-                        sum += (value[(i, j)] - predicted[(i, j)]).powi(2);
-                        count += 1.0;
+                        let error = (value[(i, j)] - predicted[(i, j)]).powi(2);
+                        for k in 0..=usize::from((i / 2 + j / 2).is_multiple_of(2)) {
+                            sums[k] += error;
+                            counts[k] += 1.0;
+                        }
                     }
                 }
             }
         }
-        sum / count
+        [sums[0] / counts[0], sums[1] / counts[1]]
     }
 
     /// Tries one width with all ridges. `coarse` is the axis for `hold_out`, where that has this width.
@@ -106,30 +117,46 @@ impl Sample {
         axis: &RidgeAxis,
         coarse: Option<&RidgeAxis>,
     ) -> Result<()> {
-        let training = self.halved(&self.channels);
+        let training = halved(&self.channels, self.is_image);
         let fit = self.fit(axis, &training)?;
         let held_out = match coarse {
-            Some(coarse) => Some(self.fit(coarse, &self.halved(&training))?),
+            Some(coarse) => Some(self.fit(coarse, &halved(&training, self.is_image))?),
+            None => None,
+        };
+        let n = training.first().map_or(0, Mat::nrows);
+        let middle = axis.at((1..2 * n - 2).step_by(2));
+        let odd = coarse.map(|coarse| coarse.at((1..n).step_by(2)));
+        let on_lines = match &odd {
+            Some(odd) => Some(LineFit::new(&self.lines, &middle, odd)?),
             None => None,
         };
         for (index, &share) in RIDGES.iter().enumerate() {
             let ridge = Ridge::Axes(share);
-            let psnr = psnr_of(self.error(&self.channels, &fit.predict(ridge)));
+            let [error, half_test] = self.errors(&self.channels, &fit.predict(ridge));
+            let psnr = psnr_of(error);
             let held_out = held_out
                 .as_ref()
-                .map_or(f64::INFINITY, |fit| self.error(&training, &fit.predict(ridge)));
-            self.candidates.push((psnr, [f64::INFINITY, f64::INFINITY, f64::INFINITY, held_out]));
+                .map_or(f64::INFINITY, |fit| self.errors(&training, &fit.predict(ridge))[0]);
+            let auto = on_lines.as_ref().map_or(f64::INFINITY, |fit| {
+                fit.evidence(share).score(octaves, index as f64 - RULE as f64)
+            });
+            let mut scores = [f64::INFINITY; CRITERIA.len()];
+            scores[3..].copy_from_slice(&[held_out, auto, half_test]);
+            self.candidates.push((psnr, scores));
             if index == RULE {
                 self.widths.push((octaves, psnr));
             }
             // The theory behind the other criteria assumes independent noise of the samples.
             let ridge = Ridge::Samples(share);
-            let psnr = psnr_of(self.error(&self.channels, &fit.predict(ridge)));
-            let scores = fit.scores(ridge);
-            self.candidates.push((
-                psnr,
-                [scores.likelihood, scores.cross_validation, scores.leave_one_out, f64::INFINITY],
-            ));
+            let psnr = psnr_of(self.errors(&self.channels, &fit.predict(ridge))[0]);
+            let found = fit.scores(ridge);
+            let mut scores = [f64::INFINITY; CRITERIA.len()];
+            scores[..3].copy_from_slice(&[
+                found.likelihood,
+                found.cross_validation,
+                found.leave_one_out,
+            ]);
+            self.candidates.push((psnr, scores));
         }
         Ok(())
     }
@@ -143,7 +170,8 @@ impl Sample {
         let rule =
             self.widths.iter().find(|(octaves, _)| *octaves == 0.0).map_or(f64::NAN, |w| w.1);
         let chosen = CRITERIA.iter().enumerate().map(|(k, name)| {
-            let smallest = |a: &&(f64, [f64; 4]), b: &&(f64, [f64; 4])| a.1[k].total_cmp(&b.1[k]);
+            type Candidate = (f64, [f64; CRITERIA.len()]);
+            let smallest = |a: &&Candidate, b: &&Candidate| a.1[k].total_cmp(&b.1[k]);
             (*name, self.candidates.iter().min_by(smallest).map_or(f64::NAN, |c| c.0))
         });
         let chosen = [("rule", rule), ("paper", self.paper)].into_iter().chain(chosen);
@@ -159,6 +187,17 @@ impl Sample {
         }
         values
     }
+}
+
+/// Every second position of the channels along each axis.
+fn halved(channels: &[Mat<f64>], is_image: bool) -> Vec<Mat<f64>> {
+    let half = |channel: &Mat<f64>| {
+        let columns = if is_image { channel.ncols() / 2 } else { 1 };
+        Mat::from_fn(channel.nrows() / 2, columns, |i, j| {
+            channel[(2 * i, if is_image { 2 * j } else { 0 })]
+        })
+    };
+    channels.iter().map(half).collect()
 }
 
 /// The embedder with a width, for `n` training samples per axis; `None` if it is out of the embedder's range.
@@ -223,9 +262,9 @@ impl Protocol for WidthSelection {
         if let Some(axis) = axis(context, spec, &parameter, width, n)? {
             let ridge = default_rcond(n, dimension as usize).powi(2);
             for sample in &mut samples {
-                let fit = sample.fit(&axis, &sample.halved(&sample.channels))?;
-                sample.paper =
-                    psnr_of(sample.error(&sample.channels, &fit.predict(Ridge::Axes(ridge))));
+                let fit = sample.fit(&axis, &halved(&sample.channels, sample.is_image))?;
+                let [error, _] = sample.errors(&sample.channels, &fit.predict(Ridge::Axes(ridge)));
+                sample.paper = psnr_of(error);
             }
         }
         for unit in 0..context.units.len() {

@@ -1,6 +1,7 @@
-//! Interrupts on grids, what of them is fitted, and how: shared by the protocols on images and clips
+//! Signals on grids, what of them is fitted, and how: shared by the protocols on images and clips
 //! and by `posenc fit`.
 
+pub mod auto_width;
 pub mod closed;
 mod complex;
 mod inputs;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 use posenc_harness::device::{CPU, Devices};
-use posenc_math::closed_form::{LeastSquaresOptions, RIDGE_CUTOFF, Solver};
+use posenc_math::closed_form::{LeastSquaresOptions, Solver};
 use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit as train};
@@ -31,10 +31,10 @@ pub fn encode(
     split: &Split,
 ) -> Result<Fitted> {
     let solver = settings::solver(fit, options);
-    let spec = settings::embedder(options, solver, signal, split)?;
+    let (spec, cutoff) = settings::embedder(fit, options, solver, signal, split)?;
     let (values, parameters) = match solver {
         FitSolver::Ridge | FitSolver::ClosedForm => {
-            closed_form(fit, options, solver, &spec, signal, split)?
+            closed_form(fit, options, (solver, cutoff), &spec, signal, split)?
         }
         FitSolver::GradientDescent => gradient_descent(fit, options, &spec, signal, split)?,
     };
@@ -44,7 +44,7 @@ pub fn encode(
 }
 
 /// The stream that the embedder draws from.
-fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
+pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
     move |purpose| stream(seed, &format!("fit {purpose}"))
 }
 
@@ -52,7 +52,7 @@ fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
 fn closed_form(
     fit: &Fit,
     options: &FitWithEncoding,
-    solver: FitSolver,
+    (solver, cutoff): (FitSolver, f64),
     spec: &EmbedderSpec,
     signal: &Signal,
     split: &Split,
@@ -84,7 +84,7 @@ fn closed_form(
         let mut known = Vec::new();
         let step = usize::from(fit.step);
         let regularization = match solver {
-            FitSolver::Ridge => (Some(RIDGE_CUTOFF), Solver::Ridge),
+            FitSolver::Ridge => (Some(cutoff), Solver::Ridge),
             _ => Default::default(),
         };
         let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, regularization)?;

@@ -7,7 +7,10 @@ use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue
 use posenc_protocols::network_1d::Scale;
 use posenc_protocols::network_nd::{Directions, Encoding, NetworkNd, Output, TestPositions};
 
+use super::encoding::streams;
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
+use posenc_math::closed_form::RIDGE_CUTOFF;
+use posenc_protocols::network_nd::reconstruction::auto_width::choose;
 use posenc_protocols::network_nd::reconstruction::{Signal, Split, positions_per_axis};
 
 /// The solver of the options.
@@ -16,13 +19,14 @@ pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
     options.solver.unwrap_or(default)
 }
 
-/// The embedder: its kind from the option, parameters from `--set`, the rest `auto`.
+/// The embedder, and the cutoff of ridge regression: the kind from the option, parameters from `--set`, the rest `auto`.
 pub fn embedder(
+    fit: &Fit,
     options: &FitWithEncoding,
     solver: FitSolver,
     signal: &Signal,
     split: &Split,
-) -> Result<EmbedderSpec> {
+) -> Result<(EmbedderSpec, f64)> {
     let n = positions_per_axis(split.train.len(), signal.sides.len());
     let complex = options.encoding == FitEncoding::Complex;
     let name = options.embedder.as_str();
@@ -57,10 +61,30 @@ pub fn embedder(
         (FitSolver::GradientDescent, true) => FitModel::Complex,
         (FitSolver::GradientDescent, false) => FitModel::Simple,
     };
-    let spec = EmbedderSpec { parameters, ..EmbedderSpec::new(name) }.resolved(model, n);
+    let open = EmbedderSpec { parameters, ..EmbedderSpec::new(name) };
+    let spec = open.clone().resolved(model, n);
     embedder::validate(&spec)
         .with_context(|| format!("--embedder {name} (--set NAME=VALUE sets a parameter)"))?;
-    Ok(spec)
+    if solver != FitSolver::Ridge || !complex {
+        return Ok((spec, RIDGE_CUTOFF));
+    }
+    let draw = streams(fit.seed);
+    let build = |spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?);
+    let began = std::time::Instant::now();
+    let choice = choose(signal, usize::from(fit.step), &open, None, &build)?;
+    let Some(choice) = choice else { return Ok((spec, RIDGE_CUTOFF)) };
+    if let Some(parameter) = open.auto() {
+        println!(
+            "chose {} = {:.6} and a ridge of {:.0e} from the known samples in {:.1} s; the rule for photographs: {:.6} and {:.0e}",
+            parameter.name,
+            choice.spec.number_of(parameter.name).unwrap_or(f64::NAN),
+            choice.cutoff.powi(2),
+            began.elapsed().as_secs_f64(),
+            spec.number_of(parameter.name).unwrap_or(f64::NAN),
+            RIDGE_CUTOFF.powi(2),
+        );
+    }
+    Ok((choice.spec, choice.cutoff))
 }
 
 /// The network and its training.
