@@ -5,25 +5,30 @@ use std::collections::HashSet;
 use posenc_experiments::record::Row;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 
-use super::cells::{Mixed, RowKey, measured_cell, not_shown, printed_digits, published_cell};
+use super::cells::{
+    Mixed, RowKey, measured_cell, not_shown, printed_digits, published, published_cell,
+};
 use crate::markdown::{Align, Grid, cell, details, plain};
 use crate::numbers::{MISSING, distinct};
 use crate::records::Run;
 use crate::sources::Sources;
 use crate::view::View;
 
-/// Renders the values per signal of all columns with means, one table per column and group.
+/// Renders the values per signal of all columns with means, one table per column and group. Beside groups that the paper has, others
+/// are left to the numbers (CSV).
 pub fn render(view: &View<'_>, table: &Table, keys: &[RowKey], sources: &mut Sources) -> String {
     let averaged = |c: &&Column| c.aggregate == Aggregate::MeanDeviation;
     let mut columns: Vec<&Column> = table.columns.iter().filter(averaged).collect();
     if columns.is_empty() {
         columns = table.columns.iter().collect();
     }
+    let is_printed = |group: &&String| published(view, group, None).next().is_some();
+    let all = !table.groups.iter().any(|group| is_printed(&group));
     let mut body = String::new();
     let mut most = 0;
     for run in view.runs() {
         for column in &columns {
-            for group in &table.groups {
+            for group in table.groups.iter().filter(|group| all || is_printed(group)) {
                 // What is not shown next to published values is not shown here either.
                 let is_shown = |k: &&RowKey| {
                     k.group == *group && not_shown(view, Some(run), k, column).is_none()

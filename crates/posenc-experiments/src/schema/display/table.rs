@@ -33,8 +33,8 @@ pub struct Table {
     pub measured_label: Option<String>,
     /// Columns, see below. Allowed: at least one.
     pub columns: Vec<Column>,
-    /// Adds a folded table with a row per signal for every group and every column of means with deviations. For `rows:
-    /// method`.
+    /// Adds a folded table with a row per signal for every group with published values (every group if none has) and every column
+    /// of means with deviations. For `rows: method`.
     #[serde(default)]
     pub per_signal: bool,
 }
