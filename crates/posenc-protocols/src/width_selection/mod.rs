@@ -13,7 +13,7 @@
 //! | `loo` | the smallest leave-one-out error |
 //! | `hold_out` | the smallest error at every second training sample, predicted from the others with doubled width and half the features |
 //! | `auto` | what `auto` stands for with `solver: ridge`: the best agreement with linear and cubic interpolation, hold-out and leave-one-out on lines |
-//! | `half_test` | the smallest error at half of the *test* samples: no criterion, but a limit of what samples can tell |
+//! | `half_test` | the smallest error at half of the *test* samples: no criterion, but a comparison for the others |
 //!
 //! Records per row or image `best_psnr`, the test PSNR with the best width at the ridge of the rule; `best_octaves`, the logarithm of
 //! this width relative to the rule; `test_psnr`, that of the rule; and for each criterion `regret_CRITERION`, by how much its test PSNR
