@@ -28,7 +28,7 @@ groups:
     profiles: *profiles
   - id: choice
     data: { set: div2k-test }
-    protocol: { kind: width-selection, samples: 16, axes: 2, per_octave: 4 }
+    protocol: { kind: width-selection, samples: 16, axes: 2 }
     variants:
       - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
     profiles: *profiles
@@ -40,10 +40,10 @@ groups:
     profiles: *profiles
 "#;
 
-/// Catches a rule that depends on anything but the samples' number and the solver, a study whose rule is not that of `auto`, and
-/// choices that are compared with something else than the best width.
+/// Catches a choice from the samples that is not that of the study, a rule that depends on anything but the samples' number and the
+/// solver, and choices that are compared with something else than the best width.
 #[test]
-fn auto_is_the_rule_of_its_solver() {
+fn auto_is_what_the_study_says() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "extensions/mexican-hat"]);
     // Group, method, signal, metric.
@@ -61,30 +61,37 @@ fn auto_is_the_rule_of_its_solver() {
             .filter(|(key, _)| key[0] == group && key[1] == method && key[3] == metric);
         found.map(|(_, value)| *value).collect()
     };
+    // Without the solver `ridge` it depends on the number of samples only.
     for metric in ["test_psnr", "train_psnr", "rank", "condition_number"] {
-        let [auto, ridge, other] =
-            ["auto", "ridge", "minimum norm"].map(|m| of("ridge", m, metric));
-        assert_eq!(auto.len(), 1, "{metric}: {values:?}");
-        assert_eq!(auto, ridge, "{metric}");
-        if metric != "rank" {
-            assert_ne!(auto, other, "{metric}");
-        }
-        assert_eq!(of("minimum-norm", "auto", metric), of("minimum-norm", "minimum norm", metric));
+        let rule = of("minimum-norm", "minimum norm", metric);
+        assert_eq!(rule.len(), 1, "{metric}: {values:?}");
+        assert_eq!(of("minimum-norm", "auto", metric), rule);
+        assert_ne!(
+            of("minimum-norm", "ridge", "test_psnr"),
+            of("minimum-norm", "auto", "test_psnr")
+        );
     }
-    let [rule, study] = [of("ridge", "auto", "test_psnr"), of("choice", "auto", "test_psnr")];
-    assert!((rule[0] - study[0]).abs() < 1e-6, "{rule:?} {study:?}");
+    let is_close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
+    is_close(of("ridge", "ridge", "test_psnr")[0], of("choice", "auto", "test_psnr")[0]);
+    let regret = of("choice", "auto", "regret_auto")[0];
+    is_close(of("ridge", "auto", "test_psnr")[0], of("choice", "auto", "best_psnr")[0] - regret);
+    let [sigma, cutoff] = ["sigma", "cutoff"].map(|metric| of("ridge", "auto", metric)[0]);
+    assert!((0.01..0.5).contains(&sigma) && (1e-4..=0.1).contains(&cutoff), "{sigma} {cutoff}");
+    assert!(
+        of("ridge", "auto", "selection_time")[0] > 0.0 && of("ridge", "ridge", "sigma").is_empty()
+    );
     for (group, count) in [("choice", 1), ("rows", 2)] {
         let (best, rule) = (of(group, "auto", "best_psnr"), of(group, "auto", "test_psnr"));
         assert_eq!(best.len(), count, "{values:?}");
         for (k, regret) in of(group, "auto", "regret_rule").into_iter().enumerate() {
             assert!(regret >= 0.0 && (best[k] - rule[k] - regret).abs() < 1e-9, "{regret}");
         }
-        for criterion in ["paper", "likelihood", "gcv", "loo", "hold_out"] {
+        for criterion in ["paper", "likelihood", "gcv", "loo", "hold_out", "auto", "half_test"] {
             let regrets = of(group, "auto", &format!("regret_{criterion}"));
             assert!(regrets.len() == count && regrets.iter().all(|r| r.is_finite()), "{criterion}");
         }
         for octaves in of(group, "auto", "best_octaves") {
-            assert!(octaves.abs() <= 2.5 && (4.0 * octaves).fract() == 0.0, "{octaves}");
+            assert!(octaves.abs() <= 2.5 && (8.0 * octaves).fract() == 0.0, "{octaves}");
         }
     }
 }
