@@ -59,6 +59,18 @@ impl RidgeAxis {
         Ok(Self { eigenvalues, vectors, positions })
     }
 
+    /// The same axis, which predicts P other positions by their kernel with the training positions (P × N).
+    ///
+    /// # Errors
+    ///
+    /// A kernel of another size, or entries that are not finite.
+    pub fn predicting(mut self, kernel: MatRef<'_, f64>) -> Result<Self, Error> {
+        check_length("columns of the kernel", kernel.ncols(), self.eigenvalues.len())?;
+        check_entries(|| "the kernel of the positions to predict".into(), kernel)?;
+        self.positions = times(kernel, self.vectors.as_ref());
+        Ok(self)
+    }
+
     /// The same axis, which predicts some of the positions only.
     #[must_use]
     pub fn at(&self, positions: impl Iterator<Item = usize>) -> Self {

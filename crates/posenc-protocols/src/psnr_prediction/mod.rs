@@ -13,11 +13,17 @@
 //! | `signal` | all embedders on a held-out signal, relative to their mean | all embedders on the known signals |
 //! | `both` | a family on a held-out signal, relative to the mean | the other families on the known signals |
 //!
+//! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. The mean squared
+//! error is predicted as D + E/2, and is at most the variance of the training samples. D is the mean squared difference between the fit
+//! and linear interpolation, midway between training samples. E is the mean squared error of interpolating every second training sample
+//! linearly; for a 1/f² spectrum, half the distance between samples halves it.
+//!
 //! Equal predictors are equal within 5 % in a pair of two families. The settings of a variant name its `predictors`; the variants of a
 //! group share everything else.
 //!
 //! Records per held-out signal `r2_SUFFIX`; `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the share of embedders inside an
-//! interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width; `best_psnr`; and `pairs_apart`, the number of pairs with equal
+//! interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width; `best_psnr`; for `interpolation` alone
+//! `error_estimate`, the median absolute error without other embedders and signals; and `pairs_apart`, the number of pairs with equal
 //! predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is the mean over the held-out signals, over its
 //! prediction (`family`). Also `embedders`, `signals`, `pairs`, and for the ten pairs of families that are farthest apart in the median `pair_gap`, and
 //! of both embedders `pair_psnr`, `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample distances). Pairs are counted
@@ -102,6 +108,9 @@ pub enum Predictor {
     /// Stable rank of the network's neural tangent kernel and the leave-one-out error of ridge regression with it. The kernel of a
     /// linear layer is that of its features.
     NeuralTangentKernel,
+    /// Test PSNR predicted from the distance of the fit to linear interpolation of the training samples. A trained network's fit is
+    /// that of ridge regression with its neural tangent kernel.
+    Interpolation,
 }
 
 /// How the model is trained, in single precision with rows scaled by their largest norm.

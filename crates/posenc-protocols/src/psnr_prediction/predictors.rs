@@ -1,10 +1,13 @@
 //! Properties of an embedder, and sets of them that predict.
 
+use std::ops::Range;
+
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::closed_form::{Ridge, RidgeAxis, RidgeFit};
 use posenc_math::distance::{measured_distance, preserved_length};
 use posenc_math::embedder::Embedder;
+use posenc_math::quality::psnr_of;
 use posenc_math::statistics::relative_ranks;
 use serde::{Deserialize, Serialize};
 
@@ -32,10 +35,13 @@ pub struct Properties {
     /// Stable rank of the neural tangent kernel, and leave-one-out errors with it; of a linear layer as without it.
     tangent_rank: f64,
     tangent_leave_one_out: Vec<f64>,
+    /// Test PSNR predicted from the distance to linear interpolation.
+    interpolation: Vec<f64>,
 }
 
 impl Properties {
-    /// Of an embedder, for training samples of all signals. `network` is the neural tangent kernel of a network.
+    /// Of an embedder, for training samples of all signals. `network` is the neural tangent kernel of a network. Both axes predict the
+    /// 2N positions of the signals.
     pub fn new(
         embedder: &dyn Embedder,
         axis: &RidgeAxis,
@@ -68,6 +74,7 @@ impl Properties {
             likelihood: Vec::new(),
             leave_one_out: Vec::new(),
             tangent_leave_one_out: Vec::new(),
+            interpolation: Vec::new(),
         };
         for signal in training {
             let mean = signal.sum() / n as f64;
@@ -82,6 +89,9 @@ impl Properties {
             properties.leave_one_out.push(own.leave_one_out);
             let of_network = network.map_or(Ok(own), scores)?;
             properties.tangent_leave_one_out.push(of_network.leave_one_out);
+            let fit = RidgeFit::line(network.unwrap_or(axis), std::slice::from_ref(signal))?;
+            let predicted = &fit.predict(Ridge::Axes(ridge))[0];
+            properties.interpolation.push(expected_psnr(predicted, signal));
         }
         Ok(properties)
     }
@@ -91,6 +101,22 @@ impl Properties {
 fn stable_rank(axis: &RidgeAxis) -> f64 {
     let eigenvalues = axis.eigenvalues();
     eigenvalues.iter().sum::<f64>() / eigenvalues.iter().copied().fold(0.0, f64::max)
+}
+
+/// Test PSNR of a fit at 2N positions (2N × 1), predicted from its N training samples (N × 1), which are those with even indices.
+fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
+    let n = training.nrows();
+    let sample = |i: usize| training[(i, 0)];
+    let middle = |i: usize, j: usize| (sample(i) + sample(j)) / 2.0;
+    let mean_square = |places: Range<usize>, value: &dyn Fn(usize) -> f64| {
+        let count = places.len() as f64;
+        places.map(|i| value(i).powi(2)).sum::<f64>() / count
+    };
+    let distance = mean_square(0..n - 1, &|i| predicted[(2 * i + 1, 0)] - middle(i, i + 1));
+    let interpolation = mean_square(1..n - 1, &|i| sample(i) - middle(i - 1, i + 1));
+    let mean = training.sum() / n as f64;
+    let variance = mean_square(0..n, &|i| sample(i) - mean);
+    psnr_of((distance + interpolation / 2.0).min(variance))
 }
 
 impl Predictor {
@@ -108,6 +134,7 @@ impl Predictor {
             Predictor::NeuralTangentKernel => {
                 vec![of.tangent_rank, of.tangent_leave_one_out[signal]]
             }
+            Predictor::Interpolation => vec![of.interpolation[signal]],
         }
     }
 
@@ -119,6 +146,7 @@ impl Predictor {
                 | Predictor::Likelihood
                 | Predictor::LeaveOneOut
                 | Predictor::NeuralTangentKernel
+                | Predictor::Interpolation
         )
     }
 }
@@ -156,4 +184,50 @@ fn ranked(predictors: &[Predictor], properties: &[Properties], signal: usize) ->
         ranks.iter_mut().zip(relative_ranks(&column)).for_each(|(all, rank)| all.push(rank));
     }
     ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use posenc_math::random::{gaussian_vector, stream};
+
+    use super::*;
+
+    fn column(values: &[f64]) -> Mat<f64> {
+        Mat::from_fn(values.len(), 1, |i, _| values[i])
+    }
+
+    /// Catches a distance or an interpolation error of the wrong samples: for random walks, whose spectrum is 1/f², predicted and measured
+    /// errors have the same mean, whatever the fit adds between the samples.
+    #[test]
+    fn the_error_of_random_walks_is_predicted() {
+        const N: usize = 4000;
+        let mut random = stream(7, "walk");
+        let mut walk = vec![0.0];
+        for step in gaussian_vector(&mut random, 2 * N - 1) {
+            walk.push(walk[walk.len() - 1] + step);
+        }
+        let training: Vec<f64> = walk.iter().copied().step_by(2).collect();
+        for wrong in [0.0, 0.5, 2.0] {
+            let sign = |i: usize| if i % 4 == 1 { wrong } else { -wrong };
+            let fit = |i: usize| match i % 2 {
+                0 => walk[i],
+                _ => (walk[i - 1] + walk.get(i + 1).unwrap_or(&walk[i - 1])) / 2.0 + sign(i),
+            };
+            let predicted: Vec<f64> = (0..2 * N).map(fit).collect();
+            let error =
+                (0..N).map(|i| (walk[2 * i + 1] - predicted[2 * i + 1]).powi(2)).sum::<f64>();
+            let expected = expected_psnr(&column(&predicted), &column(&training));
+            assert!((expected - psnr_of(error / N as f64)).abs() < 0.3, "{wrong}: {expected}");
+        }
+    }
+
+    /// Catches a prediction below that of the mean of the samples, which test PSNR never is.
+    #[test]
+    fn no_fit_is_predicted_to_be_worse_than_the_mean() {
+        let expected = expected_psnr(
+            &column(&[0.0, 50.0, 1.0, 50.0, 0.0, 50.0, 1.0, 50.0]),
+            &column(&[0.0, 1.0, 0.0, 1.0]),
+        );
+        assert!((expected - psnr_of(0.25)).abs() < 1e-12);
+    }
 }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::predictors::{Properties, Ranked};
 use super::signals::{Signal, signals};
-use super::{PsnrPrediction, Training};
+use super::{Predictor, PsnrPrediction, Training};
 use crate::network_1d::inputs::Inputs;
 use crate::network_1d::{Scale, TestSamples, signals::split};
 
@@ -204,9 +204,12 @@ impl<'a> Study<'a> {
             // Networks read features whose largest row has norm 1.
             _ => {
                 let mut features = features;
-                scale_by_largest_row_norm(&mut features);
-                let gram = &features * features.transpose();
-                Some(RidgeAxis::of_kernel(tangent_kernel(gram.as_ref(), depth).as_ref())?)
+                let norm = scale_by_largest_row_norm(&mut features);
+                let scaled = Mat::from_fn(2 * n, all.ncols(), |i, j| all[(i, j)] / norm);
+                let kernel = tangent_kernel((&scaled * scaled.transpose()).as_ref(), depth);
+                let training = Mat::from_fn(n, n, |i, j| kernel[(2 * i, 2 * j)]);
+                let positions = Mat::from_fn(2 * n, n, |i, j| kernel[(i, 2 * j)]);
+                Some(RidgeAxis::of_kernel(training.as_ref())?.predicting(positions.as_ref())?)
             }
         };
         let ridge = self.settings.ridge;
@@ -338,6 +341,16 @@ impl<'a> Study<'a> {
         for (s, signal) in self.held_out().zip(&self.signals[self.design.known..]) {
             let best = measured.iter().map(|m| m.psnr[s]).fold(f64::NEG_INFINITY, f64::max);
             out.push(Value::new("best_psnr", best).unit("dB").signal(&signal.name));
+        }
+        if self.settings.predictors == [Predictor::Interpolation] {
+            for (s, signal) in self.held_out().zip(&self.signals[self.design.known..]) {
+                let error = |m: &Measured| {
+                    let predicted = Predictor::Interpolation.values(&m.properties, s)[0];
+                    (predicted - m.psnr[s]).abs()
+                };
+                let error = quantile(measured.iter().map(error).collect(), 0.5);
+                out.push(Value::new("error_estimate", error).unit("dB").signal(&signal.name));
+            }
         }
         if self.settings.predictors.iter().any(|predictor| predictor.reads_samples()) {
             return;
