@@ -16,15 +16,15 @@
 //! The predictor `interpolation` is itself a predicted test PSNR and needs neither other embedders nor other signals. The mean squared
 //! error is predicted as D + E/2, and is at most the variance of the training samples. D is the mean squared difference between the fit
 //! and linear interpolation, midway between training samples. E is the mean squared error of interpolating every second training sample
-//! linearly; for a 1/f² spectrum, half the distance between samples halves it.
+//! linearly. For a 1/f² spectrum, that error is proportional to the distance between samples, hence half of it.
 //!
 //! Equal predictors are equal within 5 % in a pair of two families. The settings of a variant name its `predictors`; the variants of a
 //! group share everything else.
 //!
 //! Records per held-out signal `r2_SUFFIX`; `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the share of embedders inside an
-//! interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width; `best_psnr`; for `interpolation` alone
-//! `error_estimate`, the median absolute error without other embedders and signals; and `pairs_apart`, the number of pairs with equal
-//! predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is the mean over the held-out signals, over its
+//! interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width; `best_psnr`;
+//! if the only predictor is `interpolation`, `error_estimate`, the median absolute error of the predicted test PSNR itself; and
+//! `pairs_apart`, the number of pairs with equal predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is the mean over the held-out signals, over its
 //! prediction (`family`). Also `embedders`, `signals`, `pairs`, and for the ten pairs of families that are farthest apart in the median `pair_gap`, and
 //! of both embedders `pair_psnr`, `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample distances). Pairs are counted
 //! for predictors that do not read the samples.

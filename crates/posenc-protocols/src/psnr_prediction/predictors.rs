@@ -80,17 +80,15 @@ impl Properties {
             let mean = signal.sum() / n as f64;
             let centered = Mat::from_fn(n, 1, |i, _| signal[(i, 0)] - mean);
             properties.alignment.push(RidgeFit::line(axis, &[centered])?.alignment());
-            let scores = |axis| -> Result<_> {
-                let fit = RidgeFit::line(axis, std::slice::from_ref(signal))?;
-                Ok(fit.scores(Ridge::Axes(ridge)))
-            };
-            let own = scores(axis)?;
-            properties.likelihood.push(own.likelihood);
-            properties.leave_one_out.push(own.leave_one_out);
-            let of_network = network.map_or(Ok(own), scores)?;
+            let fit = |axis| RidgeFit::line(axis, std::slice::from_ref(signal));
+            let (linear, network) = (fit(axis)?, network.map(fit).transpose()?);
+            let ridge = Ridge::Axes(ridge);
+            let scores = linear.scores(ridge);
+            properties.likelihood.push(scores.likelihood);
+            properties.leave_one_out.push(scores.leave_one_out);
+            let of_network = network.as_ref().map_or(scores, |fit| fit.scores(ridge));
             properties.tangent_leave_one_out.push(of_network.leave_one_out);
-            let fit = RidgeFit::line(network.unwrap_or(axis), std::slice::from_ref(signal))?;
-            let predicted = &fit.predict(Ridge::Axes(ridge))[0];
+            let predicted = &network.as_ref().unwrap_or(&linear).predict(ridge)[0];
             properties.interpolation.push(expected_psnr(predicted, signal));
         }
         Ok(properties)
