@@ -8,7 +8,7 @@
 mod syntax;
 
 use std::collections::HashSet;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use exmex::{Express, FlatEx};
 
@@ -38,7 +38,7 @@ pub(super) const KIND: Kind = Kind {
         SCALING,
     ],
     takes_extra_numbers: true,
-    check: |values| compile(values).map(|_| ()),
+    check: |values| if is_accepted(&key(values)?) { Ok(()) } else { compile(values).map(|_| ()) },
     family: Family::Shifted,
     color: Some([0.44, 0.09, 172.0]),
     method_names: &["formula"],
@@ -108,22 +108,38 @@ fn compile(values: &Values) -> Result<Formula, EmbedderError> {
     }
     let displacement = names.iter().position(|name| name == DISPLACEMENT);
     let formula = Formula { expression, variables, displacement };
-    let range = if Boundary::from_values(values)? == Boundary::Periodic { 0.5 } else { 1.0 };
-    probe(&formula, range).map_err(fault)?;
+    let key = key(values)?;
+    if !is_accepted(&key) {
+        probe(&formula, range(values)?).map_err(fault)?;
+        accepted().insert(key);
+    }
     Ok(formula)
 }
 
-/// Formulas that [`probe`] has accepted: experiment files name the same ones thousands of times.
-static PROBED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+/// The largest |u|.
+fn range(values: &Values) -> Result<f64, EmbedderError> {
+    Ok(if Boundary::from_values(values)? == Boundary::Periodic { 0.5 } else { 1.0 })
+}
+
+/// Formulas that [`compile`] has accepted: experiment files name the same ones thousands of times.
+static ACCEPTED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+
+fn accepted() -> MutexGuard<'static, HashSet<String>> {
+    ACCEPTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_accepted(key: &str) -> bool {
+    accepted().contains(key)
+}
+
+/// All that decides whether a formula is accepted.
+fn key(values: &Values) -> Result<String, EmbedderError> {
+    Ok(format!("{:?} {:?} {}", values.text("psi")?, values.extra_numbers(), range(values)?))
+}
 
 /// Evaluates the profile on a grid of [-range, range] that contains 0.
 fn probe(formula: &Formula, range: f64) -> Result<(), String> {
     const STEPS: i32 = 1000;
-    let key = format!("{} {:?} {range}", formula.expression.unparse(), formula.variables);
-    let probed = || PROBED.lock().unwrap_or_else(PoisonError::into_inner);
-    if probed().contains(&key) {
-        return Ok(());
-    }
     let grid: Vec<f64> =
         (-STEPS..=STEPS).map(|i| range * (f64::from(i) / f64::from(STEPS))).collect();
     let mut profile = grid.clone();
@@ -133,9 +149,6 @@ fn probe(formula: &Formula, range: f64) -> Result<(), String> {
             "is {value} at u = {u}; it must be finite for every u from {} to {range}",
             -range
         )),
-        None => {
-            probed().insert(key);
-            Ok(())
-        }
+        None => Ok(()),
     }
 }
