@@ -21,7 +21,7 @@
 //! Equal predictors are equal within 5 % in a pair of two families. The settings of a variant name its `predictors`; the variants of a
 //! group share everything else.
 //!
-//! Records per held-out signal `r2_SUFFIX`; `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the share of embedders inside an
+//! Records per held-out signal `r2_SUFFIX` (`embedder` and `family`); `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the share of embedders inside an
 //! interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width; `best_psnr`;
 //! if the only predictor is `interpolation`, `error_estimate`, the median absolute error of the predicted test PSNR itself; and
 //! `pairs_apart`, the number of pairs with equal predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is the mean over the held-out signals, over its
@@ -29,6 +29,8 @@
 //! of both embedders `pair_psnr`, `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample distances). Pairs are counted
 //! for predictors that do not read the samples.
 
+#[cfg(feature = "run")]
+mod kernel;
 #[cfg(feature = "run")]
 mod predictors;
 #[cfg(feature = "run")]
@@ -49,6 +51,7 @@ use crate::checks::{check_rate, preset, range};
 /// The kind `psnr-prediction`.
 pub const KIND: Kind = Kind {
     takes_held_out: true,
+    revision: 2,
     example: include_str!("example.yaml"),
     runner: runner!(PsnrPrediction),
     without_data: WithoutData::Generated,
@@ -108,8 +111,9 @@ pub enum Predictor {
     /// Stable rank of the network's neural tangent kernel and the leave-one-out error of ridge regression with it. The kernel of a
     /// linear layer is that of its features.
     NeuralTangentKernel,
-    /// Test PSNR predicted from the distance of the fit to linear interpolation of the training samples. A trained network's fit is
-    /// that of ridge regression with its neural tangent kernel.
+    /// Test PSNR predicted from the distance of the fit to linear interpolation of the training samples. For a trained model, the fit is
+    /// that of ridge regression with its kernel: the neural tangent kernel of a network, and for a linear layer the kernel of its features,
+    /// each divided by the root of its first gradient, as Adam divides its steps.
     Interpolation,
 }
 

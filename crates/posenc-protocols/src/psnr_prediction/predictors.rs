@@ -12,6 +12,7 @@ use posenc_math::statistics::relative_ranks;
 use serde::{Deserialize, Serialize};
 
 use super::Predictor;
+use super::kernel::ModelKernel;
 
 /// Displacements per distance of the samples at which D is measured.
 const PER_SAMPLE: usize = 4;
@@ -40,17 +41,21 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// Of an embedder, for training samples of all signals. `network` is the neural tangent kernel of a network. Both axes predict the
-    /// 2N positions of the signals.
+    /// Of an embedder, for training samples of all signals. `trained` is the kernel of a trained model. All axes predict the 2N
+    /// positions of the signals.
     pub fn new(
         embedder: &dyn Embedder,
         axis: &RidgeAxis,
-        network: Option<&RidgeAxis>,
+        trained: Option<&ModelKernel>,
         training: &[Mat<f64>],
         ridge: f64,
     ) -> Result<Self> {
         let eigenvalues = axis.eigenvalues();
         let n = eigenvalues.len();
+        let network = match trained {
+            Some(ModelKernel::Network(axis)) => Some(axis),
+            _ => None,
+        };
         let largest = eigenvalues.iter().copied().fold(0.0, f64::max);
         let least = RANK_TOLERANCE * RANK_TOLERANCE * largest;
         let counted = eigenvalues.iter().filter(|&&value| value > least);
@@ -88,8 +93,11 @@ impl Properties {
             properties.leave_one_out.push(scores.leave_one_out);
             let of_network = network.as_ref().map_or(scores, |fit| fit.scores(ridge));
             properties.tangent_leave_one_out.push(of_network.leave_one_out);
-            let predicted = &network.as_ref().unwrap_or(&linear).predict(ridge)[0];
-            properties.interpolation.push(expected_psnr(predicted, signal));
+            let predicted = match trained {
+                None => linear.predict(ridge),
+                Some(kernel) => fit(&kernel.axis(signal)?)?.predict(ridge),
+            };
+            properties.interpolation.push(expected_psnr(&predicted[0], signal));
         }
         Ok(properties)
     }

@@ -17,12 +17,12 @@ use posenc_math::embedder::{
 use posenc_math::quality::psnr_of;
 use posenc_math::random::stream;
 use posenc_math::statistics::{nearest_mean, r_squared};
-use posenc_math::tangent_kernel::tangent_kernel;
 use posenc_nets::train::{Schedule, fit};
 use posenc_nets::{Adam, Network, Samples, Task};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::kernel::ModelKernel;
 use super::predictors::{Properties, Ranked};
 use super::signals::{Signal, signals};
 use super::{Predictor, PsnrPrediction, Training};
@@ -198,22 +198,18 @@ impl<'a> Study<'a> {
         let axis = RidgeAxis::new(features.as_ref(), all.as_ref())?;
         let samples = |signal: &Signal| Mat::from_fn(n, 1, |i, _| signal.values[2 * i]);
         let training: Vec<Mat<f64>> = self.signals.iter().map(samples).collect();
-        let depth = self.settings.training.map_or(0, |training| training.depth);
-        let network = match depth {
-            0 => None,
-            // Networks read features whose largest row has norm 1.
-            _ => {
+        let trained = match self.settings.training {
+            None => None,
+            // Trained models read features whose largest row has norm 1.
+            Some(Training { depth, .. }) => {
                 let mut features = features;
                 let norm = scale_by_largest_row_norm(&mut features);
                 let scaled = Mat::from_fn(2 * n, all.ncols(), |i, j| all[(i, j)] / norm);
-                let kernel = tangent_kernel((&scaled * scaled.transpose()).as_ref(), depth);
-                let training = Mat::from_fn(n, n, |i, j| kernel[(2 * i, 2 * j)]);
-                let positions = Mat::from_fn(2 * n, n, |i, j| kernel[(i, 2 * j)]);
-                Some(RidgeAxis::of_kernel(training.as_ref())?.predicting(positions.as_ref())?)
+                Some(ModelKernel::new(&scaled, depth)?)
             }
         };
         let ridge = self.settings.ridge;
-        let properties = Properties::new(embedder, &axis, network.as_ref(), &training, ridge)?;
+        let properties = Properties::new(embedder, &axis, trained.as_ref(), &training, ridge)?;
         let psnr = match &self.settings.training {
             Some(training) => self.trained(embedder, training)?,
             None => {
@@ -282,7 +278,7 @@ impl<'a> Study<'a> {
                 .map(|signal| self.design.predict(&ranked, &targets, unseen, signal))
                 .collect();
             let measured = &targets[self.design.known..];
-            self.quality(&predicted, measured, suffix, &mut values);
+            self.quality(&predicted, measured, (unseen, suffix), &mut values);
             if unseen == Unseen::Family {
                 self.means(&predicted, measured, &mut values);
             }
@@ -296,7 +292,7 @@ impl<'a> Study<'a> {
         &self,
         predicted: &[Vec<f64>],
         measured: &[Vec<f64>],
-        suffix: &str,
+        (unseen, suffix): (Unseen, &str),
         out: &mut Vec<Value>,
     ) {
         let errors: Vec<Vec<f64>> = predicted
@@ -314,7 +310,9 @@ impl<'a> Study<'a> {
                 out.push(Value::new(metric, value).unit(unit).signal(&signal.name));
             };
             // Where all embedders are equal, there is nothing to explain.
-            if let Ok(r2) = r_squared(&predicted[s], &measured[s]) {
+            if unseen.has_signal()
+                && let Ok(r2) = r_squared(&predicted[s], &measured[s])
+            {
                 add("r2", r2, "");
             }
             add("error", quantile(errors[s].clone(), 0.5), "dB");
