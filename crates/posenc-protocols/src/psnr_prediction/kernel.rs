@@ -41,7 +41,7 @@ impl ModelKernel {
     /// For the training samples of a signal, N × 1.
     ///
     /// Adam divides the step of each weight by the size of its gradient. Gradient descent does the same with features that are divided by
-    /// the root of this size. The gradient is that of zero weights, with which training about begins.
+    /// the root of this size. The gradient is that of weights of zero; training begins with small ones.
     pub fn axis(&self, samples: &Mat<f64>) -> Result<RidgeAxis> {
         let (training, positions) = match self {
             ModelKernel::Network(axis) => return Ok(axis.clone()),
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Catches a division by the gradient itself, by its square or by nothing: Adam trains the same layer.
+    /// Catches features that are not divided by their gradients: Adam trains the same layer.
     #[test]
     fn adam_reaches_the_fit_of_its_kernel() {
         const N: usize = 6;
