@@ -9,44 +9,52 @@ use posenc_math::tangent_kernel::tangent_kernel;
 /// best on the known signals of `rank-and-distance`.
 const SMALLEST_GRADIENT: f64 = 1e-4;
 
-/// A kernel for each signal; it predicts P positions from N.
+/// The kernel of a trained model; it predicts 2N positions from N.
 pub enum ModelKernel {
-    /// The neural tangent kernel of a network, the same for all signals.
+    /// The neural tangent kernel of a network.
     Network(RidgeAxis),
     /// A linear layer trained with Adam.
-    Adam {
-        /// Features with a one for the bias, N × (K + 1) and P × (K + 1).
-        training: Mat<f64>,
-        positions: Mat<f64>,
-    },
+    Adam(AdamKernel),
 }
 
 impl ModelKernel {
-    /// Of features that are scaled as for training, P × K, whose rows with even indices belong to the training samples.
+    /// Of features that are scaled as for training, 2N × K, whose rows with even indices belong to the training samples.
     pub fn new(features: &Mat<f64>, depth: usize) -> Result<Self> {
-        let (n, k) = (features.nrows() / 2, features.ncols());
-        if depth > 0 {
-            let kernel = tangent_kernel((features * features.transpose()).as_ref(), depth);
-            let training = Mat::from_fn(n, n, |i, j| kernel[(2 * i, 2 * j)]);
-            let positions = Mat::from_fn(2 * n, n, |i, j| kernel[(i, 2 * j)]);
-            let axis = RidgeAxis::of_kernel(training.as_ref())?.predicting(positions.as_ref())?;
-            return Ok(ModelKernel::Network(axis));
+        if depth == 0 {
+            return Ok(ModelKernel::Adam(AdamKernel::new(features)));
         }
+        let n = features.nrows() / 2;
+        let kernel = tangent_kernel((features * features.transpose()).as_ref(), depth);
+        let training = Mat::from_fn(n, n, |i, j| kernel[(2 * i, 2 * j)]);
+        let positions = Mat::from_fn(2 * n, n, |i, j| kernel[(i, 2 * j)]);
+        let axis = RidgeAxis::of_kernel(training.as_ref())?.predicting(positions.as_ref())?;
+        Ok(ModelKernel::Network(axis))
+    }
+}
+
+/// Features with a one for the bias.
+pub struct AdamKernel {
+    /// N × (K + 1).
+    training: Mat<f64>,
+    /// 2N × (K + 1).
+    positions: Mat<f64>,
+}
+
+impl AdamKernel {
+    fn new(features: &Mat<f64>) -> Self {
+        let (n, k) = (features.nrows() / 2, features.ncols());
         let with_bias = |rows: usize, step: usize| {
             Mat::from_fn(rows, k + 1, |i, j| if j < k { features[(step * i, j)] } else { 1.0 })
         };
-        Ok(ModelKernel::Adam { training: with_bias(n, 2), positions: with_bias(2 * n, 1) })
+        AdamKernel { training: with_bias(n, 2), positions: with_bias(2 * n, 1) }
     }
 
-    /// For the training samples of a signal, N × 1.
+    /// For the training samples of a signal, N × 1, on whose gradient it depends.
     ///
     /// Adam divides the step of each weight by the size of its gradient. Gradient descent does the same with features that are divided by
     /// the root of this size. The gradient is that of weights of zero; training begins with small ones.
     pub fn axis(&self, samples: &Mat<f64>) -> Result<RidgeAxis> {
-        let (training, positions) = match self {
-            ModelKernel::Network(axis) => return Ok(axis.clone()),
-            ModelKernel::Adam { training, positions } => (training, positions),
-        };
+        let AdamKernel { training, positions } = self;
         let gradient = training.transpose() * samples;
         let sizes: Vec<f64> = (0..gradient.nrows()).map(|j| gradient[(j, 0)].abs()).collect();
         let largest = sizes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -76,12 +84,12 @@ mod tests {
         let features =
             Mat::from_fn(2 * N, K, |i, j| draws[i * K + j] * if j % 2 == 0 { 0.1 } else { 0.01 });
         let samples = Mat::from_fn(N, 1, |i, _| 0.5 + 0.3 * (i as f64).sin());
-        let kernel = ModelKernel::new(&features, 0).unwrap();
+        let kernel = AdamKernel::new(&features);
         let axis = kernel.axis(&samples).unwrap();
         let fit = RidgeFit::line(&axis, std::slice::from_ref(&samples)).unwrap();
         let predicted = &fit.predict(Ridge::Axes(1e-6))[0];
 
-        let ModelKernel::Adam { training, positions } = &kernel else { panic!() };
+        let AdamKernel { training, positions } = &kernel;
         let (mut weights, mut first, mut second) =
             (Mat::<f64>::zeros(K + 1, 1), vec![0.0; K + 1], vec![0.0; K + 1]);
         for t in 1..=20_000 {

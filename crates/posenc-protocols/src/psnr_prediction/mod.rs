@@ -26,8 +26,8 @@
 //! `best_psnr`; if the only predictor is `interpolation`, `error_estimate`, the median absolute error of the predicted test PSNR itself; and
 //! `pairs_apart`, the number of pairs with equal predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is
 //! the mean over the held-out signals, over its prediction (`family`). Also `embedders`, `signals`, `pairs`, and for the ten pairs of
-//! families that are farthest apart in the median `pair_gap`, and of both embedders `pair_psnr`, `pair_rank` (stable rank) and `pair_distance` (preserved distance in sample distances). Pairs are counted
-//! for predictors that do not read the samples.
+//! families that are farthest apart in the median `pair_gap`, and of both embedders `pair_psnr`, `pair_rank` (stable rank) and
+//! `pair_distance` (preserved distance in sample distances). Pairs are counted for predictors that do not read the samples.
 
 #[cfg(feature = "run")]
 mod kernel;

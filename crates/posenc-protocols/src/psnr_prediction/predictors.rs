@@ -94,8 +94,8 @@ impl Properties {
             let of_network = network.as_ref().map_or(scores, |fit| fit.scores(ridge));
             properties.tangent_leave_one_out.push(of_network.leave_one_out);
             let predicted = match trained {
-                None => linear.predict(ridge),
-                Some(kernel) => fit(&kernel.axis(signal)?)?.predict(ridge),
+                Some(ModelKernel::Adam(kernel)) => fit(&kernel.axis(signal)?)?.predict(ridge),
+                _ => network.as_ref().unwrap_or(&linear).predict(ridge),
             };
             properties.interpolation.push(expected_psnr(&predicted[0], signal));
         }
