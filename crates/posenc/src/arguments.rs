@@ -303,8 +303,8 @@ pub struct FitWithEncoding {
     /// Kind of embedder. `list --embedders` shows all.
     #[arg(long, value_name = "KIND", default_value = posenc_math::embedder::names::GAUSSIAN, help_heading = ENCODING)]
     pub embedder: String,
-    /// Parameter of the embedder, such as sigma=0.003. Default: auto, which depends on the solver and on the number of training
-    /// positions.
+    /// Parameter of the embedder, such as sigma=0.003. Default: chosen from the training positions by ridge regression and with
+    /// --mask, and a rule for photographs elsewhere.
     #[arg(long, value_name = "NAME=VALUE", help_heading = ENCODING)]
     pub set: Vec<String>,
     /// How the weights are computed. Default: ridge, with --mask closed-form.
@@ -322,9 +322,10 @@ pub struct FitWithEncoding {
     /// Learning rate of Adam. Default: the papers' value.
     #[arg(long, value_name = "RATE", help_heading = ENCODING)]
     pub learning_rate: Option<f64>,
-    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = ENCODING)]
-    pub iterations: u32,
+    /// Maximum number of iterations of the closed form with --mask; fewer iterations smooth the result. Default: chosen from the
+    /// training positions.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = ENCODING)]
+    pub iterations: Option<u32>,
 }
 
 const ENCODING: &str = "Options of a position encoding, which replaces the interpolation";

@@ -106,8 +106,8 @@ pub(super) struct WireVariant {
     /// Method name in records and published values. Allowed: 1 to 80 characters.
     pub(super) id: String,
     /// `kind` and parameters of the embedder; required if the protocol uses one. Its width, scale or largest frequency may be `auto`
-    /// in `closed-form`, `network-nd` and `width-selection`: ridge regression on a grid chooses it from the training samples, and a rule
-    /// computes it from their number per axis elsewhere.
+    /// in `closed-form`, `network-nd` and `width-selection`: ridge regression on a grid and complex encodings at random positions choose
+    /// it from the training samples, and a rule computes it from their number per axis elsewhere.
     #[serde(default)]
     #[schemars(schema_with = "json::embedder")]
     pub(super) embedder: Option<Mapping>,

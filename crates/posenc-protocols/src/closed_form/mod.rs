@@ -5,14 +5,14 @@
 //!
 //! With `solver: ridge` on a grid, a parameter that is `auto` and a cutoff that is not given are chosen from the training samples of each
 //! signal, by agreement with interpolation, a hold-out and leave-one-out errors; they are recorded under the parameter's name and as
-//! `cutoff`, and the seconds as `selection_time`. Elsewhere `auto` depends on the number of samples only.
+//! `cutoff`, and the seconds as `selection_time`. With `fraction`, a parameter that is `auto` and the iterations, if none are given, are
+//! chosen by the error at training positions that are held out. Elsewhere `auto` depends on the number of samples only.
 
 #[cfg(feature = "run")]
 mod run;
 
 use posenc_experiments::schema::Data;
 use posenc_experiments::schema::protocol::{Fault, Kind, Settings, WithoutData};
-use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub struct ClosedForm {
     /// With `fraction`: when the iteration ends. Default: 1e-6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// With `fraction`: largest number of iterations; fewer regularize. Default: 100.
+    /// With `fraction`: largest number of iterations; fewer regularize. Default: 100, or with an `auto` width chosen from the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<usize>,
     /// With `fraction`: factor λ of the term λ‖W‖². Default: 0.
@@ -130,14 +130,6 @@ impl Settings for ClosedForm {
             ("ridge", self.ridge.is_some()),
         ];
         absent(&of_random_positions, "belongs to random positions; set `fraction`")
-    }
-
-    fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
-        if spec.auto().is_some() && self.fraction.is_some() {
-            let message = "`auto` was determined on regular grids only; leave one of the two out";
-            return Err(("fraction", message.to_owned()));
-        }
-        Ok(())
     }
 
     fn check_data(&self, data: Option<&Data>) -> Result<(), Fault> {

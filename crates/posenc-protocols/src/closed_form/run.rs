@@ -10,10 +10,10 @@ use super::{ClosedForm, Precision, Solver};
 use crate::memory::{dimension, reduced};
 use crate::network_1d::Scale;
 use crate::network_nd::TestPositions;
-use crate::network_nd::reconstruction::auto_width::{Choice, choose};
+use crate::network_nd::reconstruction::auto_width::{COUNTS, RandomChoice, Search, choose};
 use crate::network_nd::reconstruction::closed::{self, Axis, Solved};
 use crate::network_nd::reconstruction::{
-    self, Rule, Scattered, Signal, pictures, positions_per_axis, split,
+    self, Rule, Scattered, Signal, Split, pictures, positions_per_axis, split,
 };
 use posenc_harness::device::CPU;
 use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
@@ -54,42 +54,46 @@ impl Protocol for ClosedForm {
 fn typed<T: Real>(context: &Context<'_>, settings: &ClosedForm, emit: &mut Emit<'_>) -> Result<()> {
     // With `auto`, embedder, cutoff and axes change from signal to signal.
     let (mut known, mut axes): (_, Vec<Axis<T>>) = (None, Vec::new());
+    let open = context.spec()?;
     for (index, unit) in context.units.iter().enumerate() {
         let signal = Signal::of_unit(context, unit, settings.side)?;
-        let stopwatch = Stopwatch::start(CPU);
-        let chosen = settings.chosen(context, &signal)?;
-        let seconds = stopwatch.seconds();
-        let parameter = context.spec()?.auto();
-        let resolved = match &chosen {
-            Some(choice) => (choice.spec.clone(), Some(choice.cutoff)),
-            None => (settings.resolved(context.spec()?, &signal), settings.cutoff()),
+        let split = match settings.fraction {
+            Some(fraction) => Some(settings.split(context, &signal, unit, fraction)?),
+            None => None,
         };
+        let stopwatch = Stopwatch::start(CPU);
+        let chosen = settings.chosen(context, &signal, split.as_ref())?;
+        let seconds = stopwatch.seconds();
+        let resolved = (chosen.spec.clone(), chosen.cutoff);
         if known.as_ref().is_none_or(|(other, _)| *other != resolved) {
             let embedder = context.embedder_of(&resolved.0)?;
             known = Some((resolved, embedder));
             axes.clear();
         }
-        let Some(((spec, cutoff), embedder)) = &known else {
-            unreachable!("the embedder was built")
-        };
-        let outcome = match settings.fraction {
-            Some(fraction) => {
-                scattered::<T>(context, settings, &**embedder, &signal, unit, fraction)
-            }
-            None => on_grid(context, settings, &**embedder, *cutoff, &signal, &mut axes),
+        let Some((_, embedder)) = &known else { unreachable!("the embedder was built") };
+        let outcome = match &split {
+            Some(split) => scattered::<T>(settings, &chosen, &**embedder, &signal, split),
+            None => on_grid(context, settings, &**embedder, chosen.cutoff, &signal, &mut axes),
         };
         let mut outcome = outcome.with_context(|| unit.signal.clone())?;
-        if let (Some(_), Some(parameter)) = (chosen, parameter) {
-            let value = spec.number_of(parameter.name).unwrap_or(f64::NAN);
-            outcome.values.extend([
-                Value::new(parameter.name, value),
-                Value::new("cutoff", cutoff.unwrap_or(f64::NAN)),
-                Value::new("selection_time", seconds).unit("s"),
-            ]);
+        if let (true, Some(parameter)) = (chosen.from_samples, open.auto()) {
+            let value = chosen.spec.number_of(parameter.name).unwrap_or(f64::NAN);
+            outcome.values.push(Value::new(parameter.name, value));
+            outcome.values.extend(chosen.cutoff.map(|cutoff| Value::new("cutoff", cutoff)));
+            outcome.values.push(Value::new("selection_time", seconds).unit("s"));
         }
         emit(index, outcome)?;
     }
     Ok(())
+}
+
+/// The embedder and what regularizes its weights.
+struct Chosen {
+    spec: EmbedderSpec,
+    cutoff: Option<f64>,
+    iterations: usize,
+    /// Whether the samples decided, and not their number alone.
+    from_samples: bool,
 }
 
 fn on_grid<T: Real>(
@@ -136,30 +140,57 @@ fn on_grid<T: Real>(
 }
 
 impl ClosedForm {
-    fn cutoff(&self) -> Option<f64> {
-        match self.solver {
-            Solver::Ridge => Some(self.cutoff.unwrap_or(RIDGE_CUTOFF)),
-            _ => self.cutoff,
-        }
+    /// Random positions of a unit.
+    fn split(
+        &self,
+        context: &Context<'_>,
+        signal: &Signal,
+        unit: &Unit,
+        fraction: f64,
+    ) -> Result<Split> {
+        let mut rng = reconstruction::mask(context, unit);
+        split(&signal.sides, Rule::Random { fraction }, TestPositions::Rest, &mut rng)
     }
 
-    /// The width and the cutoff that suit the samples, where ridge regression on a grid may choose.
-    fn chosen(&self, context: &Context<'_>, signal: &Signal) -> Result<Option<Choice>> {
-        if self.solver != Solver::Ridge || self.fraction.is_some() {
-            return Ok(None);
-        }
+    /// Fills in what is `auto`: from the samples with ridge regression and at random positions, else from their number.
+    fn chosen(
+        &self,
+        context: &Context<'_>,
+        signal: &Signal,
+        split: Option<&Split>,
+    ) -> Result<Chosen> {
+        let open = context.spec()?;
+        let iterations = self.iterations.unwrap_or(reconstruction::ITERATIONS);
         let build = |spec: &EmbedderSpec| context.embedder_of(spec);
-        choose(signal, self.step, context.spec()?, self.cutoff, &build)
-    }
-
-    /// With what `auto` stands for at the signal's number of training positions.
-    fn resolved(&self, spec: &EmbedderSpec, signal: &Signal) -> EmbedderSpec {
-        let model = match self.solver {
-            Solver::Ridge => FitModel::Ridge,
-            _ => FitModel::ClosedForm,
+        match split {
+            Some(split) if open.auto().is_some() => {
+                let counts = self.iterations.map_or(COUNTS.to_vec(), |count| vec![count]);
+                let search = Search {
+                    signal,
+                    train: &split.train,
+                    blending: self.blending.unwrap_or_default(),
+                    counts: &counts,
+                    build: &build,
+                };
+                let RandomChoice { spec, iterations, .. } = search.choose(open)?;
+                return Ok(Chosen { spec, cutoff: None, iterations, from_samples: true });
+            }
+            None if self.solver == Solver::Ridge => {
+                if let Some(choice) = choose(signal, self.step, open, self.cutoff, &build)? {
+                    let (spec, cutoff) = (choice.spec, Some(choice.cutoff));
+                    return Ok(Chosen { spec, cutoff, iterations, from_samples: true });
+                }
+            }
+            _ => {}
+        }
+        let (model, cutoff) = match self.solver {
+            Solver::Ridge => (FitModel::Ridge, Some(self.cutoff.unwrap_or(RIDGE_CUTOFF))),
+            _ => (FitModel::ClosedForm, self.cutoff),
         };
         let positions: usize = signal.sides.iter().map(|n| n.div_ceil(self.step)).product();
-        spec.clone().resolved(model, positions_per_axis(positions, signal.sides.len()))
+        let n = positions_per_axis(positions, signal.sides.len());
+        let spec = open.clone().resolved(model, n);
+        Ok(Chosen { spec, cutoff, iterations, from_samples: false })
     }
 }
 
@@ -188,26 +219,22 @@ fn outcome(
 
 /// Least squares at random positions.
 fn scattered<T: Real>(
-    context: &Context<'_>,
     settings: &ClosedForm,
+    chosen: &Chosen,
     embedder: &dyn Embedder,
     signal: &Signal,
-    unit: &Unit,
-    fraction: f64,
+    split: &Split,
 ) -> Result<UnitResult> {
-    let rule = Rule::Random { fraction };
-    let mut rng = reconstruction::mask(context, unit);
-    let split = split(&signal.sides, rule, TestPositions::Rest, &mut rng)?;
     let stopwatch = Stopwatch::start(CPU);
     let blending = settings.blending.unwrap_or_default();
-    let grid = Scattered::new(embedder, context.spec()?, &signal.sides, blending, Scale::None)?;
+    let grid = Scattered::new(embedder, &chosen.spec, &signal.sides, blending, Scale::None)?;
     let encoding = stopwatch.seconds();
     let options = LeastSquaresOptions {
         tolerance: settings.tolerance.unwrap_or(LeastSquaresOptions::default().tolerance),
-        max_iterations: settings.iterations.unwrap_or(reconstruction::ITERATIONS),
+        max_iterations: chosen.iterations,
         lambda: settings.ridge.unwrap_or(0.0),
     };
-    let (solved, solutions) = closed::scattered::<T>(signal, &grid, &split, &options)?;
+    let (solved, solutions) = closed::scattered::<T>(signal, &grid, split, &options)?;
     let mut trains = vec![false; signal.points()];
     split.train.iter().for_each(|&p| trains[p as usize] = true);
     let mut outcome = outcome(settings, signal, &solved, |point| trains[point]);
@@ -217,7 +244,7 @@ fn scattered<T: Real>(
         Value::new("time", encoding + solved.seconds).unit("s"),
     ]);
     let unfinished = solutions.iter().filter(|s| !s.converged()).count();
-    if unfinished > 0 {
+    if unfinished > 0 && !chosen.from_samples {
         outcome.remarks.push(format!(
             "{unfinished} of {} channels stopped after {most} iterations, before the tolerance was met",
             solutions.len()

@@ -15,6 +15,9 @@
 //! `late_train_psnr_sd`. `time` is the time that one signal takes on one core, from before the embedding until after the last epoch and its
 //! test. The labels of random streams contain experiment, method and signal, but not the group. Groups that vary one setting of a method
 //! therefore share their random numbers.
+//!
+//! With `encoding: complex` and `fraction`, a parameter that is `auto` is chosen from the training samples of each image or clip, as
+//! `closed-form` does with 100 iterations, and is recorded under its name. Elsewhere `auto` depends on the number of samples only.
 
 #[cfg(feature = "run")]
 mod estimate;

@@ -7,13 +7,15 @@
 
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::{Picture, Value};
+use posenc_math::embedder::{self, EmbedderSpec};
 use posenc_math::random::stream;
 use posenc_nets::train::{History, Schedule, Summary};
 
+use super::reconstruction::auto_width::Search;
 use super::reconstruction::{
-    self, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
+    self, ITERATIONS, Problem, Rule, Signal, Split, pictures, positions_per_axis, split,
 };
-use super::{NetworkNd, changed};
+use super::{Encoding, NetworkNd, changed};
 use crate::fit_state::{Done, Resumption, divergence};
 use crate::memory::dimension;
 use posenc_harness::checkpoint::Checkpoint;
@@ -22,6 +24,7 @@ use posenc_harness::protocol::{
 };
 use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
+use rand_chacha::ChaCha8Rng;
 
 impl Protocol for NetworkNd {
     fn placement(&self) -> Placement {
@@ -131,7 +134,6 @@ impl<'a> Training<'a> {
         done: &Done,
         remarks: &mut Vec<String>,
     ) -> Result<Trained> {
-        let stopwatch = Stopwatch::start(self.context.device_class());
         let (settings, changes) = self.settings.at(done.values);
         let job = self.context.job;
         let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
@@ -139,14 +141,18 @@ impl<'a> Training<'a> {
         let draw = |purpose: &str| {
             stream(self.context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
         };
+        let open = changed(self.context.spec()?, &changes);
+        let spec = self.resolved(&open, &draw)?;
+        let chosen = match (self.chooses(), open.auto()) {
+            (true, Some(parameter)) => spec.number_of(parameter.name).map(|v| (parameter.name, v)),
+            _ => None,
+        };
+        let stopwatch = Stopwatch::start(self.context.device_class());
         let problem = Problem {
             signal: &self.signal,
             split: &self.split,
             settings: &settings,
-            spec: changed(self.context.spec()?, &changes).resolved(
-                self.settings.model(),
-                positions_per_axis(self.split.train.len(), self.signal.sides.len()),
-            ),
+            spec,
             stream: &draw,
         };
         let prepared = problem.prepare(&format!("weights {}", self.unit.signal))?;
@@ -174,7 +180,34 @@ impl<'a> Training<'a> {
         } else {
             Vec::new()
         };
-        Ok(Trained { history, parameters, seconds, pictures, late })
+        Ok(Trained { history, parameters, seconds, pictures, late, chosen })
+    }
+
+    /// Whether the samples decide what is `auto`, and not their number alone.
+    fn chooses(&self) -> bool {
+        let is_complex = self.settings.encoding == Encoding::Complex;
+        is_complex && self.settings.fraction.is_some() && self.signal.sides.len() > 1
+    }
+
+    /// The embedder with what `auto` stands for.
+    fn resolved(
+        &self,
+        open: &EmbedderSpec,
+        draw: &dyn Fn(&str) -> ChaCha8Rng,
+    ) -> Result<EmbedderSpec> {
+        let train = &self.split.train;
+        if !self.chooses() || open.auto().is_none() {
+            let n = positions_per_axis(train.len(), self.signal.sides.len());
+            return Ok(open.clone().resolved(self.settings.model(), n));
+        }
+        let search = Search {
+            signal: &self.signal,
+            train,
+            blending: self.settings.blending.unwrap_or_default(),
+            counts: &[ITERATIONS],
+            build: &|spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?),
+        };
+        Ok(search.choose(open)?.spec)
     }
 }
 
@@ -196,11 +229,14 @@ struct Trained {
     pictures: Vec<Picture>,
     /// Whether means and deviations over `late_epochs` are recorded.
     late: bool,
+    /// The parameter that was chosen from the samples.
+    chosen: Option<(&'static str, f64)>,
 }
 
 /// The numbers of one run.
 fn record(trained: &Trained, seconds: f64, x: Option<f64>, values: &mut Vec<Value>) {
     let summary = &trained.history.summaries[0];
+    values.extend(trained.chosen.map(|(name, value)| Value { x, ..Value::new(name, value) }));
     let mut add = |metric: &str, number: f64, unit: &str| {
         values.push(Value { x, ..Value::new(metric, number).unit(unit) });
     };

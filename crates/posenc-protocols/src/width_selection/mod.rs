@@ -18,7 +18,13 @@
 //! Records per row or image `best_psnr`, the test PSNR with the best width at the ridge of the rule; `best_octaves`, the logarithm of
 //! this width relative to the rule; `test_psnr`, that of the rule; and for each criterion `regret_CRITERION`, by how much its test PSNR
 //! is below `best_psnr`. With another ridge it can be above.
+//!
+//! With `fraction`, random positions train instead, and LSMR solves for the weights. `best_psnr` then is the test PSNR of the best
+//! width and number of iterations (`best_iterations`, at most 100), `test_psnr` that of the rule after 100 iterations, and `auto` chooses
+//! both by the error at training positions that are held out. The other criteria belong to grids.
 
+#[cfg(feature = "run")]
+mod random;
 #[cfg(feature = "run")]
 mod run;
 
@@ -28,7 +34,7 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_has_data, hundredths, preset, range};
+use crate::checks::{check_fraction, check_has_data, hundredths, preset, range};
 
 /// The kind `width-selection`.
 pub const KIND: Kind = Kind {
@@ -53,12 +59,25 @@ pub struct WidthSelection {
     /// With one axis: rows per image, evenly spaced.
     #[serde(default = "preset::<4, usize>")]
     pub rows: usize,
+    /// A random share of the 2N × 2N positions of an image trains instead of a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
     /// Widths reach from this many octaves below the rule to as many above.
     #[serde(default = "hundredths::<250>")]
     pub octaves: f64,
     /// Widths per octave.
     #[serde(default = "preset::<8, usize>")]
     pub per_octave: usize,
+}
+
+impl WidthSelection {
+    /// Widths, in octaves from the rule.
+    #[cfg(feature = "run")]
+    fn all_octaves(&self) -> impl Iterator<Item = f64> {
+        let steps = (self.octaves * self.per_octave as f64).floor() as i32;
+        let per_octave = self.per_octave as f64;
+        (-steps..=steps).map(move |step| f64::from(step) / per_octave)
+    }
 }
 
 impl Settings for WidthSelection {
@@ -70,6 +89,12 @@ impl Settings for WidthSelection {
         }
         range("axes", self.axes, 1, 2)?;
         range("rows", self.rows, 1, 2 * self.samples)?;
+        if let Some(fraction) = self.fraction {
+            check_fraction(fraction)?;
+            if self.axes != 2 {
+                return Err(("fraction", "random positions need images; set `axes: 2`".to_owned()));
+            }
+        }
         range("octaves", self.octaves, 0.0, 6.0)?;
         range("per_octave", self.per_octave, 1, 32)
     }

@@ -8,7 +8,7 @@ use posenc_math::closed_form::{LineFit, Lines, Ridge, RidgeAxis, RidgeFit, defau
 use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
 use posenc_math::quality::psnr_of;
 
-use super::WidthSelection;
+use super::{WidthSelection, random};
 use crate::network_nd::reconstruction::Signal;
 use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
 
@@ -222,6 +222,14 @@ fn axis(
 impl Protocol for WidthSelection {
     fn estimate(&self, work: &Workload<'_>) -> Estimate {
         let n = self.samples as f64;
+        if let Some(fraction) = self.fraction {
+            let (positions, widths) = (4.0 * n * n, self.all_octaves().count() as f64);
+            let k = work.job.variant.embedder.as_ref().and_then(EmbedderSpec::dimension);
+            // Paths of about 50 iterations, each with four products of K × K matrices, and those of `auto` on up to four folds.
+            let paths = widths + 12.0 * (16000.0 / (fraction * positions)).clamp(1.0, 4.0);
+            let path = 3.0 * 50.0 * (8.0 * k.unwrap_or(n).powi(3) + 30.0 * positions) / 40e9;
+            return Estimate::of(0.05 + work.units as f64 * paths * path);
+        }
         let widths = 2.0 * self.octaves * self.per_octave as f64 + 1.0;
         // Decompositions, and products with all positions for each ridge.
         let signals = if self.axes == 2 { 3.0 * 25.0 * n } else { 20.0 * self.rows as f64 };
@@ -232,12 +240,19 @@ impl Protocol for WidthSelection {
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
         let n = self.samples as f64;
+        if self.fraction.is_some() {
+            // Vectors of the iteration, and the blending of all positions.
+            return 500.0 * n * n;
+        }
         let values = if self.axes == 2 { 4.0 * n * n * 3.0 } else { 2.0 * n * self.rows as f64 };
         8.0 * (work.units as f64 * values + 40.0 * n * n)
     }
 
     /// All units together, since they share the decompositions.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        if let Some(fraction) = self.fraction {
+            return random::run(self, fraction, context, emit);
+        }
         let spec = context.spec()?;
         let parameter =
             spec.auto().context("`width-selection` needs a parameter that is `auto`")?;
@@ -245,12 +260,15 @@ impl Protocol for WidthSelection {
         let dimension = spec.dimension().unwrap_or(0.0);
         let half = spec.clone().number("dimension", dimension / 2.0);
         let mut samples = Sample::all(context, self)?;
-        let steps = (self.octaves * self.per_octave as f64).floor() as i32;
-        for step in -steps..=steps {
-            let octaves = f64::from(step) / self.per_octave as f64;
+        for octaves in self.all_octaves() {
             let value = |n: usize| parameter.shifted(FitModel::Ridge, n as f64, octaves);
             let Some(fine) = axis(context, spec, &parameter, value(n), n)? else {
-                anyhow::ensure!(step != 0, "{} = {} is out of range", parameter.name, value(n));
+                anyhow::ensure!(
+                    octaves != 0.0,
+                    "{} = {} is out of range",
+                    parameter.name,
+                    value(n)
+                );
                 continue;
             };
             let coarse = axis(context, &half, &parameter, value(n / 2), n / 2)?;

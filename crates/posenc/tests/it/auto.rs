@@ -38,6 +38,22 @@ groups:
     variants:
       - { id: auto, embedder: { kind: rff, dimension: 32, sigma: auto } }
     profiles: *profiles
+  - id: random
+    data: { set: div2k-test }
+    protocol: { kind: closed-form, fraction: 0.5, side: 32 }
+    variants: &random
+      - { id: auto, embedder: { kind: gaussian, dimension: 24, sigma: auto } }
+    profiles: *profiles
+  - id: random-descent
+    data: { set: div2k-test }
+    protocol: { kind: network-nd, encoding: complex, fraction: 0.5, side: 32, learning_rate: 0.1, epochs: 2 }
+    variants: *random
+    profiles: *profiles
+  - id: random-choice
+    data: { set: div2k-test }
+    protocol: { kind: width-selection, samples: 16, axes: 2, fraction: 0.5, octaves: 1, per_octave: 2 }
+    variants: *random
+    profiles: *profiles
 "#;
 
 /// Catches a choice from the samples that is not that of the study, a rule that depends on anything but the samples' number and the
@@ -80,6 +96,17 @@ fn auto_is_what_the_study_says() {
     assert!(
         of("ridge", "auto", "selection_time")[0] > 0.0 && of("ridge", "ridge", "sigma").is_empty()
     );
+    // At random positions, in double precision and in single.
+    let reached = of("random", "auto", "test_psnr")[0];
+    let choice = |metric: &str| of("random-choice", "auto", metric)[0];
+    let expected = choice("best_psnr") - choice("regret_auto");
+    assert!((reached - expected).abs() < 0.01, "{reached} {expected}");
+    assert!(reached > choice("test_psnr") && choice("regret_rule") > choice("regret_auto"));
+    let [iterations, own] = ["iterations", "sigma"].map(|metric| of("random", "auto", metric)[0]);
+    assert!(iterations < 100.0, "{iterations}");
+    // Gradient descent is compared with 100 iterations, for which wider embedders are better.
+    let of_descent = of("random-descent", "auto", "sigma")[0];
+    assert!(of_descent > own && of_descent < 0.5, "{of_descent} {own}");
     for (group, count) in [("choice", 1), ("rows", 2)] {
         let (best, rule) = (of(group, "auto", "best_psnr"), of(group, "auto", "test_psnr"));
         assert_eq!(best.len(), count, "{values:?}");
@@ -109,11 +136,7 @@ fn auto_is_refused_where_nothing_decides_it() {
         "    protocol: { kind: stable-rank, samples: [8] }",
         &["01-mexican-hat.yaml:11", "sigma", "auto", "closed-form, network-nd, width-selection"],
     );
-    refused(
-        protocol,
-        "{ kind: closed-form, fraction: 0.5, side: 32 }",
-        &["fraction", "auto", "regular grids"],
-    );
+    refused("axes: 1, rows: 2", "axes: 1, fraction: 0.5", &["fraction", "axes: 2"]);
     refused(
         "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }\n    profiles: *profiles\n  - id: rows",
         "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n    profiles: *profiles\n  - id: rows",

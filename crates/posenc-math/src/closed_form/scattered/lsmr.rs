@@ -7,12 +7,13 @@
 use super::{LeastSquares, LeastSquaresOptions, ScatteredSystem, Stop};
 use crate::{Error, closed_form::Real};
 
-/// `observe` is shown the weights after every iteration, and the norms of residual and gradient by the recurrences.
+/// `observe` is shown the weights after every iteration, and the norms of residual and gradient by the recurrences. It returns whether to
+/// go on.
 pub(super) fn solve<T: Real, const D: usize>(
     system: &ScatteredSystem<'_, T, D>,
     target: &[T],
     options: &LeastSquaresOptions,
-    observe: &mut dyn FnMut(&[T], f64, f64),
+    observe: &mut dyn FnMut(&[T], f64, f64) -> bool,
 ) -> Result<LeastSquares<T>, Error> {
     let mut workspace = system.workspace();
     let zero = T::zero_impl();
@@ -55,7 +56,7 @@ pub(super) fn solve<T: Real, const D: usize>(
         let weights_norm = update(&mut weights, &mut h_bar, &mut h, &v, &steps);
         let (residual_norm, gradient_norm) = (recurrence.residual_norm, recurrence.gradient_norm);
         check_finite(weights_norm + residual_norm + gradient_norm, iterations)?;
-        observe(&weights, residual_norm, gradient_norm);
+        let go_on = observe(&weights, residual_norm, gradient_norm);
         let accepted = accepted(
             options.tolerance,
             Norms {
@@ -69,7 +70,7 @@ pub(super) fn solve<T: Real, const D: usize>(
         if let Some(stop) = accepted {
             break stop;
         }
-        if iterations == options.max_iterations {
+        if iterations == options.max_iterations || !go_on {
             break Stop::IterationLimit;
         }
     };

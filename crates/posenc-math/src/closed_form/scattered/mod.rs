@@ -191,15 +191,46 @@ impl<'a, T: Real, const D: usize> ScatteredSystem<'a, T, D> {
         targets: &[&[T]],
         options: &LeastSquaresOptions,
     ) -> Result<Vec<LeastSquares<T>>, Error> {
-        for (channel, target) in targets.iter().enumerate() {
-            let what = format!("channel {channel}");
-            check_length(&what, target.len(), self.n_points())?;
-            if let Some(at) = target.iter().position(|value| !value.to_f64().is_finite()) {
-                return Err(not_finite(&what, target[at], &format!("point {at}")));
-            }
+        let channels = targets.iter().enumerate();
+        let solve = |(channel, target): (usize, &&[T])| {
+            let go_on = &mut |_: usize, _: &[T]| true;
+            self.solve_channel(&format!("channel {channel}"), target, options, go_on)
+        };
+        channels.map(solve).collect()
+    }
+
+    /// As [`Self::solve`] for one channel. `observe` gets the number of each iteration, from 1, and the weights after it, and returns
+    /// whether to go on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::solve`].
+    pub fn solve_observed(
+        &self,
+        target: &[T],
+        options: &LeastSquaresOptions,
+        observe: &mut dyn FnMut(usize, &[T]) -> bool,
+    ) -> Result<LeastSquares<T>, Error> {
+        self.solve_channel("the channel", target, options, observe)
+    }
+
+    fn solve_channel(
+        &self,
+        what: &str,
+        target: &[T],
+        options: &LeastSquaresOptions,
+        observe: &mut dyn FnMut(usize, &[T]) -> bool,
+    ) -> Result<LeastSquares<T>, Error> {
+        check_length(what, target.len(), self.n_points())?;
+        if let Some(at) = target.iter().position(|value| !value.to_f64().is_finite()) {
+            return Err(not_finite(what, target[at], &format!("point {at}")));
         }
         options.check::<T>()?;
-        targets.iter().map(|target| lsmr::solve(self, target, options, &mut |_, _, _| {})).collect()
+        let mut iteration = 0;
+        lsmr::solve(self, target, options, &mut |weights, _, _| {
+            iteration += 1;
+            observe(iteration, weights)
+        })
     }
 }
 

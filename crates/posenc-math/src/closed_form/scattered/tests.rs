@@ -237,6 +237,7 @@ fn recurrences_agree_with_norms_computed_from_the_iterates() {
             let pairs = times(&transposed, &residual).into_iter().zip(weights);
             let gradient: Vec<f64> = pairs.map(|(g, w)| g - lambda * w).collect();
             assert_close(gradient_norm, norm(&gradient), Tolerance::relative(1e-6));
+            true
         };
         lsmr::solve(&system, &target, &options, observe).unwrap();
         assert_eq!(seen, 12);
@@ -255,6 +256,27 @@ fn running_out_of_iterations_is_reported() {
         (Stop::IterationLimit, 3, false)
     );
     assert!(solution.gradient_norm > 1e-3 && solution.residual_norm > 1e-3);
+}
+
+/// Catches weights of another iteration than the one that an observer sees, and an observer that cannot end the iteration.
+#[test]
+fn an_observer_sees_each_iteration_and_may_end_it() {
+    let psi = gaussian(16, 16, 0.1);
+    let points = all_nodes(16);
+    let system = ScatteredSystem::new([psi.as_ref(); 2], &points).unwrap();
+    let target = vector(256, 1);
+    let of = |max_iterations| LeastSquaresOptions { max_iterations, ..EXACT };
+    let mut seen = Vec::new();
+    let observe = &mut |iteration: usize, weights: &[f64]| {
+        seen.push(weights.to_vec());
+        iteration < 4
+    };
+    let ended = system.solve_observed(&target, &of(9), observe).unwrap();
+    assert_eq!((ended.stop, ended.iterations, seen.len()), (Stop::IterationLimit, 4, 4));
+    for (index, weights) in seen.iter().enumerate() {
+        let limited = system.solve(&[&target], &of(index + 1)).unwrap().remove(0);
+        assert_eq!(weights, &limited.weights);
+    }
 }
 
 #[test]

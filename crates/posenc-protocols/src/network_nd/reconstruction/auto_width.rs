@@ -1,5 +1,7 @@
 //! What `auto` stands for with ridge regression on a grid: the width and the cutoff that suit the training samples.
 
+mod random;
+
 use anyhow::Result;
 use faer::Mat;
 use posenc_math::closed_form::{Evidence, LineFit, Lines, RIDGE_CUTOFF, RidgeAxis, SHORTEST_LINE};
@@ -7,6 +9,8 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel, line, matrix, vali
 
 use super::points::positions_per_axis;
 use super::signal::Signal;
+
+pub use random::{COUNTS, RandomChoice, Search};
 
 /// Widths reach from this many octaves below the rule to as many above.
 pub const OCTAVES: f64 = 2.5;

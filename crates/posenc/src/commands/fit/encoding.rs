@@ -12,7 +12,7 @@ use posenc_protocols::network_nd::reconstruction::{
     Problem, Scattered, Signal, Split, closed, interleaved,
 };
 
-use super::settings;
+use super::settings::{self, Chosen};
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 
 /// A reconstruction, and what to print about it.
@@ -31,15 +31,16 @@ pub fn encode(
     split: &Split,
 ) -> Result<Fitted> {
     let solver = settings::solver(fit, options);
-    let (spec, cutoff) = settings::embedder(fit, options, solver, signal, split)?;
+    check(options, solver)?;
+    let chosen = settings::choose(fit, options, solver, signal, split)?;
     let (values, parameters) = match solver {
         FitSolver::Ridge | FitSolver::ClosedForm => {
-            closed_form(fit, options, (solver, cutoff), &spec, signal, split)?
+            closed_form(fit, solver, &chosen, signal, split)?
         }
-        FitSolver::GradientDescent => gradient_descent(fit, options, &spec, signal, split)?,
+        FitSolver::GradientDescent => gradient_descent(fit, options, &chosen.spec, signal, split)?,
     };
     let description =
-        format!("{} with {}: {parameters} parameters", options.encoding, spec.canonical());
+        format!("{} with {}: {parameters} parameters", options.encoding, chosen.spec.canonical());
     Ok(Fitted { values, description })
 }
 
@@ -48,16 +49,13 @@ pub fn streams(seed: u64) -> impl Fn(&str) -> rand_chacha::ChaCha8Rng {
     move |purpose| stream(seed, &format!("fit {purpose}"))
 }
 
-/// Values at all positions, and the number of parameters.
-fn closed_form(
-    fit: &Fit,
-    options: &FitWithEncoding,
-    (solver, cutoff): (FitSolver, f64),
-    spec: &EmbedderSpec,
-    signal: &Signal,
-    split: &Split,
-) -> Result<(Vec<f64>, usize)> {
-    let name = if solver == FitSolver::Ridge { "ridge" } else { "closed-form" };
+/// Refuses models that a solver has no solution for.
+fn check(options: &FitWithEncoding, solver: FitSolver) -> Result<()> {
+    let name = match solver {
+        FitSolver::GradientDescent => return Ok(()),
+        FitSolver::Ridge => "ridge",
+        FitSolver::ClosedForm => "closed-form",
+    };
     ensure!(
         options.encoding == FitEncoding::Complex,
         "--solver {name} solves for a complex encoding; allowed with --encoding simple: --solver \
@@ -68,14 +66,23 @@ fn closed_form(
         "--solver {name} has no hidden layers; allowed with --depth {}: --solver gradient-descent",
         options.depth
     );
+    Ok(())
+}
+
+/// Values at all positions, and the number of parameters.
+fn closed_form(
+    fit: &Fit,
+    solver: FitSolver,
+    Chosen { spec, cutoff, iterations }: &Chosen,
+    signal: &Signal,
+    split: &Split,
+) -> Result<(Vec<f64>, usize)> {
     let embedder = embedder::build(spec, &mut streams(fit.seed)("embedder"))?;
     let solved = if fit.mask.is_some() {
         let sides = &signal.sides;
         let grid = Scattered::new(&*embedder, spec, sides, Default::default(), Scale::None)?;
-        let limit = LeastSquaresOptions {
-            max_iterations: options.iterations as usize,
-            ..LeastSquaresOptions::default()
-        };
+        let limit =
+            LeastSquaresOptions { max_iterations: *iterations, ..LeastSquaresOptions::default() };
         let (solved, solutions) = closed::scattered::<f32>(signal, &grid, split, &limit)?;
         let iterations = solutions.iter().map(|s| s.iterations).max().unwrap_or(0);
         println!("{iterations} iterations of LSMR (--iterations sets the limit; fewer smooth)");
@@ -84,7 +91,7 @@ fn closed_form(
         let mut known = Vec::new();
         let step = usize::from(fit.step);
         let regularization = match solver {
-            FitSolver::Ridge => (Some(cutoff), Solver::Ridge),
+            FitSolver::Ridge => (Some(*cutoff), Solver::Ridge),
             _ => Default::default(),
         };
         let axes = closed::axes::<f64>(&mut known, &*embedder, signal, step, regularization)?;

@@ -10,8 +10,8 @@ use posenc_protocols::network_nd::{Directions, Encoding, NetworkNd, Output, Test
 use super::encoding::streams;
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
 use posenc_math::closed_form::RIDGE_CUTOFF;
-use posenc_protocols::network_nd::reconstruction::auto_width::choose;
-use posenc_protocols::network_nd::reconstruction::{Signal, Split, positions_per_axis};
+use posenc_protocols::network_nd::reconstruction::auto_width::{self, Search};
+use posenc_protocols::network_nd::reconstruction::{self, Signal, Split, positions_per_axis};
 
 /// The solver of the options.
 pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
@@ -19,15 +19,90 @@ pub fn solver(fit: &Fit, options: &FitWithEncoding) -> FitSolver {
     options.solver.unwrap_or(default)
 }
 
-/// The embedder, and the cutoff of ridge regression: the kind from the option, parameters from `--set`, the rest `auto`.
-pub fn embedder(
+/// The embedder, and what else its solver chooses from the training positions.
+pub struct Chosen {
+    /// With all parameters.
+    pub spec: EmbedderSpec,
+    /// The soft cutoff of ridge regression.
+    pub cutoff: f64,
+    /// The limit of LSMR's iterations.
+    pub iterations: usize,
+}
+
+/// Fills in what the options leave open: the kind comes from its option, parameters from `--set`, and the rest is `auto`.
+pub fn choose(
     fit: &Fit,
     options: &FitWithEncoding,
     solver: FitSolver,
     signal: &Signal,
     split: &Split,
-) -> Result<(EmbedderSpec, f64)> {
+) -> Result<Chosen> {
     let n = positions_per_axis(split.train.len(), signal.sides.len());
+    let complex = options.encoding == FitEncoding::Complex;
+    let open = embedder(options, n)?;
+    let model = match (solver, complex) {
+        (FitSolver::Ridge, _) => FitModel::Ridge,
+        (FitSolver::ClosedForm, _) => FitModel::ClosedForm,
+        (FitSolver::GradientDescent, true) => FitModel::Complex,
+        (FitSolver::GradientDescent, false) => FitModel::Simple,
+    };
+    let spec = open.clone().resolved(model, n);
+    embedder::validate(&spec).with_context(|| {
+        format!("--embedder {} (--set NAME=VALUE sets a parameter)", options.embedder)
+    })?;
+    let iterations = options.iterations.map(|count| count as usize);
+    let mut chosen = Chosen {
+        spec,
+        cutoff: RIDGE_CUTOFF,
+        iterations: iterations.unwrap_or(reconstruction::ITERATIONS),
+    };
+    let draw = streams(fit.seed);
+    let build = |spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?);
+    let began = std::time::Instant::now();
+    let value = |spec: &EmbedderSpec| {
+        let name = open.auto().map(|parameter| parameter.name);
+        name.map(|name| (name, spec.number_of(name).unwrap_or(f64::NAN)))
+    };
+    let rule = value(&chosen.spec);
+    let also = match solver {
+        FitSolver::Ridge if complex => {
+            let found = auto_width::choose(signal, usize::from(fit.step), &open, None, &build)?;
+            let Some(found) = found else { return Ok(chosen) };
+            (chosen.spec, chosen.cutoff) = (found.spec, found.cutoff);
+            format!("a ridge of {:.0e}", chosen.cutoff.powi(2))
+        }
+        FitSolver::ClosedForm | FitSolver::GradientDescent if complex && fit.mask.is_some() => {
+            let is_closed = solver == FitSolver::ClosedForm;
+            let counts: &[usize] = match iterations {
+                Some(count) if is_closed => &[count],
+                None if is_closed => &auto_width::COUNTS,
+                _ => &[reconstruction::ITERATIONS],
+            };
+            if open.auto().is_none() && counts.len() == 1 {
+                return Ok(chosen);
+            }
+            let blending = Default::default();
+            let search = Search { signal, train: &split.train, blending, counts, build: &build };
+            let found = search.choose(&open)?;
+            (chosen.spec, chosen.iterations) = (found.spec, found.iterations);
+            if is_closed { format!("{} iterations", chosen.iterations) } else { String::new() }
+        }
+        _ => return Ok(chosen),
+    };
+    let width = value(&chosen.spec).map(|(name, value)| format!("{name} = {value:.6}"));
+    let all: Vec<String> = width.into_iter().chain(Some(also).filter(|s| !s.is_empty())).collect();
+    let rule = rule.map(|(name, value)| format!("; the rule for photographs: {name} = {value:.6}"));
+    println!(
+        "chose {} from the training positions in {:.1} s{}",
+        all.join(" and "),
+        began.elapsed().as_secs_f64(),
+        rule.unwrap_or_default()
+    );
+    Ok(chosen)
+}
+
+/// The embedder for `n` training positions per axis, with what is not set as `auto`.
+fn embedder(options: &FitWithEncoding, n: f64) -> Result<EmbedderSpec> {
     let complex = options.encoding == FitEncoding::Complex;
     let name = options.embedder.as_str();
     let mut parameters: BTreeMap<String, ParameterValue> = BTreeMap::new();
@@ -55,36 +130,7 @@ pub fn embedder(
         };
         parameters.insert(name.to_owned(), value);
     }
-    let model = match (solver, complex) {
-        (FitSolver::Ridge, _) => FitModel::Ridge,
-        (FitSolver::ClosedForm, _) => FitModel::ClosedForm,
-        (FitSolver::GradientDescent, true) => FitModel::Complex,
-        (FitSolver::GradientDescent, false) => FitModel::Simple,
-    };
-    let open = EmbedderSpec { parameters, ..EmbedderSpec::new(name) };
-    let spec = open.clone().resolved(model, n);
-    embedder::validate(&spec)
-        .with_context(|| format!("--embedder {name} (--set NAME=VALUE sets a parameter)"))?;
-    if solver != FitSolver::Ridge || !complex {
-        return Ok((spec, RIDGE_CUTOFF));
-    }
-    let draw = streams(fit.seed);
-    let build = |spec: &EmbedderSpec| Ok(embedder::build(spec, &mut draw("embedder"))?);
-    let began = std::time::Instant::now();
-    let choice = choose(signal, usize::from(fit.step), &open, None, &build)?;
-    let Some(choice) = choice else { return Ok((spec, RIDGE_CUTOFF)) };
-    if let Some(parameter) = open.auto() {
-        println!(
-            "chose {} = {:.6} and a ridge of {:.0e} from the known samples in {:.1} s; the rule for photographs: {:.6} and {:.0e}",
-            parameter.name,
-            choice.spec.number_of(parameter.name).unwrap_or(f64::NAN),
-            choice.cutoff.powi(2),
-            began.elapsed().as_secs_f64(),
-            spec.number_of(parameter.name).unwrap_or(f64::NAN),
-            RIDGE_CUTOFF.powi(2),
-        );
-    }
-    Ok((choice.spec, choice.cutoff))
+    Ok(EmbedderSpec { parameters, ..EmbedderSpec::new(name) })
 }
 
 /// The network and its training.

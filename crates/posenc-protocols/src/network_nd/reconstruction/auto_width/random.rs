@@ -1,0 +1,254 @@
+//! What `auto` stands for at random positions: the width, and the iterations of LSMR, with the smallest error at training positions
+//! that are held out.
+
+use anyhow::{Result, bail};
+use posenc_math::closed_form::{LeastSquaresOptions, ScatteredSystem};
+use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel, validate};
+
+use crate::network_1d::Scale;
+use crate::network_nd::Blending;
+use crate::network_nd::reconstruction::ITERATIONS;
+use crate::network_nd::reconstruction::complex::Scattered;
+use crate::network_nd::reconstruction::points::positions_per_axis;
+use crate::network_nd::reconstruction::signal::Signal;
+
+/// One of this many training positions is held out at a time.
+const FOLDS: usize = 8;
+/// Folds are added until this many positions were held out, and at most half of them are.
+const ENOUGH: usize = 2000;
+/// Quarters of octaves from the rule that are tried, before those an eighth from the best.
+const QUARTERS: std::ops::RangeInclusive<i32> = -8..=8;
+const FINER: f64 = 0.125;
+/// Numbers of iterations that are compared if none is given.
+pub const COUNTS: [usize; 12] = [2, 3, 5, 7, 10, 14, 20, 28, 40, 57, 80, ITERATIONS];
+
+/// An iteration ends when its squared error is by this factor above its smallest.
+const FAR: f64 = 2.0;
+
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RandomChoice {
+    /// The embedder with its width.
+    pub spec: EmbedderSpec,
+    /// Iterations of LSMR.
+    pub iterations: usize,
+    /// How far the width is from that of the rule.
+    pub octaves: f64,
+}
+
+/// What does not depend on the width.
+pub struct Search<'a> {
+    /// All values; those at other than the training positions are not read.
+    pub signal: &'a Signal,
+    /// Positions that train.
+    pub train: &'a [u32],
+    /// How the nodes are blended.
+    pub blending: Blending,
+    /// Numbers of iterations that are allowed, ascending.
+    pub counts: &'a [usize],
+    /// Builds an embedder, with the same random numbers each time.
+    pub build: &'a dyn Fn(&EmbedderSpec) -> Result<Box<dyn Embedder>>,
+}
+
+impl Search<'_> {
+    /// Chooses the parameter that is `auto` and the number of iterations, by the mean of the channels. Without an `auto` parameter, it
+    /// chooses the iterations alone.
+    ///
+    /// # Errors
+    ///
+    /// Signals with one axis, and parameters of which no width can be used.
+    pub fn choose(&self, spec: &EmbedderSpec) -> Result<RandomChoice> {
+        let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let values = self.signal.values.chunks_exact(self.signal.channels).map(of).collect();
+        let gray = Signal {
+            name: self.signal.name.clone(),
+            sides: self.signal.sides.clone(),
+            channels: 1,
+            values,
+        };
+        let search = Search { signal: &gray, ..*self };
+        let Some(parameter) = spec.auto() else {
+            let (_, iterations) = search.held_out(spec)?;
+            return Ok(RandomChoice { spec: spec.clone(), iterations, octaves: 0.0 });
+        };
+        let n = positions_per_axis(self.train.len(), gray.sides.len());
+        let (mut best, mut failure): (Option<(f64, RandomChoice)>, _) = (None, None);
+        let mut attempt = |best: &mut Option<(f64, RandomChoice)>, octaves: f64| {
+            let value = parameter.shifted(FitModel::ClosedForm, n, octaves);
+            let spec = spec.clone().number(parameter.name, value);
+            // A width may be out of the embedder's range, or leave nodes without weights.
+            match validate(&spec).map_err(Into::into).and_then(|()| search.held_out(&spec)) {
+                Ok((error, iterations)) => {
+                    if best.as_ref().is_none_or(|(smallest, _)| error < *smallest) {
+                        *best = Some((error, RandomChoice { spec, iterations, octaves }));
+                    }
+                }
+                Err(error) => failure = Some(error),
+            }
+        };
+        for quarters in QUARTERS {
+            attempt(&mut best, 0.25 * f64::from(quarters));
+        }
+        let center = best.as_ref().map_or(0.0, |(_, choice)| choice.octaves);
+        attempt(&mut best, center - FINER);
+        attempt(&mut best, center + FINER);
+        match (best, failure) {
+            (Some((_, choice)), _) => Ok(choice),
+            (None, Some(error)) => Err(error.context("no width can be used")),
+            (None, None) => bail!("no width was tried"),
+        }
+    }
+
+    /// The smallest sum of squared errors at held-out positions, and its number of iterations.
+    fn held_out(&self, spec: &EmbedderSpec) -> Result<(f64, usize)> {
+        let folds = ENOUGH.div_ceil(self.train.len() / FOLDS + 1).clamp(1, FOLDS / 2);
+        let mut sums = vec![0.0; self.counts.len()];
+        for fold in 0..folds {
+            let (mut kept, mut held_out) = (Vec::new(), Vec::new());
+            for (index, &point) in self.train.iter().enumerate() {
+                let of = if index % FOLDS == fold { &mut held_out } else { &mut kept };
+                of.push(point);
+            }
+            let errors = self.path(spec, &kept, &held_out)?;
+            sums.iter_mut().zip(errors).for_each(|(sum, error)| *sum += error);
+        }
+        let pairs = sums.into_iter().zip(self.counts.iter().copied());
+        Ok(pairs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::NAN, ITERATIONS)))
+    }
+
+    /// Sum of squared errors at some positions, fitted to others, after each number of iterations.
+    ///
+    /// # Errors
+    ///
+    /// Signals with one axis, an embedder that cannot be built, and nodes that it leaves without weights.
+    pub fn path(&self, spec: &EmbedderSpec, train: &[u32], test: &[u32]) -> Result<Vec<f64>> {
+        let embedder = (self.build)(spec)?;
+        let sides = &self.signal.sides;
+        let grid = Scattered::new(&*embedder, spec, sides, self.blending, Scale::None)?;
+        match sides.len() {
+            2 => self.path_in::<2>(&grid, train, test),
+            3 => self.path_in::<3>(&grid, train, test),
+            _ => bail!("a closed form needs images or clips"),
+        }
+    }
+
+    fn path_in<const D: usize>(
+        &self,
+        grid: &Scattered,
+        train: &[u32],
+        test: &[u32],
+    ) -> Result<Vec<f64>> {
+        let psi = faer::Mat::from_fn(grid.nodes.nrows(), grid.nodes.ncols(), |i, j| {
+            grid.nodes[(i, j)] as f32
+        });
+        let [of_train, of_test] = [grid.blending::<f32, D>(train)?, grid.blending(test)?];
+        let system = ScatteredSystem::new([psi.as_ref(); D], &of_train)?;
+        let tested = ScatteredSystem::new([psi.as_ref(); D], &of_test)?;
+        let options = LeastSquaresOptions {
+            max_iterations: self.counts.last().copied().unwrap_or(ITERATIONS),
+            ..LeastSquaresOptions::default()
+        };
+        let mut sums = vec![0.0; self.counts.len()];
+        for channel in 0..self.signal.channels {
+            let at = |&point: &u32| self.signal.at(point as usize, channel);
+            let target: Vec<f32> = train.iter().map(|point| at(point) as f32).collect();
+            let error = |weights: &[f32]| -> Result<f64> {
+                let values = tested.apply(weights)?;
+                let errors = values.iter().zip(test).map(|(v, p)| (f64::from(*v) - at(p)).powi(2));
+                Ok(errors.sum())
+            };
+            let (mut errors, mut smallest, mut is_far) = (Vec::new(), f64::INFINITY, false);
+            let solution =
+                system.solve_observed(&target, &options, &mut |iteration, weights| {
+                    if !self.counts.contains(&iteration) {
+                        return true;
+                    }
+                    let error = error(weights).unwrap_or(f64::INFINITY);
+                    errors.push(error);
+                    smallest = smallest.min(error);
+                    is_far = error > FAR * smallest;
+                    !is_far
+                })?;
+            // An iteration that has converged stays where it is; after one that is far off, further ones are worse.
+            let last = if is_far { f64::INFINITY } else { error(&solution.weights)? };
+            for (index, sum) in sums.iter_mut().enumerate() {
+                *sum += errors.get(index).copied().unwrap_or(last);
+            }
+        }
+        Ok(sums)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posenc_math::embedder::build;
+    use posenc_math::random::stream;
+
+    use super::*;
+    use crate::network_nd::TestPositions;
+    use crate::network_nd::reconstruction::{Rule, Split, split};
+
+    /// Waves with a period of `periods`⁻¹ sides along the sum of the axes.
+    fn waves(sides: &[usize], periods: f64) -> (Signal, Split) {
+        let value = |point: usize| {
+            let mut rest = point;
+            let sum: f64 = sides.iter().rev().fold(0.0, |sum, &n| {
+                let place = rest % n;
+                rest /= n;
+                sum + place as f64 / n as f64
+            });
+            0.5 + 0.4 * (std::f64::consts::TAU * periods * sum).sin()
+        };
+        let points: usize = sides.iter().product();
+        let values = (0..points).map(value).collect();
+        let signal = Signal { name: "waves".into(), sides: sides.to_vec(), channels: 1, values };
+        let rule = Rule::Random { fraction: 0.25 };
+        let split = split(sides, rule, TestPositions::Rest, &mut stream(0, "mask")).unwrap();
+        (signal, split)
+    }
+
+    fn chosen(signal: &Signal, train: &[u32], counts: &[usize]) -> RandomChoice {
+        let spec = EmbedderSpec::new("gaussian").number("dimension", 16.0).with("sigma", "auto");
+        let build = |spec: &EmbedderSpec| Ok(build(spec, &mut stream(0, "auto"))?);
+        let search = Search { signal, train, blending: Blending::default(), counts, build: &build };
+        search.choose(&spec).unwrap()
+    }
+
+    /// Catches a choice that does not depend on the samples, one that reads test positions, and signals of two shapes that are refused.
+    #[test]
+    fn smooth_samples_get_wider_embedders() {
+        for (sides, periods) in [(&[32, 32][..], [0.6, 4.0]), (&[12, 14, 16], [0.4, 1.5])] {
+            let octaves = periods.map(|periods| {
+                let (mut signal, split) = waves(sides, periods);
+                let choice = chosen(&signal, &split.train, &COUNTS);
+                assert!(COUNTS.contains(&choice.iterations) && choice.spec.auto().is_none());
+                split.test.iter().for_each(|&point| signal.values[point as usize] = f64::NAN);
+                assert_eq!(choice, chosen(&signal, &split.train, &COUNTS));
+                choice.octaves
+            });
+            assert!(octaves[0] > octaves[1], "{sides:?}: {octaves:?}");
+        }
+    }
+
+    /// Catches a number of iterations that is not among those allowed, and a choice that is worse than the rule.
+    #[test]
+    fn a_choice_is_better_than_the_rule() {
+        let (signal, split) = waves(&[32, 32], 1.5);
+        let build = |spec: &EmbedderSpec| Ok(build(spec, &mut stream(0, "auto"))?);
+        let error = |choice: &RandomChoice| {
+            let counts = [choice.iterations];
+            let (train, blending) = (&split.train[..], Blending::default());
+            let search =
+                Search { signal: &signal, train, blending, counts: &counts, build: &build };
+            search.path(&choice.spec, train, &split.test).unwrap()[0]
+        };
+        let choice = chosen(&signal, &split.train, &COUNTS);
+        let limited = chosen(&signal, &split.train, &[3]);
+        assert_eq!(limited.iterations, 3);
+        let n = positions_per_axis(split.train.len(), 2);
+        let open = EmbedderSpec::new("gaussian").number("dimension", 16.0).with("sigma", "auto");
+        let spec = open.resolved(FitModel::ClosedForm, n);
+        let rule = RandomChoice { spec, iterations: ITERATIONS, octaves: 0.0 };
+        assert!(error(&choice) < error(&limited) && error(&choice) < 0.5 * error(&rule));
+    }
+}
