@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use posenc_experiments::PublishedValue;
 use posenc_experiments::record::Row;
+use posenc_experiments::schema::Group;
 use posenc_experiments::schema::display::{Aggregate, Column, Table};
 use posenc_math::statistics::quantile;
 
@@ -162,14 +163,20 @@ pub fn measured_cell(
     let mut cell = shown(&values, column, sensible(&values, column));
     let is_others = |data: &&String| group.is_some_and(|g| !g.is_papers_data(data));
     let other_data = rows(run, key, column).map(|r| &r.data).find(is_others);
+    let is_equal = published.is_some_and(|(published, _)| cell.text == published.text);
+    let signals: BTreeSet<&str> = rows(run, key, column).map(|r| r.signal.as_str()).collect();
+    let all = group.and_then(Group::signals).filter(|_| key.signal.is_none());
+    let part = all.filter(|all| signals.len() < all.count);
     if let (Some((published, digits)), None) = (published, other_data) {
         let found = difference(cell.value, published.value, column, digits);
-        // Two numbers that are equal as printed need no difference.
-        cell.difference = found.filter(|_| column.difference && cell.text != published.text);
+        // Two numbers that are equal as printed need no difference. Means over some of the signals and over all differ anyway.
+        let is_comparable = part.is_none() || is_clock(column);
+        cell.difference = found.filter(|_| column.difference && !is_equal && is_comparable);
     }
-    let is_equal = published.is_some_and(|(published, _)| cell.text == published.text);
     let is_reduced = |r: &Row| group.is_some_and(|g| g.reduced(r.profile).is_some());
-    if mixed.reduced && !is_equal && rows(run, key, column).any(is_reduced) {
+    if let Some(all) = part.filter(|_| !is_equal) {
+        cell.labels.push(format!("{} of {} {}", signals.len(), all.count, all.noun));
+    } else if mixed.reduced && !is_equal && rows(run, key, column).any(is_reduced) {
         cell.labels.push("reduced".into());
     }
     cell.labels.extend(other_data.filter(|_| mixed.data).map(|data| plain(data)));

@@ -47,6 +47,12 @@ claims:
     says: Gau has a test PSNR of 20 dB.
     source: Table 1
     check: { kind: value, of: { group: deep, method: Gau, metric: test_psnr }, expect: 20, tolerance: { absolute: 100 } }
+tables:
+  - id: values
+    title: Test PSNR
+    groups: [deep, linear]
+    columns:
+      - { metric: test_psnr, label: \"test PSNR\", published: true }
 ";
 
 const DEPTH: &str = "\
@@ -127,6 +133,17 @@ fn report(catalog: &Catalog, rows: Vec<Row>) -> Report {
 fn text(report: &Report) -> String {
     let pages = report.files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "md"));
     pages.map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).collect()
+}
+
+/// Catches a mean over some of the signals that is compared with the published mean over all.
+#[test]
+fn means_over_different_signals_have_no_difference() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let text = text(&report(&catalog, rows()));
+    // 20, 21 and 22 dB; published are 24.70 dB. The other group states no number of signals: 22, 22.2 and 22.8 dB, and 99 dB.
+    assert!(text.contains("21.00 ± 0.82<br><sub>3 of 16 images</sub>"), "{text}");
+    assert!(text.contains("<sub>+15.69"), "{text}");
 }
 
 /// Catches pairs of different signals or of reduced runs, an answer that does not follow the signs, and a lost figure.
