@@ -173,9 +173,11 @@ impl<'a> Pairs<'a> {
         let all = group.and_then(Group::signals);
         let noun = all.map_or("signals", |all| all.noun.as_str());
         let n = self.signals.len();
+        let counts = self.methods.iter().flat_map(|m| &m.others).map(|other| other.quality.len());
+        let up_to = if counts.min().is_some_and(|fewest| fewest < n) { "up to " } else { "" };
         let of = match all {
-            Some(all) if all.count != n => format!("{n} of {} {noun}", all.count),
-            _ => format!("all {n} {noun}"),
+            Some(all) if all.count != n => format!("{up_to}{n} of {} {noun}", all.count),
+            _ => format!("{}{n} {noun}", if up_to.is_empty() { "all " } else { up_to }),
         };
         let Comparison { baseline, unit, metric, others, .. } = self.comparison;
         let intervals = match n {
@@ -201,17 +203,26 @@ impl<'a> Pairs<'a> {
 
     /// With which methods the group at `index` has a higher value than the baseline, a lower one, or neither.
     fn differences(&self, index: usize) -> Vec<String> {
-        let mut by_sign: [Vec<String>; 3] = Default::default();
+        let mut by_sign: [Vec<String>; 5] = Default::default();
         for method in &self.methods {
             let Some(difference) = interval(&method.others[index].quality) else { continue };
+            let is_worse = usize::from(difference.mean < 0.0);
             let place = match difference.half_width {
                 Some(half) if difference.mean.abs() <= half => 2,
-                _ => usize::from(difference.mean < 0.0),
+                Some(_) => is_worse,
+                // One signal shows a sign, but not that others have the same.
+                None => 3 + is_worse,
             };
             let text = format!("{} ({})", plain(method.name), with_interval(&difference, 1));
             by_sign[place].push(text);
         }
-        let words = ["is better with", "is worse with", "does not differ significantly with"];
+        let words = [
+            "is better with",
+            "is worse with",
+            "does not differ significantly with",
+            "is better on the only signal with",
+            "is worse on the only signal with",
+        ];
         let clauses = words.into_iter().zip(by_sign).filter(|(_, list)| !list.is_empty());
         clauses.map(|(words, list)| format!("{words} {}", joined(list, "and"))).collect()
     }

@@ -52,12 +52,18 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// Chooses the parameter that is `auto` and the number of iterations, by the mean of the channels. Without an `auto` parameter, it
-    /// chooses the iterations alone.
+    /// chooses the iterations alone. Of fewer than 16 positions none is held out; then the rule and the most iterations are taken.
     ///
     /// # Errors
     ///
     /// Signals with one axis, and parameters of which no width can be used.
     pub fn choose(&self, spec: &EmbedderSpec) -> Result<RandomChoice> {
+        let n = positions_per_axis(self.train.len(), self.signal.sides.len());
+        if self.train.len() < 2 * FOLDS {
+            let iterations = self.counts.last().copied().unwrap_or(ITERATIONS);
+            let spec = spec.clone().resolved(FitModel::ClosedForm, n);
+            return Ok(RandomChoice { spec, iterations, octaves: 0.0 });
+        }
         let of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let values = self.signal.values.chunks_exact(self.signal.channels).map(of).collect();
         let gray = Signal {
@@ -71,7 +77,6 @@ impl Search<'_> {
             let (_, iterations) = search.held_out(spec)?;
             return Ok(RandomChoice { spec: spec.clone(), iterations, octaves: 0.0 });
         };
-        let n = positions_per_axis(self.train.len(), gray.sides.len());
         let (mut best, mut failure): (Option<(f64, RandomChoice)>, _) = (None, None);
         let mut attempt = |best: &mut Option<(f64, RandomChoice)>, octaves: f64| {
             let value = parameter.shifted(FitModel::ClosedForm, n, octaves);
@@ -242,6 +247,8 @@ mod tests {
                 Search { signal: &signal, train, blending, counts: &counts, build: &build };
             search.path(&choice.spec, train, &split.test).unwrap()[0]
         };
+        let few = chosen(&signal, &split.train[..15], &COUNTS);
+        assert_eq!((few.octaves, few.iterations), (0.0, ITERATIONS));
         let choice = chosen(&signal, &split.train, &COUNTS);
         let limited = chosen(&signal, &split.train, &[3]);
         assert_eq!(limited.iterations, 3);
