@@ -174,7 +174,8 @@ impl<'a> Pairs<'a> {
         let noun = all.map_or("signals", |all| all.noun.as_str());
         let n = self.signals.len();
         let counts = self.methods.iter().flat_map(|m| &m.others).map(|other| other.quality.len());
-        let up_to = if counts.min().is_some_and(|fewest| fewest < n) { "up to " } else { "" };
+        let fewest = counts.filter(|count| *count > 0).min();
+        let up_to = if fewest.is_some_and(|fewest| fewest < n) { "up to " } else { "" };
         let of = match all {
             Some(all) if all.count != n => format!("{up_to}{n} of {} {noun}", all.count),
             _ => format!("{}{n} {noun}", if up_to.is_empty() { "all " } else { up_to }),

@@ -146,6 +146,18 @@ fn means_over_different_signals_have_no_difference() {
     assert!(text.contains("<sub>+15.69"), "{text}");
 }
 
+/// Catches a sign on one signal that is taken for that of all.
+#[test]
+fn one_signal_is_not_called_better_without_saying_so() {
+    let root = tempfile::tempdir().expect("a directory");
+    let catalog = catalog(root.path(), DEPTH).expect("a catalog");
+    let mut rows = rows();
+    rows.push(row("deep", "RFF", 0, "test_psnr", 18.0));
+    let text = text(&report(&catalog, rows));
+    assert!(text.contains("in dB on up to 3 of 16 images"), "{text}");
+    assert!(text.contains("is better on the only signal with RFF (+2.0)"), "{text}");
+}
+
 /// Catches pairs of different signals or of reduced runs, an answer that does not follow the signs, and a lost figure.
 #[test]
 fn a_comparison_pairs_signals_and_answers_from_the_record() {
