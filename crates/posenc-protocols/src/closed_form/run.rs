@@ -21,10 +21,13 @@ use posenc_harness::stopwatch::Stopwatch;
 use posenc_harness::unit::Unit;
 
 impl Protocol for ClosedForm {
-    fn estimate_unit(&self, _: &Workload<'_>) -> Estimate {
+    fn estimate_unit(&self, work: &Workload<'_>) -> Estimate {
+        let is_auto = work.job.variant.embedder.as_ref().is_some_and(|e| e.auto().is_some());
+        // `auto` tries 19 widths on the mean of the channels, most of them for half of the iterations.
+        let solutions = if is_auto { 4.0 } else { 1.0 };
         // At random positions it is solved iteratively.
         Estimate::of(match self.fraction {
-            Some(_) => self.iterations.unwrap_or(100) as f64 * 0.02,
+            Some(_) => solutions * self.iterations.unwrap_or(100) as f64 * 0.02,
             None => 0.03,
         })
     }

@@ -89,7 +89,7 @@ impl<T: Real> Axis<T> {
 }
 
 /// Embeddings are computed in double precision and then handed over.
-fn typed_matrix<T: Real>(matrix: &Mat<f64>) -> Mat<T> {
+pub(super) fn typed_matrix<T: Real>(matrix: &Mat<f64>) -> Mat<T> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| T::from_f64(matrix[(i, j)]))
 }
 

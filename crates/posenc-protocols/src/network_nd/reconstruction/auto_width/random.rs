@@ -8,13 +8,14 @@ use posenc_math::embedder::{Embedder, EmbedderSpec, FitModel, validate};
 use crate::network_1d::Scale;
 use crate::network_nd::Blending;
 use crate::network_nd::reconstruction::ITERATIONS;
+use crate::network_nd::reconstruction::closed::typed_matrix;
 use crate::network_nd::reconstruction::complex::Scattered;
 use crate::network_nd::reconstruction::points::positions_per_axis;
 use crate::network_nd::reconstruction::signal::Signal;
 
 /// One of this many training positions is held out at a time.
 const FOLDS: usize = 8;
-/// Folds are added until this many positions were held out, and at most half of them are.
+/// Folds are held out in turn until they have this many positions together, or are half of all folds.
 const ENOUGH: usize = 2000;
 /// Quarters of octaves from the rule that are tried, before those an eighth from the best.
 const QUARTERS: std::ops::RangeInclusive<i32> = -8..=8;
@@ -38,7 +39,7 @@ pub struct RandomChoice {
 
 /// What does not depend on the width.
 pub struct Search<'a> {
-    /// All values; those at other than the training positions are not read.
+    /// All values; those at other than the training positions do not matter.
     pub signal: &'a Signal,
     /// Positions that train.
     pub train: &'a [u32],
@@ -52,11 +53,12 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// Chooses the parameter that is `auto` and the number of iterations, by the mean of the channels. Without an `auto` parameter, it
-    /// chooses the iterations alone. Of fewer than 16 positions none is held out; then the rule and the most iterations are taken.
+    /// chooses the iterations alone. Fewer than 16 positions are too few to hold some out: they get the rule and the largest number of
+    /// iterations.
     ///
     /// # Errors
     ///
-    /// Signals with one axis, and parameters of which no width can be used.
+    /// Signals with one axis, and an embedder that no width makes usable.
     pub fn choose(&self, spec: &EmbedderSpec) -> Result<RandomChoice> {
         let n = positions_per_axis(self.train.len(), self.signal.sides.len());
         if self.train.len() < 2 * FOLDS {
@@ -143,9 +145,7 @@ impl Search<'_> {
         train: &[u32],
         test: &[u32],
     ) -> Result<Vec<f64>> {
-        let psi = faer::Mat::from_fn(grid.nodes.nrows(), grid.nodes.ncols(), |i, j| {
-            grid.nodes[(i, j)] as f32
-        });
+        let psi = typed_matrix::<f32>(&grid.nodes);
         let [of_train, of_test] = [grid.blending::<f32, D>(train)?, grid.blending(test)?];
         let system = ScatteredSystem::new([psi.as_ref(); D], &of_train)?;
         let tested = ScatteredSystem::new([psi.as_ref(); D], &of_test)?;
