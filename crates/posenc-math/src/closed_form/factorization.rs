@@ -81,6 +81,10 @@ impl<T: Real> Factorization<T> {
         if !(0.0..1.0).contains(&rcond) {
             return Err(Error(format!("rcond is {rcond}; it must be at least 0 and below 1")));
         }
+        T::factor(psi, rcond, solver)
+    }
+
+    pub(super) fn factor(psi: MatRef<'_, T>, rcond: f64, solver: Solver) -> Result<Self, Error> {
         check_entries(|| "the embedding matrix".into(), psi)?;
         match solver {
             Solver::TruncatedSvd => Self::with_cutoff(psi, rcond, Cutoff::Hard),

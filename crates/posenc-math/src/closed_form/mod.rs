@@ -44,6 +44,7 @@
 //!   tested for equality of bits.
 
 mod apply;
+mod compiled;
 mod complete_orthogonal;
 mod factorization;
 mod ridge;
@@ -61,7 +62,7 @@ use faer::traits::RealField;
 use crate::Error;
 
 /// The two precisions of the closed form.
-pub trait Real: RealField + Copy + Send + Sync {
+pub trait Real: RealField + Copy + Send + Sync + compiled::Compiled {
     /// Distance from 1 to the next larger number.
     const EPSILON: f64;
 

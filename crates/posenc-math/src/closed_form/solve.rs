@@ -61,12 +61,18 @@ impl<'a, T: Real> Separable2d<'a, T> {
     ///
     /// A channel of the wrong shape or with entries that are not finite.
     pub fn apply_into(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) -> Result<(), Error> {
-        self.check(|| format!("the {}", self.role.input()), channel)?;
-        self.apply_checked(channel, out);
-        Ok(())
+        T::apply(self, None, channel, out)
     }
 
-    fn apply_checked(&mut self, channel: MatRef<'_, T>, out: &mut Mat<T>) {
+    /// Errors name a channel by its index, if it has one.
+    pub(super) fn apply(
+        &mut self,
+        index: Option<usize>,
+        channel: MatRef<'_, T>,
+        out: &mut Mat<T>,
+    ) -> Result<(), Error> {
+        let role = self.role.input();
+        self.check(|| index.map_or(format!("the {role}"), |i| format!("{role} {i}")), channel)?;
         let [(rows, _), (columns, _)] = self.maps.map(AxisMapRef::shape);
         if out.shape() != (rows, columns) {
             *out = Mat::zeros(rows, columns);
@@ -74,6 +80,7 @@ impl<'a, T: Real> Separable2d<'a, T> {
         self.input.copy_from(channel);
         self.maps[0].apply_transposed(self.input.as_mut(), self.half.as_mut());
         self.maps[1].apply_transposed(self.half.as_mut(), out.as_mut());
+        Ok(())
     }
 
     fn new(maps: [AxisMapRef<'a, T>; 2], role: Role) -> Self {
@@ -91,9 +98,8 @@ impl<'a, T: Real> Separable2d<'a, T> {
             .iter()
             .enumerate()
             .map(|(index, channel)| {
-                self.check(|| format!("{} {index}", self.role.input()), *channel)?;
                 let mut out = Mat::new();
-                self.apply_checked(*channel, &mut out);
+                T::apply(&mut self, Some(index), *channel, &mut out)?;
                 Ok(out)
             })
             .collect()
@@ -166,6 +172,13 @@ pub fn solve_3d<T: Real>(
     axes: [&Factorization<T>; 3],
     channels: &[Cube<T>],
 ) -> Result<Vec<Cube<T>>, Error> {
+    T::solve_3d(axes, channels)
+}
+
+pub(super) fn solve_axes<T: Real>(
+    axes: [&Factorization<T>; 3],
+    channels: &[Cube<T>],
+) -> Result<Vec<Cube<T>>, Error> {
     apply_3d(axes.map(Factorization::inverse), channels, Role::Solve)
 }
 
@@ -175,6 +188,13 @@ pub fn solve_3d<T: Real>(
 ///
 /// Matrices that are empty or not finite, and weights of the wrong shape or not finite; the error names the matrix.
 pub fn predict_3d<T: Real>(
+    psi: [MatRef<'_, T>; 3],
+    weights: &[Cube<T>],
+) -> Result<Vec<Cube<T>>, Error> {
+    T::predict_3d(psi, weights)
+}
+
+pub(super) fn predict_axes<T: Real>(
     psi: [MatRef<'_, T>; 3],
     weights: &[Cube<T>],
 ) -> Result<Vec<Cube<T>>, Error> {
