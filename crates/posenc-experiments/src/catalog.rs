@@ -81,7 +81,7 @@ impl Catalog {
                     let (item, hint) =
                         (&experiment.item, hint(&experiment.item, items.iter().copied()));
                     let message = format!(
-                        "`{item}` is not an item of {key}/paper.yaml{hint} Allowed: {}",
+                        "`{item}` is not an item of {key}/paper.yaml{hint}; allowed: {}",
                         items.join(", ")
                     );
                     return Err(problem("item", message));

@@ -20,7 +20,7 @@
 //! `closed-form` does with 100 iterations, and is recorded under its name. Elsewhere `auto` depends on the number of samples only.
 
 #[cfg(feature = "run")]
-mod estimate;
+pub(crate) mod estimate;
 #[cfg(feature = "run")]
 pub mod reconstruction;
 #[cfg(feature = "run")]
@@ -327,6 +327,47 @@ impl Settings for NetworkNd {
 }
 
 impl NetworkNd {
+    /// Trains a linear layer on every second position. A simple encoding has the directions that *Trading* uses with the embedder.
+    pub fn of(
+        spec: &EmbedderSpec,
+        axes: usize,
+        encoding: Encoding,
+        learning_rate: f64,
+        epochs: u64,
+    ) -> Self {
+        let directions = match embedder::find(&spec.kind) {
+            Some(kind) if kind.is_joint && encoding == Encoding::Simple => Directions::Joint,
+            Some(kind) if kind.fit.diagonals && encoding == Encoding::Simple && axes == 2 => {
+                Directions::Diagonals
+            }
+            _ => Directions::Axes,
+        };
+        NetworkNd {
+            side: None,
+            step: None,
+            fraction: None,
+            test: TestPositions::Rest,
+            encoding,
+            directions,
+            scale: by_training_rows(),
+            value_scale: 1.0,
+            depth: 0,
+            width: 256,
+            output: Output::Identity,
+            learning_rate,
+            weight_decay: default_decay(),
+            beta2: None,
+            epochs,
+            mean_of_last: 1,
+            late_epochs: None,
+            curve_every: 0,
+            sweep: None,
+            blending: None,
+            products: None,
+            pictures: false,
+        }
+    }
+
     /// What `auto` of an embedder is chosen for.
     pub fn model(&self) -> FitModel {
         match self.encoding {

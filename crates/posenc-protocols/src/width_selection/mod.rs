@@ -22,7 +22,12 @@
 //! With `fraction`, random positions train instead, and LSMR solves for the weights. `best_psnr` then is the test PSNR of the best
 //! width and number of iterations (`best_iterations`, at most 100), `test_psnr` that of the rule after 100 iterations, and `auto` chooses
 //! both by the error at training positions that are held out. The other criteria belong to grids.
+//!
+//! With `network`, gradient descent trains a model at every width instead, as `network-nd` does. `best_psnr` and `best_octaves` are
+//! those of the best width, and `test_psnr` and `regret_rule` those of the rule, which is what `auto` stands for there.
 
+#[cfg(feature = "run")]
+mod network;
 #[cfg(feature = "run")]
 mod random;
 #[cfg(feature = "run")]
@@ -34,7 +39,10 @@ use posenc_math::embedder::EmbedderSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{check_fraction, check_has_data, hundredths, preset, range};
+use crate::checks::{check_fraction, check_has_data, hundredths, preset, range, within};
+#[cfg(feature = "run")]
+use crate::network_nd::reconstruction::Signal;
+use crate::network_nd::{Encoding, NetworkNd};
 
 /// The kind `width-selection`.
 pub const KIND: Kind = Kind {
@@ -62,12 +70,49 @@ pub struct WidthSelection {
     /// A random share of the 2N × 2N positions of an image trains instead of a grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
+    /// Trains a network, or a linear layer, instead of solving.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<TrainedNetwork>,
     /// Widths reach from this many octaves below the rule to as many above.
     #[serde(default = "hundredths::<250>")]
     pub octaves: f64,
     /// Widths per octave.
     #[serde(default = "preset::<8, usize>")]
     pub per_octave: usize,
+}
+
+/// The model that is trained, as `fit` does with gradient descent.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedNetwork {
+    /// How the axes' features are joined; `simple` has the directions that *Trading* uses with the embedder.
+    #[serde(default)]
+    pub encoding: Encoding,
+    /// Number of hidden layers.
+    #[serde(default)]
+    pub depth: usize,
+    /// Width of every hidden layer.
+    #[serde(default = "preset::<256, usize>")]
+    pub width: usize,
+    /// Learning rate of Adam.
+    pub learning_rate: f64,
+    /// Full-batch steps of Adam.
+    pub epochs: u64,
+    /// PSNRs are means in dB over this number of last epochs.
+    #[serde(default = "preset::<1, u64>")]
+    pub mean_of_last: u64,
+}
+
+impl TrainedNetwork {
+    /// As the protocol for networks has it.
+    fn settings(&self, spec: &EmbedderSpec, axes: usize) -> NetworkNd {
+        NetworkNd {
+            depth: self.depth,
+            width: self.width,
+            mean_of_last: self.mean_of_last,
+            ..NetworkNd::of(spec, axes, self.encoding, self.learning_rate, self.epochs)
+        }
+    }
 }
 
 impl WidthSelection {
@@ -78,6 +123,27 @@ impl WidthSelection {
         let per_octave = self.per_octave as f64;
         (-steps..=steps).map(move |step| f64::from(step) / per_octave)
     }
+}
+
+/// Rows of the luminance of an image, evenly spaced.
+#[cfg(feature = "run")]
+fn rows(image: &Signal, name: &str, count: usize) -> Vec<Signal> {
+    let (side, channels) = (image.sides[0], image.channels);
+    let row = |k: usize| {
+        let row = (2 * k + 1) * side / (2 * count);
+        // The mean of the channels.
+        let value = |i: usize| {
+            let sum: f64 = (0..channels).map(|c| image.at(row * side + i, c)).sum();
+            sum / channels as f64
+        };
+        Signal {
+            name: format!("{name} row {row}"),
+            sides: vec![side],
+            channels: 1,
+            values: (0..side).map(value).collect(),
+        }
+    };
+    (0..count).map(row).collect()
 }
 
 impl Settings for WidthSelection {
@@ -100,6 +166,19 @@ impl Settings for WidthSelection {
     }
 
     fn check_embedder(&self, spec: &EmbedderSpec) -> Result<(), Fault> {
+        if let Some(network) = &self.network {
+            let settings = network.settings(spec, self.axes);
+            within("network", settings.check())?;
+            within("network", settings.check_embedder(spec))?;
+            if self.axes == 1 && network.encoding == Encoding::Complex {
+                let message = "a complex encoding needs images; set `axes: 2`";
+                return Err(("network", message.to_owned()));
+            }
+            if self.fraction.is_some() {
+                let message = "a network trains on a grid; remove `fraction`";
+                return Err(("network", message.to_owned()));
+            }
+        }
         if spec.auto().is_none() {
             let message = "`width-selection` chooses a parameter of the embedder; set one to `auto`, such as `sigma: auto`";
             return Err(("kind", message.to_owned()));

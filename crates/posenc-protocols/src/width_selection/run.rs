@@ -3,14 +3,19 @@
 use anyhow::{Context as _, Result};
 use faer::Mat;
 use posenc_experiments::record::Value;
-use posenc_harness::protocol::{Context, Emit, Estimate, Protocol, UnitResult, Workload};
+use posenc_harness::protocol::{
+    Context, Emit, Estimate, Placement, Protocol, UnitResult, Workload,
+};
+use posenc_harness::shape::SignalShape;
 use posenc_math::closed_form::{LineFit, Lines, Ridge, RidgeAxis, RidgeFit, default_rcond};
 use posenc_math::embedder::{EmbedderSpec, FitModel, FitParameter, line, matrix, validate};
 use posenc_math::quality::psnr_of;
 
-use super::{WidthSelection, random};
+use super::{WidthSelection, network, random, rows};
+use crate::memory::dimension;
 use crate::network_nd::reconstruction::Signal;
 use crate::network_nd::reconstruction::auto_width::{MOST_LINES, RIDGES, RULE};
+use crate::network_nd::{NetworkNd, estimate};
 
 /// Criteria that score each width and ridge.
 const CRITERIA: [&str; 6] = ["likelihood", "gcv", "loo", "hold_out", "auto", "half_test"];
@@ -70,15 +75,8 @@ impl Sample {
                 add(None, (0..signal.channels).map(channel).collect())?;
                 continue;
             }
-            for k in 0..settings.rows {
-                let row = (2 * k + 1) * side / (2 * settings.rows);
-                // The mean of the channels.
-                let value = |i: usize, _| {
-                    let sum: f64 = (0..signal.channels).map(|c| signal.at(row * side + i, c)).sum();
-                    sum / signal.channels as f64
-                };
-                let name = format!("{} row {row}", part.signal);
-                add(Some(name), vec![Mat::from_fn(side, 1, value)])?;
+            for row in rows(&signal, &part.signal, settings.rows) {
+                add(Some(row.name), vec![Mat::from_fn(side, 1, |i, _| row.values[i])])?;
             }
         }
         Ok(samples)
@@ -219,9 +217,28 @@ fn axis(
     Ok(Some(RidgeAxis::new(training.as_ref(), all.as_ref())?))
 }
 
+impl WidthSelection {
+    /// The network on one signal, for estimates.
+    fn network(&self, work: &Workload<'_>) -> Option<(NetworkNd, SignalShape)> {
+        let spec = work.job.variant.embedder.as_ref()?;
+        let network = self.network.as_ref()?.settings(spec, self.axes);
+        let network = NetworkNd { side: Some(2 * self.samples), ..network };
+        Some((network, SignalShape { axes: self.axes as u32, ..work.shape }))
+    }
+}
+
 impl Protocol for WidthSelection {
+    fn placement(&self) -> Placement {
+        if self.network.is_some() { Placement::Device } else { Placement::Cpu }
+    }
+
     fn estimate(&self, work: &Workload<'_>) -> Estimate {
         let n = self.samples as f64;
+        if let Some((network, shape)) = self.network(work) {
+            let signals = work.units * if self.axes == 1 { self.rows } else { 1 };
+            let trainings = signals * self.all_octaves().count();
+            return estimate::estimate(work.job, shape, &network).times(trainings as f64);
+        }
         if let Some(fraction) = self.fraction {
             let (positions, widths) = (4.0 * n * n, self.all_octaves().count() as f64);
             let k = work.job.variant.embedder.as_ref().and_then(EmbedderSpec::dimension);
@@ -240,6 +257,9 @@ impl Protocol for WidthSelection {
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
         let n = self.samples as f64;
+        if let Some((network, shape)) = self.network(work) {
+            return estimate::memory(shape, &network, dimension(work.job, None));
+        }
         if self.fraction.is_some() {
             // Vectors of the iteration, and the blending of all positions.
             return 500.0 * n * n;
@@ -250,6 +270,9 @@ impl Protocol for WidthSelection {
 
     /// All units together, since they share the decompositions.
     fn run(&self, context: &Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+        if let Some(network) = &self.network {
+            return network::run(self, network, context, emit);
+        }
         if let Some(fraction) = self.fraction {
             return random::run(self, fraction, context, emit);
         }

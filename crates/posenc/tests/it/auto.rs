@@ -54,6 +54,22 @@ groups:
     protocol: { kind: width-selection, samples: 16, axes: 2, fraction: 0.5, octaves: 1, per_octave: 2 }
     variants: *random
     profiles: *profiles
+  - id: network
+    data: { set: div2k-test }
+    protocol: { kind: network-nd, side: 32, directions: diagonals, depth: 1, width: 16, learning_rate: 0.01, epochs: 30 }
+    variants: &network
+      - { id: auto, embedder: { kind: gaussian, dimension: 16, sigma: auto } }
+    profiles: *profiles
+  - id: network-choice
+    data: { set: div2k-test }
+    protocol: { kind: width-selection, samples: 16, axes: 2, octaves: 1, per_octave: 2, network: { depth: 1, width: 16, learning_rate: 0.01, epochs: 30 } }
+    variants: *network
+    profiles: *profiles
+  - id: network-rows
+    data: { set: div2k-test }
+    protocol: { kind: width-selection, samples: 16, axes: 1, rows: 3, octaves: 1, per_octave: 2, network: { depth: 1, learning_rate: 0.01, epochs: 5 } }
+    variants: *network
+    profiles: *profiles
 "#;
 
 /// Catches a choice from the samples that is not that of the study, a rule that depends on anything but the samples' number and the
@@ -107,18 +123,24 @@ fn auto_is_what_the_study_says() {
     // Gradient descent is compared with 100 iterations, for which wider embedders are better.
     let of_descent = of("random-descent", "auto", "sigma")[0];
     assert!(of_descent > own && of_descent < 0.5, "{of_descent} {own}");
-    for (group, count) in [("choice", 1), ("rows", 2)] {
+    // The network of the study is that of `network-nd`, with the same weights and the width of the rule.
+    assert_eq!(of("network", "auto", "test_psnr"), of("network-choice", "auto", "test_psnr"));
+    for (group, count) in [("choice", 1), ("rows", 2), ("network-choice", 1), ("network-rows", 3)] {
         let (best, rule) = (of(group, "auto", "best_psnr"), of(group, "auto", "test_psnr"));
         assert_eq!(best.len(), count, "{values:?}");
         for (k, regret) in of(group, "auto", "regret_rule").into_iter().enumerate() {
             assert!(regret >= 0.0 && (best[k] - rule[k] - regret).abs() < 1e-9, "{regret}");
         }
+        for octaves in of(group, "auto", "best_octaves") {
+            assert!(octaves.abs() <= 2.5 && (8.0 * octaves).fract() == 0.0, "{octaves}");
+        }
+        if group.starts_with("network") {
+            assert!(of(group, "auto", "regret_auto").is_empty());
+            continue;
+        }
         for criterion in ["paper", "likelihood", "gcv", "loo", "hold_out", "auto", "half_test"] {
             let regrets = of(group, "auto", &format!("regret_{criterion}"));
             assert!(regrets.len() == count && regrets.iter().all(|r| r.is_finite()), "{criterion}");
-        }
-        for octaves in of(group, "auto", "best_octaves") {
-            assert!(octaves.abs() <= 2.5 && (8.0 * octaves).fract() == 0.0, "{octaves}");
         }
     }
 }
@@ -142,5 +164,13 @@ fn auto_is_refused_where_nothing_decides_it() {
         "{ id: auto, embedder: { kind: gaussian, dimension: 16, sigma: 0.1 } }\n    profiles: *profiles\n  - id: rows",
         &["width-selection", "sigma: auto"],
     );
+    let network = "network: { depth: 1, learning_rate: 0.01, epochs: 5 }";
+    for (key, parts) in [
+        ("network: { side: 32, depth: 1, learning_rate: 0.01, epochs: 5 }", ["network", "side"]),
+        ("network: { encoding: complex, learning_rate: 0.01, epochs: 5 }", ["network", "axes: 2"]),
+        ("network: { depth: 17, learning_rate: 0.01, epochs: 5 }", ["network", "depth"]),
+    ] {
+        refused(network, key, &parts);
+    }
     refused("sigma: auto", "sigma: automatic", &["sigma", "automatic"]);
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use posenc_math::embedder::{self, EmbedderSpec, Family, FitModel, ParameterValue};
-use posenc_protocols::network_1d::Scale;
-use posenc_protocols::network_nd::{Directions, Encoding, NetworkNd, Output, TestPositions};
+use posenc_protocols::network_nd::{Encoding, NetworkNd};
 
 use super::encoding::streams;
 use crate::arguments::{Fit, FitEncoding, FitSolver, FitWithEncoding};
@@ -140,35 +139,18 @@ pub fn network(
     spec: &EmbedderSpec,
     axes: usize,
 ) -> NetworkNd {
-    let complex = options.encoding == FitEncoding::Complex;
-    let kind = embedder::find(&spec.kind);
+    let encoding = match options.encoding {
+        FitEncoding::Complex => Encoding::Complex,
+        FitEncoding::Simple => Encoding::Simple,
+    };
+    let default = if encoding == Encoding::Complex { 0.1 } else { 0.005 };
+    let learning_rate = options.learning_rate.unwrap_or(default);
     NetworkNd {
-        side: None,
         step: fit.mask.is_none().then(|| usize::from(fit.step)),
         fraction: fit.mask,
-        test: TestPositions::Rest,
-        encoding: if complex { Encoding::Complex } else { Encoding::Simple },
-        directions: match kind {
-            Some(kind) if kind.is_joint && !complex => Directions::Joint,
-            Some(kind) if kind.fit.diagonals && !complex && axes == 2 => Directions::Diagonals,
-            _ => Directions::Axes,
-        },
-        scale: Scale::Train,
-        value_scale: 1.0,
         depth: usize::from(options.depth),
         width: usize::from(options.width),
-        output: Output::Identity,
-        learning_rate: options.learning_rate.unwrap_or(if complex { 0.1 } else { 0.005 }),
-        weight_decay: 1e-8,
-        beta2: None,
-        epochs: u64::from(options.epochs),
-        mean_of_last: 1,
-        late_epochs: None,
-        curve_every: 0,
-        sweep: None,
-        blending: None,
-        products: None,
-        pictures: false,
+        ..NetworkNd::of(spec, axes, encoding, learning_rate, u64::from(options.epochs))
     }
 }
 
