@@ -23,7 +23,8 @@
 //!
 //! Records per held-out signal `r2_SUFFIX` (`embedder` and `family`); `error_SUFFIX`, the median absolute error; `coverage_SUFFIX`, the
 //! share of embedders inside an interval that contains 90 % of those of the other held-out signals, and `interval_SUFFIX`, half its width;
-//! `best_psnr`; if the only predictor is `interpolation`, `error_estimate`, the median absolute error of the predicted test PSNR itself; and
+//! `best_psnr`; if the only predictor is `interpolation`, `error_estimate`, the median absolute error of the predicted test PSNR itself, and
+//! with `training` `error_output`, that of the test PSNR which the same formula yields for the outputs of the trained model; and
 //! `pairs_apart`, the number of pairs with equal predictors that are at least 3 dB apart. With each family as signal, `measured_psnr` is
 //! the mean over the held-out signals, over its prediction (`family`). Also `embedders`, `signals`, `pairs`, and for the ten pairs of
 //! families that are farthest apart in the median `pair_gap`, and of both embedders `pair_psnr`, `pair_rank` (stable rank) and

@@ -110,7 +110,7 @@ fn stable_rank(axis: &RidgeAxis) -> f64 {
 }
 
 /// Test PSNR of a fit at 2N positions (2N × 1), predicted from its N training samples (N × 1), which are those with even indices.
-fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
+pub fn expected_psnr(predicted: &Mat<f64>, training: &Mat<f64>) -> f64 {
     let n = training.nrows();
     let sample = |i: usize| training[(i, 0)];
     let middle = |i: usize, j: usize| (sample(i) + sample(j)) / 2.0;

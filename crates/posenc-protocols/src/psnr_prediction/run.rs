@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::ModelKernel;
-use super::predictors::{Properties, Ranked};
+use super::predictors::{Properties, Ranked, expected_psnr};
 use super::signals::{Signal, signals};
 use super::{Predictor, PsnrPrediction, Training};
 use crate::network_1d::inputs::Inputs;
@@ -43,6 +43,8 @@ const LEVEL: f64 = 0.9;
 struct Measured {
     properties: Properties,
     psnr: Vec<f64>,
+    /// Test PSNR that the predictor `interpolation` finds for the outputs of a trained model.
+    of_outputs: Vec<f64>,
 }
 
 struct Study<'a> {
@@ -210,22 +212,22 @@ impl<'a> Study<'a> {
         };
         let ridge = self.settings.ridge;
         let properties = Properties::new(embedder, &axis, trained.as_ref(), &training, ridge)?;
-        let psnr = match &self.settings.training {
+        let predicted = match &self.settings.training {
             Some(training) => self.trained(embedder, training)?,
-            None => {
-                let predicted =
-                    RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(self.settings.ridge));
-                let psnr = |(signal, predicted): (&Signal, &Mat<f64>)| {
-                    test_psnr(signal, |i| predicted[(i, 0)])
-                };
-                self.signals.iter().zip(&predicted).map(psnr).collect()
-            }
+            None => RidgeFit::line(&axis, &training)?.predict(Ridge::Axes(ridge)),
         };
-        Ok(Measured { properties, psnr })
+        let psnr =
+            |(signal, predicted): (&Signal, &Mat<f64>)| test_psnr(signal, |i| predicted[(i, 0)]);
+        let psnr = self.signals.iter().zip(&predicted).map(psnr).collect();
+        let of_outputs = match trained {
+            Some(_) => predicted.iter().zip(&training).map(|(p, t)| expected_psnr(p, t)).collect(),
+            None => Vec::new(),
+        };
+        Ok(Measured { properties, psnr, of_outputs })
     }
 
-    /// Test PSNR of each signal after training.
-    fn trained(&self, embedder: &dyn Embedder, training: &Training) -> Result<Vec<f64>> {
+    /// Outputs for each signal after training, 2N × 1.
+    fn trained(&self, embedder: &dyn Embedder, training: &Training) -> Result<Vec<Mat<f64>>> {
         let n = 2 * self.settings.samples;
         let split = split(n, 1, TestSamples::Midpoints);
         let inputs = Inputs::new(embedder, n, &split, Scale::Train)?;
@@ -249,9 +251,8 @@ impl<'a> Study<'a> {
             Schedule { epochs: training.epochs, curve_every: 0, layers: false, mean_of_last: 1 };
         fit(&mut *session, &schedule, None, &mut |_, _| self.context.checkpoint.count_step())?;
         let predicted = session.predict(&inputs.at(embedder, &line(n))?)?;
-        let psnr =
-            |(s, signal): (usize, &Signal)| test_psnr(signal, |i| f64::from(predicted[(i, s)]));
-        Ok(self.signals.iter().enumerate().map(psnr).collect())
+        let column = |s: usize| Mat::from_fn(n, 1, |i, _| f64::from(predicted[(i, s)]));
+        Ok((0..self.signals.len()).map(column).collect())
     }
 
     /// Test PSNR by signal and embedder; relative to the mean of the signal where signals are unseen.
@@ -342,12 +343,15 @@ impl<'a> Study<'a> {
         }
         if self.settings.predictors == [Predictor::Interpolation] {
             for (s, signal) in self.held_out().zip(&self.signals[self.design.known..]) {
-                let error = |m: &Measured| {
-                    let predicted = Predictor::Interpolation.values(&m.properties, s)[0];
-                    (predicted - m.psnr[s]).abs()
+                let mut add = |metric: &str, predicted: &dyn Fn(&Measured) -> f64| {
+                    let error = |m: &Measured| (predicted(m) - m.psnr[s]).abs();
+                    let error = quantile(measured.iter().map(error).collect(), 0.5);
+                    out.push(Value::new(metric, error).unit("dB").signal(&signal.name));
                 };
-                let error = quantile(measured.iter().map(error).collect(), 0.5);
-                out.push(Value::new("error_estimate", error).unit("dB").signal(&signal.name));
+                add("error_estimate", &|m| Predictor::Interpolation.values(&m.properties, s)[0]);
+                if self.settings.training.is_some() {
+                    add("error_output", &|m| m.of_outputs[s]);
+                }
             }
         }
         if self.settings.predictors.iter().any(|predictor| predictor.reads_samples()) {
