@@ -84,6 +84,6 @@ fn test_psnr(
         mean_of_last: network.mean_of_last.min(network.epochs),
     };
     let history = fit(&mut *session, &schedule, None, &mut |_, _| context.checkpoint.count_step())?;
-    // A training that diverged predicts nothing.
+    // A training that diverged counts as 0 dB.
     Ok(history.summaries[0].test_psnr.filter(|psnr| psnr.is_finite()).unwrap_or(0.0))
 }
