@@ -462,7 +462,7 @@ impl Protocol for PsnrPrediction {
         let one = |d: f64| {
             // Gram matrices, decomposition and scores of each signal; features, which formulas compute slowly.
             let solve = 8.0 * n * n * d + 60.0 * n * n * n + 10.0 * signals * n * n;
-            Estimate::training(trained(d), 100e9).and(solve / 30e9 + 3e-8 * 5.0 * n * d)
+            Estimate::training(trained(d), 60e9).and(solve / 18e9 + 5e-8 * 5.0 * n * d)
         };
         let families = self.families.iter();
         let measured: Estimate = families
@@ -473,7 +473,7 @@ impl Protocol for PsnrPrediction {
         // Variants share what is measured. Half of the signals are predicted from the other half, twice.
         let embedders = self.count() as f64;
         let share = 1.0 / work.job.group.variants.len() as f64;
-        measured.times(share).and(0.5 * (signals * embedders).powi(2) * 1.5e-8)
+        measured.times(share).and(0.5 * (signals * embedders).powi(2) * 2.5e-8)
     }
 
     fn memory(&self, work: &Workload<'_>) -> f64 {
