@@ -7,8 +7,8 @@ use posenc_math::errata::Severity;
 
 use super::clusters::Clusters;
 use super::select::{
-    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, not_run, pairs,
-    points, show, single_points, spread_text, unlike,
+    Context, Pair, Point, Spread, describe, deviations, incomparable, margin, missing_methods,
+    not_run, pairs, points, show, single_points, spread_text, unlike,
 };
 use super::statistics::{self, Fit, Interval, fit, interval_at, jackknife};
 use super::{Judged, Judgement, NotRun, Verdict, curves, evidence, limits};
@@ -96,7 +96,8 @@ fn decide(check: &Check, is_exact: bool, context: Context<'_>) -> Judgement {
         Check::Agreement(c) => curves::agreement(c, clusters, context),
         Check::Position(c) => curves::position(c, clusters, context),
     };
-    judged.unwrap_or_else(NotRun::judgement)
+    let missing = || selects.iter().find_map(|(_, select)| missing_methods(select, context));
+    judged.map_or_else(NotRun::judgement, |judgement| judgement.unless(missing()))
 }
 
 /// Where a mean is, compared with a number and a margin. One repetition is judged by its number alone: what it is compared with

@@ -277,6 +277,18 @@ pub(super) fn incomparable(select: &Select, context: Context<'_>) -> Option<Stri
     group.parts(rows(select, context)).pop_first()
 }
 
+/// How many methods of its group are on record, if a selection of all methods lacks some.
+pub(super) fn missing_methods(select: &Select, context: Context<'_>) -> Option<String> {
+    let all = select.from == Source::Measured && select.method.is_none();
+    let group = context.experiment.group(&select.group).filter(|_| all)?;
+    let own = || context.record.into_iter().flat_map(|t| &t.rows).filter(|r| r.group == group.id);
+    let methods: BTreeSet<&str> = own().map(|row| row.method.as_str()).collect();
+    let found = group.variants.iter().filter(|v| methods.contains(v.id.as_str())).count();
+    let total = group.variants.len();
+    // Rows of `errata` name no variant.
+    (1..total).contains(&found).then(|| format!("{found} of {total} methods of `{}`", group.id))
+}
+
 /// Four significant digits are enough to compare and few enough to read.
 pub fn show(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {

@@ -114,6 +114,19 @@ fn an_agreement_needs_the_protocol_of_the_paper() {
     assert_eq!(broken.verdict, Verdict::NotReproduced);
 }
 
+/// Catches a statement about all methods that is decided by the first that is on record.
+#[test]
+fn a_claim_about_all_methods_waits_for_all() {
+    let check = "{ kind: bound, of: { group: run, metric: psnr }, at_least: 5 }";
+    let mut values = vec![("A", 1.0, 10.0)];
+    let partial = verdict(check, &record(Profile::Paper, 1.0, &values));
+    assert_eq!(partial.verdict, Verdict::NotComparable);
+    assert_eq!(partial.reason, "1 of 2 methods of `run`");
+    values.push(("B", 1.0, 12.0));
+    let all = verdict(check, &record(Profile::Paper, 1.0, &values));
+    assert_eq!(all.verdict, Verdict::Reproduced, "{all:?}");
+}
+
 /// Catches values of another group that are matched by their names, or not at all where the paper
 /// gives no abscissa.
 #[test]
@@ -200,7 +213,7 @@ fn a_position_on_a_curve_with_a_hole_is_not_reproduced() {
 /// Catches a count of parameters that is not judged because fewer images were trained on, and one of a smaller model that is.
 #[test]
 fn counts_are_comparable_where_the_model_is_the_papers() {
-    let check = "{ kind: value, of: { group: run, metric: params }, expect: 7, tolerance: { absolute: 0 } }";
+    let check = "{ kind: value, of: { group: run, method: A, metric: params }, expect: 7, tolerance: { absolute: 0 } }";
     for (settings, comparable) in [("epochs: 1, side: 64", true), ("epochs: 1, width: 8", false)] {
         let group = format!(
             "data: {{ set: some }}, protocol: {{ kind: network-nd, learning_rate: 0.1, epochs: 9, depth: 1 }}, \

@@ -161,6 +161,16 @@ impl Settings for WidthSelection {
                 return Err(("fraction", "random positions need images; set `axes: 2`".to_owned()));
             }
         }
+        if let Some(network) = &self.network {
+            if self.axes == 1 && network.encoding == Encoding::Complex {
+                let message = "a complex encoding needs images; set `axes: 2`";
+                return Err(("network", message.to_owned()));
+            }
+            if self.fraction.is_some() {
+                let message = "a network trains on a grid; remove `fraction`";
+                return Err(("network", message.to_owned()));
+            }
+        }
         range("octaves", self.octaves, 0.0, 6.0)?;
         range("per_octave", self.per_octave, 1, 32)
     }
@@ -170,14 +180,6 @@ impl Settings for WidthSelection {
             let settings = network.settings(spec, self.axes);
             within("network", settings.check())?;
             within("network", settings.check_embedder(spec))?;
-            if self.axes == 1 && network.encoding == Encoding::Complex {
-                let message = "a complex encoding needs images; set `axes: 2`";
-                return Err(("network", message.to_owned()));
-            }
-            if self.fraction.is_some() {
-                let message = "a network trains on a grid; remove `fraction`";
-                return Err(("network", message.to_owned()));
-            }
         }
         if spec.auto().is_none() {
             let message = "`width-selection` chooses a parameter of the embedder; set one to `auto`, such as `sigma: auto`";

@@ -3,14 +3,14 @@
 use anyhow::{Context as _, Result};
 use posenc_experiments::record::Value;
 use posenc_harness::protocol::{Context, Emit, UnitResult};
-use posenc_math::embedder::{EmbedderSpec, validate};
+use posenc_math::embedder::validate;
 use posenc_math::random::stream;
 use posenc_nets::train::{Schedule, fit};
 use rand_chacha::ChaCha8Rng;
 
 use super::{TrainedNetwork, WidthSelection, rows};
+use crate::network_nd::TestPositions;
 use crate::network_nd::reconstruction::{Problem, Rule, Signal, split};
-use crate::network_nd::{NetworkNd, TestPositions};
 
 /// Best width, and the regret of the rule, signal by signal.
 pub fn run(
@@ -31,6 +31,10 @@ pub fn run(
         let mut values = Vec::new();
         for signal in &signals {
             let of_row = (settings.axes == 1).then(|| signal.name.clone());
+            let draw = stream_of(context);
+            let grid = Rule::Grid { step: 2 };
+            let rng = &mut draw("positions");
+            let split = split(&signal.sides, grid, TestPositions::Rest, rng)?;
             // Test PSNR after the octaves from the rule.
             let mut widths = Vec::new();
             for octaves in settings.all_octaves() {
@@ -38,7 +42,9 @@ pub fn run(
                 let value = parameter.shifted(network.model(), n, octaves);
                 let spec = open.clone().number(parameter.name, value);
                 if validate(&spec).is_ok() {
-                    widths.push((octaves, test_psnr(context, network, signal, spec)?));
+                    let problem =
+                        Problem { signal, split: &split, settings: network, spec, stream: &draw };
+                    widths.push((octaves, test_psnr(context, &problem)?));
                 }
             }
             let best = widths.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -60,21 +66,16 @@ pub fn run(
     Ok(())
 }
 
-/// Test PSNR after training. All widths share initial weights and random frequencies, up to their scale.
-fn test_psnr(
-    context: &Context<'_>,
-    network: &NetworkNd,
-    signal: &Signal,
-    spec: EmbedderSpec,
-) -> Result<f64> {
+/// Random numbers of a job by purpose: all widths share initial weights and random frequencies, up to their scale.
+fn stream_of(context: &Context<'_>) -> impl Fn(&str) -> ChaCha8Rng {
     let job = context.job;
     let (item, method, repeat) = (job.experiment.id(), &job.variant.id, job.seed_index);
-    let draw = |purpose: &str| -> ChaCha8Rng {
-        stream(context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
-    };
-    let grid = Rule::Grid { step: 2 };
-    let split = split(&signal.sides, grid, TestPositions::Rest, &mut draw("positions"))?;
-    let problem = Problem { signal, split: &split, settings: network, spec, stream: &draw };
+    move |purpose| stream(context.seed, &format!("{item} {method} seed {repeat} {purpose}"))
+}
+
+/// Test PSNR after training.
+fn test_psnr(context: &Context<'_>, problem: &Problem<'_>) -> Result<f64> {
+    let (signal, network) = (problem.signal, problem.settings);
     let prepared = problem.prepare(&format!("weights {}", signal.name))?;
     let mut session = context.engine().start(prepared.task)?;
     let schedule = Schedule {
