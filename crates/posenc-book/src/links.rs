@@ -18,7 +18,7 @@ const DOCUMENTS: &str = "docs";
 
 /// What a link leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum Destination {
     /// Another site; the link stays.
     Elsewhere,
     /// A file of the site, by path below it, and the place in it.
@@ -61,39 +61,39 @@ impl<'a> Links<'a> {
     }
 
     /// What a link of a page leads to, which is part of `document`.
-    pub fn target(&mut self, document: &str, href: &str) -> Target {
+    pub fn target(&mut self, document: &str, href: &str) -> Destination {
         // Seen from a file, `//host/x` is a file of another machine.
         if href.starts_with("//") {
-            return Target::Nowhere;
+            return Destination::Nowhere;
         }
         if has_scheme(href) {
-            return Target::Elsewhere;
+            return Destination::Elsewhere;
         }
         let (path, place) = match href.split_once('#') {
             Some((path, place)) => (path, Some(place).filter(|p| !p.is_empty())),
             None => (href, None),
         };
-        let Some(path) = joined(document, &decoded(path)) else { return Target::Nowhere };
+        let Some(path) = joined(document, &decoded(path)) else { return Destination::Nowhere };
         if let Some((file, places)) = self.documents.get(path.as_str()) {
             return match place {
-                Some(place) if !places.contains(place) => Target::Nowhere,
-                place => Target::File(file.clone(), place.map(str::to_owned)),
+                Some(place) if !places.contains(place) => Destination::Nowhere,
+                place => Destination::File(file.clone(), place.map(str::to_owned)),
             };
         }
         if let Some(file) = self.in_site(&path) {
-            return Target::File(file, None);
+            return Destination::File(file, None);
         }
         let file = format!("{SOURCES}/{path}.html");
         if self.sources.contains_key(&path) {
-            return Target::File(file, None);
+            return Destination::File(file, None);
         }
         if let Some(text) = self.repository.text(&path) {
             self.sources.insert(path, text);
-            return Target::File(file, None);
+            return Destination::File(file, None);
         }
         match self.repository.exists(&path) {
-            true => Target::Outside,
-            false => Target::Nowhere,
+            true => Destination::Outside,
+            false => Destination::Nowhere,
         }
     }
 

@@ -8,7 +8,7 @@ use posenc_report::Report;
 
 use crate::body;
 use crate::html::{Tag, Token, between, escaped, tags, tokens};
-use crate::links::{Links, Target, html_path, relative};
+use crate::links::{Destination, Links, html_path, relative};
 use crate::math::Formulas;
 use crate::pages::{Outline, Page};
 use crate::pictures::{STEPS, Shrinking, is_drawing, shrunk, size};
@@ -108,8 +108,8 @@ impl Maker<'_> {
     fn link(&mut self, page: &Page, path: &str, tag: Tag<'_>) -> (String, &'static str) {
         let href = tag.attribute("href").unwrap_or_default();
         match self.links.target(&page.document, &href) {
-            Target::Elsewhere => (self.formulas.put_escaped(tag.raw), "</a>"),
-            Target::File(file, place) => {
+            Destination::Elsewhere => (self.formulas.put_escaped(tag.raw), "</a>"),
+            Destination::File(file, place) => {
                 self.take(&file);
                 let href = relative(path, &file, place.as_deref());
                 let attribute = |name: &str| {
@@ -118,8 +118,8 @@ impl Maker<'_> {
                 let more: String = ["class", "id"].into_iter().filter_map(attribute).collect();
                 (format!("<a href=\"{href}\"{more}>"), "</a>")
             }
-            Target::Outside => ("<span>".into(), "</span>"),
-            Target::Nowhere => {
+            Destination::Outside => ("<span>".into(), "</span>"),
+            Destination::Nowhere => {
                 self.remarks.push(format!("{}: the link {href} leads nowhere", page.document));
                 ("<span>".into(), "</span>")
             }

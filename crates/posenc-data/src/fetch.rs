@@ -32,7 +32,7 @@ const INTERRUPTED: [i32; 6] = [18, 28, 52, 55, 56, 92];
 pub struct Download {
     /// The files below the data directory.
     pub files: Vec<RemoteFile>,
-    /// What to do by hand for files without an address.
+    /// Manual steps for files without an address.
     pub steps: Option<String>,
 }
 
@@ -76,8 +76,8 @@ impl Download {
         }
         let steps = self.steps.as_deref().unwrap_or("the manifest has no address; see origin");
         match self.files.is_empty() {
-            true => format!("by hand: {steps}"),
-            false => format!("by hand: {steps}; or from a mirror: {command} --mirror URL"),
+            true => format!("manually: {steps}"),
+            false => format!("manually: {steps}; or from a mirror: {command} --mirror URL"),
         }
     }
 }

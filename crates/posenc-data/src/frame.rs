@@ -72,7 +72,7 @@ impl Frame {
 
 /// What a clip must become.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct ClipRequest<'a> {
     /// The file or folder, for messages.
     pub path: &'a Path,
     /// Name that the clip gets.
@@ -81,7 +81,7 @@ pub(crate) struct Target<'a> {
     pub purpose: &'a str,
 }
 
-impl Target<'_> {
+impl ClipRequest<'_> {
     fn too_short(&self, frames: usize, required: usize) -> DataError {
         let message = format!(
             "the clip has {frames} frames, but {} needs at least {required}; no frames are generated: use a longer clip",
@@ -302,8 +302,8 @@ fn even(n: usize) -> Axis {
 mod tests {
     use super::*;
 
-    fn target() -> Target<'static> {
-        Target { path: Path::new("a.mp4"), name: "a.mp4", purpose: "the test" }
+    fn target() -> ClipRequest<'static> {
+        ClipRequest { path: Path::new("a.mp4"), name: "a.mp4", purpose: "the test" }
     }
 
     /// Gray frames whose value is the frame's number, `1/255` for each.

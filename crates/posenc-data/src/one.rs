@@ -6,7 +6,7 @@ use crate::clip::Clip;
 use crate::error::DataError;
 use crate::files::{file_name, has_ending};
 use crate::footage::{self, Footage};
-use crate::frame::Target;
+use crate::frame::ClipRequest;
 use crate::image::Image;
 use crate::picture::{IMAGE_ENDINGS, Picture};
 
@@ -91,7 +91,7 @@ pub fn load_clip_file(path: &Path, size: Option<u32>) -> Result<Loaded<Clip>, Da
         return Err(DataError::at(path, message));
     };
     let name = file_name(path);
-    let target = Target { path, name: &name, purpose: "the requested size" };
+    let target = ClipRequest { path, name: &name, purpose: "the requested size" };
     let (signal, warnings) = target.whole(clip.frames()?, size.map(|size| size as usize))?;
     Ok(Loaded { signal, warnings })
 }

@@ -10,7 +10,7 @@ use crate::directory::DataDirectory;
 use crate::error::{DataError, VIDEO_CURE};
 use crate::files::file_name;
 use crate::footage::{self, Footage};
-use crate::frame::Target;
+use crate::frame::ClipRequest;
 use crate::image::Image;
 use crate::manifest::{DataSet, Kind, Layout, Manifest};
 use crate::npz::{self, RawArray};
@@ -247,7 +247,7 @@ impl DataSource {
                 let purpose = format!("data set '{id}'");
                 let read = |clip: &Footage| {
                     let name = clip.name();
-                    let target = Target { path: clip.path(), name: &name, purpose: &purpose };
+                    let target = ClipRequest { path: clip.path(), name: &name, purpose: &purpose };
                     let (read, notes) = target.middle_cube(clip.frames()?, frames, size)?;
                     if !own {
                         warnings.extend(notes);

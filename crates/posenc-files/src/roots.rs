@@ -19,7 +19,7 @@ pub fn protect(root: &Path) {
 
 /// A path as a folder that may be reached through links, and the names below it that may not.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Split {
+pub(crate) struct SplitPath {
     pub root: PathBuf,
     pub names: Vec<OsString>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Split {
 /// # Errors
 ///
 /// A path below a protected folder that contains `..`.
-pub(crate) fn protected(path: &Path) -> Result<Option<Split>> {
+pub(crate) fn protected(path: &Path) -> Result<Option<SplitPath>> {
     let path = std::path::absolute(path)?;
     let roots = ROOTS.read().unwrap_or_else(PoisonError::into_inner);
     let Some(root) = path.ancestors().filter(|folder| roots.contains(*folder)).last() else {
@@ -43,11 +43,11 @@ pub(crate) fn protected(path: &Path) -> Result<Option<Split>> {
             format!("the path leads out of {}", root.display()),
         )),
     });
-    Ok(Some(Split { names: names.collect::<Result<_>>()?, root: root.to_owned() }))
+    Ok(Some(SplitPath { names: names.collect::<Result<_>>()?, root: root.to_owned() }))
 }
 
 /// As [`protected`]; for other paths, the folder of the file is reached through links and the file itself is not.
-pub(crate) fn split(path: &Path) -> Result<Split> {
+pub(crate) fn split(path: &Path) -> Result<SplitPath> {
     if let Some(split) = protected(path)?
         && !split.names.is_empty()
     {
@@ -57,7 +57,10 @@ pub(crate) fn split(path: &Path) -> Result<Split> {
         return Err(Error::new(ErrorKind::InvalidInput, "the path has no file name"));
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    Ok(Split { root: folder.unwrap_or(Path::new(".")).to_owned(), names: vec![name.to_owned()] })
+    Ok(SplitPath {
+        root: folder.unwrap_or(Path::new(".")).to_owned(),
+        names: vec![name.to_owned()],
+    })
 }
 
 #[cfg(test)]

@@ -408,7 +408,7 @@ impl Supervisor<'_> {
             lock(&self.shared.queue).close();
             self.jobs.values().for_each(|job| job.control.stop(Stop::Interrupted));
             self.progress.warn(&format!(
-                "{}: starting no further units; units in flight save their progress; a second signal exits at once",
+                "{}: starting no further units; units in flight save their progress; a second interrupt exits at once",
                 name(signal)
             ));
         }

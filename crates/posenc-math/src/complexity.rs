@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn three_axes_by_hand() {
+    fn three_axes_computed_manually() {
         // N = 2, K = 3, D = 3: 2·27 + 4·9 + 8·3 = 114; 27 + 6 = 33 values; blending adds 8·8.
         assert_eq!(
             cost(SEPARABLE, sizes(2, 3, 3)),

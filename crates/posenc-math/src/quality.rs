@@ -106,7 +106,7 @@ mod tests {
     use crate::tolerance::{Tolerance, assert_close};
 
     #[test]
-    fn values_by_hand() {
+    fn values_computed_manually() {
         // Differences 0.1 and 0.3: mean square 0.05, 13.0103 dB.
         let (p, t) = ([0.6, 0.2], [0.5, 0.5]);
         assert_close(mean_squared_error(&p, &t).unwrap(), 0.05, Tolerance::absolute(1e-15));

@@ -176,7 +176,7 @@ mod tests {
 
     /// Catches text that is mistaken for a formula, a formula that is missed, and a piece that is lost.
     #[test]
-    fn formulas_are_told_from_dollars() {
+    fn formulas_are_distinguished_from_dollars() {
         let check = |page: &str, expected: &[(&str, bool)]| {
             let found: Vec<_> = pieces(page).filter_map(|p| p.math).collect();
             let found: Vec<_> = found.iter().map(|m| (m.latex, m.is_display)).collect();

@@ -1,4 +1,4 @@
-//! The operations in which attention models spend their time, with derivatives written by hand.
+//! The operations in which attention models spend their time, with manual derivatives.
 //!
 //! Each has two forms. The defaults of [`Kernels`] are composed of a backend's own operations and run on every backend. On the
 //! CPU, hand-written passes over memory replace them (`flex.rs`). The tests compare both forms with burn's automatic

@@ -51,7 +51,7 @@ fn referrer(encoding: &Encoding, seed: u64) -> Referrer {
     Referrer::new(&referrer_sizes(), encoding, &mut content, &mut code, &device).unwrap()
 }
 
-fn drawn_box(rng: &mut ChaCha8Rng) -> Bounds {
+fn random_box(rng: &mut ChaCha8Rng) -> Bounds {
     let draws = uniform_vector(rng, 4, 0.0, 1.0);
     let (left, top) = (80.0 * draws[0], 80.0 * draws[1]);
     [left, top, left + 1.0 + 18.0 * draws[2], top + 1.0 + 18.0 * draws[3]]
@@ -59,7 +59,7 @@ fn drawn_box(rng: &mut ChaCha8Rng) -> Bounds {
 
 /// Label 0 in the left half; in the right half 1 for the uppermost box of the screen, else 2.
 fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
-    let boxes: Vec<Bounds> = (0..count).map(|_| drawn_box(rng)).collect();
+    let boxes: Vec<Bounds> = (0..count).map(|_| random_box(rng)).collect();
     let uppermost = boxes.iter().map(|b| b[1]).fold(f64::INFINITY, f64::min);
     let label = |b: &Bounds| match b[0] < 40.0 {
         true => 0,
@@ -73,7 +73,7 @@ fn labelled(rng: &mut ChaCha8Rng, count: usize) -> LabelledScreen {
 /// Words 4 and 5 ask for the leftmost and the rightmost of the candidates.
 fn referring(rng: &mut ChaCha8Rng, count: usize) -> ReferringScreen {
     let candidate =
-        |rng: &mut ChaCha8Rng| Candidate { class: 1, found: [0.0, 1.0], bounds: drawn_box(rng) };
+        |rng: &mut ChaCha8Rng| Candidate { class: 1, found: [0.0, 1.0], bounds: random_box(rng) };
     let candidates: Vec<Candidate> = (0..count).map(|_| candidate(rng)).collect();
     let is_right = uniform_vector(rng, 1, 0.0, 1.0)[0] < 0.5;
     let key =

@@ -40,7 +40,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-fn drawn(sizes: &Sizes, seed: u64) -> Detr {
+fn random_model(sizes: &Sizes, seed: u64) -> Detr {
     let device = posenc_attention::cpu();
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
     Detr::new(sizes, &sine(), &mut content, &mut code, &device).unwrap()
@@ -99,7 +99,7 @@ fn lengths(model: &Detr, gradients: &Gradients) -> Vec<(Vec<usize>, f64)> {
 fn says_and_loses_what_the_public_model_does() {
     let (sizes, device) = (sizes(), posenc_attention::cpu());
     let (example, images) = example();
-    let model = read(drawn(&sizes, 1), "detr.pth", Holds::Model).unwrap();
+    let model = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
     let batch = Batch::new(&images, &device).unwrap();
     let said = model.forward(&sizes, &batch, Coordinates::Normalized, None);
     assert_eq!(said.len(), 2);
@@ -141,9 +141,9 @@ fn the_network_alone_is_read_from_safetensors() {
         let said = model.forward(&sizes, &batch, Coordinates::Normalized, None).pop().unwrap();
         parameters::numbers(said.boxes)
     };
-    let whole = read(drawn(&sizes, 1), "detr.pth", Holds::Model).unwrap();
-    let own = read(drawn(&sizes, 1), "network.safetensors", Holds::Backbone).unwrap();
-    assert_ne!(say(&own), say(&drawn(&sizes, 1)));
+    let whole = read(random_model(&sizes, 1), "detr.pth", Holds::Model).unwrap();
+    let own = read(random_model(&sizes, 1), "network.safetensors", Holds::Backbone).unwrap();
+    assert_ne!(say(&own), say(&random_model(&sizes, 1)));
     assert_ne!(say(&own), say(&whole));
     let again = read(whole.clone(), "network.safetensors", Holds::Backbone).unwrap();
     assert_eq!(say(&again), say(&whole));
@@ -153,11 +153,11 @@ fn the_network_alone_is_read_from_safetensors() {
 #[test]
 fn weights_of_another_model_and_damaged_files_are_refused() {
     let other = Sizes { width: 32, ..sizes() };
-    let error = read(drawn(&other, 1), "detr.pth", Holds::Model).unwrap_err();
+    let error = read(random_model(&other, 1), "detr.pth", Holds::Model).unwrap_err();
     assert!(error.contains("detr.pth") && error.contains("`input_proj.weight`"), "{error}");
     assert!(error.contains("[16, 64, 1, 1]") && error.contains("[32, 64, 1, 1]"), "{error}");
     let deeper = Sizes { blocks: [1, 2, 1, 2], ..sizes() };
-    let error = read(drawn(&deeper, 1), "network.safetensors", Holds::Backbone).unwrap_err();
+    let error = read(random_model(&deeper, 1), "network.safetensors", Holds::Backbone).unwrap_err();
     assert!(error.contains("no array `layer4.1.conv1.weight`"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     for name in ["detr.pth", "network.safetensors"] {
@@ -169,7 +169,7 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
             let read = opened.and_then(|file| {
                 let read = &mut |name: &str, shape: &[usize]| file.array(name, shape);
                 let holds = if name == "detr.pth" { Holds::Model } else { Holds::Backbone };
-                drawn(&sizes(), 1).with_weights(holds, read).map_err(|e| e.to_string())
+                random_model(&sizes(), 1).with_weights(holds, read).map_err(|e| e.to_string())
             });
             let error = read.map(|_| ()).unwrap_err();
             assert!(error.contains(name), "{part}: {error}");
@@ -182,7 +182,7 @@ fn weights_of_another_model_and_damaged_files_are_refused() {
 /// Would catch a layer too many or too few at full size, and weights that are trained and should not be.
 #[test]
 fn the_full_model_has_the_published_size() {
-    let model = drawn(&Sizes::default(), 1);
+    let model = random_model(&Sizes::default(), 1);
     assert_eq!(parameters::count(&model), 41_577_888);
     assert_eq!(parameters::count_trained(&model), 41_302_368);
 }
@@ -192,7 +192,7 @@ fn steps(seed: u64, steps: usize) -> (Vec<f64>, Detr, Adam) {
     let device = posenc_attention::cpu();
     let (_, images) = example();
     let batch = Batch::new(&images, &device).unwrap();
-    let mut model = drawn(&sizes, seed);
+    let mut model = random_model(&sizes, seed);
     let mut adam = Adam::new(0.9, 0.999, 1e-8);
     adam.max_grad_norm = Some(0.1);
     let rates = Rates { backbone: 1e-3, head: 2e-3 };
@@ -216,7 +216,7 @@ fn steps_learn_repeatably_and_leave_the_first_stage_alone() {
     assert_eq!(losses, steps(1, 30).0);
     assert_ne!(losses, steps(2, 30).0);
     assert!(losses[29] < 0.7 * losses[0], "{losses:?}");
-    let before = parameters::values(&drawn(&sizes(), 1));
+    let before = parameters::values(&random_model(&sizes(), 1));
     let after = parameters::values(&model);
     // The first convolution: its weights and its norm.
     let first = 49 * 3 * 2 + 4;
@@ -225,6 +225,7 @@ fn steps_learn_repeatably_and_leave_the_first_stage_alone() {
     let trained = parameters::count_trained(&model);
     assert!(moved <= trained && moved > trained * 3 / 4, "{moved} {trained}");
     let mut other = adam.clone();
-    let restored = TrainState::of(&model, &adam).restore(&drawn(&sizes(), 3), &mut other).unwrap();
+    let restored =
+        TrainState::of(&model, &adam).restore(&random_model(&sizes(), 3), &mut other).unwrap();
     assert_eq!(parameters::count_trained(&restored), trained);
 }

@@ -117,7 +117,7 @@ fn codes_tell_positions_apart() {
 
 /// Learned and fixed frequencies start from equal values, and only the learned ones are parameters.
 #[test]
-fn trained_features_begin_as_drawn_ones() {
+fn learned_features_begin_as_random_ones() {
     let positions = Positions::grid(&[8, 8]);
     let (learned, fixed) = (
         build(&fourier(64), &[8, 8], 64),

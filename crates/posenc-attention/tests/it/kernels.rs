@@ -94,7 +94,7 @@ fn gelus() {
             * (2.0 / std::f64::consts::PI).sqrt();
         x * (u.tanh() + 1.0) * 0.5
     };
-    // Also where the gate is shut or open for good.
+    // Also where the gate is shut or open permanently.
     let (mut x, shape) = draw("x", &[20, 13]);
     x.iter_mut().for_each(|v| *v *= 4.0);
     compare!([(x, shape)], [x: 2], kernels::gelu::<2>, plain);

@@ -51,7 +51,7 @@ fn vectors(sizes: &Sizes) -> Vec<f32> {
     (0..count).map(|k| (0.7 * noise(1_000_000 + k)) as f32).collect()
 }
 
-fn drawn(sizes: &Sizes, encoding: &Encoding, seed: u64) -> WidgetCaptioner {
+fn random_model(sizes: &Sizes, encoding: &Encoding, seed: u64) -> WidgetCaptioner {
     let device = posenc_attention::cpu();
     let (mut content, mut code) = (stream(seed, "content"), stream(seed, "code"));
     WidgetCaptioner::new(sizes, encoding, vectors(sizes), &mut content, &mut code, &device).unwrap()
@@ -59,7 +59,7 @@ fn drawn(sizes: &Sizes, encoding: &Encoding, seed: u64) -> WidgetCaptioner {
 
 /// With the weights of the stored example.
 fn stored() -> WidgetCaptioner {
-    let model = drawn(&sizes(), &public(), 1);
+    let model = random_model(&sizes(), &public(), 1);
     let old = parameters::values(&model);
     let value = |(k, &old): (usize, &f32)| {
         // Gains and variances begin with one.
@@ -218,13 +218,13 @@ fn every_part_and_every_row_has_its_size() {
         fourier(4, 32, true, true),
     ];
     for (row, encoding) in table5_on_public_code().iter().zip(&encodings) {
-        let model = drawn(&full, encoding, 1);
+        let model = random_model(&full, encoding, 1);
         assert_eq!(parameters::count_trained(&model) as u64, row.total, "{}", row.method);
         let parts: usize = model.parts().iter().map(|(_, count)| count).sum();
         assert_eq!(parts as u64, row.total, "{}", row.method);
     }
     let counts: Vec<usize> =
-        drawn(&full, &public(), 1).parts().iter().map(|(_, count)| *count).collect();
+        random_model(&full, &public(), 1).parts().iter().map(|(_, count)| *count).collect();
     let expected = [
         38_528, 29_312, 16_768, 117_248, 241_536, 98_432, 49_280, 1_186_816, 1_581_568, 1_290_000,
         785_604, 1_980,
@@ -298,7 +298,7 @@ fn steps(seed: u64, steps: usize) -> (Vec<f64>, WidgetCaptioner, Adam) {
     let device = posenc_attention::cpu();
     let (_, screens) = example();
     let batch = Batch::new(&screens, &sizes, &device).unwrap();
-    let mut model = drawn(&sizes, &fourier(2, 4, true, true), seed);
+    let mut model = random_model(&sizes, &fourier(2, 4, true, true), seed);
     let mut adam = Adam::new(0.9, 0.997, 1e-9);
     adam.max_grad_norm = Some(5.0);
     let mut masks = stream(seed, "masks");
@@ -320,7 +320,7 @@ fn steps_learn_repeatably_and_statistics_are_kept() {
     assert_ne!(curve, steps(2, 40).0);
     let late = curve[35..].iter().sum::<f64>() / 5.0;
     assert!(late < 0.6 * curve[0], "{curve:?}");
-    let other = drawn(&sizes(), &fourier(2, 4, true, true), 3);
+    let other = random_model(&sizes(), &fourier(2, 4, true, true), 3);
     let mut own = adam.clone();
     let restored = TrainState::of(&model, &adam).restore(&other, &mut own).unwrap();
     let (_, screens) = example();

@@ -395,7 +395,7 @@ fn plots_are_enlarged_and_closed() {
     }
 }
 
-/// Catches a phone without navigation, and a page that is pushed aside for good.
+/// Catches a phone without navigation, and a page that is pushed aside permanently.
 #[test]
 fn the_sidebar_opens_on_a_phone() {
     let Some(mut browser) = Browser::start() else { return };
@@ -420,7 +420,7 @@ fn the_sidebar_opens_on_a_phone() {
 /// Catches local results that do not follow the published values and the reference, and wide tables that make the page
 /// overflow instead of scrolling in their frames.
 #[test]
-fn an_own_run_stands_beside_the_published_values() {
+fn a_local_run_is_next_to_the_published_values() {
     let Some(mut browser) = Browser::start() else { return };
     let made = with_own_run();
     browser.look(PHONE, "light");
@@ -474,7 +474,7 @@ fn pages_can_be_read_on_paper_and_without_scripts() {
     }
 }
 
-/// Catches a filter that keeps other claims than those with the words and the verdict, or loses some for good.
+/// Catches a filter that keeps other claims than those with the words and the verdict, or loses some permanently.
 #[test]
 fn claims_are_filtered_by_words_and_verdict() {
     let Some(mut browser) = Browser::start() else { return };

@@ -17,7 +17,7 @@ use crate::schema::{Experiment, MODELINE};
 use crate::yaml::{Document, FileError};
 
 /// What becomes of an experiment.
-pub struct Target<'a> {
+pub struct NewItem<'a> {
     /// Key of the new item, in the folder `extensions`.
     pub item: &'a str,
     /// Its title.
@@ -49,7 +49,7 @@ struct Kept {
 /// # Errors
 ///
 /// A result that the schema refuses, with its line and key.
-pub fn derive(source: &Experiment, text: &str, target: &Target<'_>) -> Result<Derived, FileError> {
+pub fn derive(source: &Experiment, text: &str, target: &NewItem<'_>) -> Result<Derived, FileError> {
     let is_kept = |id: &String| target.groups.is_empty() || target.groups.contains(id);
     let kept: Vec<_> = source.groups.iter().filter(|g| is_kept(&g.id)).collect();
     let groups: Vec<String> = kept.iter().map(|g| g.id.clone()).collect();
@@ -92,7 +92,7 @@ fn stays(claim: &Claim, groups: &[String]) -> bool {
     claim.erratum.is_none() && !of_print && claim.check.selects().into_iter().all(own)
 }
 
-fn head(source: &Experiment, target: &Target<'_>) -> String {
+fn head(source: &Experiment, target: &NewItem<'_>) -> String {
     let which = if target.groups.is_empty() {
         String::new()
     } else {
@@ -106,7 +106,7 @@ fn head(source: &Experiment, target: &Target<'_>) -> String {
 }
 
 /// The tree of the new experiment.
-fn tree(whole: &Value, source: &Experiment, target: &Target<'_>, kept: &Kept) -> Value {
+fn tree(whole: &Value, source: &Experiment, target: &NewItem<'_>, kept: &Kept) -> Value {
     let mut tree = Mapping::new();
     for (key, value) in whole.as_mapping().into_iter().flatten() {
         let mut value = value.clone();
@@ -279,7 +279,7 @@ deviations:
     fn derived(groups: &[&str]) -> Derived {
         let source = crate::schema::protocol::testing::experiment(FILE);
         let groups: Vec<String> = groups.iter().map(|g| (*g).to_owned()).collect();
-        derive(&source, FILE, &Target { item: "mine", title: "Mine: a copy", groups: &groups })
+        derive(&source, FILE, &NewItem { item: "mine", title: "Mine: a copy", groups: &groups })
             .unwrap()
     }
 

@@ -357,7 +357,7 @@ pub(super) fn spread_text(clusters: Clusters, interval: &Interval) -> String {
     }
 }
 
-/// Why numbers of two selections cannot be held against each other: methods of one group that were run at profiles which do
+/// Why numbers of two selections cannot be compared: methods of one group that were run at profiles which do
 /// different things, such as five epochs and two thousand. Fewer signals or seeds alone do no harm, since only the same are paired.
 pub(super) fn unlike(a: &Select, b: &Select, context: Context<'_>) -> Option<String> {
     if a.from != Source::Measured || b.from != Source::Measured {

@@ -121,7 +121,7 @@ pub(super) fn jackknife(all: f64, without: &[f64]) -> Vec<f64> {
 
 /// Mean of `b` minus mean of `a` for independent samples, with its 95 % t interval and test (Welch).
 ///
-/// One value against several is held against the interval in which one more of these would lie,
+/// One value against several is compared with the interval in which one more of these would lie,
 /// mean ± t s √(1 + 1/n). Of one value each nothing is known but the difference.
 pub fn difference_interval(a: &[f64], b: &[f64]) -> Interval {
     let (own, other) = (mean_interval(a), mean_interval(b));

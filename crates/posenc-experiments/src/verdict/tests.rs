@@ -102,7 +102,7 @@ fn an_agreement_counts_places() {
     assert_eq!((far.verdict, far.measured.contains("0 of 3")), (Verdict::NotReproduced, true));
 }
 
-/// A reduced run must not be held against the paper's numbers, and a missing one not judged.
+/// A reduced run must not be compared with the paper's numbers, and a missing one not judged.
 #[test]
 fn an_agreement_needs_the_protocol_of_the_paper() {
     let check = format!("{{ kind: agreement, of: {A}, tolerance: {{ absolute: 2 }} }}");
@@ -181,7 +181,7 @@ fn positions_are_counted_in_steps_of_the_grid() {
 }
 
 #[test]
-fn positions_are_held_against_other_curves() {
+fn positions_are_compared_with_other_curves() {
     let with = |select: &str| format!("feature: highest, with: {{ {select} }}");
     let printed = with("from: published, group: run, method: A, metric: psnr");
     assert_eq!(
@@ -268,7 +268,7 @@ fn statistics_of_selections() {
 
 /// Catches an order of one method's values whose members all have the same name.
 #[test]
-fn members_of_an_order_are_told_apart() {
+fn members_of_an_order_have_distinct_names() {
     let record =
         record(Profile::Paper, 0.5, &[("A", 1.0, 10.0), ("A", 2.0, 30.0), ("B", 2.0, 0.0)]);
     let select = |method: &str, x: &str| {
@@ -339,14 +339,14 @@ fn methods_at_other_profiles_are_not_compared() {
 
 /// Catches an order against all methods of a group that looks at the last one alone.
 #[test]
-fn one_method_is_held_against_all() {
+fn one_method_is_compared_with_all() {
     let record = record(Profile::Paper, 0.1, &[("A", 1.0, 10.0), ("B", 1.0, 50.0)]);
     let check = format!("{{ kind: ordering, of: [{B}, {{ group: run, metric: psnr }}] }}");
     let judgement = verdict(&check, &record);
     assert!(judgement.statistics.contains("n = 6 seeds"), "{judgement:?}");
 }
 
-/// Catches a map of which each row is held against another map's last one.
+/// Catches a map whose rows are all compared with another map's last one.
 #[test]
 fn maps_are_paired_by_both_coordinates() {
     let mut record = record(Profile::Paper, 0.0, &[("A", 1.0, 0.0), ("B", 1.0, 0.0)]);

@@ -18,7 +18,7 @@ use std::path::Path;
 pub(crate) use system::Folder;
 pub(crate) use system::open_following;
 
-use crate::roots::{Split, protected, split};
+use crate::roots::{SplitPath, protected, split};
 
 /// What a name in a folder stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ pub(crate) fn locate(path: &Path, create: bool) -> Result<(Folder, OsString)> {
     Ok((enter(&place, create)?, name))
 }
 
-fn enter(place: &Split, create: bool) -> Result<Folder> {
+fn enter(place: &SplitPath, create: bool) -> Result<Folder> {
     if create {
         std::fs::create_dir_all(&place.root)?;
     }

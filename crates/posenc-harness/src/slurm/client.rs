@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use posenc_experiments::shell::quoted;
 
-use super::files::{self, Folder, Run};
+use super::files::{self, ClusterRun, Folder};
 
 /// A job, or a task of an array, in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub fn check() -> Result<()> {
 
 /// Submits a part of a round and gives its number. `rest` goes to the script.
 pub fn submit(
-    run: &Run,
+    run: &ClusterRun,
     folder: &Folder,
     root: &Path,
     round: usize,
@@ -170,14 +170,14 @@ pub fn ended(job: &str) -> Option<String> {
     }
     let mut sacct = command("sacct");
     sacct.args(["--noheader", "--parsable2", "--allocations", "--format=State,ExitCode"]);
-    let told = call(sacct.arg(format!("--jobs={job}"))).ok()?;
-    let (state, code) = told.lines().last()?.split_once('|')?;
+    let output = call(sacct.arg(format!("--jobs={job}"))).ok()?;
+    let (state, code) = output.lines().last()?.split_once('|')?;
     Some(words(state, code))
 }
 
-fn of_scontrol(told: &str) -> Option<String> {
+fn of_scontrol(output: &str) -> Option<String> {
     let field = |name: &str| {
-        let part = told.split_whitespace().find_map(|part| part.strip_prefix(name))?;
+        let part = output.split_whitespace().find_map(|part| part.strip_prefix(name))?;
         Some(part.to_owned())
     };
     Some(words(&field("JobState=")?, &field("ExitCode=").unwrap_or_default()))
@@ -191,7 +191,7 @@ fn words(state: &str, exit_code: &str) -> String {
 }
 
 /// The script of all jobs of a run: tasks, and the collecting step.
-pub fn script(run: &Run, binary: &Path, root: &Path) -> Result<String> {
+pub fn script(run: &ClusterRun, binary: &Path, root: &Path) -> Result<String> {
     Ok(format!(
         "#!/bin/sh\n\
          # Run {id}: a task of the array, or the collecting step; written by `cargo xtask reproduce --executor slurm`.\n\

@@ -33,7 +33,7 @@ pub const FORMAT: u32 = 2;
 /// `run.json`: what was asked for. Every task and the collecting step read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct ClusterRun {
     pub format: u32,
     /// `<number>-<eight digits>`; no two runs share it.
     pub id: String,
@@ -188,8 +188,8 @@ impl Folder {
         self.file(&format!("task-{name}.log"))
     }
 
-    pub fn run(&self) -> Result<Run> {
-        let run: Run = read(&self.file("run.json"))?;
+    pub fn run(&self) -> Result<ClusterRun> {
+        let run: ClusterRun = read(&self.file("run.json"))?;
         if run.format != FORMAT {
             bail!("{} is of format {}, not {FORMAT}", self.file("run.json").display(), run.format);
         }
@@ -234,7 +234,7 @@ pub fn claim(out: &Path) -> Result<Option<Claim>> {
     read_if_there(&claim_file(out))
 }
 
-impl Run {
+impl ClusterRun {
     /// The repository and the options of `reproduce` that the arguments stand for.
     pub fn options(&self) -> Result<(PathBuf, Reproduce)> {
         let all = std::iter::once("posenc".to_owned()).chain(self.arguments.iter().cloned());

@@ -8,7 +8,9 @@ use anyhow::Result;
 use posenc_experiments::Catalog;
 use posenc_experiments::plan::{Job, NO_SIGNAL, jobs};
 
-use super::files::{self, Ending, FORMAT, FailedUnit, Folder, Round, Run, Share, TaskReport};
+use super::files::{
+    self, ClusterRun, Ending, FORMAT, FailedUnit, Folder, Round, Share, TaskReport,
+};
 use super::{Program, client, shares, submit};
 use crate::data::{self, DataSets};
 use crate::options::{Reproduce, parse_profile, parse_selectors};
@@ -69,7 +71,7 @@ pub fn gather(folder: &Folder, round: usize, program: &Program) -> Result<ExitCo
 /// `None` if another round was submitted.
 fn step(
     folder: &Folder,
-    run: &Run,
+    run: &ClusterRun,
     repository: &Repository,
     options: &Reproduce,
     round: usize,

@@ -16,7 +16,7 @@ const WORTH_A_TASK: f64 = 60.0;
 /// Tasks where nobody says how many.
 const MOST_TASKS: usize = 16;
 
-pub struct Split<'a> {
+pub struct Shares<'a> {
     /// What the tasks of the array run.
     pub tasks: Vec<Vec<Work<'a>>>,
     /// What reads the clock. It runs one after another, on a node that nobody else has, and all of it on the same node,
@@ -26,7 +26,7 @@ pub struct Split<'a> {
 
 /// Splits work into at most `tasks` shares of about equal cost: assigns the most expensive job first, each to the share with
 /// the least work. Jobs are not split, because their units share an embedding and a checkpoint.
-pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Split<'_> {
+pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Shares<'_> {
     let (clock, mut together): (Vec<_>, Vec<_>) =
         work.into_iter().partition(|w| w.job.protocol().kind().measures_time);
     together.sort_by(|a, b| b.cost.total_cmp(&a.cost));
@@ -41,7 +41,7 @@ pub fn split(work: Vec<Work<'_>>, tasks: Option<usize>) -> Split<'_> {
             share.push(work);
         }
     }
-    Split { tasks: shares.into_iter().map(|(_, share)| share).collect(), clock }
+    Shares { tasks: shares.into_iter().map(|(_, share)| share).collect(), clock }
 }
 
 /// A share as a file says it.

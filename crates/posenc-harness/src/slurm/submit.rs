@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::client::{self, Job};
-use super::files::{self, Claim, FORMAT, Folder, Round, Run};
+use super::files::{self, Claim, ClusterRun, FORMAT, Folder, Round};
 use super::shares;
 use crate::device::{CPU, Devices, GPU, Request};
 use crate::options::Reproduce;
@@ -85,7 +85,7 @@ pub fn begin(
     arguments: Vec<String>,
     options: &Reproduce,
     units: usize,
-) -> Result<(Folder, Run)> {
+) -> Result<(Folder, ClusterRun)> {
     let directory = files::slurm_directory(out);
     posenc_files::make_folder(&directory)
         .with_context(|| format!("{} cannot be created", directory.display()))?;
@@ -93,8 +93,8 @@ pub fn begin(
     let claim = Claim { id: id.clone(), by: owner() };
     claim_for(out, &claim)?;
     let folder = Folder::of(out, &id);
-    let prepare = || -> Result<Run> {
-        let run = Run {
+    let prepare = || -> Result<ClusterRun> {
+        let run = ClusterRun {
             format: FORMAT,
             id: id.clone(),
             arguments,
@@ -115,7 +115,7 @@ pub fn begin(
 /// stays.
 pub fn round(
     folder: &Folder,
-    run: &Run,
+    run: &ClusterRun,
     root: &Path,
     work: Vec<Work<'_>>,
     round: usize,
@@ -195,7 +195,7 @@ pub fn release(out: &Path, id: &str) {
 }
 
 /// The run that has `out` and is alive. What is left of a run that ended without saying so is cleared away.
-pub fn alive(out: &Path) -> Result<Option<(Folder, Run)>> {
+pub fn alive(out: &Path) -> Result<Option<(Folder, ClusterRun)>> {
     let file = files::claim_file(out);
     let claim = files::claim(out)
         .with_context(|| format!("remove {} if no run of Slurm is active there", file.display()))?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::client::{self, Queued};
-use super::files::{Ending, Folder, Run};
+use super::files::{ClusterRun, Ending, Folder};
 use super::gather::CANCELLED;
 use super::submit::release;
 use crate::interrupts::Interrupts;
@@ -55,7 +55,7 @@ impl Missing {
 /// Waits for a run to end, and says how it does. Ctrl-C and the request to end cancel it.
 pub fn watch(
     folder: &Folder,
-    run: &Run,
+    run: &ClusterRun,
     out: &Path,
     store: &Store,
     work: &[Work<'_>],
@@ -67,7 +67,7 @@ pub fn watch(
     let (mut failures, mut empty_since) = (0, None);
     loop {
         if let Some(ending) = folder.ending()? {
-            return told(run, &ending);
+            return report_ending(run, &ending);
         }
         let share = missing.done();
         match client::queue(&run.job_name()) {
@@ -147,7 +147,7 @@ fn says(queue: &[Queued]) -> String {
     parts.join(", ")
 }
 
-pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
+pub fn report_ending(run: &ClusterRun, ending: &Ending) -> Result<ExitCode> {
     if let Some(error) = &ending.error {
         bail!("the collecting step of run {} failed: {error}", run.id);
     }
@@ -175,7 +175,7 @@ pub fn told(run: &Run, ending: &Ending) -> Result<ExitCode> {
 }
 
 /// Cancels all jobs of a run, waits until none is left, and says what is on record.
-fn cancel(folder: &Folder, run: &Run, out: &Path, missing: &mut Missing) -> Result<()> {
+fn cancel(folder: &Folder, run: &ClusterRun, out: &Path, missing: &mut Missing) -> Result<()> {
     eprintln!("cancelling run {} …", run.id);
     // Seen by a collecting step that would submit a round just now.
     posenc_files::write_atomically(&folder.file(CANCELLED), b"")?;

@@ -115,7 +115,7 @@ mod tests {
 
     /// Would catch counts that are not clipped at the most of one reference, and a length that is not the closest.
     #[test]
-    fn values_by_hand() {
+    fn values_computed_manually() {
         let the = [Candidate::split("the the the the", &["the cat the mat", "the dog"])];
         let [one, two] = bleu(&the).corpus;
         assert!((one - 0.5).abs() < 1e-8 && two < 1e-7, "{one} {two}");

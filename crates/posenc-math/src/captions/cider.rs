@@ -105,7 +105,7 @@ mod tests {
 
     /// Would catch a wrong base of counts or of the mean over orders, and weights that are not cut.
     #[test]
-    fn values_by_hand() {
+    fn values_computed_manually() {
         let other = Candidate::split("", &["x y z"]);
         let score = |candidate: &str, reference: &str| {
             let corpus = [Candidate::split(candidate, &[reference]), other.clone()];

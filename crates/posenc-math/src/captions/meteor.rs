@@ -92,7 +92,7 @@ mod tests {
 
     /// Would catch precision and recall confused, and chunks that are counted wrong.
     #[test]
-    fn values_by_hand() {
+    fn values_computed_manually() {
         let score = |candidate: &str, reference: &str| {
             meteor(&[Candidate::split(candidate, &[reference])]).mean
         };

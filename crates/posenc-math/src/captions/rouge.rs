@@ -52,7 +52,7 @@ mod tests {
 
     /// Would catch a common substring in place of a subsequence, and the best F-measure of one reference.
     #[test]
-    fn values_by_hand() {
+    fn values_computed_manually() {
         // Precision 2/4 and recall 2/3 of the first; 1/4 and 1 of the second.
         let one = rouge(&[Candidate::split("a x b y", &["a z b", "y"])]).mean;
         assert!((one - 2.44 * 0.5 / (1.0 + 1.44 * 0.5)).abs() < 1e-15, "{one}");

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn values_by_hand() {
+    fn values_computed_manually() {
         // Two 2 × 2 squares share a unit square: 1/7. Neither covers 2 of the 9 units around them.
         let (a, b) = ([0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 3.0, 3.0]);
         assert!((overlap(a, b) - 1.0 / 7.0).abs() < 1e-15);

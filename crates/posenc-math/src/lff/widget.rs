@@ -187,7 +187,7 @@ mod tests {
     /// Would catch a term that is lost or at the wrong resolution: by hand, a picture of 64 × 64 pixels needs 6.7e6 multiplications, and
     /// a screen of 60 nodes and 2.8 widgets about 1.1e9 operations (estimated for the paper's runs).
     #[test]
-    fn operations_are_those_counted_by_hand() {
+    fn operations_equal_a_manual_count() {
         let sizes = Sizes::default();
         let stages = [
             4096.0 * 34.0 + 1024.0 * 25.0 * 4.0,

@@ -136,7 +136,7 @@ fn nothing_scores_zero() {
 
 /// Would catch precision or recall in place of F1, and tuples that are compared by place.
 #[test]
-fn tuples_by_hand() {
+fn tuples_computed_manually() {
     let set = |tuples: &[&'static [&'static str]]| tuples.iter().copied().collect::<BTreeSet<_>>();
     let own = set(&[&["button"], &["button", "red"]]);
     let other = set(&[&["row"], &["button"], &["button", "in", "row"], &["button", "first"]]);

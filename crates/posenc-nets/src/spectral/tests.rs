@@ -51,7 +51,7 @@ fn bumps(points: usize, width: f64) -> Mat<f32> {
 }
 
 #[test]
-fn values_by_hand() {
+fn values_computed_manually() {
     let ones = Mat::<f32>::full(30, 20, 1.0);
     assert_close(stable_rank(ones.as_ref()), 1.0, Tolerance::relative(1e-12));
     let diagonal =

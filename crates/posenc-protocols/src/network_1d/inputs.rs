@@ -7,7 +7,7 @@ use posenc_math::spectrum::stable_rank;
 use posenc_nets::Input;
 
 use super::Scale;
-use super::signals::Split;
+use super::signals::LineSplit;
 use crate::memory::{divide, embedding_matrix};
 
 /// What all runs of one value of the sweep share.
@@ -25,7 +25,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// Embeds and scales the positions i/n of a split.
-    pub fn new(embedder: &dyn Embedder, n: usize, split: &Split, scale: Scale) -> Result<Self> {
+    pub fn new(embedder: &dyn Embedder, n: usize, split: &LineSplit, scale: Scale) -> Result<Self> {
         let embed = |indices: &[usize]| {
             let positions: Vec<f64> = indices.iter().map(|&i| i as f64 / n as f64).collect();
             embedding_matrix(embedder, &positions)
@@ -122,7 +122,7 @@ mod tests {
     fn rows_are_scaled_as_the_setting_says() {
         // Only the end trains, so that the midpoint has the larger norm.
         let (embedder, n) = (embedder(), 8);
-        let split = Split { train: vec![0], test: vec![4, 1] };
+        let split = LineSplit { train: vec![0], test: vec![4, 1] };
         let of = |scale| Inputs::new(&*embedder, n, &split, scale).unwrap();
         let row = |i: usize| embedder.row_norm(i as f64 / n as f64);
         let end = row(0);
@@ -170,7 +170,7 @@ mod tests {
     fn an_embedding_of_zeros_is_refused() {
         let spec = EmbedderSpec::new("gaussian").number("dimension", 7.0).number("sigma", 1e-9);
         let embedder = build(&spec, &mut stream(0, "")).unwrap();
-        let split = Split { train: vec![1, 3], test: vec![2] };
+        let split = LineSplit { train: vec![1, 3], test: vec![2] };
         for scale in [Scale::Batch, Scale::Train, Scale::Unit, Scale::None] {
             let error = Inputs::new(&*embedder, 512, &split, scale).err().unwrap();
             assert!(error.to_string().contains("all features are zero"), "{error}");

@@ -17,7 +17,7 @@ use posenc_nets::train::{History, Schedule};
 use posenc_nets::{Adam, Engine, Network, Samples, Session, Task};
 
 use super::inputs::Inputs;
-use super::signals::{Line, Split, split};
+use super::signals::{Line, LineSplit, split};
 use super::{Abscissa, Network1d, STEP};
 use crate::fit_state::{Done, Resumption, divergence};
 use crate::memory::{RECORDED, WEIGHT, check_memory, dimension};
@@ -82,7 +82,7 @@ impl Protocol for Network1d {
 }
 
 /// One line with one set of initial weights.
-struct Run<'a> {
+struct LineRun<'a> {
     line: &'a Line,
     repeat: u64,
 }
@@ -92,7 +92,7 @@ struct Training<'a> {
     context: &'a Context<'a>,
     settings: &'a Network1d,
     engine: &'a dyn Engine,
-    runs: Vec<Run<'a>>,
+    runs: Vec<LineRun<'a>>,
     /// Samples of a line.
     n: usize,
     /// Bytes of a task.
@@ -102,7 +102,7 @@ struct Training<'a> {
 /// What runs of one embedding share.
 struct Prepared {
     embedder: Box<dyn Embedder>,
-    split: Split,
+    split: LineSplit,
     inputs: Inputs,
     network: Network,
     optimizer: Adam,
@@ -122,7 +122,7 @@ fn train(
 ) -> Result<(Vec<Vec<Value>>, Vec<String>)> {
     let runs = lines
         .iter()
-        .flat_map(|line| (0..settings.repeats as u64).map(move |repeat| Run { line, repeat }));
+        .flat_map(|line| (0..settings.repeats as u64).map(move |repeat| LineRun { line, repeat }));
     let n = lines.first().map_or(0, |line| line.values.len());
     let training = Training { context, settings, engine, runs: runs.collect(), n, largest_task };
     let values = settings.swept_values();
@@ -199,7 +199,7 @@ impl Training<'_> {
 
     /// The embedder and everything that follows from it, at one value of the sweep; with `run`,
     /// drawn for this run alone.
-    fn prepare(&self, value: Option<f64>, run: Option<&Run<'_>>) -> Result<Prepared> {
+    fn prepare(&self, value: Option<f64>, run: Option<&LineRun<'_>>) -> Result<Prepared> {
         let (settings, context) = (self.settings, self.context);
         let sweep = settings.sweep.as_ref().zip(value);
         let changed = sweep
@@ -315,14 +315,14 @@ impl Training<'_> {
     }
 
     /// The runs as columns; the last one again where a multiple of [`COLUMNS`] is needed.
-    fn task(&self, prepared: &Prepared, runs: &[Run<'_>]) -> Task {
+    fn task(&self, prepared: &Prepared, runs: &[LineRun<'_>]) -> Task {
         let last = runs.len() - 1;
         let columns = runs.len().next_multiple_of(self.columns());
-        let runs: Vec<&Run<'_>> = (0..columns).map(|column| &runs[column.min(last)]).collect();
+        let runs: Vec<&LineRun<'_>> = (0..columns).map(|column| &runs[column.min(last)]).collect();
         let targets = |indices: &[usize]| {
             Mat::from_fn(indices.len(), columns, |i, r| runs[r].line.values[indices[i]] as f32)
         };
-        let initial = |run: &&Run<'_>| {
+        let initial = |run: &&LineRun<'_>| {
             let purpose = format!("weights {} repeat {}", run.line.label, run.repeat);
             prepared.network.initialize(&mut self.context.stream(&purpose))
         };
@@ -419,7 +419,7 @@ impl Training<'_> {
     fn predictions(
         &self,
         prepared: &Prepared,
-        runs: &[Run<'_>],
+        runs: &[LineRun<'_>],
         session: &mut dyn Session,
     ) -> Result<Option<Mat<f32>>> {
         if self.settings.reconstruction.is_none() || runs.iter().all(|run| run.repeat != 0) {
@@ -432,7 +432,7 @@ impl Training<'_> {
     /// A trained model as a function, and its target.
     fn function(
         &self,
-        run: &Run<'_>,
+        run: &LineRun<'_>,
         predictions: &Mat<f32>,
         place: usize,
         diverged: bool,

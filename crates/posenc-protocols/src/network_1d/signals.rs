@@ -112,7 +112,7 @@ fn pick(
 
 /// Samples of a line, by index.
 #[derive(Debug, PartialEq)]
-pub struct Split {
+pub struct LineSplit {
     /// 0, 2s, 4s, …
     pub train: Vec<usize>,
     /// What only is measured; may be empty.
@@ -120,8 +120,8 @@ pub struct Split {
 }
 
 /// How a line of `n` samples is split at sample step `step`.
-pub fn split(n: usize, step: usize, test: TestSamples) -> Split {
-    Split {
+pub fn split(n: usize, step: usize, test: TestSamples) -> LineSplit {
+    LineSplit {
         train: (0..n).step_by(2 * step).collect(),
         test: match test {
             TestSamples::Midpoints => (step..n).step_by(2 * step).collect(),
@@ -206,10 +206,13 @@ mod tests {
             assert_eq!(counts(step), (train, test), "step {step}");
         }
         let three = split(8, 3, TestSamples::Midpoints);
-        assert_eq!(three, Split { train: vec![0, 6], test: vec![3] });
+        assert_eq!(three, LineSplit { train: vec![0, 6], test: vec![3] });
         assert_eq!(split(4, 1, TestSamples::All).test, [0, 1, 2, 3]);
         // A step beyond half the line leaves one sample, one beyond the line no test sample.
-        assert_eq!(split(4, 3, TestSamples::Midpoints), Split { train: vec![0], test: vec![3] });
-        assert_eq!(split(4, 9, TestSamples::Midpoints), Split { train: vec![0], test: vec![] });
+        assert_eq!(
+            split(4, 3, TestSamples::Midpoints),
+            LineSplit { train: vec![0], test: vec![3] }
+        );
+        assert_eq!(split(4, 9, TestSamples::Midpoints), LineSplit { train: vec![0], test: vec![] });
     }
 }

@@ -375,7 +375,7 @@ mod tests {
     /// Would catch a node that lies around many boxes in place of a box's own, words that are counted twice or in another node, and
     /// classes that take another's number.
     #[test]
-    fn boxes_are_told_by_their_nodes() {
+    fn nodes_of_boxes_are_found() {
         let screen = screen("the search the icon far away", "TEXT");
         let nodes = nodes(&screen);
         assert_eq!(nodes, [Some(1), Some(2), None]);

@@ -80,7 +80,7 @@ mod tests {
 
     /// Catches hundredths that are rounded and not cut off, and pixels of the wrong axis.
     #[test]
-    fn boxes_are_told_in_hundredths_and_in_pixels() {
+    fn boxes_in_hundredths_and_in_pixels() {
         let corners = [99.0 * 360.0 / 1440.0, 99.0 * 100.0 / 2560.0, 99.0, 98.999];
         assert_eq!(pixels(corners), [360, 100, 1440, 2560]);
         assert_eq!(hundredths(corners), [24, 3, 99, 98]);

@@ -168,7 +168,7 @@ impl Screens<'_> {
             _ => format!("the first {shown} generated screens outside the training set"),
         };
         let mut notes = vec![
-            format!("{which}, not selected by hand"),
+            format!("{which}, not hand-picked"),
             "columns: the numbered widgets; the model input is the boxes, their kinds and the words in them".to_owned(),
             "✓ correct, ❌ wrong: a widget has several correct captions, and one of them is shown as the reference".to_owned(),
         ];

@@ -56,7 +56,7 @@ fn fetch(repository: &Repository, options: &Fetch) -> Result<ExitCode> {
     let count = |outcome| outcomes.iter().filter(|o| **o == outcome).count();
     let (by_hand, failed) = (count(FetchResult::ByHand), count(FetchResult::Failed));
     println!(
-        "present: {}, to get by hand: {by_hand}, failed: {failed}",
+        "present: {}, to get manually: {by_hand}, failed: {failed}",
         count(FetchResult::Present)
     );
     // Sets that were named are wanted.

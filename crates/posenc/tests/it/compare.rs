@@ -86,7 +86,7 @@ fn a_changed_claim_comes_first() {
 /// Catches noise over signals that is listed, a shift of all signals that is not, conditions that are passed over, and
 /// what only one record has.
 #[test]
-fn numbers_are_held_against_their_noise() {
+fn differences_are_compared_with_their_noise() {
     let repository = Repository::with_experiment(EXPERIMENT);
     repository.ok(&["reproduce", "extensions/mexican-hat/images"]);
     let is_psnr = |row: &Row| row.metric == "test_psnr" && row.method == "Mexican hat";

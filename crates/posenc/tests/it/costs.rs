@@ -49,7 +49,7 @@ fn options_count_and_are_checked() {
 
 /// Catches a ratio that counts other units than the record holds.
 #[test]
-fn a_record_is_held_against_its_own_units() {
+fn recorded_times_are_compared_with_their_own_units() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let ratio = |repository: &Repository| {
         let text = repository.ok(&["costs"]).stdout;

@@ -68,7 +68,7 @@ fn a_broken_archive_is_an_error_with_its_name() {
 
 /// Catches a user's own images that are not used, not labelled, or judged against the paper.
 #[test]
-fn a_folder_of_ones_own_images_stands_in() {
+fn a_folder_of_the_users_images_replaces_a_set() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let folder = repository.path().join("photos");
     std::fs::create_dir(&folder).unwrap();

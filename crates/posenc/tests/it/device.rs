@@ -150,7 +150,7 @@ fn a_gpu_that_is_not_there_is_an_error_only_if_asked_for() {
 
 /// Catches a device of the environment that is ignored, wins over the option, or is wrong and not refused with what is allowed.
 #[test]
-fn the_environment_stands_for_the_option() {
+fn an_environment_variable_replaces_the_option() {
     let repository = Repository::with_experiment(EXPERIMENT);
     let with = |device: &str, arguments: &[&str]| -> Run {
         let mut command = repository.command(arguments);

@@ -95,7 +95,7 @@ fn files_are_fetched_verified_and_listed() {
         "  absent     looked for",
         "  license    for this test only",
         "  size       0.3 MB in 2 files",
-        "  get        by hand: write it yourself; or from a mirror: cargo xtask data fetch text --mirror URL",
+        "  get        manually: write it yourself; or from a mirror: cargo xtask data fetch text --mirror URL",
     ] {
         assert!(is_line(line), "no `{line}` in: {listed}");
     }
@@ -430,7 +430,7 @@ fn one_process_downloads_at_a_time() {
 fn sets_without_addresses_show_their_steps() {
     let bytes = body(10);
     let repository = repository(&[("a", &bytes)]);
-    let steps = "  get        by hand: write it yourself";
+    let steps = "  get        manually: write it yourself";
     let run = repository.run(&["data", "fetch", "text"]);
     assert!(run.code == 1 && run.stdout.contains(steps), "{}{}", run.stdout, run.stderr);
     // Without a name the sets that can be fetched are meant.
@@ -438,7 +438,7 @@ fn sets_without_addresses_show_their_steps() {
         repository
             .ok(&["data", "fetch"])
             .stdout
-            .contains("present: 0, to get by hand: 1, failed: 0")
+            .contains("present: 0, to get manually: 1, failed: 0")
     );
     repository.fails(&["data", "fetch", "txt"], &["`txt` is neither", "allowed are text"]);
     for mirror in ["file:///tmp", "-o/tmp/x", "http://a b"] {
@@ -478,7 +478,7 @@ fn fetched_data_change_verdicts() {
         }
     });
     let run = repository.ok(&["data", "fetch", "trading/table1", "--mirror", &server.url]);
-    assert!(run.stdout.contains("present: 2, to get by hand: 0, failed: 0"), "{}", run.stdout);
+    assert!(run.stdout.contains("present: 2, to get manually: 0, failed: 0"), "{}", run.stdout);
     // One archive holds both sets.
     assert_eq!(server.requests().len(), 1);
     verdict("◌ → ✅ (reproduced)");

@@ -92,7 +92,7 @@ fn the_first_signal_keeps_what_was_reached() {
     }
 }
 
-/// Catches a second signal that waits for the unit in flight, and a first one that blocks. The unit takes at least half an hour
+/// Catches a second interrupt that waits for the unit in flight, and a first one that blocks. The unit takes at least half an hour
 /// and never checks for a stop.
 #[test]
 fn the_second_signal_ends_at_once_and_the_first_soon() {

@@ -23,12 +23,12 @@ use posenc_protocols::network_nd::reconstruction::{
 use posenc_report::Records;
 
 use crate::arguments::Fit;
-use target::Target;
+use target::OutputPath;
 
 /// Reads, fits, writes, and prints the result.
 pub fn fit(repository: &Repository, options: &Fit) -> Result<ExitCode> {
     settings::check(options)?;
-    let target = options.out.as_ref().map(|out| Target::new(&options.file, out)).transpose()?;
+    let target = options.out.as_ref().map(|out| OutputPath::new(&options.file, out)).transpose()?;
     let Loaded { signal: loaded, warnings } =
         posenc_data::load_signal_file(&options.file, options.size)?;
     for warning in warnings {

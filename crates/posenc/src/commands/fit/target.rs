@@ -7,13 +7,13 @@ use posenc_data::{Clip, Image};
 use posenc_protocols::network_nd::reconstruction::Signal;
 
 /// A file or a folder, by its ending.
-pub enum Target<'a> {
+pub enum OutputPath<'a> {
     Png(&'a Path),
     Npz(&'a Path),
     Folder(&'a Path),
 }
 
-impl<'a> Target<'a> {
+impl<'a> OutputPath<'a> {
     /// Checks that the parent exists and that the input is not overwritten.
     pub fn new(from: &Path, out: &'a Path) -> Result<Self> {
         let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
@@ -32,9 +32,9 @@ impl<'a> Target<'a> {
             );
         }
         Ok(match out.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
-            Some("png") => Target::Png(out),
-            Some("npz") => Target::Npz(out),
-            None => Target::Folder(out),
+            Some("png") => OutputPath::Png(out),
+            Some("npz") => OutputPath::Npz(out),
+            None => OutputPath::Folder(out),
             Some(other) => bail!(
                 "--out {}: .{other} is not supported; allowed: .png for a picture, .npz or a folder for a clip",
                 out.display()
@@ -45,14 +45,14 @@ impl<'a> Target<'a> {
     /// The file or folder.
     pub fn path(&self) -> &Path {
         match self {
-            Target::Png(path) | Target::Npz(path) | Target::Folder(path) => path,
+            OutputPath::Png(path) | OutputPath::Npz(path) | OutputPath::Folder(path) => path,
         }
     }
 
     /// Before the fit: a picture is written as PNG, a clip as npz or frames.
     pub fn check(&self, signal: &Signal) -> Result<()> {
         match (self, signal.sides.len()) {
-            (Target::Png(_), 2) | (Target::Npz(_) | Target::Folder(_), 3) => Ok(()),
+            (OutputPath::Png(_), 2) | (OutputPath::Npz(_) | OutputPath::Folder(_), 3) => Ok(()),
             (_, 2) => bail!("a picture is written as .png; name such a file with --out"),
             _ => bail!("a clip is written as .npz or into a folder of frames; name one with --out"),
         }
@@ -62,14 +62,14 @@ impl<'a> Target<'a> {
     pub fn write(&self, signal: &Signal, values: Vec<f64>) -> Result<()> {
         let (name, channels) = (signal.name.clone(), signal.channels);
         match (self, &signal.sides[..]) {
-            (Target::Png(path), &[height, width]) => {
+            (OutputPath::Png(path), &[height, width]) => {
                 Image { name, width, height, channels, pixels: values }.write_png(path)?;
             }
-            (Target::Npz(path) | Target::Folder(path), &[frames, height, width]) => {
+            (OutputPath::Npz(path) | OutputPath::Folder(path), &[frames, height, width]) => {
                 let voxels = values.iter().map(|&v| v as f32).collect();
                 let clip = Clip { name, frames, height, width, channels, voxels };
                 match self {
-                    Target::Npz(_) => clip.write_npz(path)?,
+                    OutputPath::Npz(_) => clip.write_npz(path)?,
                     _ => clip.write_frames(path)?,
                 }
             }

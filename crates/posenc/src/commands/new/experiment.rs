@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use posenc_experiments::derive::{Target, derive};
+use posenc_experiments::derive::{NewItem, derive};
 use posenc_experiments::text::{MAX_RECORD_BYTES, read_text};
 use posenc_experiments::{Catalog, Profile};
 use posenc_text::terminal::print_lines;
@@ -39,7 +39,7 @@ pub fn experiment(repository: &Repository, options: &NewExperiment) -> Result<()
     }
     let text = read_text(&source.file, MAX_RECORD_BYTES)?;
     let title = format!("{}, after {from}", source.title.trim());
-    let target = Target { item: &name.kebab(), title: &title, groups: &options.group };
+    let target = NewItem { item: &name.kebab(), title: &title, groups: &options.group };
     let derived = derive(source, &text, &target)?;
 
     let mut changes = Changes::new(root);
